@@ -1,0 +1,1 @@
+"""What every layer may use: errors, dtypes, three-part extents and source positions."""

@@ -1,0 +1,45 @@
+"""Three-part extents: blocks and grids, x fastest, as in CUDA."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Dim3(NamedTuple):
+    """A block or grid extent.
+
+    >>> Dim3(4, 2).count
+    8
+    """
+
+    x: int = 1
+    y: int = 1
+    z: int = 1
+
+    @property
+    def count(self) -> int:
+        """The number of points: x * y * z."""
+        return self.x * self.y * self.z
+
+    @classmethod
+    def of(cls, extent: int | Sequence[int]) -> Dim3:
+        """A Dim3 from an int or up to three ints, x first.
+
+        >>> Dim3.of((8, 4))
+        Dim3(x=8, y=4, z=1)
+
+        Raises ValueError for more than three parts, TypeError for parts that are not integers.
+        """
+        if isinstance(extent, Dim3):
+            return extent
+        parts = tuple(extent) if isinstance(extent, Sequence) else (extent,)
+        if not 1 <= len(parts) <= 3:
+            raise ValueError(f"an extent has one to three parts, not {len(parts)}: {extent!r}")
+        return cls(*(_index(part) for part in parts))
+
+
+def _index(part: object) -> int:
+    if isinstance(part, bool) or not hasattr(part, "__index__"):
+        raise TypeError(f"an extent is made of integers, not {type(part).__name__}: {part!r}")
+    return part.__index__()  # type: ignore[no-any-return]

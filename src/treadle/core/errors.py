@@ -1,0 +1,94 @@
+"""The errors users meet. Each says what was asked, what is possible, and what to do next."""
+
+from __future__ import annotations
+
+from treadle.core.source import NOWHERE, Span, excerpt
+
+
+class TreadleError(Exception):
+    """Everything that treadle raises on purpose."""
+
+
+class DeviceNotFound(TreadleError):
+    """No such device; the message lists what was found and what would make it appear."""
+
+
+class DeviceLost(TreadleError):
+    """The device went away (driver reset, unplugged, closed); its tensors are gone."""
+
+
+class OutOfMemory(TreadleError, MemoryError):
+    """An allocation failed; the message says how much was asked, used and free."""
+
+
+class CompileError(TreadleError):
+    """A kernel that cannot be compiled, with the place in the user's source.
+
+    `span` is the place, `source_text` the text of the file that `span` counts lines in; with both,
+    the message shows the line and a caret.
+    """
+
+    def __init__(self, message: str, span: Span = NOWHERE, source_text: str | None = None) -> None:
+        self.message = message
+        self.span = span
+        self.source_text = source_text
+        super().__init__(message)
+
+    @property
+    def file(self) -> str:
+        """The file, or "" if unknown."""
+        return self.span.file
+
+    @property
+    def line(self) -> int:
+        """The line, from 1, or 0 if unknown."""
+        return self.span.line
+
+    @property
+    def column(self) -> int:
+        """The column, from 1, or 0 if unknown."""
+        return self.span.column
+
+    def with_source(self, text: str | None) -> CompileError:
+        """The same error, knowing the text of its file."""
+        if self.source_text is None:
+            self.source_text = text
+        return self
+
+    def __str__(self) -> str:
+        if not self.span.line:
+            return self.message
+        shown = excerpt(self.span, self.source_text)
+        return f"{self.span}: {self.message}" + (f"\n{shown}" if shown else "")
+
+
+class UnsupportedOnTarget(CompileError):
+    """A correct kernel that this target cannot express; the message says what to do instead."""
+
+
+class LaunchError(TreadleError):
+    """A launch refused before it started, or a check that failed while it ran."""
+
+
+class ShapeError(TreadleError, ValueError):
+    """Shapes that do not fit together."""
+
+
+class DtypeError(TreadleError, TypeError):
+    """A dtype that is wrong here, or that the device does not have."""
+
+
+class QueueFull(TreadleError):
+    """A ring that stayed full for the whole timeout."""
+
+
+class ActorFailed(TreadleError):
+    """A persistent actor that stopped with an error."""
+
+
+class FormatError(TreadleError, ValueError):
+    """A file that is not what its format says."""
+
+
+class WouldBlock(TreadleError):
+    """A synchronous wait in a place where only `await` can wait; the message names the twin."""

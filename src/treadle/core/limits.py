@@ -1,0 +1,44 @@
+"""What a device can do: its limits, its features, and who it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from treadle.core.dim3 import Dim3
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Hard limits of a device. Sizes are in bytes.
+
+    `subgroup_size` is the size that kernels see; 0 means the device has no subgroups of its own
+    and they are emulated at width 32.
+    """
+
+    max_threads_per_block: int = 256
+    max_block: Dim3 = Dim3(256, 256, 64)
+    max_grid: Dim3 = Dim3(65535, 65535, 65535)
+    max_shared_memory: int = 16384
+    max_buffer_size: int = 1 << 27
+    max_binding_size: int = 1 << 27
+    max_buffers_per_kernel: int = 8
+    subgroup_size: int = 0
+    buffer_alignment: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """Who a device is. `id` is what users type: "cpu", "webgpu:0"."""
+
+    id: str
+    name: str
+    backend: Literal["cuda", "webgpu", "cpu"]
+    kind: Literal["discrete", "integrated", "software", "cpu"]
+    vendor: str = ""
+    driver: str = ""
+    api: str = ""  # "vulkan", "metal", "d3d12", "gl", "cuda", ""
+    limits: Limits = field(default_factory=Limits)
+    # of "float16" "float64" "int64" "subgroups" "tensor_cores" "persistent" "timestamps"
+    # "float_atomics" "int64_atomics" "unified_memory"
+    features: frozenset[str] = frozenset()

@@ -1,0 +1,38 @@
+"""Positions in the user's source, carried by every IR node so that an error can point at its line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a file. Lines and columns count from 1; line 0 means "nowhere in particular"."""
+
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    end_column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}" if self.line else "<unknown>"
+
+
+NOWHERE = Span()
+
+
+def excerpt(span: Span, text: str | None) -> str:
+    """The source line of `span` with a caret under the place, or "" if the line is not known.
+
+    `text` is the whole file (or notebook cell) that the span counts lines in.
+    """
+    if not span.line or text is None:
+        return ""
+    lines = text.splitlines()
+    if span.line > len(lines):
+        return ""
+    line = lines[span.line - 1].expandtabs(1)
+    start = max(span.column - 1, 0)
+    width = max(min(span.end_column, len(line) + 1) - span.column, 1)
+    margin = f"{span.line:>5} | "
+    return f"{margin}{line}\n{' ' * (len(margin) - 2)}| {' ' * start}{'^' * width}"

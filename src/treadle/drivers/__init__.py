@@ -1,0 +1,1 @@
+"""Drivers: one package (or file) each, one protocol (`base`)."""

@@ -1,0 +1,193 @@
+"""The protocol that every driver speaks.
+
+A `Backend` lists and opens devices. A `Device` makes `Buffer`s, `Stream`s, `Event`s and
+`CompiledKernel`s. A `Stream` orders work: launches, copies, reads. Pools, caches and argument
+checks are the runtime's; a driver does what it is told, as cheaply as its API allows.
+
+Rules for all of them:
+
+- Work on one stream happens in order. What was launched need not have started until something
+  waits for it: a read, `synchronize`, `Event.synchronize`.
+- `free` may be called while work that uses the buffer is pending; the driver keeps it alive.
+- A buffer has at least 4 bytes; sizes are multiples of 4. Zero-size arrays never reach a driver.
+- Offsets and lengths of `write`, `read` and `copy` are any number of bytes within the buffer.
+- Every failure is a `treadle.core.errors` class.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from treadle.codegen.records import KernelCode
+    from treadle.core.dim3 import Dim3
+    from treadle.core.limits import DeviceInfo
+
+
+class Buffer(ABC):
+    """Device memory. `size` is its bytes; `identity` is unique among all buffers ever made."""
+
+    __slots__ = ("device", "identity", "size")
+    device: Device
+    identity: int
+    size: int
+
+    @abstractmethod
+    def address(self) -> int:
+        """The host address, for devices whose memory the host can use; TypeError elsewhere."""
+
+
+class CompiledKernel(ABC):
+    """Code that is ready to run on one device."""
+
+    __slots__ = ("code", "device")
+    code: KernelCode
+    device: Device
+
+
+class Event(ABC):
+    """A point in a stream. Device time where the device has timestamps, else host time."""
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Wait until the point is reached."""
+
+    @abstractmethod
+    def query(self) -> bool:
+        """Whether the point is reached."""
+
+    @abstractmethod
+    def seconds(self) -> float:
+        """The time of the point in seconds, on the device's clock. Waits for it."""
+
+
+class Recording(ABC):
+    """A captured list of launches and copies, prepared for cheap replay."""
+
+    @abstractmethod
+    def replay(self, stream: Stream) -> None:
+        """Run the list again, in order, on a stream."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Give back what the recording holds."""
+
+
+class Stream(ABC):
+    """An order of work on a device."""
+
+    __slots__ = ("device",)
+    device: Device
+
+    @abstractmethod
+    def launch(
+        self,
+        kernel: CompiledKernel,
+        grid: Dim3,
+        buffers: Sequence[Buffer],
+        parameters: bytes,
+    ) -> None:
+        """Append a launch of `grid` blocks: one buffer a binding of the kernel's code, and its
+        parameter block as `code.layout` says. A grid over the device's limit needs folded code."""
+
+    @abstractmethod
+    def write(self, buffer: Buffer, offset: int, data: memoryview) -> None:
+        """Append a copy from host memory, which may be reused as soon as this returns."""
+
+    @abstractmethod
+    def copy(
+        self, source: Buffer, source_offset: int, target: Buffer, target_offset: int, size: int
+    ) -> None:
+        """Append a copy between buffers of the device (ranges of one buffer do not overlap)."""
+
+    @abstractmethod
+    def fill_zero(self, buffer: Buffer, offset: int, size: int) -> None:
+        """Append zeroing a range."""
+
+    @abstractmethod
+    def read(self, buffer: Buffer, offset: int, target: memoryview) -> None:
+        """Wait for all work so far, then copy into host memory."""
+
+    @abstractmethod
+    async def read_async(self, buffer: Buffer, offset: int, target: memoryview) -> None:
+        """`read`, awaiting instead of blocking."""
+
+    @abstractmethod
+    def record(self) -> Event:
+        """Mark the point after all work so far."""
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Start what was appended, without waiting."""
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Wait until everything appended is done."""
+
+    @abstractmethod
+    async def synchronize_async(self) -> None:
+        """`synchronize`, awaiting instead of blocking."""
+
+    @abstractmethod
+    def begin_capture(self) -> None:
+        """From here on launches and copies are recorded instead of run."""
+
+    @abstractmethod
+    def end_capture(self) -> Recording:
+        """The recording since `begin_capture`. Buffers it uses are kept alive by it."""
+
+
+class Device(ABC):
+    """One opened device."""
+
+    info: DeviceInfo
+    default_stream: Stream
+
+    @abstractmethod
+    def allocate(self, size: int) -> Buffer:
+        """New memory, contents undefined. OutOfMemory says how much was asked, used and free."""
+
+    @abstractmethod
+    def free(self, buffer: Buffer) -> None:
+        """Give memory back."""
+
+    @abstractmethod
+    def compile(self, code: KernelCode) -> CompiledKernel:
+        """Build printed code. CompileError carries the driver's words and the generated source."""
+
+    @abstractmethod
+    def create_stream(self) -> Stream:
+        """A new stream (a device may order all of its streams as one)."""
+
+    @abstractmethod
+    def memory_stats(self) -> dict[str, Any]:
+        """`allocated` (bytes now), `peak`, `buffers` (count), and what the API offers of
+        `total` and `free`."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the device; using it afterwards is DeviceLost."""
+
+    def cache_key(self) -> str:
+        """What makes compiled code of this device unfit for another one (driver, versions)."""
+        return f"{self.info.backend}/{self.info.name}/{self.info.driver}"
+
+
+class Backend(ABC):
+    """A way to reach devices: one of these for each driver."""
+
+    name: str
+
+    @abstractmethod
+    def list_devices(self) -> list[DeviceInfo]:
+        """The devices that could be opened, best first; never raises for a missing driver."""
+
+    @abstractmethod
+    def why_none(self) -> str:
+        """If `list_devices` is empty: the reason, and what would make devices appear."""
+
+    @abstractmethod
+    def open(self, info: DeviceInfo) -> Device:
+        """Open a device that `list_devices` gave."""

@@ -1,0 +1,490 @@
+"""The nodes of the IR: structured, immutable, typed, each with the source line it came from.
+
+A kernel is a tree: statements in blocks, expressions inside statements. Variables are mutable and
+local to one thread; names are unique within a function, so a name is an identity. Names may hold
+dots (`x.size`); printers spell them as their language allows.
+
+Expressions have no effects: they compute and they load. Whatever writes, waits or talks to other
+threads is a statement, so the order of effects is the order of statements.
+
+Meaning, on every target:
+
+- Integer arithmetic wraps. `div` and `rem` truncate, `floordiv` and `mod` floor; all four give 0
+  for a divisor of 0. A shift by the width or more gives 0 (or the sign, for signed `shr`).
+- `min` and `max` return NaN if an operand is NaN. Float arithmetic may be contracted (a*b+c fused).
+- A cast from float to integer truncates, saturates, and turns NaN into 0; casts between integers
+  wrap; a cast to bool is `!= 0`.
+- A load whose checks fail gives zero; a store or atomic whose checks fail is dropped (the atomic's
+  result is zero). An access without checks is trusted.
+- `logical_and` and `logical_or` do not evaluate their right operand unless needed; `Select`
+  evaluates both sides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from treadle.core.dim3 import Dim3
+from treadle.core.source import NOWHERE, Span
+from treadle.ir.types import BOOL, I32, Scalar, Type
+
+# --- expressions ---------------------------------------------------------------------------------
+
+ARITHMETIC = ("add", "sub", "mul", "div", "rem", "floordiv", "mod")
+BITWISE = ("and", "or", "xor", "shl", "shr")
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+LOGICAL = ("logical_and", "logical_or")
+UNARY = ("neg", "not", "invert")  # arithmetic, logical (bool), bitwise (integers)
+
+# Operations that targets have or can build from a line or two, exact unless said otherwise.
+# name: number of operands. Those that start with "fast_" promise no accuracy (fastmath kernels).
+INTRINSICS: dict[str, int] = {
+    "abs": 1, "sqrt": 1, "floor": 1, "ceil": 1, "trunc": 1, "rint": 1, "fma": 3,
+    "min": 2, "max": 2, "isnan": 1, "isinf": 1, "isfinite": 1, "signbit": 1,
+    "popcount": 1, "clz": 1, "ctz": 1, "reverse_bits": 1, "mul_high": 2,
+    "fast_rsqrt": 1, "fast_exp": 1, "fast_exp2": 1, "fast_log": 1, "fast_log2": 1,
+    "fast_sin": 1, "fast_cos": 1, "fast_tan": 1, "fast_tanh": 1, "fast_pow": 2,
+    "dot": 2,
+}  # fmt: skip
+
+BUILTINS = ("thread_idx", "block_idx", "block_dim", "grid_dim", "lane", "subgroup_size")
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number. Floats may be NaN or infinite; the value is already rounded to `type`."""
+
+    value: bool | int | float
+    type: Scalar
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """The value of a local variable or scalar parameter; also the place to assign to it."""
+
+    name: str
+    type: Type
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """Where this thread is. `axis` 0, 1, 2 is x, y, z (0 for `lane` and `subgroup_size`)."""
+
+    name: str
+    axis: int = 0
+    type: Scalar = I32
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    op: str
+    operand: Expression
+    type: Type
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Both operands have one type (vectors elementwise); comparisons give bool (scalars only).
+
+    The right operand of a shift has the type of the left.
+    """
+
+    op: str
+    left: Expression
+    right: Expression
+    type: Type
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    condition: Expression
+    if_true: Expression
+    if_false: Expression
+    type: Type
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """The operand's value as another scalar type (or vector, componentwise)."""
+
+    operand: Expression
+    type: Type
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Bitcast:
+    """The operand's bits as another scalar type of the same size."""
+
+    operand: Expression
+    type: Type
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Intrinsic:
+    """One of INTRINSICS. Operands have one type; tests (isnan …) give bool, counts I32 of bits in
+    the operand's own width, `dot` the vectors' element; the others the operand type."""
+
+    op: str
+    operands: tuple[Expression, ...]
+    type: Type
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a function without effects (no memory parameters, barriers, atomics)."""
+
+    function: str
+    arguments: tuple[Argument, ...]
+    type: Type
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Construct:
+    """A vector or struct from its components or fields, in order."""
+
+    operands: tuple[Expression, ...]
+    type: Type
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """Component or field `name` of a vector or struct value."""
+
+    operand: Expression
+    name: str
+    type: Type
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What lies at a place in memory."""
+
+    place: MemoryPlace
+    type: Type
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Expression: TypeAlias = (
+    Constant | Variable | Builtin | Unary | Binary | Select | Cast | Bitcast
+    | Intrinsic | Call | Construct | Extract | Load
+)  # fmt: skip
+
+# --- places --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The access takes place only if 0 <= index < bound. `axis` is for messages."""
+
+    index: Expression
+    bound: Expression
+    axis: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """Element `index` of a memory seen as a sequence of `type`.
+
+    `memory` names a buffer parameter, a shared or local memory, or a memory parameter. `type` is
+    usually the memory's own element type; where it differs the bytes are reinterpreted. `index`
+    (i32 or i64) counts elements of `type`. Checks compare what the user indexed with (one per
+    axis) against the extents of what was indexed.
+    """
+
+    memory: str
+    index: Expression
+    type: Type
+    checks: tuple[Check, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Component or field `name` of the vector or struct at `base`."""
+
+    base: Place
+    name: str
+    type: Type
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Item `index` of the fixed array at `base` (an array inside a struct)."""
+
+    base: Place
+    index: Expression
+    type: Type
+    checks: tuple[Check, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+MemoryPlace: TypeAlias = Element | Member | Item  # a Member or Item whose root is an Element
+Place: TypeAlias = Variable | Element | Member | Item
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryReference:
+    """A memory handed to a function's memory parameter."""
+
+    memory: str
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Argument: TypeAlias = Expression | MemoryReference
+
+# --- statements ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """A new variable, zero unless a value is given. It lives to the end of its block."""
+
+    variable: Variable
+    value: Expression | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """Put a value into a variable, a part of one, or memory."""
+
+    place: Place
+    value: Expression
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    condition: Expression
+    then: Block
+    otherwise: Block = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """`variable` (declared here, not assigned in the body) runs from start by step, while below
+    stop (above, for a negative step). The bounds are evaluated once. `step` is a constant, not 0.
+
+    `unroll` asks for unrolling. `parallel` promises that iterations are independent: they may run
+    in any order or at once (made by fission from the threads of a block).
+    """
+
+    variable: Variable
+    start: Expression
+    stop: Expression
+    step: int
+    body: Block
+    unroll: bool = False
+    parallel: bool = False
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """While `condition` holds, run `body`; `update` runs after the body and after `continue`."""
+
+    condition: Expression
+    body: Block
+    update: Block = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Ends this thread (in a kernel) or the function, with its value if it has one."""
+
+    value: Expression | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """All threads of the block (or subgroup) wait; memory written before is seen after."""
+
+    scope: Literal["block", "subgroup"] = "block"
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Orders this thread's memory accesses as seen by its block, or by the device."""
+
+    scope: Literal["block", "device"] = "device"
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+ATOMICS = ("add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas")
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """An indivisible update of the scalar at `place`; `result`, if any, receives the old value.
+
+    `operands` is (value,), or (expected, desired) for `cas`. `result` is already declared.
+    """
+
+    op: str
+    place: MemoryPlace
+    operands: tuple[Expression, ...]
+    result: Variable | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+# name: number of operands. `shuffle*` take (value, lane | delta | mask); ballot gives u32.
+SUBGROUP_OPERATIONS: dict[str, int] = {
+    "shuffle": 2, "shuffle_up": 2, "shuffle_down": 2, "shuffle_xor": 2,
+    "vote_all": 1, "vote_any": 1, "ballot": 1,
+    "sum": 1, "min": 1, "max": 1, "prefix_sum": 1,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Subgroup:
+    """A value exchanged among the threads of a subgroup; `result` is already declared.
+
+    A shuffle from a lane outside the subgroup (or the block) gives the thread's own value.
+    """
+
+    op: str
+    operands: tuple[Expression, ...]
+    result: Variable
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CallStatement:
+    """A call of a function that may have effects. `result`, if any, is already declared."""
+
+    function: str
+    arguments: tuple[Argument, ...]
+    result: Variable | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """Literal text and numbers, in order, as one line on the host."""
+
+    parts: tuple[str | Expression, ...]
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Assert:
+    """In check mode a false condition is reported with the message; otherwise nothing happens."""
+
+    condition: Expression
+    message: str
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+Statement: TypeAlias = (
+    Declare | Assign | If | For | While | Break | Continue | Return | Barrier | Fence
+    | Atomic | Subgroup | CallStatement | Print | Assert
+)  # fmt: skip
+Block: TypeAlias = tuple[Statement, ...]
+
+# --- functions and kernels -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """An array that a kernel owns: `shared` by the block, or `local` to one thread.
+
+    Its contents start undefined. `length` None (shared only) is set at launch: whatever is left
+    of the launch's shared bytes.
+    """
+
+    name: str
+    space: Literal["shared", "local"]
+    element: Type
+    length: int | None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A kernel parameter in device memory (space "global"), or a function's memory parameter."""
+
+    name: str
+    element: Type
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A scalar parameter. `origin` says where a launch takes its value from:
+
+    ("value", argument)          a scalar argument
+    ("leaf", argument, path…)    a part of a vector or struct argument, by names and numbers
+    ("shape" | "stride", argument, axis), ("size" | "offset", argument)    of an array, in elements
+    ("threads", axis)            the extent asked of `launch`, x first
+    ("grid", axis)               the grid, x first
+    ("length", argument)         the elements of a dynamic shared memory
+    """
+
+    name: str
+    type: Scalar
+    origin: tuple[str | int, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A device function. `parameters` are values (any type) or buffers."""
+
+    name: str
+    parameters: tuple[Variable | Buffer, ...]
+    result: Type
+    body: Block
+    memories: tuple[Memory, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel: what every printer takes.
+
+    `block` is the number of threads in a block, always known when code is printed (None only for
+    a kernel that is good for any block and has not been specialized yet). `functions` holds every
+    function that is called, callees before callers.
+    """
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    parameters: tuple[Parameter, ...]
+    body: Block
+    memories: tuple[Memory, ...] = ()
+    functions: tuple[Function, ...] = ()
+    block: Dim3 | None = None
+    fastmath: bool = False
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+TRUE = Constant(True, BOOL)
+FALSE = Constant(False, BOOL)

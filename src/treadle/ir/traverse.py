@@ -1,0 +1,96 @@
+"""Walking and rewriting kernels without writing the walk again in every pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from functools import cache
+from typing import Any
+
+from treadle.ir import nodes as n
+
+Node = Any  # a statement, an expression, a place, a check, an argument
+
+_NODES = (
+    n.Constant, n.Variable, n.Builtin, n.Unary, n.Binary, n.Select, n.Cast, n.Bitcast, n.Intrinsic,
+    n.Call, n.Construct, n.Extract, n.Load, n.Check, n.Element, n.Member, n.Item,
+    n.MemoryReference, n.Declare, n.Assign, n.If, n.For, n.While, n.Break, n.Continue, n.Return,
+    n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.CallStatement, n.Print, n.Assert,
+)  # fmt: skip
+_LEAVES = frozenset({"span", "type", "name", "op", "memory", "function", "message", "scope"})
+
+
+@cache
+def _child_fields(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind) if f.name not in _LEAVES)
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly inside a node, in evaluation order (blocks flattened)."""
+    for name in _child_fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, tuple):
+            for part in value:
+                if isinstance(part, _NODES):
+                    yield part
+        elif isinstance(value, _NODES):
+            yield value
+
+
+def walk(root: Node | n.Block) -> Iterator[Node]:
+    """A node (or every statement of a block) and everything inside it, outermost first."""
+    stack = list(reversed(root)) if isinstance(root, tuple) else [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(list(children(node))))
+
+
+def rewrite(node: Node, change: Callable[[Node], Node]) -> Node:
+    """The node with `change` applied to every node inside it and then to itself.
+
+    `change` gets each node after its children were rewritten, and returns it or another in its
+    place. For a statement it may return a tuple of statements, which is spliced into the block.
+    """
+    updates: dict[str, Any] = {}
+    for name in _child_fields(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, tuple):
+            new = rewrite_block(value, change)
+            if new is not value:
+                updates[name] = new
+        elif isinstance(value, _NODES):
+            new = rewrite(value, change)
+            if new is not value:
+                updates[name] = new
+    return change(replace(node, **updates) if updates else node)
+
+
+def rewrite_block(block: tuple[Any, ...], change: Callable[[Node], Node]) -> tuple[Any, ...]:
+    """Every node of a tuple rewritten as `rewrite` does; the same tuple if nothing changed."""
+    result: list[Any] = []
+    changed = False
+    for part in block:
+        new = rewrite(part, change) if isinstance(part, _NODES) else part
+        changed = changed or new is not part
+        if isinstance(new, tuple):
+            result.extend(new)
+        else:
+            result.append(new)
+    return tuple(result) if changed else block
+
+
+def rewrite_kernel(kernel: n.Kernel, change: Callable[[Node], Node]) -> n.Kernel:
+    """The kernel with `rewrite` applied to its body and to the bodies of its functions."""
+    functions = tuple(
+        replace(function, body=rewrite_block(function.body, change))
+        for function in kernel.functions
+    )
+    return replace(kernel, body=rewrite_block(kernel.body, change), functions=functions)
+
+
+def root_of(place: n.Place) -> n.Variable | n.Element:
+    """The variable or memory element that a place is a part of."""
+    while isinstance(place, (n.Member, n.Item)):
+        place = place.base
+    return place

@@ -1,0 +1,194 @@
+"""The types of the IR, and their layout in memory: the one C and NumPy (`align=True`) give.
+
+Every type is a frozen value; equality is structural. Memory is bytes on every target, so sizes,
+alignments and field offsets are decided here once and never by a printer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, TypeAlias
+
+Kind = Literal["bool", "int", "uint", "float"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One number. `name` is the short name that people type: f32, i64, bool."""
+
+    name: str
+    kind: Kind
+    bits: int
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in ("int", "uint")
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind in ("int", "float")
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """Two to four numbers: components x, y, z, w."""
+
+    element: Scalar
+    count: int
+
+    def __str__(self) -> str:
+        return f"vec{self.count}<{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A named member of a struct."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Named fields in C order and C alignment."""
+
+    name: str
+    fields: tuple[Field, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def field_type(self, name: str) -> Type:
+        """The type of field `name`; KeyError if there is none."""
+        for field in self.fields:
+            if field.name == name:
+                return field.type
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """A fixed number of elements, inside a struct."""
+
+    element: Type
+    length: int
+
+    def __str__(self) -> str:
+        return f"array<{self.element}, {self.length}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Void:
+    """The result of a function that returns nothing."""
+
+    def __str__(self) -> str:
+        return "void"
+
+
+Type: TypeAlias = Scalar | Vector | Struct | Array | Void
+
+BOOL = Scalar("bool", "bool", 8)
+I8, I16, I32, I64 = (Scalar(f"i{bits}", "int", bits) for bits in (8, 16, 32, 64))
+U8, U16, U32, U64 = (Scalar(f"u{bits}", "uint", bits) for bits in (8, 16, 32, 64))
+F16 = Scalar("f16", "float", 16)
+BF16 = Scalar("bf16", "float", 16)
+F32 = Scalar("f32", "float", 32)
+F64 = Scalar("f64", "float", 64)
+VOID = Void()
+
+SCALARS: dict[str, Scalar] = {
+    scalar.name: scalar
+    for scalar in (BOOL, I8, U8, I16, U16, I32, U32, I64, U64, F16, BF16, F32, F64)
+}
+COMPONENTS = ("x", "y", "z", "w")
+
+
+@cache
+def size_of(type: Type) -> int:
+    """Bytes that one value takes in memory, padding included."""
+    match type:
+        case Scalar():
+            return type.bits // 8
+        case Vector():
+            return size_of(type.element) * type.count
+        case Array():
+            return size_of(type.element) * type.length
+        case Struct():
+            end = 0
+            for field in type.fields:
+                end = _round_up(end, align_of(field.type)) + size_of(field.type)
+            return _round_up(end, align_of(type))
+        case Void():
+            raise ValueError("void has no size")
+
+
+@cache
+def align_of(type: Type) -> int:
+    """The alignment in bytes. Vectors of two and four align to their size, as CUDA's float2 and
+    float4 do; vectors of three pack like three scalars, as float3 does."""
+    match type:
+        case Scalar():
+            return type.bits // 8
+        case Vector():
+            return size_of(type) if type.count != 3 else size_of(type.element)
+        case Array():
+            return align_of(type.element)
+        case Struct():
+            return max((align_of(field.type) for field in type.fields), default=1)
+        case Void():
+            raise ValueError("void has no alignment")
+
+
+@cache
+def field_offset(type: Struct, name: str) -> int:
+    """Bytes from the start of a struct to its field `name`; KeyError if there is none."""
+    end = 0
+    for field in type.fields:
+        start = _round_up(end, align_of(field.type))
+        if field.name == name:
+            return start
+        end = start + size_of(field.type)
+    raise KeyError(name)
+
+
+def member_type(type: Type, name: str) -> Type:
+    """The type of component or field `name`; KeyError if `type` has none of that name."""
+    if isinstance(type, Struct):
+        return type.field_type(name)
+    if isinstance(type, Vector) and name in COMPONENTS[: type.count]:
+        return type.element
+    raise KeyError(name)
+
+
+def leaves(type: Type) -> tuple[tuple[int, Scalar], ...]:
+    """Every scalar in a value of `type`, with its byte offset, in memory order."""
+    match type:
+        case Scalar():
+            return ((0, type),)
+        case Vector():
+            step = size_of(type.element)
+            return tuple((step * i, type.element) for i in range(type.count))
+        case Array():
+            step = size_of(type.element)
+            inner = leaves(type.element)
+            return tuple((step * i + at, leaf) for i in range(type.length) for at, leaf in inner)
+        case Struct():
+            return tuple(
+                (field_offset(type, field.name) + at, leaf)
+                for field in type.fields
+                for at, leaf in leaves(field.type)
+            )
+        case Void():
+            return ()
+
+
+def _round_up(value: int, multiple: int) -> int:
+    return -(-value // multiple) * multiple
