@@ -1,0 +1,174 @@
+"""The dtypes that people name: `td.f32`, `td.float32`, `"float32"` and NumPy's are one thing.
+
+A `DType` is an annotation in a kernel, a cast when called, and the `dtype=` of an array. The IR
+has its own scalar types, under the same short names (`treadle.ir.types.SCALARS[dtype.short]`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from treadle.core.errors import DtypeError
+
+Kind = Literal["bool", "int", "uint", "float"]
+
+
+@dataclass(frozen=True, eq=False)
+class DType:
+    """The type of an array's elements, or of a number in a kernel.
+
+    `name` is the Array API's name, `short` the one that kernels use. It equals NumPy's dtype of
+    the same meaning, and either name:
+
+    >>> float32 == np.dtype("float32"), float32 == "f32", float32.short
+    (True, True, 'f32')
+    >>> int8(200)
+    np.int8(-56)
+    """
+
+    name: str
+    short: str
+    kind: Kind
+    itemsize: int  # bytes
+
+    @cached_property
+    def numpy(self) -> np.dtype[Any]:
+        """NumPy's dtype; for bfloat16 the one that `ml_dtypes` adds."""
+        if self.name == "bfloat16":
+            import ml_dtypes
+
+            return np.dtype(ml_dtypes.bfloat16)
+        return np.dtype(self.name)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it is a floating point type."""
+        return self.kind == "float"
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is an integer type, signed or not."""
+        return self.kind in ("int", "uint")
+
+    @property
+    def bits(self) -> int:
+        """The size in bits."""
+        return self.itemsize * 8
+
+    def __call__(self, value: Any = 0) -> Any:
+        """`value` as a NumPy scalar of this dtype, as a cast in a kernel gives it: integers wrap,
+        floats become integers by truncation, saturate, and NaN becomes 0."""
+        return cast_number(value, self)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DType):
+            return self.name == other.name
+        if isinstance(other, str):
+            return other in (self.name, self.short)
+        if isinstance(other, np.dtype):
+            return self.numpy == other
+        if isinstance(other, type) and issubclass(other, np.generic):
+            return bool(self.numpy == np.dtype(other))
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.numpy)
+
+    def __repr__(self) -> str:
+        return f"treadle.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (as_dtype, (self.name,))
+
+
+bool_ = DType("bool", "bool", "bool", 1)
+int8 = DType("int8", "i8", "int", 1)
+uint8 = DType("uint8", "u8", "uint", 1)
+int16 = DType("int16", "i16", "int", 2)
+uint16 = DType("uint16", "u16", "uint", 2)
+int32 = DType("int32", "i32", "int", 4)
+uint32 = DType("uint32", "u32", "uint", 4)
+int64 = DType("int64", "i64", "int", 8)
+uint64 = DType("uint64", "u64", "uint", 8)
+float16 = DType("float16", "f16", "float", 2)
+bfloat16 = DType("bfloat16", "bf16", "float", 2)
+float32 = DType("float32", "f32", "float", 4)
+float64 = DType("float64", "f64", "float", 8)
+
+i8, u8, i16, u16, i32, u32, i64, u64 = (
+    int8, uint8, int16, uint16, int32, uint32, int64, uint64,
+)  # fmt: skip
+f16, bf16, f32, f64 = float16, bfloat16, float32, float64
+
+DTYPES: tuple[DType, ...] = (
+    bool_, int8, uint8, int16, uint16, int32, uint32, int64, uint64,
+    float16, bfloat16, float32, float64,
+)  # fmt: skip
+BY_SHORT_NAME: dict[str, DType] = {dtype.short: dtype for dtype in DTYPES}
+_BY_NAME: dict[str, DType] = BY_SHORT_NAME | {dtype.name: dtype for dtype in DTYPES}
+
+
+def as_dtype(value: Any) -> DType:
+    """The DType that `value` names: a DType, NumPy's dtype or scalar class, a name, or `bool`.
+
+    DtypeError if there is none. Python's `int` and `float` have no fixed width and are left to
+    the caller, who knows the device's defaults.
+    """
+    if isinstance(value, DType):
+        return value
+    if value is bool:
+        return bool_
+    if isinstance(value, str) and value in _BY_NAME:
+        return _BY_NAME[value]
+    if value is not int and value is not float and value is not None:
+        try:
+            found = _BY_NAME.get(np.dtype(value).newbyteorder("=").name)
+        except (TypeError, ValueError):
+            found = None
+        if found is not None:
+            return found
+    raise DtypeError(
+        f"{value!r} is not a dtype of treadle; there are {', '.join(d.name for d in DTYPES)}"
+    )
+
+
+def cast_number(value: Any, dtype: DType) -> Any:
+    """One number as a NumPy scalar of `dtype`, by the rules of a cast in a kernel."""
+    form = dtype.numpy.type
+    if dtype.kind == "bool":
+        return np.bool_(value != 0)
+    if dtype.is_float:
+        with np.errstate(over="ignore"):
+            return form(value)
+    if isinstance(value, (int, np.integer, np.bool_)):
+        return _wrap(int(value), dtype)
+    number = float(value)
+    if number != number:
+        return form(0)
+    low, high = integer_range(dtype)
+    if number >= high:
+        return form(high)
+    if number <= low:
+        return form(low)
+    return form(int(number))
+
+
+def integer_range(dtype: DType) -> tuple[int, int]:
+    """The smallest and the largest value of an integer dtype."""
+    if dtype.kind == "uint":
+        return 0, (1 << dtype.bits) - 1
+    return -(1 << (dtype.bits - 1)), (1 << (dtype.bits - 1)) - 1
+
+
+def _wrap(value: int, dtype: DType) -> Any:
+    value &= (1 << dtype.bits) - 1
+    if dtype.kind == "int" and value >> (dtype.bits - 1):
+        value -= 1 << dtype.bits
+    return dtype.numpy.type(value)

@@ -1,0 +1,1 @@
+"""The kernel language: Python functions that run on every device."""

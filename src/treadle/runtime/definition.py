@@ -1,0 +1,62 @@
+"""What the launch path needs to know of a kernel, whichever front end it came from.
+
+A front end above (`lang`, later `cuda_cpp` and the fuser) hands the runtime a `KernelDefinition`;
+the runtime classifies the arguments of a call into a `Signature`, and asks the definition to lower
+itself for a signature it has not seen with the constants it captures now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Protocol
+
+from treadle.core.dim3 import Dim3
+from treadle.ir.nodes import Kernel
+from treadle.runtime.signature import DeclaredParameter, Signature
+
+
+@dataclass(frozen=True, slots=True)
+class KernelOptions:
+    """What a kernel's decorator asked for. `block` None leaves the block to the launch."""
+
+    block: Dim3 | None = None
+    checked: bool = True
+    fastmath: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredKernel:
+    """A kernel in IR for one signature.
+
+    `kernel.block` is None: the pipeline sets it. The order of `kernel.buffers` is the order of the
+    array arguments; `kernel.parameters` say by their origin where a launch takes them from.
+    `captured` is the definition's `captured()` that this lowering was made for.
+    """
+
+    kernel: Kernel
+    captured: Hashable
+    source_text: str | None = None  # the user's file, for messages about the IR's spans
+
+
+class KernelDefinition(Protocol):
+    """A kernel before it is compiled for a call."""
+
+    @property
+    def name(self) -> str:
+        """The user's name for it."""
+
+    @property
+    def options(self) -> KernelOptions:
+        """What its decorator asked for."""
+
+    @property
+    def parameters(self) -> tuple[DeclaredParameter, ...]:
+        """Its parameters, in order."""
+
+    def captured(self) -> Hashable:
+        """The constants from outside that the kernel uses, as they are now: a part of the key of
+        compiled code, cheap enough to ask for at every launch."""
+
+    def lower(self, signature: Signature) -> LoweredKernel:
+        """The kernel in IR for arguments of these types. CompileError points at what is wrong."""
