@@ -1,0 +1,62 @@
+# treadle. A fresh Debian or Ubuntu with python3, git and make is enough for `make demo` and
+# `make test`; whatever else they need, they install, and say so.
+
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+# Without this variable, Mesa complains in every process that looks for devices.
+export XDG_RUNTIME_DIR ?= /tmp
+
+.PHONY: help demo test test-full lint format docs docs-serve bench software-gpu clean
+
+help:
+	@echo "make demo       install into $(VENV) and run the main job on every device present"
+	@echo "make test       lint, documentation and tests, as for every change"
+	@echo "make test-full  the same with long fuzzing, soaks and large sizes"
+	@echo "make lint       ruff, mypy, import-linter"
+	@echo "make format     let ruff lay out the code"
+	@echo "make docs       build the documentation into site/ (make docs-serve shows it)"
+	@echo "make bench      measure against other libraries on this machine"
+	@echo "make clean      remove what was built here, the environment included"
+
+# One stamp for each set of extras: nothing is installed again until pyproject.toml changes.
+$(VENV)/.installed-%: pyproject.toml tools/environment.sh
+	@tools/environment.sh $(VENV) $(or $(EXTRAS),$*)
+	@touch $@
+
+$(VENV)/.installed-test: EXTRAS := test,docs
+
+demo: $(VENV)/.installed-plot
+	@$(BIN)/treadle demo
+
+test: lint docs software-gpu
+	@$(BIN)/python -m pytest -n $(JOBS)
+
+test-full: lint docs software-gpu
+	@$(BIN)/python -m pytest -n $(JOBS) -m "" --hypothesis-profile=full --timeout=3600
+
+software-gpu: $(VENV)/.installed-test
+	@tools/software_gpu.sh $(VENV)
+
+lint: $(VENV)/.installed-test
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet . || { echo "Run 'make format': ruff would lay out some files differently."; exit 1; }
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+format: $(VENV)/.installed-test
+	@$(BIN)/ruff check --fix --quiet . || true
+	@$(BIN)/ruff format .
+
+docs: $(VENV)/.installed-test
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+docs-serve: $(VENV)/.installed-test
+	@$(BIN)/mkdocs serve
+
+bench: $(VENV)/.installed-bench
+	@$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) site build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

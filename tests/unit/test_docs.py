@@ -1,0 +1,128 @@
+"""The documentation tells the truth: its examples run, and it names every dependency.
+
+A page becomes a module in which everything but its ```python blocks is blank, so lines keep their
+numbers and a kernel's source can be found. The blocks run in order, in one namespace. A block
+marked ```python no-run is only compiled.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import inspect
+import re
+import sys
+import tomllib
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>.*)$")
+
+
+@dataclass(frozen=True)
+class Block:
+    """The text of a fenced block; `line` is the number of its first line in the page."""
+
+    language: str
+    options: str
+    line: int
+    text: str
+
+
+def blocks(page: str) -> Iterator[Block]:
+    """The fenced blocks of a page, with their indentation (in a tab, say) removed."""
+    lines = iter(enumerate(page.splitlines(), start=1))
+    for number, line in lines:
+        opening = FENCE.match(line)
+        if opening is None:
+            continue
+        indent, ticks = len(opening["indent"]), opening["ticks"]
+        language, _, options = opening["info"].strip().partition(" ")
+        body: list[str] = []
+        for _, inner in lines:
+            if inner.strip() == ticks:
+                break
+            body.append(inner[indent:] if not inner[:indent].strip() else inner)
+        else:
+            raise ValueError(f"the block that starts in line {number} does not end")
+        yield Block(language, options, number + 1, "".join(f"{text}\n" for text in body))
+
+
+def code_of(block: Block, filename: str) -> types.CodeType:
+    padded = "\n" * (block.line - 1) + block.text
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    return compile(padded, filename, "exec", flags=flags, dont_inherit=True)
+
+
+def run(code: types.CodeType, module: types.ModuleType) -> None:
+    if code.co_flags & inspect.CO_COROUTINE:  # it awaits, outside of any function
+
+        async def main() -> None:
+            await eval(code, module.__dict__)
+
+        asyncio.run(main())
+    else:
+        exec(code, module.__dict__)
+
+
+def page_name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def has_python(page: Path) -> bool:
+    return any(block.language == "python" for block in blocks(page.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if has_python(page)], ids=page_name)
+def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [b for b in blocks(page.read_text(encoding="utf-8")) if b.language == "python"]
+    lines: list[str] = []
+    for block in found:
+        lines += [""] * (block.line - 1 - len(lines)) + block.text.splitlines()
+    source = tmp_path / (page.stem.replace("-", "_") + "_page.py")
+    source.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    module = types.ModuleType(source.stem)
+    module.__file__ = str(source)
+    monkeypatch.setitem(sys.modules, source.stem, module)
+    monkeypatch.chdir(tmp_path)
+    for block in found:
+        code = code_of(block, str(source))
+        if "no-run" in block.options.split():
+            continue
+        try:
+            run(code, module)
+        except Exception as error:
+            at = f"the block at {page_name(page)}:{block.line} failed"
+            raise AssertionError(f"{at}: {type(error).__name__}: {error}") from error
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_blocks_say_their_language(page: Path) -> None:
+    for block in blocks(page.read_text(encoding="utf-8")):
+        assert block.language, f"{page_name(page)}:{block.line}"
+        assert block.language not in ("py", "python3", "pycon"), "write python, so that it is run"
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=page_name)
+def test_links_to_files_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^( *)```.*?^\1```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if not target.startswith(("http://", "https://", "#")):
+            assert (page.parent / target.partition("#")[0]).exists(), target
+
+
+def test_each_dependency_has_its_reason() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    required = list(project["dependencies"])
+    for extra in project["optional-dependencies"].values():
+        required += extra
+    names = {re.split(r"[^\w-]", requirement)[0] for requirement in required} - {"treadle"}
+    reasons = (ROOT / "docs/design/dependencies.md").read_text(encoding="utf-8")
+    assert sorted(name for name in names if f"`{name}`" not in reasons) == []

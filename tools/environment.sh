@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Makes the virtual environment and installs treadle into it, editable, with some extras.
+#
+#   tools/environment.sh FOLDER [EXTRA[,EXTRA...]]
+#
+# PYTHON names the interpreter; without it, python3 or the newest python3.N that will do is taken.
+set -euo pipefail
+folder=$1
+extras=${2:-}
+
+say() { printf '%s\n' "treadle: $*" >&2; }
+new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
+
+find_python() {
+    local candidate
+    for candidate in ${PYTHON:-python3 python3.14 python3.13 python3.12 python3.11}; do
+        if command -v "$candidate" >/dev/null && new_enough "$candidate"; then
+            command -v "$candidate"
+            return
+        fi
+    done
+    say "Python 3.11 or newer is needed, and ${PYTHON:-python3} is" \
+        "$("${PYTHON:-python3}" --version 2>/dev/null || echo 'not there')."
+    say "Install one (Debian 12, Ubuntu 24.04 and later have it) or name yours: make PYTHON=/path/to/python3 ..."
+    return 1
+}
+
+# Debian and Ubuntu split the module that makes environments from Python itself.
+ensure_venv() {
+    local python=$1 package
+    "$python" -c 'import venv, ensurepip' 2>/dev/null && return
+    package=$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+    say "$python cannot make virtual environments: the package $package is missing."
+    "$(dirname "$0")/system_packages.sh" "$package"
+}
+
+if [ -x "$folder/bin/python" ] && ! new_enough "$folder/bin/python"; then
+    say "$folder does not work any more (was it moved, or its Python removed?); making it anew"
+    rm -rf "$folder"
+fi
+if [ ! -x "$folder/bin/pip" ]; then
+    python=$(find_python)
+    ensure_venv "$python"
+    say "making the environment in $folder with $("$python" --version)"
+    "$python" -m venv --clear "$folder"
+fi
+say "installing treadle${extras:+[$extras]} into $folder (a minute or two the first time)"
+"$folder/bin/pip" install --quiet --disable-pip-version-check --editable ".${extras:+[$extras]}"
