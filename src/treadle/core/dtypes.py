@@ -60,9 +60,15 @@ class DType:
         return self.itemsize * 8
 
     def __call__(self, value: Any = 0) -> Any:
-        """`value` as a NumPy scalar of this dtype, as a cast in a kernel gives it: integers wrap,
-        floats become integers by truncation, saturate, and NaN becomes 0."""
+        """`value` as a NumPy scalar of this dtype, by the rules of a cast in a kernel.
+
+        Integers wrap; a float becomes an integer by truncation and saturates, NaN becomes 0.
+        """
         return cast_number(value, self)
+
+    def __getitem__(self, length: int) -> FixedArray:
+        """A fixed number of elements, as a field of a struct: `weights: td.f32[4]`."""
+        return FixedArray(self, length)
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, DType):
@@ -86,6 +92,17 @@ class DType:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (as_dtype, (self.name,))
+
+
+@dataclass(frozen=True)
+class FixedArray:
+    """The annotation of a struct's field that holds `length` elements."""
+
+    element: Any  # a DType, a vector type, a struct class or another FixedArray
+    length: int
+
+    def __getitem__(self, length: int) -> FixedArray:
+        return FixedArray(self, length)
 
 
 bool_ = DType("bool", "bool", "bool", 1)

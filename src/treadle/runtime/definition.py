@@ -55,8 +55,10 @@ class KernelDefinition(Protocol):
         """Its parameters, in order."""
 
     def captured(self) -> Hashable:
-        """The constants from outside that the kernel uses, as they are now: a part of the key of
-        compiled code, cheap enough to ask for at every launch."""
+        """The constants from outside that the kernel uses, as they are now.
+
+        They are a part of the key of compiled code; asking is cheap enough for every launch.
+        """
 
     def lower(self, signature: Signature) -> LoweredKernel:
         """The kernel in IR for arguments of these types. CompileError points at what is wrong."""

@@ -1,0 +1,259 @@
+"""The names that kernels use: places, barriers, atomics, subgroups, mathematics.
+
+Each is a small object that the lowering knows by identity. Called outside a kernel it says so;
+inside `td.interpret()` it runs. (The array library gives the mathematical ones a meaning for
+tensors, by setting `outside`.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from treadle.core.errors import TreadleError
+
+Group = Literal["place", "memory", "barrier", "loop", "atomic", "subgroup", "math", "value"]
+
+# Set by the interpreter while it runs a kernel's thread: (name, arguments, keywords) -> value.
+_interpreting: list[Callable[[], Callable[..., Any] | None]] = []
+
+
+def set_interpreter(current: Callable[[], Callable[..., Any] | None]) -> None:
+    """Say how to find the interpreter of this Python thread (None when it runs no kernel)."""
+    _interpreting[:] = [current]
+
+
+def _interpreter() -> Callable[..., Any] | None:
+    return _interpreting[0]() if _interpreting else None
+
+
+class BuiltinFunction:
+    """A function of the kernel language. `arity` is the numbers of arguments it takes."""
+
+    __slots__ = ("__doc__", "arity", "group", "name", "outside")
+
+    def __init__(self, name: str, group: Group, arity: tuple[int, int], doc: str) -> None:
+        self.name = name
+        self.group = group
+        self.arity = arity
+        self.outside: Callable[..., Any] | None = None
+        self.__doc__ = doc
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        run = _interpreter()
+        if run is not None:
+            return run(self, arguments, keywords)
+        if self.outside is not None:
+            return self.outside(*arguments, **keywords)
+        raise TreadleError(
+            f"td.{self.name} works inside a kernel: call it from a function decorated with "
+            "@td.kernel or @td.func, and launch that"
+        )
+
+    def __repr__(self) -> str:
+        return f"<treadle.{self.name}>"
+
+
+class Place:
+    """`td.thread_idx` and its like, with parts x, y and z."""
+
+    __slots__ = ("__doc__", "name")
+
+    def __init__(self, name: str, doc: str) -> None:
+        self.name = name
+        self.__doc__ = doc
+
+    def _part(self, axis: int) -> Any:
+        run = _interpreter()
+        if run is None:
+            raise TreadleError(
+                f"td.{self.name}.{'xyz'[axis]} has a value only inside a running kernel"
+            )
+        return run(self, (axis,), {})
+
+    @property
+    def x(self) -> Any:
+        """The fastest axis."""
+        return self._part(0)
+
+    @property
+    def y(self) -> Any:
+        """The second axis."""
+        return self._part(1)
+
+    @property
+    def z(self) -> Any:
+        """The third axis."""
+        return self._part(2)
+
+    def __repr__(self) -> str:
+        return f"<treadle.{self.name}>"
+
+
+def _define(group: Group, name: str, least: int, most: int, doc: str) -> BuiltinFunction:
+    return BuiltinFunction(name, group, (least, most), doc)
+
+
+def _math(name: str, operands: int, doc: str) -> BuiltinFunction:
+    return BuiltinFunction(name, "math", (operands, operands), doc)
+
+
+# --- places --------------------------------------------------------------------------------------
+
+thread_idx = Place("thread_idx", "This thread's index in its block.")
+block_idx = Place("block_idx", "This block's index in the grid.")
+block_dim = Place("block_dim", "The threads of a block along each axis.")
+grid_dim = Place("grid_dim", "The blocks of the grid along each axis.")
+grid = _define(
+    "place", "grid", 1, 1, "This thread's global index: i, (i, j) or (i, j, k), the last fastest."
+)
+grid_size = _define("place", "grid_size", 1, 1, "The threads of the grid along each axis of grid.")
+
+# --- memory and loops ----------------------------------------------------------------------------
+
+shared = _define("memory", "shared", 2, 2, "An array that the threads of a block share.")
+local = _define("memory", "local", 2, 2, "An array of this thread's own.")
+static_range = _define("loop", "static_range", 1, 3, "A range whose loop is unrolled.")
+
+# --- barriers ------------------------------------------------------------------------------------
+
+sync_threads = _define("barrier", "sync_threads", 0, 0, "Wait for all threads of the block.")
+sync_subgroup = _define("barrier", "sync_subgroup", 0, 0, "Wait for all threads of the subgroup.")
+thread_fence = _define("barrier", "thread_fence", 0, 0, "Order memory accesses on the device.")
+thread_fence_block = _define(
+    "barrier", "thread_fence_block", 0, 0, "Order memory accesses in the block."
+)
+
+# --- atomics -------------------------------------------------------------------------------------
+
+atomic_add = _define("atomic", "atomic_add", 3, 3, "Add to array[index]; gives the old value.")
+atomic_sub = _define("atomic", "atomic_sub", 3, 3, "Subtract; gives the old value.")
+atomic_min = _define("atomic", "atomic_min", 3, 3, "Keep the smaller; gives the old value.")
+atomic_max = _define("atomic", "atomic_max", 3, 3, "Keep the larger; gives the old value.")
+atomic_and = _define("atomic", "atomic_and", 3, 3, "Bitwise and; gives the old value.")
+atomic_or = _define("atomic", "atomic_or", 3, 3, "Bitwise or; gives the old value.")
+atomic_xor = _define("atomic", "atomic_xor", 3, 3, "Bitwise exclusive or; gives the old value.")
+atomic_exchange = _define("atomic", "atomic_exchange", 3, 3, "Replace; gives the old value.")
+atomic_cas = _define(
+    "atomic", "atomic_cas", 4, 4, "Replace if it equals `expected`; gives the old value."
+)
+
+# --- subgroups -----------------------------------------------------------------------------------
+
+lane = _define("subgroup", "lane", 0, 0, "This thread's index in its subgroup.")
+subgroup_size = _define("subgroup", "subgroup_size", 0, 0, "The threads of a subgroup.")
+shuffle = _define("subgroup", "shuffle", 2, 2, "The value of the thread `lane`.")
+shuffle_up = _define("subgroup", "shuffle_up", 2, 2, "The value of the thread n lanes below.")
+shuffle_down = _define("subgroup", "shuffle_down", 2, 2, "The value of the thread n lanes above.")
+shuffle_xor = _define("subgroup", "shuffle_xor", 2, 2, "The value of the thread lane ^ mask.")
+vote_all = _define("subgroup", "vote_all", 1, 1, "Whether p holds in every thread.")
+vote_any = _define("subgroup", "vote_any", 1, 1, "Whether p holds in some thread.")
+ballot = _define("subgroup", "ballot", 1, 1, "The threads where p holds, as bits of a u32.")
+subgroup_sum = _define("subgroup", "subgroup_sum", 1, 1, "The sum over the subgroup.")
+subgroup_min = _define("subgroup", "subgroup_min", 1, 1, "The minimum over the subgroup.")
+subgroup_max = _define("subgroup", "subgroup_max", 1, 1, "The maximum over the subgroup.")
+subgroup_prefix_sum = _define(
+    "subgroup", "subgroup_prefix_sum", 1, 1, "The sum over the lanes before this one."
+)
+
+# --- values --------------------------------------------------------------------------------------
+
+bitcast = _define("value", "bitcast", 2, 2, "The bits of a number as another dtype of its size.")
+where = _define("value", "where", 3, 3, "The second argument where the first holds, else the third")
+dot = _define("value", "dot", 2, 2, "The dot product of two vectors.")
+
+# --- mathematics that targets have exactly -------------------------------------------------------
+
+abs = _math("abs", 1, "The absolute value.")
+sqrt = _math("sqrt", 1, "The square root.")
+floor = _math("floor", 1, "The largest integer not above x.")
+ceil = _math("ceil", 1, "The smallest integer not below x.")
+trunc = _math("trunc", 1, "The integer part of x.")
+round = _math("round", 1, "The nearest integer, ties to even.")
+fma = _math("fma", 3, "a * b + c, rounded once where the target can.")
+minimum = _math("minimum", 2, "The smaller; NaN if either is.")
+maximum = _math("maximum", 2, "The larger; NaN if either is.")
+clip = _math("clip", 3, "x limited to low … high.")
+isnan = _math("isnan", 1, "Whether x is NaN.")
+isinf = _math("isinf", 1, "Whether x is infinite.")
+isfinite = _math("isfinite", 1, "Whether x is neither NaN nor infinite.")
+signbit = _math("signbit", 1, "Whether the sign bit is set (-0.0 too).")
+sign = _math("sign", 1, "-1, 0 or 1; NaN for NaN.")
+copysign = _math("copysign", 2, "The magnitude of the first with the sign of the second.")
+square = _math("square", 1, "x * x.")
+reciprocal = _math("reciprocal", 1, "1 / x.")
+negative = _math("negative", 1, "-x.")
+positive = _math("positive", 1, "x.")
+popcount = _math("popcount", 1, "The number of set bits.")
+clz = _math("clz", 1, "The number of zero bits above the highest set one.")
+ctz = _math("ctz", 1, "The number of zero bits below the lowest set one.")
+reverse_bits = _math("reverse_bits", 1, "The bits in reverse order.")
+mul_high = _math("mul_high", 2, "The upper half of the product of two integers.")
+
+# --- operators by name, as in the Array API ------------------------------------------------------
+
+add = _math("add", 2, "a + b.")
+subtract = _math("subtract", 2, "a - b.")
+multiply = _math("multiply", 2, "a * b.")
+divide = _math("divide", 2, "a / b.")
+floor_divide = _math("floor_divide", 2, "a // b.")
+remainder = _math("remainder", 2, "a % b.")
+equal = _math("equal", 2, "a == b.")
+not_equal = _math("not_equal", 2, "a != b.")
+less = _math("less", 2, "a < b.")
+less_equal = _math("less_equal", 2, "a <= b.")
+greater = _math("greater", 2, "a > b.")
+greater_equal = _math("greater_equal", 2, "a >= b.")
+bitwise_and = _math("bitwise_and", 2, "a & b.")
+bitwise_or = _math("bitwise_or", 2, "a | b.")
+bitwise_xor = _math("bitwise_xor", 2, "a ^ b.")
+bitwise_left_shift = _math("bitwise_left_shift", 2, "a << b.")
+bitwise_right_shift = _math("bitwise_right_shift", 2, "a >> b.")
+bitwise_invert = _math("bitwise_invert", 1, "~a.")
+logical_and = _math("logical_and", 2, "Whether both hold.")
+logical_or = _math("logical_or", 2, "Whether either holds.")
+logical_xor = _math("logical_xor", 2, "Whether exactly one holds.")
+logical_not = _math("logical_not", 1, "Whether it does not hold.")
+
+# --- mathematics written in the kernel language (treadle.lang.math) ------------------------------
+
+exp = _math("exp", 1, "e to the power x.")
+exp2 = _math("exp2", 1, "2 to the power x.")
+expm1 = _math("expm1", 1, "exp(x) - 1, precise near 0.")
+log = _math("log", 1, "The natural logarithm.")
+log2 = _math("log2", 1, "The logarithm to base 2.")
+log10 = _math("log10", 1, "The logarithm to base 10.")
+log1p = _math("log1p", 1, "log(1 + x), precise near 0.")
+sin = _math("sin", 1, "The sine of x radians.")
+cos = _math("cos", 1, "The cosine of x radians.")
+tan = _math("tan", 1, "The tangent of x radians.")
+asin = _math("asin", 1, "The arc sine.")
+acos = _math("acos", 1, "The arc cosine.")
+atan = _math("atan", 1, "The arc tangent.")
+atan2 = _math("atan2", 2, "The angle of the point (second, first).")
+sinh = _math("sinh", 1, "The hyperbolic sine.")
+cosh = _math("cosh", 1, "The hyperbolic cosine.")
+tanh = _math("tanh", 1, "The hyperbolic tangent.")
+asinh = _math("asinh", 1, "The inverse hyperbolic sine.")
+acosh = _math("acosh", 1, "The inverse hyperbolic cosine.")
+atanh = _math("atanh", 1, "The inverse hyperbolic tangent.")
+pow = _math("pow", 2, "The first to the power of the second.")
+rsqrt = _math("rsqrt", 1, "1 / sqrt(x).")
+cbrt = _math("cbrt", 1, "The cube root.")
+hypot = _math("hypot", 2, "sqrt(a*a + b*b) without overflow.")
+logaddexp = _math("logaddexp", 2, "log(exp(a) + exp(b)) without overflow.")
+nextafter = _math("nextafter", 2, "The next number after the first, towards the second.")
+erf = _math("erf", 1, "The error function.")
+erfc = _math("erfc", 1, "1 - erf(x), precise for large x.")
+rand_uniform = _math("rand_uniform", 2, "A random f32 in [0, 1) from (seed, counter).")
+rand_normal = _math("rand_normal", 2, "A standard normal f32 from (seed, counter).")
+
+NAMES: dict[str, BuiltinFunction | Place] = {
+    value.name: value
+    for value in list(globals().values())
+    if isinstance(value, (BuiltinFunction, Place))
+}
