@@ -45,4 +45,4 @@ if [ ! -x "$folder/bin/pip" ]; then
     "$python" -m venv --clear "$folder"
 fi
 say "installing treadle${extras:+[$extras]} into $folder (a minute or two the first time)"
-"$folder/bin/pip" install --quiet --disable-pip-version-check --editable ".${extras:+[$extras]}"
+"$folder/bin/pip" install -qq --disable-pip-version-check --editable ".${extras:+[$extras]}"

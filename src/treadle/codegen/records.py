@@ -17,7 +17,8 @@ _FORMATS: dict[str, tuple[str, int]] = {
     "f16": ("f", 4), "bf16": ("f", 4), "f32": ("f", 4), "f64": ("d", 8),
 }  # fmt: skip
 _WIDENED: dict[str, str] = {
-    "bool": "u32", "i8": "i32", "u8": "u32", "i16": "i32", "u16": "u32", "f16": "f32", "bf16": "f32",
+    "bool": "u32", "i8": "i32", "u8": "u32", "i16": "i32", "u16": "u32",
+    "f16": "f32", "bf16": "f32",
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Positions in the user's source, carried by every IR node so that an error can point at its line."""
+"""Positions in the user's source, carried by IR nodes so that an error can point at its line."""
 
 from __future__ import annotations
 

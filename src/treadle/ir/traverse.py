@@ -27,7 +27,7 @@ def _child_fields(kind: type) -> tuple[str, ...]:
 
 def children(node: Node) -> Iterator[Node]:
     """The nodes directly inside a node, in evaluation order (blocks flattened)."""
-    for name in _child_fields(type(node)):
+    for name in _child_fields(type(node)):  # type: ignore[arg-type]
         value = getattr(node, name)
         if isinstance(value, tuple):
             for part in value:
@@ -53,7 +53,7 @@ def rewrite(node: Node, change: Callable[[Node], Node]) -> Node:
     place. For a statement it may return a tuple of statements, which is spliced into the block.
     """
     updates: dict[str, Any] = {}
-    for name in _child_fields(type(node)):
+    for name in _child_fields(type(node)):  # type: ignore[arg-type]
         value = getattr(node, name)
         if isinstance(value, tuple):
             new = rewrite_block(value, change)
