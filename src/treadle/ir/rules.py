@@ -1,0 +1,40 @@
+"""What type an expression has, given its parts: one table for builder, parser and verifier."""
+
+from __future__ import annotations
+
+from treadle.ir import nodes as n
+from treadle.ir.types import BOOL, I32, U32, Type, Vector
+
+TESTS = frozenset({"isnan", "isinf", "isfinite", "signbit"})
+COUNTS = frozenset({"popcount", "clz", "ctz"})
+INTEGER_INTRINSICS = COUNTS | {"reverse_bits", "mul_high"}
+NUMBER_INTRINSICS = frozenset({"abs", "min", "max", "dot"})  # the others take floats
+BOOL_RESULTS = frozenset(n.COMPARISONS + n.LOGICAL)
+
+
+def binary_type(op: str, operand: Type) -> Type:
+    """The type of a binary operation on two operands of type `operand`."""
+    return BOOL if op in BOOL_RESULTS else operand
+
+
+def intrinsic_type(op: str, operand: Type) -> Type:
+    """The type of an intrinsic whose operands have type `operand`."""
+    if op in TESTS:
+        return BOOL
+    if op in COUNTS:
+        return I32
+    if op == "dot" and isinstance(operand, Vector):
+        return operand.element
+    return operand
+
+
+def subgroup_type(op: str, operand: Type) -> Type:
+    """The type of a subgroup operation's result."""
+    if op == "ballot":
+        return U32
+    return BOOL if op in ("vote_all", "vote_any") else operand
+
+
+def element_of(type: Type) -> Type:
+    """A vector's element; any other type itself."""
+    return type.element if isinstance(type, Vector) else type
