@@ -154,8 +154,13 @@ class Device(ABC):
         """Give memory back."""
 
     @abstractmethod
-    def compile(self, code: KernelCode) -> CompiledKernel:
-        """Build printed code. CompileError carries the driver's words and the generated source."""
+    def compile(self, code: KernelCode, binary: bytes | None = None) -> CompiledKernel:
+        """Build printed code, or load what `binary` gave for the same code on such a device.
+        CompileError carries the driver's words and the generated source."""
+
+    def binary(self, kernel: CompiledKernel) -> bytes | None:
+        """Machine code to keep on disk, where the driver lets us have it."""
+        return None
 
     @abstractmethod
     def create_stream(self) -> Stream:

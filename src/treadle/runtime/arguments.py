@@ -1,0 +1,258 @@
+"""From the arguments of a call to a signature, and back to bytes at each launch.
+
+The first launch with arguments of some classes binds them: checks them against the kernel's
+parameters and writes a small Python function that packs exactly these; later launches only call it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treadle.codegen.records import ParameterLayout
+from treadle.core import dtypes
+from treadle.core.errors import CompileError, DtypeError, LaunchError
+from treadle.ir.types import (
+    COMPONENTS,
+    SCALARS,
+    Array,
+    Scalar,
+    Struct,
+    Type,
+    Vector,
+    leaves,
+    size_of,
+)
+from treadle.runtime.arrays import ArrayClass, DeviceArray
+from treadle.runtime.definition import KernelDefinition
+from treadle.runtime.signature import (
+    Argument,
+    ArrayArgument,
+    Declared,
+    DeclaredArray,
+    ScalarArgument,
+    ValueArgument,
+)
+
+# What a number of a Python or NumPy type is to an unannotated parameter.
+NUMBER_TYPES: dict[type, Scalar] = {
+    bool: SCALARS["bool"], int: SCALARS["i32"], float: SCALARS["f32"],
+} | {
+    dtype.numpy.type: SCALARS[dtype.short] for dtype in dtypes.DTYPES if dtype.name != "bfloat16"
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class BoundArray:
+    """How an array argument meets its parameter: `per` elements of the array make one of the
+    parameter's (4 for a float32 array seen as float4)."""
+
+    argument: ArrayArgument
+    per: int
+
+
+Bound = BoundArray | ScalarArgument | ValueArgument
+
+
+def check_count(definition: KernelDefinition, count: int) -> None:
+    """LaunchError unless there is one argument for each parameter."""
+    names = [parameter.name for parameter in definition.parameters]
+    if count != len(names):
+        raise LaunchError(
+            f"kernel {definition.name} takes {len(names)} arguments ({', '.join(names)}), "
+            f"not {count}"
+        )
+
+
+def bind(definition: KernelDefinition, position: int, key: Any, value: Any) -> Bound:
+    """Argument `position` against its parameter. `key` is its class: an ArrayClass, a number's
+    type, or the IR type of a struct or vector value.
+
+    DtypeError says which argument, what was expected and what came.
+    """
+    parameter = definition.parameters[position]
+    where = f"argument {position + 1} ({parameter.name}) of kernel {definition.name}"
+    if isinstance(key, ArrayClass):
+        return _bind_array(parameter.declared, key, value, where)
+    if isinstance(key, (Vector, Struct)):
+        return _bind_value(parameter.declared, key, where)
+    return _bind_number(parameter.declared, key, where)
+
+
+def _bind_array(declared: Declared, key: ArrayClass, array: DeviceArray, where: str) -> BoundArray:
+    if declared is not None and not isinstance(declared, DeclaredArray):
+        raise DtypeError(f"{where} is {declared}, but an array came")
+    element, ndim, per = key.element, key.ndim, 1
+    if declared is not None:
+        per, ndim = _as_declared(declared, key, array, where)
+        element = declared.element
+    elif ndim == 0:
+        ndim = 1
+    argument = ArrayArgument(element, ndim, key.contiguous, key.has_offset, key.big)
+    return BoundArray(argument, per)
+
+
+def _as_declared(
+    declared: DeclaredArray, key: ArrayClass, array: DeviceArray, where: str
+) -> tuple[int, int]:
+    mine = (size_of(key.element), leaves(key.element))
+    wanted = (size_of(declared.element), leaves(declared.element))
+    if mine == wanted:
+        if key.ndim != declared.ndim and (key.ndim, declared.ndim) != (0, 1):
+            raise LaunchError(
+                f"{where} has {declared.ndim} dimensions, but an array of shape {array.shape} came"
+            )
+        return 1, declared.ndim
+    if isinstance(declared.element, Vector) and key.element == declared.element.element:
+        count = declared.element.count
+        rows = array.shape[declared.ndim :] == (count,) or declared.ndim == 1
+        if not key.contiguous or not rows or array.size % count or array.offset % count:
+            raise LaunchError(
+                f"{where} is an array of {declared.element}: it takes a contiguous {key.dtype} "
+                f"array whose last axis is {count}, not one of shape {array.shape}"
+            )
+        return count, declared.ndim
+    raise DtypeError(
+        f"{where} is {declared}, but an array of {key.dtype} came: convert it with "
+        f".to() or numpy's astype"
+    )
+
+
+def _bind_value(declared: Declared, key: Type, where: str) -> ValueArgument:
+    assert isinstance(key, (Vector, Struct))
+    if declared is None:
+        return ValueArgument(key)
+    if isinstance(declared, (Vector, Struct)) and leaves(declared) == leaves(key):
+        return ValueArgument(declared)
+    raise DtypeError(f"{where} is {declared}, but a {key} came")
+
+
+def _bind_number(declared: Declared, key: type, where: str) -> ScalarArgument:
+    mine = NUMBER_TYPES.get(key)
+    if mine is None:
+        raise DtypeError(
+            f"{where}: a kernel does not take {key.__name__}; it takes numbers, treadle and NumPy "
+            "arrays, @td.struct values, and arrays that speak DLPack"
+        )
+    if declared is None:
+        return ScalarArgument(mine)
+    if not isinstance(declared, Scalar):
+        raise DtypeError(f"{where} is {declared}, but the number type {key.__name__} came")
+    if mine.is_float and not declared.is_float:
+        raise DtypeError(f"{where} is {declared}, but a {key.__name__} came: convert it yourself")
+    return ScalarArgument(declared)
+
+
+def argument_of(bound: Bound) -> Argument:
+    """The part of the signature."""
+    return bound.argument if isinstance(bound, BoundArray) else bound
+
+
+def declared_arguments(definition: KernelDefinition) -> tuple[Argument, ...]:
+    """What the annotations alone say of a call: contiguous arrays. CompileError for a parameter
+    without an annotation."""
+    found: list[Argument] = []
+    for parameter in definition.parameters:
+        match parameter.declared:
+            case DeclaredArray(element, ndim):
+                found.append(ArrayArgument(element, ndim))
+            case Scalar():
+                found.append(ScalarArgument(parameter.declared))
+            case Vector() | Struct():
+                found.append(ValueArgument(parameter.declared))
+            case _:
+                raise CompileError(
+                    f"kernel {definition.name}: parameter {parameter.name} has no annotation, so "
+                    "its type is not known without arguments; annotate it"
+                )
+    return tuple(found)
+
+
+# --- packing -------------------------------------------------------------------------------------
+
+Packer = Callable[[tuple[Any, ...], Any, Any], bytes]
+
+
+def make_packer(layout: ParameterLayout, names: tuple[str, ...], bound: tuple[Bound, ...]) -> Packer:
+    """A function (arguments, grid, threads) -> parameter block, written for exactly these.
+
+    Array arguments are DeviceArrays by then.
+    """
+    position = {name: index for index, name in enumerate(names)}
+    values = []
+    for slot in layout.slots:
+        origin = slot.parameter.origin
+        values.append(_value_of(origin, slot.parameter.type, position, bound))
+    text = f"lambda a, grid, threads: pack({', '.join(values)})"
+    scope: dict[str, Any] = {"pack": struct.Struct(layout.format).pack, "narrow": _narrow}
+    packer: Packer = eval(text, scope)
+    return packer
+
+
+def _value_of(
+    origin: tuple[str | int, ...], type: Scalar, position: dict[str, int], bound: tuple[Bound, ...]
+) -> str:
+    kind = origin[0]
+    if kind in ("threads", "grid"):
+        return f"{kind}[{origin[1]}]"
+    index = position[str(origin[1])]
+    name = f"a[{index}]"
+    if kind == "value":
+        if type.bits < 32 and type.is_integer:
+            return f"narrow({name}, {type.name!r})"
+        return f"int({name})" if type.kind == "bool" else name
+    if kind == "leaf":
+        return f"{name}{_leaf_path(bound[index], origin[2:])}.item()"
+    one = bound[index]
+    assert isinstance(one, BoundArray)
+    per = f" // {one.per}" if one.per > 1 else ""
+    if kind == "size" or (kind == "shape" and one.argument.ndim == 1):
+        return f"{name}.size{per}"
+    if kind == "offset":
+        return f"{name}.offset{per}"
+    return f"{name}.{'shape' if kind == 'shape' else 'strides'}[{origin[2]}]"
+
+
+def _leaf_path(bound: Bound, path: tuple[str | int, ...]) -> str:
+    """The subscripts that reach a leaf of a struct or vector argument in its NumPy record, where
+    components are numbered."""
+    assert isinstance(bound, ValueArgument)
+    type: Type = bound.type
+    text = ""
+    for part in path:
+        if isinstance(type, Struct):
+            type = type.field_type(str(part))
+        else:
+            part = COMPONENTS.index(part) if isinstance(part, str) else part
+            assert isinstance(type, (Vector, Array))
+            type = type.element
+        text += f"[{part!r}]"
+    return text
+
+
+def _narrow(value: Any, name: str) -> int:
+    """An integer for a parameter of 8 or 16 bits; LaunchError if it does not fit."""
+    dtype = dtypes.BY_SHORT_NAME[name]
+    low, high = dtypes.integer_range(dtype)
+    if not low <= value <= high:
+        raise LaunchError(f"{value} does not fit {name} (from {low} to {high})")
+    return int(value)
+
+
+def number_out_of_range(
+    error: Exception, definition: KernelDefinition, arguments: Any
+) -> LaunchError:
+    """The LaunchError for a number that did not fit its parameter."""
+    numbers = [
+        f"{parameter.name} = {value!r}"
+        for parameter, value in zip(definition.parameters, arguments, strict=True)
+        if isinstance(value, (int, float, np.number))
+    ]
+    return LaunchError(
+        f"a number does not fit its parameter in a launch of {definition.name} "
+        f"({', '.join(numbers)}): {error}"
+    )

@@ -1,0 +1,173 @@
+"""Device memory seen as an array: what a launch takes, and what tensors are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.core.errors import DtypeError
+from treadle.ir.types import SCALARS, Array, Field, Struct, Type, size_of
+from treadle.runtime.memory import Storage
+
+if TYPE_CHECKING:
+    from treadle.runtime.devices import Device
+
+_BIG = 1 << 31  # from this many elements on, indices need 64 bits
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayClass:
+    """What compiled code depends on of an array. Interned: compared and hashed by identity."""
+
+    device: Device
+    dtype: DType | np.dtype[Any]
+    element: Type
+    ndim: int
+    contiguous: bool
+    has_offset: bool
+    big: bool
+
+
+_classes: dict[tuple[Any, ...], ArrayClass] = {}
+
+
+class DeviceArray:
+    """Elements in a storage, reached by strides and an offset that count elements."""
+
+    __slots__ = ("buffer", "device", "dtype", "key", "offset", "shape", "size", "storage", "strides")
+
+    def __init__(
+        self,
+        device: Device,
+        storage: Storage,
+        dtype: DType | np.dtype[Any],
+        shape: tuple[int, ...],
+        strides: tuple[int, ...] | None = None,
+        offset: int = 0,
+    ) -> None:
+        size = 1
+        for extent in shape:
+            size *= extent
+        packed = packed_strides(shape)
+        if strides is None or size == 0:
+            strides = packed
+        self.device = device
+        self.storage = storage
+        self.buffer = storage.buffer
+        self.dtype = dtype
+        self.shape = shape
+        self.strides = strides
+        self.offset = offset
+        self.size = size
+        contiguous = strides == packed or is_contiguous(shape, strides)
+        reach = offset + sum((n - 1) * abs(s) for n, s in zip(shape, strides, strict=True) if n)
+        facts = (device, dtype, len(shape), contiguous, offset != 0, max(reach, size) >= _BIG)
+        key = _classes.get(facts)
+        if key is None:
+            key = ArrayClass(device, dtype, element_type(dtype), *facts[2:])
+            key = _classes.setdefault(facts, key)
+        self.key = key
+
+    @classmethod
+    def allocate(
+        cls, device: Device, dtype: DType | np.dtype[Any], shape: tuple[int, ...]
+    ) -> DeviceArray:
+        """New memory, contents undefined."""
+        count = 1
+        for extent in shape:
+            count *= extent
+        return cls(device, Storage(device.pool, count * dtype.itemsize), dtype, shape)
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether the elements lie row by row without gaps."""
+        return self.key.contiguous
+
+    def view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> DeviceArray:
+        """Other elements of the same storage."""
+        return DeviceArray(self.device, self.storage, self.dtype, shape, strides, offset)
+
+    def upload(self, data: np.ndarray[Any, Any]) -> None:
+        """Put a NumPy array of this dtype and shape into a contiguous array."""
+        if self.size:
+            flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+            stream = self.device.default_stream.handle
+            stream.write(self.buffer, self.offset * self.dtype.itemsize, memoryview(flat))
+
+    def host_target(self) -> tuple[np.ndarray[Any, Any], memoryview, int]:
+        """For a read: an uninitialized NumPy array, its bytes, and where they lie in the buffer."""
+        target = np.empty(self.shape, numpy_dtype(self.dtype))
+        return target, memoryview(target.reshape(-1).view(np.uint8)), self.offset * self.dtype.itemsize
+
+
+def packed_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Row-major strides in elements.
+
+    >>> packed_strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    strides = []
+    step = 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= extent
+    return tuple(reversed(strides))
+
+
+def is_contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether these strides are row-major without gaps; axes of extent 1 do not matter."""
+    step = 1
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent != 1 and stride != step:
+            return False
+        step *= extent
+    return True
+
+
+def numpy_dtype(dtype: DType | np.dtype[Any]) -> np.dtype[Any]:
+    """NumPy's dtype for an array's dtype."""
+    return dtype.numpy if isinstance(dtype, DType) else dtype
+
+
+def array_dtype(dtype: np.dtype[Any]) -> DType | np.dtype[Any]:
+    """The dtype of an array made of NumPy data: a DType, or the structured dtype itself.
+
+    DtypeError for what kernels cannot hold (objects, strings, complex numbers, long double).
+    """
+    if dtype.names is not None:
+        element_type(dtype)
+        return dtype
+    return dtypes.as_dtype(dtype)
+
+
+def element_type(dtype: DType | np.dtype[Any]) -> Type:
+    """The IR type of one element.
+
+    A structured dtype becomes a struct; its layout must be C's, as `np.dtype(…, align=True)` and
+    `@td.struct` make it. DtypeError otherwise.
+    """
+    if isinstance(dtype, DType):
+        return SCALARS[dtype.short]
+    if dtype.subdtype is not None:
+        base, shape = dtype.subdtype
+        element = element_type(base)
+        for extent in reversed(shape):
+            element = Array(element, extent)
+        return element
+    if dtype.names is None:
+        return SCALARS[dtypes.as_dtype(dtype).short]
+    assert dtype.fields is not None
+    fields = tuple(Field(name, element_type(dtype.fields[name][0])) for name in dtype.names)
+    struct = Struct("record", fields)
+    aligned = np.dtype({"names": dtype.names, "formats": [dtype.fields[n][0] for n in dtype.names]}, align=True)
+    if aligned != dtype or size_of(struct) != dtype.itemsize:
+        raise DtypeError(
+            f"the structured dtype {dtype} does not have C's layout: make it with "
+            "np.dtype(…, align=True), or use the .dtype of a @td.struct class"
+        )
+    return struct

@@ -1,0 +1,296 @@
+"""Which devices there are, and which one is meant.
+
+Backends are asked for their devices once, when somebody first needs to know; asking for the CPU by
+name never touches a graphics driver.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import importlib
+import os
+import threading
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from treadle.core.errors import DeviceLost, DeviceNotFound
+from treadle.core.limits import DeviceInfo, Limits
+from treadle.runtime.memory import Pool
+
+if TYPE_CHECKING:
+    from treadle.drivers import base
+    from treadle.runtime.streams import Stream
+
+# Backend name: the module that makes it, with a function `backend()`.
+_BACKENDS = {"webgpu": "treadle.drivers.webgpu_native", "cpu": "treadle.drivers.cpu"}
+# Best first. Our own CPU code beats a software graphics driver.
+_RANK = {
+    ("cuda", "discrete"): 0, ("cuda", "integrated"): 0,
+    ("webgpu", "discrete"): 1, ("webgpu", "integrated"): 2,
+    ("cpu", "cpu"): 3, ("webgpu", "software"): 4,
+}  # fmt: skip
+
+_lock = threading.RLock()
+_opened: dict[tuple[str, str], Device] = {}
+_default: Device | None = None
+_scoped: contextvars.ContextVar[Device | None] = contextvars.ContextVar("device", default=None)
+_fork_seen = False
+
+
+class Device:
+    """A device that kernels run on. Get one from `td.device` or `td.devices`.
+
+    Opening it (its driver, its pool) happens at first use.
+    """
+
+    def __init__(self, backend: base.Backend, info: DeviceInfo) -> None:
+        self._backend = backend
+        self._info = info
+        self._driver: base.Device | None = None
+        self._pool: Pool | None = None
+        self._stream: Stream | None = None
+        self._process = 0  # that opened it
+        self.compiled: dict[Any, Any] = {}  # built kernels, by their printed code
+
+    @property
+    def info(self) -> DeviceInfo:
+        """Everything known about the device, as one record."""
+        return self._info
+
+    @property
+    def id(self) -> str:
+        """What to type to get it: "cpu", "webgpu:0"."""
+        return self._info.id
+
+    @property
+    def name(self) -> str:
+        """The product's name."""
+        return self._info.name
+
+    @property
+    def backend(self) -> str:
+        """ "cuda", "webgpu" or "cpu"."""
+        return self._info.backend
+
+    @property
+    def kind(self) -> str:
+        """ "discrete", "integrated", "software" or "cpu"."""
+        return self._info.kind
+
+    @property
+    def vendor(self) -> str:
+        """Who made it."""
+        return self._info.vendor
+
+    @property
+    def driver(self) -> str:
+        """The driver's name and version."""
+        return self._info.driver
+
+    @property
+    def limits(self) -> Limits:
+        """What it can at most do (bytes, threads)."""
+        return self._info.limits
+
+    @property
+    def features(self) -> frozenset[str]:
+        """What it can do beyond the common: "float16", "subgroups", …"""
+        return self._info.features
+
+    @property
+    def handle(self) -> base.Device:
+        """The opened driver device."""
+        driver = self._driver
+        if driver is None:
+            driver = self._open()
+        elif _fork_seen and os.getpid() != self._process:
+            raise DeviceLost(
+                f"{self.id} was opened before this process was forked and cannot be used in the "
+                "child. Start workers with multiprocessing's 'spawn' method, or open devices only "
+                "in the child."
+            )
+        return driver
+
+    def _open(self) -> base.Device:
+        with _lock:
+            if self._driver is None:
+                self._process = os.getpid()
+                self._driver = self._backend.open(self._info)
+                self._info = self._driver.info
+                self._pool = Pool(self._driver)
+            return self._driver
+
+    @property
+    def pool(self) -> Pool:
+        """The device's memory pool."""
+        if self._pool is None:
+            _ = self.handle
+        assert self._pool is not None
+        return self._pool
+
+    @property
+    def default_stream(self) -> Stream:
+        """The stream that work goes to unless another one is named."""
+        if self._stream is None:
+            from treadle.runtime.streams import Stream
+
+            self._stream = Stream(self, self.handle.default_stream)
+        return self._stream
+
+    def stream(self) -> Stream:
+        """A new stream of work, ordered within itself."""
+        from treadle.runtime.streams import Stream
+
+        return Stream(self, self.handle.create_stream())
+
+    def synchronize(self) -> None:
+        """Wait until everything launched on the default stream is done."""
+        self.default_stream.synchronize()
+
+    async def synchronize_async(self) -> None:
+        """`synchronize`, awaiting instead of blocking."""
+        await self.default_stream.synchronize_async()
+
+    def memory_stats(self) -> dict[str, Any]:
+        """Bytes `used` by arrays now, at `peak`, `cached` for reuse, and the `driver`'s figures."""
+        return self.pool.stats()
+
+    def close(self) -> None:
+        """Release the device. Its arrays are lost; the next use opens it anew."""
+        with _lock:
+            if self._driver is not None:
+                self._driver.close()
+            self._driver = self._pool = self._stream = None
+            self.compiled = {}
+
+    def __repr__(self) -> str:
+        return f"<treadle device {self.id}: {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, (self.id,)
+
+
+def devices() -> list[Device]:
+    """Every usable device, best first: one entry a physical device and provider."""
+    found = [_device(name, info) for name in _BACKENDS for info in _infos(name)]
+    return sorted(found, key=lambda d: _RANK.get((d.backend, d.kind), 9))
+
+
+def device(
+    spec: str | Device | None = None, *, power: str | None = None, api: str | None = None
+) -> Device:
+    """The device that `spec` names: an id ("webgpu:1", "cpu"), a backend ("webgpu"), a Device.
+
+    `power` is "high" or "low": which GPU to prefer where a machine has two. `api` asks for one
+    graphics API ("vulkan", "gl", "metal", "d3d12"). DeviceNotFound lists what there is.
+
+    >>> device("cpu").id
+    'cpu'
+    """
+    if isinstance(spec, Device):
+        return spec
+    if spec is None:
+        return default_device() if power is None and api is None else device("webgpu", power=power, api=api)
+    if not isinstance(spec, str):
+        raise TypeError(f"a device is named by its id or is a Device, not {type(spec).__name__}")
+    name = spec.partition(":")[0]
+    if name not in _BACKENDS:
+        raise _not_found(spec)
+    if api is not None and name != "webgpu":
+        raise DeviceNotFound(f"api={api!r} chooses a graphics API and goes with \"webgpu\" only.")
+    infos = _infos(name, api)
+    if power is not None:
+        infos = _by_power(infos, power)
+    for info in infos:
+        if spec in (info.id, name):
+            return _device(name, info)
+    raise _not_found(spec, api)
+
+
+def default_device() -> Device:
+    """The device used where none is named: `use_device`, `set_default_device`, TREADLE_DEVICE,
+    else the best one there is."""
+    global _default
+    scoped = _scoped.get()
+    if scoped is not None:
+        return scoped
+    if _default is None:
+        wanted = os.environ.get("TREADLE_DEVICE")
+        _default = device(wanted) if wanted else devices()[0]
+    return _default
+
+
+def set_default_device(spec: str | Device | None) -> None:
+    """Use this device where none is named; None goes back to the automatic choice."""
+    global _default
+    _default = None if spec is None else device(spec)
+
+
+@contextlib.contextmanager
+def use_device(spec: str | Device) -> Iterator[Device]:
+    """Within the block (and thread or task), use this device where none is named."""
+    chosen = device(spec)
+    token = _scoped.set(chosen)
+    try:
+        yield chosen
+    finally:
+        _scoped.reset(token)
+
+
+def is_available(spec: str) -> bool:
+    """Whether `device(spec)` would find a device."""
+    try:
+        device(spec)
+    except DeviceNotFound:
+        return False
+    return True
+
+
+@cache
+def _backend(name: str) -> base.Backend:
+    made: base.Backend = importlib.import_module(_BACKENDS[name]).backend()
+    return made
+
+
+@cache
+def _infos(name: str, api: str | None = None) -> tuple[DeviceInfo, ...]:
+    backend = _backend(name)
+    found = backend.list_devices() if api is None else backend.list_devices(api=api)  # type: ignore[call-arg]
+    return tuple(found)
+
+
+def _by_power(infos: tuple[DeviceInfo, ...], power: str) -> tuple[DeviceInfo, ...]:
+    if power not in ("low", "high"):
+        raise ValueError(f'power is "low" or "high", not {power!r}')
+    first = "integrated" if power == "low" else "discrete"
+    return tuple(sorted(infos, key=lambda info: info.kind != first))
+
+
+def _device(name: str, info: DeviceInfo) -> Device:
+    with _lock:
+        key = (info.id, info.api)
+        if key not in _opened:
+            _opened[key] = Device(_backend(name), info)
+        return _opened[key]
+
+
+def _not_found(spec: str, api: str | None = None) -> DeviceNotFound:
+    name = spec.partition(":")[0]
+    asked = f"no device {spec!r}" + (f" through {api}" if api else "")
+    found = ", ".join(f"{d.id} ({d.name})" for d in devices()) or "none"
+    if name in _BACKENDS:
+        hint = _backend(name).why_none() if not _infos(name, api) else "Use one of these ids."
+    else:
+        hint = f"Backends are {', '.join(sorted(_BACKENDS))}."
+    return DeviceNotFound(f"{asked}. Found: {found}. {hint}")
+
+
+def _after_fork_in_child() -> None:
+    global _fork_seen
+    _fork_seen = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,79 @@
+"""Captured work, replayed at the price of handing it to the driver."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from treadle.core.errors import LaunchError
+from treadle.runtime.devices import device as find_device
+
+if TYPE_CHECKING:
+    from treadle.drivers import base
+    from treadle.runtime.devices import Device
+    from treadle.runtime.streams import Stream
+
+
+class Graph:
+    """A list of launches and copies, recorded once and run as often as wanted.
+
+    Arrays used in it stay alive with it; a replay reads what they hold then. Nothing may be read
+    back to the host while capturing: nothing has run yet.
+
+    >>> import numpy as np, treadle as td
+    >>> @td.kernel(source="def double(x: td.Array[td.f32]):\\n    x[td.grid(1)] *= 2.0")
+    ... def double(x): ...
+    >>> x = td.asarray(np.ones(4, np.float32), device="cpu")
+    >>> graph = td.Graph("cpu")
+    >>> with graph.capture():
+    ...     double.launch(4, x)
+    >>> graph.replay(); graph.replay(); x.tolist()
+    [4.0, 4.0, 4.0, 4.0]
+    """
+
+    def __init__(self, device: str | Device | None = None) -> None:
+        self.device = find_device(device)
+        self._recording: base.Recording | None = None
+        self._used: list[object] = []  # arrays, kept alive with the recording
+        self._kept: list[base.Buffer] = []  # memory given back while capturing
+
+    @contextlib.contextmanager
+    def capture(self) -> Iterator[Graph]:
+        """Record the launches on the device's default stream instead of running them."""
+        self.release()
+        stream = self.device.default_stream
+        stream.handle.begin_capture()
+        stream.keeping = self._used
+        finished = False
+        try:
+            with self.device.pool.keep_into(self._kept):
+                yield self
+            finished = True
+        finally:
+            stream.keeping = None
+            recording = stream.handle.end_capture()
+            if finished:
+                self._recording = recording
+            else:
+                recording.release()
+                self._used.clear()
+                self.device.pool.shelve_all(self._kept)
+
+    def replay(self, stream: Stream | None = None) -> None:
+        """Run what was captured. Does not wait for it."""
+        if self._recording is None:
+            raise LaunchError("nothing was captured: use `with graph.capture():` first")
+        self._recording.replay((stream or self.device.default_stream).handle)
+
+    def release(self) -> None:
+        """Drop the recording and what it kept alive."""
+        if self._recording is not None:
+            self._recording.release()
+            self._recording = None
+        self._used.clear()
+        self.device.pool.shelve_all(self._kept)
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):
+            self.release()

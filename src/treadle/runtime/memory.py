@@ -1,0 +1,164 @@
+"""Pools of device memory, and the storages that live in them.
+
+A freed storage goes back to a free list of its size class and is handed out again without asking
+the driver. That is safe while work on it is pending because a device runs what uses the memory
+next in order after what used it before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any
+
+from treadle.core.errors import OutOfMemory
+from treadle.drivers.base import Buffer, Device
+
+_SMALLEST = 256
+_KEPT_FRACTION = 4  # the free lists keep at most total / 4, or _KEPT_BYTES if the total is unknown
+_KEPT_BYTES = 1 << 30
+
+
+def size_class(size: int) -> int:
+    """The bytes that a request for `size` takes: eight classes to each doubling.
+
+    >>> size_class(1), size_class(257), size_class(1000), size_class(1 << 20)
+    (256, 288, 1024, 1048576)
+    """
+    if size <= _SMALLEST:
+        return _SMALLEST
+    step = 1 << max((size - 1).bit_length() - 4, 5)
+    return -(-size // step) * step
+
+
+class Pool:
+    """The memory of one device."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._lock = threading.RLock()
+        self._free: dict[int, list[Buffer]] = {}
+        self._free_bytes = 0
+        self._used_bytes = 0
+        self._peak_bytes = 0
+        self._keepers: list[list[Buffer]] = []
+
+    def take(self, size: int) -> Buffer:
+        """Memory of at least `size` bytes, contents undefined."""
+        rounded = size_class(size)
+        if rounded > self.device.info.limits.max_buffer_size >= size:
+            rounded = -(-size // 4) * 4
+        with self._lock:
+            waiting = self._free.get(rounded)
+            if waiting:
+                buffer = waiting.pop()
+                self._free_bytes -= rounded
+            else:
+                buffer = self._allocate(rounded, size)
+            self._used_bytes += buffer.size
+            self._peak_bytes = max(self._peak_bytes, self._used_bytes)
+            return buffer
+
+    def _allocate(self, rounded: int, asked: int) -> Buffer:
+        limit = self.device.info.limits.max_buffer_size
+        if rounded > limit:
+            raise OutOfMemory(
+                f"asked for {_readable(asked)} in one array; {self.device.info.id} allows at most "
+                f"{_readable(limit)} in one. Split the array, or use another device."
+            )
+        try:
+            return self.device.allocate(rounded)
+        except OutOfMemory:
+            if not self._free_bytes:
+                raise
+            self.trim()
+            return self.device.allocate(rounded)
+
+    def give(self, buffer: Buffer) -> None:
+        """Take memory back."""
+        with self._lock:
+            self._used_bytes -= buffer.size
+            if self._keepers:
+                self._keepers[-1].append(buffer)
+                return
+            self._shelve(buffer)
+
+    def _shelve(self, buffer: Buffer) -> None:
+        self._free.setdefault(buffer.size, []).append(buffer)
+        self._free_bytes += buffer.size
+        if self._free_bytes > self._kept_limit():
+            self.trim()
+
+    def _kept_limit(self) -> int:
+        total = self.device.memory_stats().get("total")
+        return total // _KEPT_FRACTION if total else _KEPT_BYTES
+
+    def trim(self) -> None:
+        """Give everything in the free lists back to the driver."""
+        with self._lock:
+            for waiting in self._free.values():
+                for buffer in waiting:
+                    self.device.free(buffer)
+            self._free.clear()
+            self._free_bytes = 0
+
+    @contextlib.contextmanager
+    def keep_into(self, keeper: list[Buffer]) -> Any:
+        """While this is open, memory that is given back goes to `keeper` instead of the free
+        lists: a recording still uses it. `shelve_all` gives it back for good."""
+        with self._lock:
+            self._keepers.append(keeper)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._keepers.remove(keeper)
+
+    def shelve_all(self, keeper: list[Buffer]) -> None:
+        """Put a keeper's memory onto the free lists."""
+        with self._lock:
+            while keeper:
+                self._shelve(keeper.pop())
+
+    def stats(self) -> dict[str, Any]:
+        """`used`, `peak` and `cached` bytes of arrays, and the driver's own figures."""
+        return {
+            "used": self._used_bytes,
+            "peak": self._peak_bytes,
+            "cached": self._free_bytes,
+            "driver": self.device.memory_stats(),
+        }
+
+
+class Storage:
+    """Device memory owned by arrays; it goes back to its pool with its last array."""
+
+    __slots__ = ("__weakref__", "buffer", "nbytes", "owner", "pool")
+
+    def __init__(self, pool: Pool, nbytes: int) -> None:
+        self.pool: Pool | None = pool
+        self.owner: object = None  # memory of somebody else, kept alive while this lives
+        self.nbytes = nbytes
+        self.buffer = pool.take(max(nbytes, 4))
+
+    @classmethod
+    def borrowed(cls, buffer: Buffer, nbytes: int, owner: object) -> Storage:
+        """Memory that somebody else owns; it is not given to a pool."""
+        storage = cls.__new__(cls)
+        storage.pool, storage.owner, storage.nbytes, storage.buffer = None, owner, nbytes, buffer
+        return storage
+
+    def __del__(self) -> None:
+        pool = getattr(self, "pool", None)
+        if pool is not None and hasattr(self, "buffer"):
+            # At interpreter exit the driver may be half gone; the process frees the memory then.
+            with contextlib.suppress(Exception):
+                pool.give(self.buffer)
+
+
+def _readable(size: int) -> str:
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            return f"{size} {unit}" if unit == "bytes" else f"{size:.4g} {unit}"
+        size /= 1024  # type: ignore[assignment]
+    raise AssertionError

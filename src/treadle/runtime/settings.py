@@ -1,0 +1,13 @@
+"""Switches that environment variables set, read once; tests and programs may change them here."""
+
+from __future__ import annotations
+
+import os
+
+
+def _on(name: str) -> bool:
+    return os.environ.get(name, "0").lower() not in ("", "0", "false", "no")
+
+
+check: bool = _on("TREADLE_CHECK")  # report accesses outside arrays and failed asserts
+disk_cache: bool = not _on("TREADLE_NO_CACHE")  # keep compiled code on disk
