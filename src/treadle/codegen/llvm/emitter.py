@@ -1,0 +1,101 @@
+"""The text of a module and of its functions, while they are being written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from treadle.codegen.llvm.spelling import suffix
+
+
+@dataclass(slots=True)
+class Module:
+    """What the functions of a module share: declarations and metadata, each written once."""
+
+    fast: bool = False
+    functions: list[str] = field(default_factory=list)
+    declarations: dict[str, str] = field(default_factory=dict)
+    metadata: list[str] = field(default_factory=list)
+
+    def node(self, text: str, *, distinct: bool = False) -> str:
+        """A new metadata node, as `!7`; `{self}` in the text is the node itself."""
+        name = f"!{len(self.metadata)}"
+        body = text.replace("{self}", name)
+        self.metadata.append(f"{name} = {'distinct ' if distinct else ''}!{{{body}}}")
+        return name
+
+    def declare(self, name: str, signature: str) -> None:
+        """Declare an external function or intrinsic once."""
+        self.declarations.setdefault(name, signature)
+
+    def text(self) -> str:
+        """The whole module."""
+        parts = [*self.functions, *self.declarations.values(), "\n".join(self.metadata)]
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+
+class Emitter:
+    """One function's instructions. Everything is appended where the function stands now."""
+
+    __slots__ = ("_labels", "_temporaries", "allocas", "current", "float_flags", "lines", "module")
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.lines: list[str] = []
+        self.allocas: list[str] = []
+        self.current = "entry"  # the label of the block that instructions go to
+        self.float_flags = "contract afn arcp " if module.fast else "contract "
+        self._temporaries = 0
+        self._labels = 0
+
+    def op(self, text: str) -> str:
+        """Append an instruction with a result; its name."""
+        name = f"%t{self._temporaries}"
+        self._temporaries += 1
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        """Append an instruction without a result."""
+        self.lines.append(f"  {text}")
+
+    def alloca(self, type: str, alignment: int = 0) -> str:
+        """Space in the function's frame; its name."""
+        name = f"%m{len(self.allocas)}"
+        aligned = f", align {alignment}" if alignment else ""
+        self.allocas.append(f"  {name} = alloca {type}{aligned}")
+        return name
+
+    def new_label(self) -> str:
+        """A label to place later."""
+        self._labels += 1
+        return f"b{self._labels}"
+
+    def place(self, label: str) -> None:
+        """Begin a basic block."""
+        self.lines.append(f"{label}:")
+        self.current = label
+
+    def jump(self, label: str) -> None:
+        """End the basic block: go to a label."""
+        self.lines.append(f"  br label %{label}")
+
+    def branch(self, condition: str, if_true: str, if_false: str) -> None:
+        """End the basic block: go to one of two labels."""
+        self.lines.append(f"  br i1 {condition}, label %{if_true}, label %{if_false}")
+
+    def intrinsic(
+        self, name: str, type: str, operands: Iterable[tuple[str, str]], overloads: Iterable[str]
+    ) -> str:
+        """Append a call of `llvm.<name>` with a result of an LLVM type; its name."""
+        operands = tuple(operands)
+        full = ".".join((f"@llvm.{name}", *map(suffix, overloads)))
+        types = ", ".join(operand_type for operand_type, _ in operands)
+        self.module.declare(full, f"declare {type} {full}({types})")
+        arguments = ", ".join(f"{operand_type} {operand}" for operand_type, operand in operands)
+        flags = self.float_flags if name in _FLAGGED else ""
+        return self.op(f"call {flags}{type} {full}({arguments})")
+
+
+# Intrinsics that computing with less accuracy, or contraction, may concern.
+_FLAGGED = frozenset({"sqrt", "fma"})

@@ -1,0 +1,461 @@
+"""Expressions: each becomes instructions and a `Value`, which may be lanes of a parallel loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from treadle.codegen.llvm import arithmetic, casts, intrinsics, memory
+from treadle.codegen.llvm.emitter import Emitter
+from treadle.codegen.llvm.memory import Address, Storage
+from treadle.codegen.llvm.spelling import constant, global_name, value_type, widened
+from treadle.codegen.llvm.values import (
+    Interval,
+    Value,
+    combine,
+    fits,
+    leaf_range,
+    leaf_types,
+    zero,
+)
+from treadle.core.errors import CompileError
+from treadle.ir import nodes as n
+from treadle.ir.traverse import walk
+from treadle.ir.types import I64, Array, Scalar, Struct, Type, field_offset, size_of
+
+# A grid is launched only if its threads along each axis can be counted in an i32.
+LARGEST_EXTENT = (1 << 31) - 1
+_NEVER_NEGATIVE = frozenset({"shape", "size", "threads", "grid", "length"})
+
+
+@dataclass(slots=True)
+class Scope:
+    """What names mean inside one function."""
+
+    values: dict[str, Value] = field(default_factory=dict)  # variables that are set once
+    slots: dict[str, tuple[str, ...]] = field(default_factory=dict)  # one alloca for each leaf
+    frames: dict[str, Storage] = field(default_factory=dict)  # variables that hold arrays
+    memories: dict[str, tuple[Storage, Type]] = field(default_factory=dict)
+    functions: dict[str, n.Function] = field(default_factory=dict)
+    builtins: dict[tuple[str, int], Value] = field(default_factory=dict)
+
+
+class Expressions:
+    """Printing of expressions into one function."""
+
+    def __init__(self, emitter: Emitter, scope: Scope) -> None:
+        self.e = emitter
+        self.scope = scope
+        self.group = ""  # the mark of accesses inside parallel loops
+
+    def value(self, node: n.Expression) -> Value:
+        """The value of an expression."""
+        return _RULES[type(node)](self, node)
+
+    def scalar(self, node: n.Expression) -> str:
+        """The operand of an expression that is one number, the same in all lanes."""
+        return self.value(node).leaves[0]
+
+    # --- leaves -----------------------------------------------------------------------------------
+
+    def constant(self, node: n.Constant) -> Value:
+        interval = None
+        if node.type.is_integer:
+            interval = (int(node.value), int(node.value))
+        return Value((constant(node.type, node.value),), 1, interval)
+
+    def variable(self, node: n.Variable) -> Value:
+        scope = self.scope
+        if node.name in scope.values:
+            return scope.values[node.name]
+        if node.name in scope.slots:
+            return Value(
+                tuple(
+                    self.e.op(f"load {value_type(scalar)}, ptr {slot}")
+                    for scalar, slot in zip(
+                        leaf_types(node.type), scope.slots[node.name], strict=True
+                    )
+                )
+            )
+        return memory.load(self.e, self.frame(node), node.type, "")
+
+    def frame(self, node: n.Variable) -> Address:
+        """The place of a variable that holds an array."""
+        storage = self.scope.frames.get(node.name)
+        if storage is None:
+            raise CompileError(f"`{node.name}` is used before it is declared", node.span)
+        return Address(storage.pointer, storage)
+
+    def builtin(self, node: n.Builtin) -> Value:
+        value = self.scope.builtins.get((node.name, node.axis))
+        if value is None:
+            raise CompileError(
+                f"`{node.name}` reached the LLVM printer: a kernel is split into loops over its "
+                "threads (ir.passes.fission) before it is printed",
+                node.span,
+            )
+        return value
+
+    # --- computing --------------------------------------------------------------------------------
+
+    def unary(self, node: n.Unary) -> Value:
+        a = self.value(node.operand)
+        return self.each(
+            node.type, [a], lambda s, x, w: arithmetic.unary(self.e, node.op, s, x[0], w)
+        )
+
+    def binary(self, node: n.Binary) -> Value:
+        if node.op in n.LOGICAL:
+            return self.logical(node)
+        a, b = self.value(node.left), self.value(node.right)
+        if node.op in n.COMPARISONS:
+            of_type = node.left.type
+            assert isinstance(of_type, Scalar)
+            width = max(a.width, b.width)
+            x, y = self.widen(a, width, of_type), self.widen(b, width, of_type)
+            return Value(
+                (arithmetic.compare(self.e, node.op, of_type, x.leaves[0], y.leaves[0], width),),
+                width,
+            )
+        interval = combine(node.op, a.interval, b.interval)
+        if isinstance(node.type, Scalar) and node.type.is_integer:
+            return self.integer(node.op, node.type, a, b, interval)
+        return self.each(
+            node.type, [a, b], lambda s, x, w: arithmetic.binary(self.e, node.op, s, x[0], x[1], w)
+        )
+
+    def integer(
+        self, op: str, type: Scalar, a: Value, b: Value, interval: Interval | None
+    ) -> Value:
+        """An integer operation, told to LLVM as one that does not wrap where that is known."""
+        if not fits(interval, type):
+            return self.each(
+                type, [a, b], lambda s, x, w: arithmetic.binary(self.e, op, s, x[0], x[1], w)
+            )
+        assert interval is not None
+        width = max(a.width, b.width)
+        x, y = self.widen(a, width, type).leaves[0], self.widen(b, width, type).leaves[0]
+        if op not in ("add", "sub", "mul"):
+            return Value((arithmetic.binary(self.e, op, type, x, y, width),), width, interval)
+        flags = " nsw" if interval[1] < 1 << (type.bits - 1) else ""
+        if interval[0] >= 0 and op != "sub":
+            flags += " nuw"
+        return Value(
+            (self.e.op(f"{op}{flags} {value_type(type, width)} {x}, {y}"),), width, interval
+        )
+
+    def logical(self, node: n.Binary) -> Value:
+        """`and` and `or`: the right side stands behind a branch if evaluating it may matter."""
+        left = self.scalar(node.left)
+        is_and = node.op == "logical_and"
+        if not _must_not_run(node.right):
+            right = self.scalar(node.right)
+            pair = (right, "false") if is_and else ("true", right)
+            return Value((self.e.op(f"select i1 {left}, i1 {pair[0]}, i1 {pair[1]}"),))
+        more, done = self.e.new_label(), self.e.new_label()
+        before = self.e.current
+        self.e.branch(left, *((more, done) if is_and else (done, more)))
+        self.e.place(more)
+        right = self.scalar(node.right)
+        after = self.e.current
+        self.e.jump(done)
+        self.e.place(done)
+        known = "false" if is_and else "true"
+        return Value((self.e.op(f"phi i1 [ {known}, %{before} ], [ {right}, %{after} ]"),))
+
+    def select(self, node: n.Select) -> Value:
+        condition = self.value(node.condition)
+        a, b = self.value(node.if_true), self.value(node.if_false)
+        return self.choose(node.type, condition, a, b)
+
+    def choose(self, type: Type, condition: Value, a: Value, b: Value) -> Value:
+        """`a` where the condition holds, else `b`; the condition may be the same for all lanes."""
+        width = max(condition.width, a.width, b.width)
+        a, b = self.widen(a, width, type), self.widen(b, width, type)
+        test, of = condition.leaves[0], condition.width
+        return Value(
+            tuple(
+                arithmetic.select(self.e, test, value_type(scalar, width), x, y, of)
+                for scalar, x, y in zip(leaf_types(type), a.leaves, b.leaves, strict=True)
+            ),
+            width,
+        )
+
+    def cast(self, node: n.Cast) -> Value:
+        a = self.value(node.operand)
+        sources, targets = leaf_types(node.operand.type), leaf_types(node.type)
+        result = tuple(
+            casts.cast(self.e, source, target, leaf, a.width)
+            for source, target, leaf in zip(sources, targets, a.leaves, strict=True)
+        )
+        kept = targets[0].is_integer and fits(a.interval, targets[0])
+        return Value(result, a.width, a.interval if kept else None)
+
+    def bitcast(self, node: n.Bitcast) -> Value:
+        a = self.value(node.operand)
+        sources, targets = leaf_types(node.operand.type), leaf_types(node.type)
+        return Value(
+            tuple(
+                casts.bitcast(self.e, source, target, leaf, a.width)
+                for source, target, leaf in zip(sources, targets, a.leaves, strict=True)
+            ),
+            a.width,
+        )
+
+    def intrinsic(self, node: n.Intrinsic) -> Value:
+        operands = [self.value(operand) for operand in node.operands]
+        of_type = node.operands[0].type
+        if node.op == "dot":
+            return self.dot(node, *operands)
+        return self.each(
+            of_type,
+            operands,
+            lambda s, x, w: intrinsics.intrinsic(self.e, node.op, s, x, w),
+        )
+
+    def dot(self, node: n.Intrinsic, a: Value, b: Value) -> Value:
+        element = node.type
+        assert isinstance(element, Scalar)
+        width = max(a.width, b.width)
+        of_type = node.operands[0].type
+        a, b = self.widen(a, width, of_type), self.widen(b, width, of_type)
+        total = ""
+        for x, y in zip(a.leaves, b.leaves, strict=True):
+            product = arithmetic.binary(self.e, "mul", element, x, y, width)
+            total = (
+                arithmetic.binary(self.e, "add", element, total, product, width)
+                if total
+                else product
+            )
+        return Value((total,), width)
+
+    def call(self, node: n.Call) -> Value:
+        """A call of a pure function, whose leaves travel as single arguments."""
+        function = self.scope.functions[node.function]
+        operands: list[str] = []
+        for argument in node.arguments:
+            if isinstance(argument, n.MemoryReference):
+                raise CompileError(
+                    f"`{node.function}` takes a memory: such functions are inlined "
+                    "(ir.passes.inline) before a kernel is printed",
+                    node.span,
+                )
+            value = self.value(argument)
+            operands += [
+                f"{value_type(scalar)} {leaf}"
+                for scalar, leaf in zip(leaf_types(argument.type), value.leaves, strict=True)
+            ]
+        result = result_type(function.result)
+        called = self.e.op(f"call {result} {function_name(function)}({', '.join(operands)})")
+        if isinstance(function.result, Scalar):
+            return Value((called,))
+        count = len(leaf_types(function.result))
+        return Value(tuple(self.e.op(f"extractvalue {result} {called}, {i}") for i in range(count)))
+
+    def construct(self, node: n.Construct) -> Value:
+        parts = [self.value(operand) for operand in node.operands]
+        width = max((part.width for part in parts), default=1)
+        widened_parts = (
+            self.widen(part, width, operand.type)
+            for part, operand in zip(parts, node.operands, strict=True)
+        )
+        return Value(tuple(leaf for part in widened_parts for leaf in part.leaves), width)
+
+    def extract(self, node: n.Extract) -> Value:
+        a = self.value(node.operand)
+        start, stop = leaf_range(node.operand.type, node.name)
+        return Value(a.leaves[start:stop], a.width)
+
+    # --- lanes ------------------------------------------------------------------------------------
+
+    def each(
+        self, type: Type, values: list[Value], rule: Callable[[Scalar, list[str], int], str]
+    ) -> Value:
+        """A scalar rule applied to every leaf of values of one type."""
+        width = max(value.width for value in values)
+        wide = [self.widen(value, width, type) for value in values]
+        return Value(
+            tuple(
+                rule(scalar, [value.leaves[i] for value in wide], width)
+                for i, scalar in enumerate(leaf_types(type))
+            ),
+            width,
+        )
+
+    def widen(self, value: Value, width: int, type: Type) -> Value:
+        """The value in that many lanes."""
+        if value.width == width:
+            return value
+        pairs = zip(leaf_types(type), value.leaves, strict=True)
+        return Value(
+            tuple(self.broadcast(leaf, value_type(scalar), width) for scalar, leaf in pairs),
+            width,
+            value.interval,
+        )
+
+    def broadcast(self, operand: str, llvm: str, width: int) -> str:
+        """A scalar operand in every lane."""
+        if arithmetic.is_literal(operand):
+            return f"splat ({llvm} {operand})"
+        vector = widened(llvm, width)
+        first = self.e.op(f"insertelement {vector} poison, {llvm} {operand}, i64 0")
+        return self.e.op(
+            f"shufflevector {vector} {first}, {vector} poison, <{width} x i32> zeroinitializer"
+        )
+
+    # --- memory -----------------------------------------------------------------------------------
+
+    def load(self, node: n.Load) -> Value:
+        place = node.place
+        guard = self.guard(place)
+        if not guard:
+            address = self.address(place)
+            return memory.load(self.e, address, node.type, self.marks(address.storage))
+        return self.guarded(guard, node.type, lambda: self.loaded(place, node.type))
+
+    def loaded(self, place: n.Place, type: Type) -> Value:
+        address = self.address(place)
+        return memory.load(self.e, address, type, self.marks(address.storage))
+
+    def guarded(self, guard: str, type: Type, run: Callable[[], Value]) -> Value:
+        """What `run` gives if the guard holds, else zero."""
+        inside, join = self.e.new_label(), self.e.new_label()
+        before = self.e.current
+        self.e.branch(guard, inside, join)
+        self.e.place(inside)
+        value = run()
+        after = self.e.current
+        self.e.jump(join)
+        self.e.place(join)
+        return Value(
+            tuple(
+                self.e.op(
+                    f"phi {value_type(scalar)} [ {leaf}, %{after} ], [ {nothing}, %{before} ]"
+                )
+                for scalar, leaf, nothing in zip(
+                    leaf_types(type), value.leaves, zero(type).leaves, strict=True
+                )
+            )
+        )
+
+    def marks(self, storage: Storage) -> str:
+        """What an access to a memory is marked with."""
+        return storage.marks + self.group if storage.grouped else storage.marks
+
+    def guard(self, place: n.Place) -> str:
+        """The operand that says whether all checks of a place hold; "" if it has none."""
+        conditions: list[str] = []
+        while not isinstance(place, n.Variable):
+            if isinstance(place, (n.Element, n.Item)):
+                for check in place.checks:
+                    conditions += self.check(check)
+            if isinstance(place, n.Element):
+                break
+            place = place.base
+        total = conditions[0] if conditions else ""
+        for condition in conditions[1:]:
+            total = self.e.op(f"and i1 {total}, {condition}")
+        return total
+
+    def check(self, check: n.Check) -> list[str]:
+        """The conditions of one check: one unsigned comparison if the bound is not negative."""
+        index, bound = self.value(check.index), self.value(check.bound)
+        index_type, bound_type = check.index.type, check.bound.type
+        assert isinstance(index_type, Scalar)
+        assert isinstance(bound_type, Scalar)
+        a, b = index.leaves[0], bound.leaves[0]
+        if index_type.bits != bound_type.bits or index_type.kind != bound_type.kind:
+            a = casts.cast(self.e, index_type, I64, a, 1)
+            b = casts.cast(self.e, bound_type, I64, b, 1)
+            index_type = I64
+        llvm = value_type(index_type)
+        known = bound.interval is not None and bound.interval[0] >= 0
+        if known or not index_type.is_signed:
+            return [self.e.op(f"icmp ult {llvm} {a}, {b}")]
+        return [
+            self.e.op(f"icmp sge {llvm} {a}, 0"),
+            self.e.op(f"icmp slt {llvm} {a}, {b}"),
+        ]
+
+    def address(self, place: n.Place) -> Address:
+        """The address of a place; its checks are somebody else's."""
+        match place:
+            case n.Variable():
+                return self.frame(place)
+            case n.Element():
+                storage, _ = self.storage(place)
+                pointer = memory.element_pointer(
+                    self.e, storage.pointer, self.index(place.index), place.type
+                )
+                return Address(pointer, storage)
+            case n.Member():
+                base = self.address(place.base)
+                return base.moved(member_offset(place.base.type, place.name))
+            case n.Item():
+                base = self.address(place.base)
+                start = memory.byte_pointer(self.e, base)
+                pointer = memory.element_pointer(self.e, start, self.index(place.index), place.type)
+                return Address(pointer, base.storage)
+
+    def storage(self, place: n.Element) -> tuple[Storage, Type]:
+        """The memory that a place is in, and its element type."""
+        try:
+            return self.scope.memories[place.memory]
+        except KeyError:
+            raise CompileError(f"there is no memory `{place.memory}`", place.span) from None
+
+    def index(self, node: n.Expression) -> str:
+        """An index as an i64."""
+        assert isinstance(node.type, Scalar)
+        return casts.cast(self.e, node.type, I64, self.scalar(node), 1)
+
+
+def member_offset(type: Type, name: str) -> int:
+    """Bytes from the start of a vector or struct to its component or field."""
+    if isinstance(type, Struct):
+        return field_offset(type, name)
+    assert not isinstance(type, Array)
+    return "xyzw".index(name) * size_of(leaf_types(type)[0])
+
+
+def parameter_interval(parameter: n.Parameter) -> Interval | None:
+    """What is known of a scalar parameter: extents are not negative."""
+    if parameter.type.is_integer and parameter.origin and parameter.origin[0] in _NEVER_NEGATIVE:
+        return 0, (1 << (parameter.type.bits - 1)) - 1
+    return None
+
+
+def result_type(type: Type) -> str:
+    """The LLVM type that a function returns: a scalar, or a struct of leaves."""
+    scalars = leaf_types(type)
+    if isinstance(type, Scalar):
+        return value_type(type)
+    return "{ " + ", ".join(map(value_type, scalars)) + " }" if scalars else "void"
+
+
+def function_name(function: n.Function) -> str:
+    """The name of a device function, apart from every name that means something to LLVM."""
+    return global_name(f"treadle.function.{function.name}")
+
+
+def _must_not_run(node: n.Expression) -> bool:
+    """Whether evaluating an expression that the source would skip could fault or take long."""
+    return any(isinstance(part, (n.Load, n.Call)) for part in walk(node))
+
+
+_RULES: dict[type[Any], Callable[[Expressions, Any], Value]] = {
+    n.Constant: Expressions.constant,
+    n.Variable: Expressions.variable,
+    n.Builtin: Expressions.builtin,
+    n.Unary: Expressions.unary,
+    n.Binary: Expressions.binary,
+    n.Select: Expressions.select,
+    n.Cast: Expressions.cast,
+    n.Bitcast: Expressions.bitcast,
+    n.Intrinsic: Expressions.intrinsic,
+    n.Call: Expressions.call,
+    n.Construct: Expressions.construct,
+    n.Extract: Expressions.extract,
+    n.Load: Expressions.load,
+}

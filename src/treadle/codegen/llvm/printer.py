@@ -1,0 +1,298 @@
+"""A whole kernel as an LLVM module.
+
+The entry point runs the blocks first <= block < last of a grid, counted with x fastest:
+
+    void entry(ptr bindings, ptr parameters, ptr grid, i64 first, i64 last)
+
+`bindings` holds a pointer for each binding, `parameters` is the block of bytes that
+`ParameterLayout` describes, `grid` three i32. Distinct bindings never overlap: the runtime gives
+one binding to parameters that are the same array, and says so in the options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from treadle.codegen.llvm import casts
+from treadle.codegen.llvm.emitter import Emitter, Module
+from treadle.codegen.llvm.expressions import (
+    LARGEST_EXTENT,
+    Scope,
+    function_name,
+    parameter_interval,
+    result_type,
+)
+from treadle.codegen.llvm.memory import Storage
+from treadle.codegen.llvm.spelling import global_name, value_type
+from treadle.codegen.llvm.statements import Statements
+from treadle.codegen.llvm.values import Value, leaf_types
+from treadle.codegen.records import Binding, KernelCode, ParameterLayout
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import CompileError, UnsupportedOnTarget
+from treadle.ir import nodes as n
+from treadle.ir.traverse import root_of, walk
+from treadle.ir.types import SCALARS, Type, size_of
+
+# Bytes of shared and local memory that a block may have. They lie on the stack of whoever runs
+# the block, and threads have stacks of 8 MiB or more.
+LARGEST_FRAME = 4 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LlvmOptions:
+    """How a kernel is printed.
+
+    `bindings` maps every buffer parameter to a binding (two that are one array share it); if
+    empty, each gets its own, in order. `shared_bytes` is the launch's dynamic shared memory.
+    """
+
+    bindings: tuple[tuple[str, int], ...] = ()
+    shared_bytes: int = 0
+
+
+_DEFAULTS = LlvmOptions()
+
+
+def print_kernel(kernel: n.Kernel, options: LlvmOptions = _DEFAULTS) -> KernelCode:
+    """LLVM assembly for a kernel whose threads are loops already (inlined and fissioned)."""
+    block = kernel.block
+    if block is None:
+        raise CompileError(f"`{kernel.name}` has no block size yet", kernel.span)
+    kernel, shared_bytes = _with_lengths(kernel, options.shared_bytes)
+    slots = dict(options.bindings) or {b.name: i for i, b in enumerate(kernel.buffers)}
+    module = Module(fast=kernel.fastmath)
+    module.node("")  # !0, which `!invariant.load` wants
+    functions = {function.name: function for function in kernel.functions}
+    for function in kernel.functions:
+        _print_function(module, function, functions, block)
+    entry = f"treadle.kernel.{kernel.name}"
+    _print_entry(module, kernel, entry, slots, functions)
+    return KernelCode(
+        target="llvm",
+        dialect="",
+        name=kernel.name,
+        entry=entry,
+        source=module.text(),
+        block=block,
+        workgroup=Dim3(1, 1, 1),
+        bindings=_bindings(kernel, slots),
+        layout=ParameterLayout.of(kernel.parameters),
+        shared_bytes=shared_bytes,
+    )
+
+
+def _with_lengths(kernel: n.Kernel, dynamic_bytes: int) -> tuple[n.Kernel, int]:
+    """The kernel with every memory's length known, and the bytes that are shared."""
+    memories = tuple(
+        replace(memory, length=dynamic_bytes // size_of(memory.element))
+        if memory.length is None
+        else memory
+        for memory in kernel.memories
+    )
+    sizes = [(memory, size_of(memory.element) * (memory.length or 0)) for memory in memories]
+    frame = sum(size for _, size in sizes)
+    if frame > LARGEST_FRAME:
+        largest, size = max(sizes, key=lambda pair: pair[1])
+        raise UnsupportedOnTarget(
+            f"a block of `{kernel.name}` needs {frame} bytes of shared and local memory (most of "
+            f"it, {size}, for `{largest.name}`), and the cpu gives a block {LARGEST_FRAME}; use "
+            "smaller blocks or arrays",
+            largest.span,
+        )
+    shared = sum(size for memory, size in sizes if memory.space == "shared")
+    return replace(kernel, memories=memories), shared
+
+
+def _bindings(kernel: n.Kernel, slots: dict[str, int]) -> tuple[Binding, ...]:
+    written: set[str] = set()
+    for node in walk(kernel.body):
+        if isinstance(node, (n.Assign, n.Atomic)):
+            root = root_of(node.place)
+            if isinstance(root, n.Element):
+                written.add(root.memory)
+    names = [
+        tuple(b.name for b in kernel.buffers if slots[b.name] == slot)
+        for slot in range(max(slots.values(), default=-1) + 1)
+    ]
+    return tuple(Binding(buffers, any(name in written for name in buffers)) for buffers in names)
+
+
+# --- functions ------------------------------------------------------------------------------------
+
+
+def _print_function(
+    module: Module, function: n.Function, functions: dict[str, n.Function], block: Dim3
+) -> None:
+    """A pure function: leaves in, leaves out, always inlined so that loops vectorize."""
+    e = Emitter(module)
+    scope = Scope(functions=functions, builtins=_constant_builtins(block))
+    body = Statements(e, scope)
+
+    def returns(node: n.Return) -> None:
+        if node.value is None:
+            e.do("ret void")
+            return
+        _return_leaves(e, function.result, body.value(node.value))
+
+    body.setup(function.body, returns)
+    arguments: list[str] = []
+    for parameter in function.parameters:
+        if isinstance(parameter, n.Buffer):
+            raise CompileError(
+                f"`{function.name}` takes the memory `{parameter.name}`: such functions are "
+                "inlined (ir.passes.inline) before a kernel is printed",
+                function.span,
+            )
+        leaves = tuple(f"%a{len(arguments) + i}" for i in range(len(leaf_types(parameter.type))))
+        arguments += [
+            f"{value_type(scalar)} {leaf}"
+            for scalar, leaf in zip(leaf_types(parameter.type), leaves, strict=True)
+        ]
+        body.declare_value(parameter, Value(leaves))
+    _add_memories(body, function.memories)
+    if body.block(function.body):
+        e.do("ret void" if not leaf_types(function.result) else "unreachable")
+    header = (
+        f"define internal {result_type(function.result)} {function_name(function)}"
+        f"({', '.join(arguments)}) alwaysinline nounwind {{"
+    )
+    module.functions.append("\n".join((header, "entry:", *e.allocas, *e.lines, "}")))
+
+
+def _return_leaves(e: Emitter, type: Type, value: Value) -> None:
+    scalars = leaf_types(type)
+    result = result_type(type)
+    if len(scalars) == 1 and not result.startswith("{"):
+        e.do(f"ret {result} {value.leaves[0]}")
+        return
+    whole = "poison"
+    for i, (scalar, leaf) in enumerate(zip(scalars, value.leaves, strict=True)):
+        whole = e.op(f"insertvalue {result} {whole}, {value_type(scalar)} {leaf}, {i}")
+    e.do(f"ret {result} {whole}")
+
+
+# --- the entry point ------------------------------------------------------------------------------
+
+
+def _print_entry(
+    module: Module,
+    kernel: n.Kernel,
+    entry: str,
+    slots: dict[str, int],
+    functions: dict[str, n.Function],
+) -> None:
+    assert kernel.block is not None
+    e = Emitter(module)
+    scope = Scope(functions=functions, builtins=_constant_builtins(kernel.block))
+    body = Statements(e, scope)
+    block_done = e.new_label()
+    body.setup(kernel.body, lambda _: e.jump(block_done))
+    _load_bindings(e, scope, kernel, slots)
+    _load_parameters(body, kernel)
+    _add_memories(body, kernel.memories)
+    _block_loop(e, scope, kernel.block, block_done, lambda: body.block(kernel.body))
+    header = (
+        f"define void {global_name(entry)}(ptr noalias readonly %bindings, "
+        "ptr noalias readonly %parameters, ptr noalias readonly %grid, i64 %first, i64 %last) "
+        "nounwind {"
+    )
+    module.functions.append("\n".join((header, "entry:", *e.allocas, *e.lines, "}")))
+
+
+def _load_bindings(e: Emitter, scope: Scope, kernel: n.Kernel, slots: dict[str, int]) -> None:
+    used = sorted(set(slots.values()))
+    marks = dict(zip(used, _alias_marks(e.module, len(used)), strict=True))
+    pointers = {}
+    for slot in used:
+        place = e.op(f"getelementptr inbounds ptr, ptr %bindings, i64 {slot}")
+        pointers[slot] = e.op(f"load ptr, ptr {place}, align 8, !invariant.load !0")
+    for buffer in kernel.buffers:
+        slot = slots[buffer.name]
+        scope.memories[buffer.name] = (Storage(pointers[slot], marks[slot]), buffer.element)
+
+
+def _alias_marks(module: Module, count: int) -> list[str]:
+    """For each binding the metadata that says it overlaps no other."""
+    if count < 2:
+        return [""] * count
+    domain = module.node("{self}", distinct=True)
+    scopes = [module.node(f"{{self}}, {domain}", distinct=True) for _ in range(count)]
+    marks = []
+    for scope in scopes:
+        own = module.node(scope)
+        others = module.node(", ".join(other for other in scopes if other != scope))
+        marks.append(f", !alias.scope {own}, !noalias {others}")
+    return marks
+
+
+def _load_parameters(body: Statements, kernel: n.Kernel) -> None:
+    e = body.e
+    for slot in ParameterLayout.of(kernel.parameters).slots:
+        parameter, stored = slot.parameter, SCALARS[slot.stored]
+        place = e.op(f"getelementptr inbounds i8, ptr %parameters, i64 {slot.offset}")
+        llvm = value_type(stored)
+        loaded = e.op(f"load {llvm}, ptr {place}, align {stored.bits // 8}, !invariant.load !0")
+        value = casts.cast(e, stored, parameter.type, loaded, 1)
+        variable = n.Variable(parameter.name, parameter.type)
+        body.declare_value(variable, Value((value,), 1, parameter_interval(parameter)))
+
+
+def _add_memories(body: Statements, memories: Iterable[n.Memory]) -> None:
+    for memory in memories:
+        storage = body.frame_memory(memory.element, max(memory.length or 0, 1))
+        storage = replace(storage, grouped=memory.space == "shared")
+        body.scope.memories[memory.name] = (storage, memory.element)
+
+
+def _constant_builtins(block: Dim3) -> dict[tuple[str, int], Value]:
+    values = {
+        ("block_dim", axis): Value((str(extent),), 1, (extent, extent))
+        for axis, extent in enumerate(block)
+    }
+    values["subgroup_size", 0] = Value(("32",), 1, (32, 32))
+    return values
+
+
+def _block_loop(
+    e: Emitter, scope: Scope, block: Dim3, block_done: str, print_body: Callable[[], bool]
+) -> None:
+    """Run the body for each block; the index along each axis is carried on, not divided out."""
+    extents = []
+    for axis in range(3):
+        place = e.op(f"getelementptr inbounds i32, ptr %grid, i64 {axis}")
+        extents.append(e.op(f"load i32, ptr {place}, align 4, !invariant.load !0"))
+        largest = LARGEST_EXTENT // block[axis]
+        scope.builtins["grid_dim", axis] = Value((extents[axis],), 1, (1, largest))
+    width, height = (e.op(f"zext i32 {extent} to i64") for extent in extents[:2])
+    starts = [e.op(f"urem i64 %first, {width}")]
+    rows = e.op(f"udiv i64 %first, {width}")
+    starts += [e.op(f"urem i64 {rows}, {height}"), e.op(f"udiv i64 {rows}, {height}")]
+    starts = [e.op(f"trunc i64 {start} to i32") for start in starts]
+    test, run, done = (e.new_label() for _ in range(3))
+    before = e.current
+    e.jump(test)
+    e.place(test)
+    e.do(f"%block = phi i64 [ %first, %{before} ], [ %block.next, %{block_done} ]")
+    for axis, start in enumerate(starts):
+        name = "xyz"[axis]
+        e.do(f"%block.{name} = phi i32 [ {start}, %{before} ], [ %next.{name}, %{block_done} ]")
+        interval = (0, max(LARGEST_EXTENT // block[axis] - 1, 0))
+        scope.builtins["block_idx", axis] = Value((f"%block.{name}",), 1, interval)
+    e.branch(e.op("icmp ult i64 %block, %last"), run, done)
+    e.place(run)
+    if print_body():
+        e.jump(block_done)
+    e.place(block_done)
+    e.do("%block.next = add nuw i64 %block, 1")
+    carry = "true"
+    for axis, extent in enumerate(extents):
+        name = "xyz"[axis]
+        step = e.op(f"zext i1 {carry} to i32")
+        moved = e.op(f"add i32 %block.{name}, {step}")
+        over = e.op(f"icmp eq i32 {moved}, {extent}")
+        e.do(f"%next.{name} = select i1 {over}, i32 0, i32 {moved}")
+        carry = over
+    e.jump(test)
+    e.place(done)
+    e.do("ret void")

@@ -1,0 +1,121 @@
+"""LLVM assembly to machine code in this process, through llvmlite (loaded at first use)."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from treadle.core.errors import CompileError
+
+# void entry(ptr bindings, ptr parameters, ptr grid, i64 first, i64 last)
+ENTRY = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Machine code in memory. It stays there as long as `library` lives."""
+
+    addresses: dict[str, int]
+    library: Any
+
+
+class Compiler:
+    """The host's code generator and linker. One thread at a time uses it."""
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self._llvm = llvm
+        self._lock = threading.Lock()
+        self._names = itertools.count()
+        self.processor = str(llvm.get_host_cpu_name())
+        self.features = _features(llvm)
+        self.triple = str(llvm.get_process_triple())
+        target = llvm.Target.from_triple(self.triple)
+        self._machine = target.create_target_machine(
+            cpu=self.processor, features=self.features, opt=2, reloc="pic", codemodel="small"
+        )
+        self._jit = llvm.create_lljit_compiler(self._machine, use_jit_link=True)
+
+    @property
+    def version(self) -> str:
+        """LLVM's version and llvmlite's."""
+        import llvmlite
+
+        numbers = ".".join(map(str, self._llvm.llvm_version_info))
+        return f"LLVM {numbers} (llvmlite {llvmlite.__version__})"
+
+    def compile_object(self, source: str, name: str) -> bytes:
+        """Optimized machine code of a module, as an object file. CompileError names LLVM's reason
+        and shows the module."""
+        llvm = self._llvm
+        with self._lock:
+            try:
+                module = llvm.parse_assembly(source)
+                module.verify()
+            except RuntimeError as error:
+                raise CompileError(
+                    f"LLVM refused the code printed for `{name}`: {error}\n{source}"
+                ) from None
+            module.triple = self.triple
+            module.data_layout = str(self._machine.target_data)
+            optimize(llvm, self._machine, module)
+            return bytes(self._machine.emit_object(module))
+
+    def assembly(self, source: str) -> str:
+        """The machine's assembly of a module, for people."""
+        llvm = self._llvm
+        with self._lock:
+            module = llvm.parse_assembly(source)
+            module.triple = self.triple
+            module.data_layout = str(self._machine.target_data)
+            optimize(llvm, self._machine, module)
+            return str(self._machine.emit_assembly(module))
+
+    def load_object(self, image: bytes, symbols: tuple[str, ...]) -> Loaded:
+        """Link an object file into the process; the addresses of what it defines."""
+        builder = self._llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
+        for symbol in symbols:
+            builder.export_symbol(symbol)
+        with self._lock:
+            try:
+                library = builder.link(self._jit, f"treadle{next(self._names)}")
+            except RuntimeError as error:
+                raise CompileError(f"machine code could not be loaded: {error}") from None
+        return Loaded({symbol: library[symbol] for symbol in symbols}, library)
+
+
+def optimize(llvm: Any, machine: Any, module: Any) -> None:
+    """The passes that a kernel's module goes through.
+
+    Unrolling and interleaving are left to what the kernel asks for: they double the time of
+    compilation, and loops over work-items are long and wide enough without.
+    """
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    options.slp_vectorization = True
+    options.loop_interleaving = False
+    options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+
+
+def _features(llvm: Any) -> str:
+    """The processor's features. Where there are 512-bit vectors we use them: on the processors
+    that slowed down for them, kernels bound by memory gained all the same."""
+    features = str(llvm.get_host_cpu_features().flatten())
+    return features + ",-prefer-256-bit" if "+avx512f" in features else features
+
+
+@cache
+def compiler() -> Compiler:
+    """The process's compiler, made at first use."""
+    return Compiler()

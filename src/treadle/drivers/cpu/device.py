@@ -1,0 +1,228 @@
+"""The CPU's backend, device, buffers and compiled kernels."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import threading
+from typing import Any
+
+import numpy as np
+
+from treadle.codegen.records import KernelCode
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import CompileError, DeviceLost, OutOfMemory
+from treadle.core.limits import DeviceInfo, Limits
+from treadle.drivers import base
+from treadle.drivers.cpu import machine
+from treadle.drivers.cpu.compiler import ENTRY, compiler
+from treadle.drivers.cpu.stream import Stream
+
+ALIGNMENT = 64  # bytes: a cache line, and the widest vector
+_CAREFUL_BYTES = 1 << 26  # allocations from here on are checked against the machine's free memory
+_LARGEST = (1 << 31) - 1
+
+LIMITS = Limits(
+    max_threads_per_block=1024,
+    max_block=Dim3(1024, 1024, 1024),
+    max_grid=Dim3(_LARGEST, _LARGEST, _LARGEST),
+    max_shared_memory=64 << 10,
+    max_buffer_size=1 << 46,
+    max_binding_size=1 << 46,
+    max_buffers_per_kernel=1024,
+    subgroup_size=32,
+    buffer_alignment=4,
+)
+FEATURES = frozenset({
+    "float16", "float64", "int64", "subgroups", "timestamps", "float_atomics", "int64_atomics",
+    "unified_memory",
+})  # fmt: skip
+
+
+class Buffer(base.Buffer):
+    """Host memory, aligned to 64 bytes."""
+
+    __slots__ = ("memory", "pointer")
+
+    def __init__(self, device: Device, size: int, identity: int) -> None:
+        self.device = device
+        self.size = size
+        self.identity = identity
+        whole = np.empty(size + ALIGNMENT, np.uint8)
+        start = -whole.ctypes.data % ALIGNMENT
+        # Bytes as a memoryview: slices copy at once, and it keeps the array alive.
+        self.memory = memoryview(whole[start : start + size])  # type: ignore[arg-type]
+        self.pointer: int | None = whole.ctypes.data + start  # None once the buffer is freed
+
+    def address(self) -> int:
+        """The host address of the first byte."""
+        if self.pointer is None:
+            raise DeviceLost("this buffer was freed: its memory is no longer there")
+        return self.pointer
+
+
+class CompiledKernel(base.CompiledKernel):
+    """Machine code of a kernel, loaded into the process."""
+
+    __slots__ = ("entry", "grids", "image", "library", "pack", "pointer", "seconds")
+
+    def __init__(self, device: Device, code: KernelCode, image: bytes) -> None:
+        loaded = compiler().load_object(image, (code.entry,))
+        self.device = device
+        self.code = code
+        self.image = image
+        self.library = loaded.library
+        self.pointer = loaded.addresses[code.entry]
+        self.entry = ENTRY(self.pointer)
+        self.pack = struct.Struct(f"{len(code.bindings)}Q").pack
+        self.grids: dict[Dim3, tuple[bytes, int]] = {}  # as `launch` hands them on
+        self.seconds = 0.0  # that one block takes, as last measured; 0.0 before
+
+
+class Device(base.Device):
+    """The machine's processors and memory."""
+
+    def __init__(self, info: DeviceInfo) -> None:
+        self.info = info
+        self.threads = machine.thread_count()
+        self.closed = False
+        self._identities = itertools.count(1)
+        self._lock = threading.Lock()
+        self._allocated = 0
+        self._peak = 0
+        self._count = 0
+        self.default_stream = Stream(self)
+
+    def check_open(self) -> None:
+        """DeviceLost if the device was closed."""
+        if self.closed:
+            raise DeviceLost(f"the device {self.info.id} was closed; open it again to use it")
+
+    def allocate(self, size: int) -> Buffer:
+        """New memory. OutOfMemory if the machine has not that much left."""
+        self.check_open()
+        if size > _CAREFUL_BYTES and size > machine.free_memory() > 0:
+            raise self._out_of_memory(size)
+        try:
+            buffer = Buffer(self, size, next(self._identities))
+        except (MemoryError, ValueError, OverflowError):
+            raise self._out_of_memory(size) from None
+        with self._lock:
+            self._allocated += size
+            self._count += 1
+            self._peak = max(self._peak, self._allocated)
+        return buffer
+
+    def _out_of_memory(self, size: int) -> OutOfMemory:
+        free = machine.free_memory()
+        return OutOfMemory(
+            f"{self.info.id} cannot allocate {size} bytes: {self._allocated} bytes are in use by "
+            f"{self._count} buffers and {free} bytes of the machine's memory are free; free some "
+            "arrays, or work in smaller pieces"
+        )
+
+    def free(self, buffer: base.Buffer) -> None:
+        """Give memory back. All work is done when it returns, so nothing can be pending."""
+        assert isinstance(buffer, Buffer)
+        with self._lock:
+            if buffer.pointer is None:
+                return
+            buffer.pointer = None
+            self._allocated -= buffer.size
+            self._count -= 1
+        buffer.memory = memoryview(b"")
+
+    def compile(self, code: KernelCode, binary: bytes | None = None) -> CompiledKernel:
+        """Machine code of printed LLVM assembly, or of an object file from `binary` before."""
+        self.check_open()
+        if code.shared_bytes > self.info.limits.max_shared_memory:
+            raise CompileError(
+                f"`{code.name}` uses {code.shared_bytes} bytes of shared memory, and "
+                f"{self.info.id} has {self.info.limits.max_shared_memory} for a block: use less"
+            )
+        image = binary if binary is not None else self.compile_object(code)
+        return self.load_object(code, image)
+
+    def compile_object(self, code: KernelCode) -> bytes:
+        """The object file of a kernel, to be loaded now or by another process like this one."""
+        return compiler().compile_object(code.source, code.name)
+
+    def load_object(self, code: KernelCode, image: bytes) -> CompiledKernel:
+        """A kernel from its object file."""
+        return CompiledKernel(self, code, image)
+
+    def binary(self, kernel: base.CompiledKernel) -> bytes | None:
+        """The object file of a kernel."""
+        assert isinstance(kernel, CompiledKernel)
+        return kernel.image
+
+    def create_stream(self) -> Stream:
+        """A new stream. Each launch is done when it returns, so streams need no ordering."""
+        self.check_open()
+        return Stream(self)
+
+    def memory_stats(self) -> dict[str, Any]:
+        """Bytes allocated now and at most, the number of buffers, and the machine's memory."""
+        with self._lock:
+            return {
+                "allocated": self._allocated,
+                "peak": self._peak,
+                "buffers": self._count,
+                "total": machine.total_memory(),
+                "free": machine.free_memory(),
+            }
+
+    def close(self) -> None:
+        """Refuse further work; buffers go with those who hold them."""
+        self.closed = True
+
+    def cache_key(self) -> str:
+        """Machine code is good for one processor, its features and one LLVM."""
+        host = compiler()
+        return f"cpu/{host.triple}/{host.processor}/{host.features}/{host.version}"
+
+
+class Backend(base.Backend):
+    """The one CPU that is always there (given llvmlite)."""
+
+    name = "cpu"
+
+    def list_devices(self) -> list[DeviceInfo]:
+        """The CPU, or nothing where llvmlite is not installed (a browser)."""
+        version = _llvmlite_version()
+        if version is None:
+            return []
+        return [
+            DeviceInfo(
+                id="cpu",
+                name=machine.processor_name(),
+                backend="cpu",
+                kind="cpu",
+                driver=f"llvmlite {version}",
+                limits=LIMITS,
+                features=FEATURES,
+            )
+        ]
+
+    def why_none(self) -> str:
+        """What is missing."""
+        return "the cpu device needs llvmlite, which is not installed: pip install llvmlite"
+
+    def open(self, info: DeviceInfo) -> Device:
+        """The device."""
+        return Device(info)
+
+
+def backend() -> Backend:
+    """The backend of this driver."""
+    return Backend()
+
+
+def _llvmlite_version() -> str | None:
+    """The version that is installed, without importing it: that takes tens of milliseconds."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("llvmlite")
+    except metadata.PackageNotFoundError:
+        return None

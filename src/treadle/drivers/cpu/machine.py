@@ -1,0 +1,57 @@
+"""What machine this is: its processor's name, its threads, its memory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+from pathlib import Path
+
+
+def processor_name() -> str:
+    """The processor as its maker calls it, or else its architecture."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            if name.strip() in ("model name", "Model", "cpu model") and value.strip():
+                return value.strip()
+    return platform.processor() or platform.machine() or "CPU"
+
+
+def thread_count() -> int:
+    """How many threads kernels may use: TREADLE_CPU_THREADS, or the processors we may run on."""
+    wanted = os.environ.get("TREADLE_CPU_THREADS", "")
+    if wanted.isdigit() and int(wanted) > 0:
+        return int(wanted)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def total_memory() -> int:
+    """Bytes of memory that this process may use at most; 0 if nobody says."""
+    total = 0
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = _read_number("/sys/fs/cgroup/memory.max")
+    return min(total, limit) if total and limit else total or limit
+
+
+def free_memory() -> int:
+    """Bytes of memory that can be had now without swapping; 0 if nobody says."""
+    free = 0
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                free = int(line.split()[1]) * 1024
+                break
+    limit = _read_number("/sys/fs/cgroup/memory.max")
+    if limit:
+        free = min(free, max(limit - _read_number("/sys/fs/cgroup/memory.current"), 0))
+    return free
+
+
+def _read_number(path: str) -> int:
+    with contextlib.suppress(OSError, ValueError):
+        return int(Path(path).read_text())
+    return 0
