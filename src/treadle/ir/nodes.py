@@ -11,6 +11,9 @@ Meaning, on every target:
 
 - Integer arithmetic wraps. `div` and `rem` truncate, `floordiv` and `mod` floor; all four give 0
   for a divisor of 0. A shift by the width or more gives 0 (or the sign, for signed `shr`).
+- For floats `rem` is C's fmod; `floordiv` and `mod` are NumPy's (the remainder has the divisor's
+  sign). No one of them is computed at compile time.
+- Parameters (of kernels and functions) and loop variables are never assigned.
 - `min` and `max` return NaN if an operand is NaN. Float arithmetic may be contracted (a*b+c fused).
 - A cast from float to integer truncates, saturates, and turns NaN into 0; casts between integers
   wrap; a cast to bool is `!= 0`.

@@ -69,7 +69,7 @@ kernel `<lambda>` block(8, 4, 1) fastmath {
   x[`if`; `if` in x.size, axis 0: 3 in 4] = -0.0
   x@u32[lane] = 7:u32
   pairs[1]->inner->`while`[2; 2 in 3][1] = 65535:u16
-  p->inner->at->x = (pairs[2])->weight == 0.5:f64
+  p->inner->at->x = f32((pairs[2])->weight == 0.5:f64)
   p->weight = -p->weight
   got = (pairs[2]->inner->at)->y
   unset = vec2<f32>{got, -(1.5)}
@@ -84,11 +84,11 @@ kernel `<lambda>` block(8, 4, 1) fastmath {
     got = 1.0
   } else if (got != nan(0xfff8000000000001)) {
     if (false) {
-      break
+      return
     }
   } else {
     got = 2.0
-    got = 1e-45
+    p->weight = 5e-324:f64
   }
   for k: i32 in range(0, x.size, -2) unroll parallel {
     continue
@@ -110,7 +110,7 @@ kernel `<lambda>` block(8, 4, 1) fastmath {
   atomic cas counts[3], 1, 2
   lanes = subgroup ballot got > 1.0
   got = subgroup shuffle_xor got, 1
-  call fill(&tile, 1.0:f16)
+  call fill(&tile, 1.0)
   got = call square(got)
   print "a \\"quoted\\" b", got, "c"
   print

@@ -1,0 +1,38 @@
+"""Which functions do more than compute a value from their arguments and from memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from treadle.ir import nodes as n
+from treadle.ir.traverse import root_of, walk
+
+_EFFECTS: dict[type, str] = {
+    n.Atomic: "changes memory",
+    n.Barrier: "waits at a barrier",
+    n.Fence: "orders memory",
+    n.Subgroup: "exchanges values among threads",
+    n.Print: "prints",
+    n.Assert: "asserts",
+}
+
+
+def effect_of(statement: n.Statement) -> str | None:
+    """What a statement itself does to the world, as a verb for messages; None if nothing."""
+    if isinstance(statement, n.Assign):
+        return "changes memory" if isinstance(root_of(statement.place), n.Element) else None
+    return _EFFECTS.get(type(statement))
+
+
+def effects(functions: Iterable[n.Function]) -> dict[str, str]:
+    """The functions that have an effect, themselves or through those they call, with a verb that
+    names it. Callees come before callers in `functions`, as in a kernel."""
+    found: dict[str, str] = {}
+    for function in functions:
+        for node in walk(function.body):
+            called = isinstance(node, (n.Call, n.CallStatement))
+            effect = found.get(node.function) if called else effect_of(node)
+            if effect is not None:
+                found[function.name] = effect
+                break
+    return found

@@ -1,0 +1,324 @@
+"""Says what is wrong with a kernel, and where: every rule of `ir.nodes`, one message for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from treadle.core.errors import CompileError
+from treadle.core.source import NOWHERE, Span
+from treadle.ir import nodes as n
+from treadle.ir import types as t
+from treadle.ir.effects import effects
+from treadle.ir.verify_expressions import ExpressionRules, is_integer, is_number
+
+ATOMIC_TYPES = (t.I32, t.U32, t.I64, t.U64, t.F32, t.F64)
+
+
+def verify(kernel: n.Kernel) -> None:
+    """Raises CompileError at the first fault, with the span of the node (or of its statement)."""
+    known: dict[str, n.Function] = {}
+    effectful = effects(kernel.functions)
+    everyone = {function.name for function in kernel.functions}
+    for function in kernel.functions:
+        if function.name in known:
+            raise CompileError(f"two functions are named {function.name!r}", function.span)
+        _Body(function.name, known, everyone, effectful).function(function)
+        known[function.name] = function
+    if kernel.block is not None and min(kernel.block) < 1:
+        raise CompileError(
+            f"a block has at least one thread in each direction, not {tuple(kernel.block)}",
+            kernel.span,
+        )
+    _Body(None, known, everyone, effectful).kernel(kernel)
+
+
+class _Body(ExpressionRules):
+    """The body of a kernel or function, walked in order with its scopes."""
+
+    result: t.Type | None = None  # of the function; None in a kernel
+
+    # --- declarations ---
+
+    def kernel(self, kernel: n.Kernel) -> None:
+        self.span = kernel.span
+        for buffer in kernel.buffers:
+            self.declare_memory(buffer.name, buffer.element, buffer.span)
+        for parameter in kernel.parameters:
+            self.declare(n.Variable(parameter.name, parameter.type), parameter.span, "a parameter")
+        self.memories_of(kernel.memories)
+        self.block(kernel.body)
+
+    def function(self, function: n.Function) -> None:
+        self.span = function.span
+        self.result = function.result
+        for parameter in function.parameters:
+            if isinstance(parameter, n.Buffer):
+                self.declare_memory(parameter.name, parameter.element, parameter.span)
+            else:
+                self.declare(parameter, parameter.span, "a parameter")
+        self.memories_of(function.memories)
+        self.block(function.body)
+        if function.result != t.VOID and not _always_returns(function.body):
+            self.fail(
+                f"{function.name!r} gives {function.result}, but may end without a return",
+                function.span,
+            )
+
+    def memories_of(self, memories: Iterable[n.Memory]) -> None:
+        for memory in memories:
+            self.declare_memory(memory.name, memory.element, memory.span)
+            if memory.length is None and memory.space == "local":
+                self.fail(f"the local memory {memory.name!r} needs a length", memory.span)
+            if memory.length is not None and memory.length < 1:
+                self.fail(f"the memory {memory.name!r} has no elements", memory.span)
+
+    def declare_memory(self, name: str, element: t.Type, span: Span) -> None:
+        self.new_name(name, span)
+        if not _has_size(element):
+            self.fail(f"{name!r} cannot hold elements of type {element}", span)
+        self.memories[name] = element
+
+    def declare(self, variable: n.Variable, span: Span, role: str = "a variable") -> None:
+        self.new_name(variable.name, span)
+        if not _has_size(variable.type):
+            self.fail(f"{variable.name!r} cannot be of type {variable.type}", span)
+        self.variables[variable.name] = variable.type
+        self.roles[variable.name] = role
+        self.scopes[-1].append(variable.name)
+
+    def new_name(self, name: str, span: Span) -> None:
+        if name in self.ever:
+            self.fail(f"{name!r} is declared twice", span)
+        self.ever.add(name)
+
+    # --- statements ---
+
+    def block(self, block: n.Block) -> None:
+        self.scopes.append([])
+        for statement in block:
+            self.span = statement.span if statement.span.line else self.span
+            rule = _RULES.get(type(statement))
+            if rule is None:
+                self.fail(f"{type(statement).__name__} is not a statement", NOWHERE)
+            rule(self, statement)
+        for name in self.scopes.pop():
+            del self.variables[name]
+
+    def declare_statement(self, node: n.Declare) -> None:
+        if node.value is not None:
+            self.expression(node.value)
+            self.require_type(
+                node.value, node.variable.type, f"the value of {node.variable.name!r}"
+            )
+        self.declare(node.variable, node.span)
+
+    def assign(self, node: n.Assign) -> None:
+        self.place(node.place)
+        self.writable(node.place, node.span)
+        self.expression(node.value)
+        self.require_type(node.value, node.place.type, "the value assigned")
+
+    def writable(self, place: n.Place, span: Span) -> None:
+        root: n.Place = place
+        while isinstance(root, (n.Member, n.Item)):
+            root = root.base
+        if isinstance(root, n.Variable) and self.roles.get(root.name) != "a variable":
+            role = self.roles[root.name]
+            self.fail(f"{root.name!r} is {role} and cannot be changed: copy it first", span)
+
+    def receives(self, result: n.Variable, type: t.Type, what: str, span: Span) -> None:
+        """Check the variable that takes a statement's result."""
+        self.expression(result)
+        self.writable(result, span)
+        if result.type != type:
+            self.fail(f"{what} gives {type}, but {result.name!r} is {result.type}", span)
+
+    def condition(self, condition: n.Expression, of: str) -> None:
+        self.expression(condition)
+        self.require_type(condition, t.BOOL, f"the condition of {of}")
+
+    def if_statement(self, node: n.If) -> None:
+        self.condition(node.condition, "an if")
+        self.block(node.then)
+        self.block(node.otherwise)
+
+    def for_statement(self, node: n.For) -> None:
+        type = node.variable.type
+        if not is_integer(type):
+            self.fail(f"a for loop counts with an integer, not {type}", node.span)
+        for bound, word in ((node.start, "start"), (node.stop, "stop")):
+            self.expression(bound)
+            self.require_type(bound, type, f"the {word} of the loop")
+        if node.step == 0:
+            self.fail("the step of a for loop is not 0", node.span)
+        if node.step < 0 and isinstance(type, t.Scalar) and not type.is_signed:
+            self.fail(f"a loop over {type} cannot step downwards", node.span)
+        self.scopes.append([])
+        self.declare(node.variable, node.span, "a loop variable")
+        with self.inside("parallel loop" if node.parallel else "loop"):
+            self.block(node.body)
+        for name in self.scopes.pop():
+            del self.variables[name]
+
+    def while_statement(self, node: n.While) -> None:
+        self.condition(node.condition, "a while")
+        with self.inside("loop"):
+            self.block(node.body)
+        with self.inside("update"):
+            self.block(node.update)
+
+    @contextmanager
+    def inside(self, where: str) -> Iterator[None]:
+        self.enclosing.append(where)
+        yield
+        self.enclosing.pop()
+
+    def leave_loop(self, node: n.Break | n.Continue) -> None:
+        word = "break" if isinstance(node, n.Break) else "continue"
+        innermost = self.enclosing[-1] if self.enclosing else None
+        if innermost is None:
+            self.fail(f"{word} stands outside of a loop", node.span)
+        if innermost == "update":
+            self.fail(f"{word} stands in the update of a while", node.span)
+        if innermost == "parallel loop" and word == "break":
+            self.fail("a parallel loop cannot be left with break", node.span)
+
+    def return_statement(self, node: n.Return) -> None:
+        if "update" in self.enclosing:
+            self.fail("return stands in the update of a while", node.span)
+        if "parallel loop" in self.enclosing:
+            self.fail("a parallel loop cannot be left with return", node.span)
+        if node.value is not None:
+            self.expression(node.value)
+        if self.result is None and node.value is not None:
+            self.fail("a kernel returns no value", node.span)
+        if self.result is None:
+            return
+        given = t.VOID if node.value is None else node.value.type
+        if given != self.result:
+            self.fail(f"{self.owner!r} gives {self.result}, but returns {given} here", node.span)
+
+    def barrier(self, node: n.Barrier) -> None:
+        if node.scope not in ("block", "subgroup"):
+            self.fail(f"a barrier's scope is block or subgroup, not {node.scope!r}", node.span)
+
+    def fence(self, node: n.Fence) -> None:
+        if node.scope not in ("block", "device"):
+            self.fail(f"a fence's scope is block or device, not {node.scope!r}", node.span)
+
+    def atomic(self, node: n.Atomic) -> None:
+        if node.op not in n.ATOMICS:
+            self.fail(f"there is no atomic {node.op!r}", node.span)
+        self.memory_place(node.place)
+        type = node.place.type
+        if type not in ATOMIC_TYPES:
+            allowed = ", ".join(map(str, ATOMIC_TYPES))
+            self.fail(f"atomics work on one of {allowed}, not on {type}", node.span)
+        if node.op in ("and", "or", "xor") and not is_integer(type):
+            self.fail(f"an atomic {node.op} works on integers, not on {type}", node.span)
+        count = 2 if node.op == "cas" else 1
+        self.require_count(f"an atomic {node.op}", count, node.operands, node.span)
+        for operand in node.operands:
+            self.expression(operand)
+            self.require_type(operand, type, f"an operand of an atomic {node.op}")
+        if node.result is not None:
+            self.receives(node.result, type, f"the atomic {node.op}", node.span)
+
+    def subgroup(self, node: n.Subgroup) -> None:
+        if node.op not in n.SUBGROUP_OPERATIONS:
+            self.fail(f"there is no subgroup operation {node.op!r}", node.span)
+        count = n.SUBGROUP_OPERATIONS[node.op]
+        self.require_count(f"subgroup {node.op}", count, node.operands, node.span)
+        for operand in node.operands:
+            self.expression(operand)
+        value = node.operands[0]
+        result = value.type
+        if node.op in ("vote_all", "vote_any", "ballot"):
+            self.require_type(value, t.BOOL, f"the operand of subgroup {node.op}")
+            result = t.U32 if node.op == "ballot" else t.BOOL
+        elif not isinstance(result, t.Scalar) or not (count == 2 or is_number(result)):
+            self.fail(f"subgroup {node.op} works on one number, not on {result}", node.span)
+        for operand in node.operands[1:]:
+            if operand.type not in (t.I32, t.U32):
+                self.fail(f"subgroup {node.op} takes its lane as i32 or u32", node.span)
+        self.receives(node.result, result, f"subgroup {node.op}", node.span)
+
+    def call_statement(self, node: n.CallStatement) -> None:
+        function = self.called(node.function, node.arguments, node.span)
+        if node.result is None:
+            return
+        if function.result == t.VOID:
+            self.fail(
+                f"{node.function!r} gives nothing to put into {node.result.name!r}", node.span
+            )
+        self.receives(node.result, function.result, repr(node.function), node.span)
+
+    def print_statement(self, node: n.Print) -> None:
+        for part in node.parts:
+            if isinstance(part, str):
+                continue
+            self.expression(part)
+            if not isinstance(part.type, t.Scalar):
+                self.fail(f"print takes text and numbers, not {part.type}", part.span)
+
+    def assert_statement(self, node: n.Assert) -> None:
+        self.condition(node.condition, "an assert")
+
+
+_RULES: dict[type, Callable[[_Body, Any], None]] = {
+    n.Declare: _Body.declare_statement,
+    n.Assign: _Body.assign,
+    n.If: _Body.if_statement,
+    n.For: _Body.for_statement,
+    n.While: _Body.while_statement,
+    n.Break: _Body.leave_loop,
+    n.Continue: _Body.leave_loop,
+    n.Return: _Body.return_statement,
+    n.Barrier: _Body.barrier,
+    n.Fence: _Body.fence,
+    n.Atomic: _Body.atomic,
+    n.Subgroup: _Body.subgroup,
+    n.CallStatement: _Body.call_statement,
+    n.Print: _Body.print_statement,
+    n.Assert: _Body.assert_statement,
+}
+
+
+def _has_size(type: t.Type) -> bool:
+    match type:
+        case t.Void():
+            return False
+        case t.Array():
+            return type.length > 0 and _has_size(type.element)
+        case t.Struct():
+            return bool(type.fields) and all(_has_size(field.type) for field in type.fields)
+        case t.Vector():
+            return 2 <= type.count <= 4
+    return True
+
+
+def _always_returns(block: n.Block) -> bool:
+    """Whether no path runs off the end of a block."""
+    for statement in block:
+        match statement:
+            case n.Return() | n.Break() | n.Continue():
+                return True  # leaving a loop is judged where the loop is
+            case n.If() if _always_returns(statement.then) and _always_returns(statement.otherwise):
+                return True
+            case n.While(condition=n.Constant(value=True)) if not _has_break(statement.body):
+                return True
+    return False
+
+
+def _has_break(block: n.Block) -> bool:
+    """Whether a break in the block leaves the loop that the block is the body of."""
+    return any(
+        isinstance(statement, n.Break)
+        or (
+            isinstance(statement, n.If)
+            and (_has_break(statement.then) or _has_break(statement.otherwise))
+        )
+        for statement in block
+    )
