@@ -1,0 +1,40 @@
+"""Putting expressions in the place of variables, and memories in the place of memories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from treadle.ir import nodes as n
+from treadle.ir.traverse import rewrite, rewrite_block
+
+
+def substitute(
+    block: n.Block, variables: Mapping[str, n.Expression], memories: Mapping[str, str] | None = None
+) -> n.Block:
+    """The block with every variable named in `variables` replaced by its expression, and every
+    memory named in `memories` by the other. A variable that the block declares or assigns can
+    only be replaced by another variable: that renames it."""
+    return rewrite_block(block, _change(variables, memories or {}))
+
+
+def substitute_expression(
+    node: n.Expression, variables: Mapping[str, n.Expression]
+) -> n.Expression:
+    """An expression with variables replaced by expressions."""
+    result: n.Expression = rewrite(node, _change(variables, {}))
+    return result
+
+
+def _change(variables: Mapping[str, n.Expression], memories: Mapping[str, str]) -> Any:
+    def change(node: Any) -> Any:
+        kind = node.__class__
+        if kind is n.Variable:
+            return variables.get(node.name, node)
+        if kind is n.Element and node.memory in memories:
+            return n.Element(memories[node.memory], node.index, node.type, node.checks, node.span)
+        if kind is n.MemoryReference and node.memory in memories:
+            return n.MemoryReference(memories[node.memory], node.span)
+        return node
+
+    return change
