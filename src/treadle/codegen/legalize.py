@@ -1,0 +1,232 @@
+"""Operations that a target lacks, replaced by calls of small functions written as IR.
+
+`legalize(kernel, missing)` takes the names of what is missing:
+
+    "floordiv" "mod"       flooring division, of integers and floats
+    "div" "rem"            integer division that gives 0 for a divisor of 0
+    "float_rem"            the exact remainder of floats
+    "shift"                shifts by amounts that may reach the width
+    "float_to_int"         casts that saturate and turn NaN into 0
+    "float_min_max"        minimum and maximum that give NaN for NaN
+    "mul_high"             the upper half of a product (always replaced for 8- and 16-bit types)
+    "wide_bits"            popcount, clz, ctz, reverse_bits of 64 bits
+    "narrow_bits"          the same of 8 and 16 bits
+
+Where an operand is a constant that makes the plain operation safe, it stays plain. Legalizing
+twice is legalizing once: prelude functions are left alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from treadle.codegen import prelude
+from treadle.ir import nodes as n
+from treadle.ir.traverse import rewrite_block
+from treadle.ir.types import F32, I32, U32, Scalar, Vector
+
+MISSING = frozenset({
+    "floordiv", "mod", "div", "rem", "float_rem", "shift", "float_to_int", "float_min_max",
+    "mul_high", "wide_bits", "narrow_bits",
+})  # fmt: skip
+
+_BIT_COUNTS = ("popcount", "clz", "ctz")
+
+
+def legalize(kernel: n.Kernel, missing: frozenset[str]) -> n.Kernel:
+    """The kernel without the operations named in `missing`, and with the functions it now calls."""
+    if unknown := missing - MISSING:
+        raise ValueError(f"legalize knows no operation {sorted(unknown)}")
+    rewriter = _Rewriter(missing, kernel.fastmath)
+    body = rewriter.block(kernel.body)
+    functions = tuple(
+        function
+        if prelude.is_prelude(function.name)
+        else replace(function, body=rewriter.block(function.body))
+        for function in kernel.functions
+    )
+    present = {function.name for function in functions}
+    added = tuple(f for name, f in rewriter.needed.items() if name not in present)
+    if not added and body is kernel.body and functions == kernel.functions:
+        return kernel
+    return replace(kernel, body=body, functions=(*added, *functions))
+
+
+class _Rewriter:
+    """Rewrites expressions and remembers which functions they now need, callees first."""
+
+    def __init__(self, missing: frozenset[str], fastmath: bool) -> None:
+        self.missing = missing
+        self.fastmath = fastmath
+        self.needed: dict[str, n.Function] = {}
+
+    def block(self, block: n.Block) -> n.Block:
+        return rewrite_block(block, self.change)
+
+    def change(self, node: Any) -> Any:
+        match node:
+            case n.Binary():
+                return self.binary(node)
+            case n.Intrinsic():
+                return self.intrinsic(node)
+            case n.Cast():
+                return self.cast(node)
+        return node
+
+    # --- one node each ---------------------------------------------------------------------------
+
+    def binary(self, node: n.Binary) -> n.Expression:
+        op, type = node.op, node.type
+        if op in ("floordiv", "mod", "div", "rem"):
+            return self.division(node)
+        if op in ("shl", "shr") and "shift" in self.missing:
+            return self.shift(node)
+        del type
+        return node
+
+    def division(self, node: n.Binary) -> n.Expression:
+        element = _element(node.type)
+        if element.is_float:
+            wanted = {"floordiv": "floordiv", "mod": "mod", "rem": "float_rem"}.get(node.op)
+            return self.float_call(node, node.op) if wanted in self.missing else node
+        if node.op in ("floordiv", "mod") and node.op in self.missing:
+            if element.is_signed:
+                return _by_power_of_two(node) or self.call(node.op, node, node.left, node.right)
+            node = replace(node, op={"floordiv": "div", "mod": "rem"}[node.op])
+        if node.op in ("div", "rem") and node.op in self.missing and not _is_nonzero(node.right):
+            return self.call(node.op, node, node.left, node.right)
+        return node
+
+    def shift(self, node: n.Binary) -> n.Expression:
+        width = _element(node.type).bits
+        if isinstance(node.right, n.Constant):
+            if 0 <= node.right.value < width:
+                return node
+            if node.op == "shl" or not _element(node.type).is_signed:
+                return n.Constant(0, _element(node.type), node.span)
+            return replace(node, right=replace(node.right, value=width - 1))
+        return self.call(node.op, node, node.left, node.right)
+
+    def intrinsic(self, node: n.Intrinsic) -> n.Expression:
+        if node.op in ("min", "max"):
+            exact = "float_min_max" in self.missing and not self.fastmath
+            return self.call(node.op, node, *node.operands) if (
+                exact and _element(node.type).is_float
+            ) else node  # fmt: skip
+        if node.op == "mul_high":
+            return self.mul_high(node)
+        if node.op in (*_BIT_COUNTS, "reverse_bits"):
+            return self.bits(node)
+        return node
+
+    def mul_high(self, node: n.Intrinsic) -> n.Expression:
+        element = _element(node.type)
+        if element.bits < 32 and isinstance(node.type, Scalar):
+            wide = I32 if element.is_signed else U32
+            left, right = (n.Cast(operand, wide, node.span) for operand in node.operands)
+            product = n.Binary("mul", left, right, wide, node.span)
+            shift = n.Constant(element.bits, wide)
+            return n.Cast(n.Binary("shr", product, shift, wide, node.span), element, node.span)
+        if "mul_high" in self.missing:
+            return self.call("mul_high", node, *node.operands)
+        return node
+
+    def bits(self, node: n.Intrinsic) -> n.Expression:
+        operand = node.operands[0]
+        element = _element(operand.type)
+        if element.bits == 64 and "wide_bits" in self.missing:
+            return self.call(node.op, node, operand)
+        if element.bits >= 32 or "narrow_bits" not in self.missing:
+            return node
+        if not isinstance(operand.type, Scalar):
+            return node
+        unsigned = Scalar(f"u{element.bits}", "uint", element.bits)
+        if element.is_signed:
+            operand = n.Bitcast(operand, unsigned, node.span)
+        word = n.Cast(operand, U32, node.span)
+        spare = 32 - element.bits
+        if node.op == "reverse_bits":
+            reversed_ = n.Intrinsic("reverse_bits", (word,), U32, node.span)
+            shifted = n.Binary("shr", reversed_, n.Constant(spare, U32), U32, node.span)
+            return n.Cast(shifted, element, node.span)
+        count = n.Intrinsic(node.op, (word,), I32, node.span)
+        if node.op == "clz":
+            return n.Binary("sub", count, n.Constant(spare, I32), I32, node.span)
+        if node.op == "ctz":
+            return n.Intrinsic("min", (count, n.Constant(element.bits, I32)), I32, node.span)
+        return count
+
+    def cast(self, node: n.Cast) -> n.Expression:
+        source, target = _element(node.operand.type), _element(node.type)
+        if not (source.is_float and target.is_integer) or "float_to_int" not in self.missing:
+            return node
+        operand = node.operand
+        if source.bits == 16:  # exact in float32, whose bounds are exact too
+            operand = n.Cast(operand, _like(operand.type, F32), node.span)
+            source = F32
+        function = prelude.float_to_integer(source, target)
+        self.needed.setdefault(function.name, function)
+        if isinstance(node.type, Vector) and isinstance(operand.type, Vector):
+            function = prelude.vector_float_to_integer(operand.type, node.type)
+            self.needed.setdefault(function.name, function)
+        return n.Call(function.name, (operand,), node.type, node.span)
+
+    # --- calls -----------------------------------------------------------------------------------
+
+    def float_call(self, node: n.Binary, op: str) -> n.Expression:
+        """A call on floats; 16-bit floats go through float32, whose result rounds to theirs."""
+        if _element(node.type).bits != 16:
+            return self.call(op, node, node.left, node.right)
+        wide = _like(node.type, F32)
+        left, right = (n.Cast(operand, wide, node.span) for operand in (node.left, node.right))
+        widened = n.Binary(op, left, right, wide, node.span)
+        return n.Cast(self.call(op, widened, left, right), node.type, node.span)
+
+    def call(self, op: str, node: n.Expression, *operands: n.Expression) -> n.Call:
+        operand_type = operands[0].type
+        element = _element(operand_type)
+        self.need(op, element)
+        if isinstance(operand_type, Vector):
+            function = prelude.vector_operation(op, operand_type)
+            self.needed.setdefault(function.name, function)
+        name = prelude.prelude_name(op, operand_type)
+        return n.Call(name, operands, node.type, node.span)
+
+    def need(self, op: str, element: Scalar) -> None:
+        """Remember a function, after those that it calls (`rem`, for floats)."""
+        if element.is_float and op in ("mod", "floordiv"):
+            self.need("rem", element)
+        function = prelude.operation(op, element)
+        self.needed.setdefault(function.name, function)
+
+
+def _element(type: Any) -> Scalar:
+    element = type.element if isinstance(type, Vector) else type
+    assert isinstance(element, Scalar)
+    return element
+
+
+def _like(type: Any, element: Scalar) -> Scalar | Vector:
+    """`type` with another element."""
+    return Vector(element, type.count) if isinstance(type, Vector) else element
+
+
+def _is_nonzero(divisor: n.Expression) -> bool:
+    """Whether a divisor is a constant other than 0, in each of its components."""
+    if isinstance(divisor, n.Construct):
+        return all(_is_nonzero(operand) for operand in divisor.operands)
+    return isinstance(divisor, n.Constant) and divisor.value != 0
+
+
+def _by_power_of_two(node: n.Binary) -> n.Expression | None:
+    """Flooring division by a power of two: a shift, or a mask for its remainder."""
+    divisor = node.right
+    if not isinstance(divisor, n.Constant) or not isinstance(node.type, Scalar):
+        return None
+    value = int(divisor.value)
+    if value <= 0 or value & (value - 1):
+        return None
+    if node.op == "mod":
+        return replace(node, op="and", right=replace(divisor, value=value - 1))
+    return replace(node, op="shr", right=replace(divisor, value=value.bit_length() - 1))

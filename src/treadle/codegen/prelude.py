@@ -1,0 +1,416 @@
+"""Small functions in IR that stand in for operations a target does not have.
+
+Each entry of a table makes one function for one scalar type. Their bodies may use the very
+operations they replace (`prelude.div_i32` divides), but only on operands on which every target
+agrees: a divisor that is not zero, a shift that is in range, a float that fits the integer. So
+printers print what is inside them as it stands.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+from treadle.ir import nodes as n
+from treadle.ir.types import BOOL, F32, F64, I32, U32, U64, Scalar, Type, Vector
+
+PREFIX = "prelude."
+
+
+def prelude_name(operation: str, *types: Type) -> str:
+    """The name of the function for an operation on these types."""
+    spelled = (str(type).replace("<", "_").replace(">", "") for type in types)
+    return PREFIX + "_".join((operation, *spelled))
+
+
+def is_prelude(name: str) -> bool:
+    """Whether a function's name is one of these."""
+    return name.startswith(PREFIX)
+
+
+# --- spelling ------------------------------------------------------------------------------------
+
+
+def _number(value: bool | int | float, type: Type) -> n.Constant:
+    assert isinstance(type, Scalar)
+    return n.Constant(float(value) if type.is_float else value, type)
+
+
+def _binary(op: str, left: n.Expression, right: n.Expression | int | float) -> n.Binary:
+    if isinstance(right, int | float):
+        right = _number(right, left.type)
+    boolean = op in n.COMPARISONS or op in n.LOGICAL
+    return n.Binary(op, left, right, BOOL if boolean else left.type)
+
+
+def _both(left: n.Expression, right: n.Expression) -> n.Binary:
+    return _binary("logical_and", left, right)
+
+
+def _either(*conditions: n.Expression) -> n.Expression:
+    result = conditions[0]
+    for condition in conditions[1:]:
+        result = _binary("logical_or", result, condition)
+    return result
+
+
+def _select(condition: n.Expression, yes: n.Expression, no: n.Expression) -> n.Select:
+    return n.Select(condition, yes, no, yes.type)
+
+
+def _call(operation: str, *arguments: n.Expression) -> n.Call:
+    """A call of the prelude's function for the type of the first argument, with that result."""
+    type = arguments[0].type
+    return n.Call(prelude_name(operation, type), arguments, type)
+
+
+def _is_nan(value: n.Expression) -> n.Intrinsic:
+    return n.Intrinsic("isnan", (value,), BOOL)
+
+
+def _function(
+    name: str, parameters: tuple[n.Variable, ...], result: Type, body: n.Block
+) -> n.Function:
+    return n.Function(name, parameters, result, body)
+
+
+def _two(type: Type) -> tuple[n.Variable, n.Variable]:
+    return n.Variable("a", type), n.Variable("b", type)
+
+
+def _guarded(value: n.Expression, divisor: n.Expression) -> n.Block:
+    zero = _number(0, value.type)
+    return (n.If(_binary("eq", divisor, 0), (n.Return(zero),)), n.Return(value))
+
+
+# --- division ------------------------------------------------------------------------------------
+
+
+def _div(type: Scalar) -> n.Block:
+    a, b = _two(type)
+    return _guarded(_binary("div", a, b), b)
+
+
+def _rem(type: Scalar) -> n.Block:
+    a, b = _two(type)
+    return _float_rem(type) if type.is_float else _guarded(_binary("rem", a, b), b)
+
+
+def _floordiv(type: Scalar) -> n.Block:
+    a, b = _two(type)
+    if type.is_float:
+        return _float_floordiv(type)
+    quotient = n.Variable("quotient", type)
+    # Truncation rounds towards zero: one too high if there is a remainder and the signs differ.
+    inexact = _binary("ne", _binary("mul", quotient, b), a)
+    differ = _binary("ne", _binary("lt", a, 0), _binary("lt", b, 0))
+    return (
+        n.If(_binary("eq", b, 0), (n.Return(_number(0, type)),)),
+        n.Declare(quotient, _binary("div", a, b)),
+        n.Return(_select(_both(inexact, differ), _binary("sub", quotient, 1), quotient)),
+    )
+
+
+def _mod(type: Scalar) -> n.Block:
+    a, b = _two(type)
+    remainder = n.Variable("remainder", type)
+    differ = _binary("ne", _binary("lt", remainder, 0), _binary("lt", b, 0))
+    if type.is_float:
+        # The remainder of the sign of the divisor, zeros included, as Python and NumPy give it.
+        zero = _copy_sign(_number(0, type), b)
+        return (
+            n.Declare(remainder, _call("rem", a, b)),
+            n.If(_binary("eq", remainder, 0), (n.Return(zero),)),
+            n.Return(_select(differ, _binary("add", remainder, b), remainder)),
+        )
+    wrong = _both(_binary("ne", remainder, 0), differ)
+    return (
+        n.If(_binary("eq", b, 0), (n.Return(_number(0, type)),)),
+        n.Declare(remainder, _binary("rem", a, b)),
+        n.Return(_select(wrong, _binary("add", remainder, b), remainder)),
+    )
+
+
+def _copy_sign(magnitude: n.Expression, sign: n.Expression) -> n.Expression:
+    negative = n.Intrinsic("signbit", (sign,), BOOL)
+    return _select(negative, n.Unary("neg", magnitude, magnitude.type), magnitude)
+
+
+def _float_floordiv(type: Scalar) -> n.Block:
+    a, b = _two(type)
+    remainder, quotient, whole = (
+        n.Variable(name, type) for name in ("remainder", "quotient", "whole")
+    )
+    differ = _binary("ne", _binary("lt", remainder, 0), _binary("lt", b, 0))
+    wrong = _both(_binary("ne", remainder, 0), differ)
+    # Exact up to rounding: what is divided is a multiple of the divisor.
+    exact = _binary("div", _binary("sub", a, remainder), b)
+    infinite = n.Intrinsic("isinf", (a,), BOOL)
+    return (
+        n.If(_binary("eq", b, 0), (n.Return(_binary("div", a, b)),)),
+        n.If(infinite, (n.Return(_number(math.nan, type)),)),
+        n.Declare(remainder, _call("rem", a, b)),
+        n.Declare(quotient, _select(wrong, _binary("sub", exact, 1), exact)),
+        n.If(_binary("eq", quotient, 0), (n.Return(_copy_sign(_number(0, type), _binary("div", a, b))),)),
+        n.Declare(whole, n.Intrinsic("floor", (quotient,), type)),
+        n.If(
+            _binary("gt", _binary("sub", quotient, whole), 0.5),
+            (n.Assign(whole, _binary("add", whole, 1)),),
+        ),
+        n.Return(whole),
+    )
+
+
+def _float_rem(type: Scalar) -> n.Block:
+    """Long division of the mantissas, bit by bit: exact, whatever the quotient."""
+    bits, mantissa_bits = (U64, 52) if type == F64 else (U32, 23)
+    hidden = 1 << mantissa_bits
+    infinity = ((1 << bits.bits - 1 - mantissa_bits) - 1) << mantissa_bits
+    a, b = _two(type)
+    sign, ma, mb, ea, eb = (n.Variable(f"{v}", bits) for v in ("sign", "ma", "mb", "ea", "eb"))
+
+    def bits_of(value: n.Expression) -> n.Expression:
+        return n.Bitcast(value, bits)
+
+    def exponent(magnitude: n.Expression) -> n.Expression:  # of a denormal: as if it were 1
+        raw = _binary("shr", magnitude, mantissa_bits)
+        return _select(_binary("eq", raw, 0), _number(1, bits), raw)
+
+    def mantissa(magnitude: n.Expression) -> n.Expression:
+        fraction = _binary("and", magnitude, hidden - 1)
+        normal = _binary("ge", magnitude, hidden)
+        return _select(normal, _binary("or", fraction, hidden), fraction)
+
+    signless = (1 << bits.bits - 1) - 1
+    undefined = _either(
+        _binary("eq", mb, 0), _binary("ge", ma, infinity), _binary("gt", mb, infinity)
+    )
+    step = (
+        n.Assign(ma, _binary("shl", ma, 1)),
+        n.If(_binary("ge", ma, mb), (n.Assign(ma, _binary("sub", ma, mb)),)),
+    )
+    normalize = (n.Assign(ma, _binary("shl", ma, 1)),)
+    denormal = _binary("lt", ma, hidden)
+    packed = _binary("add", _binary("shl", eb, mantissa_bits), _binary("sub", ma, hidden))
+    result = _binary("or", sign, _select(denormal, ma, packed))
+    return (
+        n.Declare(sign, _binary("and", bits_of(a), signless + 1)),
+        n.Declare(ma, _binary("and", bits_of(a), signless)),
+        n.Declare(mb, _binary("and", bits_of(b), signless)),
+        n.If(undefined, (n.Return(_number(math.nan, type)),)),
+        n.If(_binary("lt", ma, mb), (n.Return(a),)),
+        n.Declare(ea, exponent(ma)),
+        n.Declare(eb, exponent(mb)),
+        n.Assign(ma, mantissa(ma)),
+        n.Assign(mb, mantissa(mb)),
+        n.Assign(ma, _binary("rem", ma, mb)),
+        n.While(_binary("gt", ea, eb), step, (n.Assign(ea, _binary("sub", ea, 1)),)),
+        n.If(_binary("eq", ma, 0), (n.Return(n.Bitcast(sign, type)),)),
+        n.While(
+            _both(_binary("lt", ma, hidden), _binary("gt", eb, 1)),
+            normalize,
+            (n.Assign(eb, _binary("sub", eb, 1)),),
+        ),
+        n.Return(n.Bitcast(result, type)),
+    )
+
+
+# --- shifts, minimum and maximum -----------------------------------------------------------------
+
+
+def _shl(type: Scalar) -> n.Block:
+    a, b = _two(type)
+    in_range = _binary("lt", _unsigned(b), type.bits)
+    return (
+        n.If(in_range, (n.Return(_binary("shl", a, b)),)),
+        n.Return(_number(0, type)),
+    )
+
+
+def _shr(type: Scalar) -> n.Block:
+    a, b = _two(type)
+    last = _number(type.bits - 1, type)
+    in_range = _binary("lt", _unsigned(b), type.bits)
+    beyond: n.Expression = _binary("shr", a, last) if type.is_signed else _number(0, type)
+    return (n.If(in_range, (n.Return(_binary("shr", a, b)),)), n.Return(beyond))
+
+
+def _unsigned(value: n.Variable) -> n.Expression:
+    assert isinstance(value.type, Scalar)
+    if not value.type.is_signed:
+        return value
+    return n.Bitcast(value, Scalar(f"u{value.type.bits}", "uint", value.type.bits))
+
+
+def _extreme(op: str) -> Callable[[Scalar], n.Block]:
+    def body(type: Scalar) -> n.Block:
+        a, b = _two(type)
+        either = _either(_is_nan(a), _is_nan(b))
+        return (n.Return(_select(either, _binary("add", a, b), n.Intrinsic(op, (a, b), type))),)
+
+    return body
+
+
+# --- bits ----------------------------------------------------------------------------------------
+
+
+def _mul_high(type: Scalar) -> n.Block:
+    """The upper half of a product from the products of halves."""
+    half = type.bits // 2
+    mask = (1 << half) - 1
+    unsigned = Scalar(f"u{type.bits}", "uint", type.bits)
+    a, b = _two(type)
+    ua, ub, carry, middle, high = (
+        n.Variable(name, unsigned) for name in ("ua", "ub", "carry", "middle", "high")
+    )
+
+    def low(value: n.Expression) -> n.Expression:
+        return _binary("and", value, mask)
+
+    def upper(value: n.Expression) -> n.Expression:
+        return _binary("shr", value, half)
+
+    body: n.Block = (
+        n.Declare(ua, n.Bitcast(a, unsigned) if type.is_signed else a),
+        n.Declare(ub, n.Bitcast(b, unsigned) if type.is_signed else b),
+        n.Declare(
+            carry,
+            _binary("add", _binary("mul", upper(ua), low(ub)), upper(_binary("mul", low(ua), low(ub)))),
+        ),
+        n.Declare(middle, _binary("add", _binary("mul", low(ua), upper(ub)), low(carry))),
+        n.Declare(
+            high,
+            _binary(
+                "add",
+                _binary("add", _binary("mul", upper(ua), upper(ub)), upper(carry)),
+                upper(middle),
+            ),
+        ),
+    )
+    if not type.is_signed:
+        return (*body, n.Return(high))
+    zero = _number(0, unsigned)
+    # A negative factor counts 2**bits too much as an unsigned one: take the other factor off.
+    return (
+        *body,
+        n.Assign(high, _binary("sub", high, _select(_binary("lt", a, 0), ub, zero))),
+        n.Assign(high, _binary("sub", high, _select(_binary("lt", b, 0), ua, zero))),
+        n.Return(n.Bitcast(high, type)),
+    )
+
+
+def _halves(value: n.Variable) -> tuple[n.Expression, n.Expression]:
+    return n.Cast(value, U32), n.Cast(_binary("shr", value, 32), U32)
+
+
+def _count(op: str, value: n.Expression) -> n.Intrinsic:
+    return n.Intrinsic(op, (value,), I32)
+
+
+def _popcount(type: Scalar) -> n.Block:
+    low, high = _halves(n.Variable("a", type))
+    return (n.Return(_binary("add", _count("popcount", low), _count("popcount", high))),)
+
+
+def _clz(type: Scalar) -> n.Block:
+    low, high = _halves(n.Variable("a", type))
+    beyond = _binary("add", _count("clz", low), 32)
+    return (n.Return(_select(_binary("eq", high, 0), beyond, _count("clz", high))),)
+
+
+def _ctz(type: Scalar) -> n.Block:
+    low, high = _halves(n.Variable("a", type))
+    beyond = _binary("add", _count("ctz", high), 32)
+    return (n.Return(_select(_binary("eq", low, 0), beyond, _count("ctz", low))),)
+
+
+def _reverse_bits(type: Scalar) -> n.Block:
+    low, high = _halves(n.Variable("a", type))
+    new_high = _binary("shl", n.Cast(n.Intrinsic("reverse_bits", (low,), U32), type), 32)
+    new_low = n.Cast(n.Intrinsic("reverse_bits", (high,), U32), type)
+    return (n.Return(_binary("or", new_high, new_low)),)
+
+
+# --- casts ---------------------------------------------------------------------------------------
+
+
+def float_to_integer(source: Scalar, target: Scalar) -> n.Function:
+    """A cast that truncates, saturates, and turns NaN into 0."""
+    a = n.Variable("a", source)
+    low = -(1 << target.bits - 1) if target.is_signed else 0
+    high = (1 << target.bits - target.is_signed) - 1
+    # The float bounds are exact: powers of two (one above the highest integer), or 0.
+    above = _binary("ge", a, float(high + 1))
+    below = _binary("le", a, float(low))
+    body = (
+        n.If(_is_nan(a), (n.Return(_number(0, target)),)),
+        n.If(above, (n.Return(_number(high, target)),)),
+        n.If(below, (n.Return(_number(low, target)),)),
+        n.Return(n.Cast(a, target)),
+    )
+    return _function(prelude_name("cast", source, target), (a,), target, body)
+
+
+# operation: its body, and whether its result is an I32 instead of the operands' type
+_BODIES: dict[str, tuple[Callable[[Scalar], n.Block], int]] = {
+    "div": (_div, 2), "rem": (_rem, 2), "floordiv": (_floordiv, 2), "mod": (_mod, 2),
+    "shl": (_shl, 2), "shr": (_shr, 2),
+    "min": (_extreme("min"), 2), "max": (_extreme("max"), 2), "mul_high": (_mul_high, 2),
+    "popcount": (_popcount, 1), "clz": (_clz, 1), "ctz": (_ctz, 1),
+    "reverse_bits": (_reverse_bits, 1),
+}  # fmt: skip
+_COUNTS = frozenset({"popcount", "clz", "ctz"})
+
+
+@cache
+def operation(op: str, type: Scalar) -> n.Function:
+    """The function for an operation on one scalar type."""
+    body, operands = _BODIES[op]
+    parameters = _two(type)[:operands]
+    result = I32 if op in _COUNTS else type
+    return _function(prelude_name(op, type), parameters, result, body(type))
+
+
+@cache
+def vector_operation(op: str, type: Vector) -> n.Function:
+    """The function that applies an operation to each component of its operands."""
+    _, operands = _BODIES[op]
+    parameters = _two(type)[:operands]
+    scalar = prelude_name(op, type.element)
+    components = tuple(
+        n.Call(
+            scalar,
+            tuple(n.Extract(operand, "xyzw"[i], type.element) for operand in parameters),
+            type.element,
+        )
+        for i in range(type.count)
+    )
+    body = (n.Return(n.Construct(components, type)),)
+    return _function(prelude_name(op, type), parameters, type, body)
+
+
+def vector_float_to_integer(source: Vector, target: Vector) -> n.Function:
+    """The saturating cast of each component."""
+    a = n.Variable("a", source)
+    scalar = prelude_name("cast", source.element, target.element)
+    components = tuple(
+        n.Call(scalar, (n.Extract(a, "xyzw"[i], source.element),), target.element)
+        for i in range(source.count)
+    )
+    body = (n.Return(n.Construct(components, target)),)
+    return _function(prelude_name("cast", source, target), (a,), target, body)
+
+
+def operations_of(function: n.Function) -> tuple[str, ...]:
+    """The names of the prelude's functions that a function calls."""
+    from treadle.ir.traverse import walk
+
+    return tuple(
+        node.function
+        for node in walk(function.body)
+        if isinstance(node, n.Call) and is_prelude(node.function)
+    )
+
+
+FLOAT_FOR_NARROW = F32  # float16 and bfloat16 are computed as float32 where a function needs bits

@@ -1,0 +1,410 @@
+"""Reading and writing memory.
+
+A plain access to a typed memory is printed in place: `x[i]`. What needs more (a bound to be kept
+to, several words, a part of a word) is a call of a small function made for it, so that it may
+stand in any expression and is read once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from treadle.codegen.wgsl import casts
+from treadle.codegen.wgsl.module import Module, mangle_field
+from treadle.codegen.wgsl.names import mangle
+from treadle.codegen.wgsl.plans import Plan, place_offsets
+from treadle.codegen.wgsl.scope import PRIMARY, PRODUCT, SHIFT, SUM, Scope
+from treadle.ir import nodes as n
+from treadle.ir.traverse import root_of
+from treadle.ir.types import (
+    COMPONENTS,
+    F32,
+    I32,
+    U32,
+    Array,
+    Scalar,
+    Struct,
+    Type,
+    Vector,
+    field_offset,
+    size_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A place in a memory that is laid out in words.
+
+    `index` is the text of a word's index if `narrow` is None or the fixed offset of the place in
+    that word; it is the text of a byte's index if `narrow` is "byte".
+    """
+
+    index: str
+    narrow: int | str = 0
+
+
+# --- places --------------------------------------------------------------------------------------
+
+
+def element_of(place: n.MemoryPlace) -> n.Element:
+    """The element of memory that a place is a part of."""
+    root = root_of(place)
+    assert isinstance(root, n.Element)
+    return root
+
+
+def checks_of(place: n.Place) -> tuple[n.Check, ...]:
+    """Every check on the way to a place, outermost first."""
+    checks: tuple[n.Check, ...] = ()
+    while isinstance(place, (n.Member, n.Item)):
+        if isinstance(place, n.Item):
+            checks = place.checks + checks
+        place = place.base
+    return (place.checks if isinstance(place, n.Element) else ()) + checks
+
+
+def condition(scope: Scope, checks: tuple[n.Check, ...]) -> str:
+    """The condition that all checks hold."""
+    return " && ".join(_check(scope, check) for check in checks)
+
+
+def _check(scope: Scope, check: n.Check) -> str:
+    if isinstance(check.index, n.Constant):
+        if check.index.value < 0:
+            return "false"
+        return f"{scope.text(check.index, SHIFT)} < {scope.text(check.bound, SHIFT)}"
+    # As unsigned numbers, the negative ones are above every bound: one comparison does for two.
+    return f"{_as_unsigned(scope, check.index)} < {_as_unsigned(scope, check.bound)}"
+
+
+def _as_unsigned(scope: Scope, node: n.Expression) -> str:
+    assert isinstance(node.type, Scalar)
+    wide = node.type.bits == 64
+    if isinstance(node, n.Constant) and node.value >= 0:
+        return f"{int(node.value)}{'lu' if wide else 'u'}"
+    if not node.type.is_signed:
+        return scope.text(node, SHIFT)
+    return f"{'u64' if wide else 'u32'}({scope.text(node)})"
+
+
+def index_text(scope: Scope, node: n.Expression) -> str:
+    """An index, as an i32 or u32."""
+    assert isinstance(node.type, Scalar)
+    return f"u32({scope.text(node)})" if node.type.bits == 64 else scope.text(node)
+
+
+def typed_path(scope: Scope, place: n.Place) -> str:
+    """A place in a typed memory, or in a variable: `x[i].velocity.y`."""
+    match place:
+        case n.Variable():
+            return scope.name(place.name)
+        case n.Element():
+            return f"{scope.plans[place.memory].variable}[{index_text(scope, place.index)}]"
+        case n.Member():
+            struct = isinstance(place.base.type, Struct)
+            name = mangle_field(place.name) if struct else place.name
+            return f"{typed_path(scope, place.base)}.{name}"
+        case n.Item():
+            return f"{typed_path(scope, place.base)}[{index_text(scope, place.index)}]"
+
+
+def spot(scope: Scope, place: n.Place) -> Spot:
+    """Where a place lies in a memory that is laid out in words."""
+    moving, fixed = place_offsets(place)
+    if all(step % 4 == 0 for _, step in moving):
+        steps = [(index, step // 4) for index, step in moving]
+        return Spot(_sum(scope, steps, fixed // 4), fixed % 4)
+    return Spot(_sum(scope, moving, fixed), "byte")
+
+
+def _sum(scope: Scope, steps: list[tuple[n.Expression, int]], fixed: int) -> str:
+    parts = []
+    for index, step in steps:
+        assert isinstance(index.type, Scalar)
+        if index.type == I32:
+            text = scope.text(index, SUM if step == 1 else PRODUCT)
+        else:
+            text = f"i32({scope.text(index)})"
+        parts.append(text if step == 1 else f"{text} * {step}")
+    if fixed or not parts:
+        parts.append(str(fixed))
+    return " + ".join(parts)
+
+
+# --- loads ---------------------------------------------------------------------------------------
+
+
+def load(scope: Scope, node: n.Load) -> tuple[str, int]:
+    """The text of a load and how tightly it binds."""
+    place = node.place
+    plan = scope.plans[element_of(place).memory]
+    checks = checks_of(place)
+    if plan.form == "typed":
+        if checks:
+            return _guarded_typed(scope, plan, place, checks), PRIMARY
+        return _read(plan, typed_path(scope, place)), PRIMARY
+    at = spot(scope, place)
+    if not checks and at.narrow == 0 and _is_word(place.type):
+        assert isinstance(place.type, Scalar) and isinstance(plan.unit, Scalar)
+        word = _read(plan, f"{plan.variable}[{at.index}]")
+        return casts.same_word(scope.module, word, plan.unit, place.type), PRIMARY
+    name = _load_function(scope.module, plan, place.type, at.narrow, bool(checks))
+    inside = f"{condition(scope, checks)}, " if checks else ""
+    return f"{name}({_as_argument(inside)}{at.index})", PRIMARY
+
+
+def _as_argument(inside: str) -> str:
+    return f"({inside[:-2]}), " if inside else ""
+
+
+def _is_word(type: Type) -> bool:
+    return isinstance(type, Scalar) and type in (I32, U32, F32)
+
+
+def _read(plan: Plan, path: str) -> str:
+    return f"atomicLoad(&{path})" if plan.atomic else path
+
+
+def _guarded_typed(
+    scope: Scope, plan: Plan, place: n.MemoryPlace, checks: tuple[n.Check, ...]
+) -> str:
+    """A call of a function that reads a place if it is inside, and gives zero if not."""
+    module = scope.module
+    indices, path = _typed_shape(place)
+    arguments = [index_text(scope, index) for index in indices]
+    register = module.register(place.type)
+    simple = len(checks) == 1 and len(indices) == 1 and checks[0].index == indices[0]
+    first = indices[0].type
+    assert isinstance(first, Scalar)
+    simple = simple and checks[0].bound.type == first and first.bits == 32
+    index_types = [_index_type(index) for index in indices]
+    names = ["index"] if len(indices) == 1 else [f"index_{k}" for k in range(len(indices))]
+    key = ("load", plan.variable, path, place.type, simple, tuple(index_types))
+    name, new = module.helper(key, f"load_{plan.variable}")
+    if new:
+        if simple:
+            head = f"index: {index_types[0]}, bound: {index_types[0]}"
+            test = "u32(index) < u32(bound)" if index_types[0] == "i32" else "index < bound"
+        else:
+            head = ", ".join(["inside: bool"] + [f"{i}: {t}" for i, t in zip(names, index_types)])
+            test = "inside"
+        value = _read(plan, plan.variable + path.format(*(f"[{i}]" for i in names)))
+        module.add(
+            key,
+            f"fn {name}({head}) -> {register} {{\n    if ({test}) {{\n        return {value};\n"
+            f"    }}\n    return {module.zero(place.type)};\n}}",
+        )
+    if simple:
+        return f"{name}({arguments[0]}, {scope.argument(checks[0].bound)})"
+    return f"{name}(({condition(scope, checks)}), {', '.join(arguments)})"
+
+
+def _index_type(index: n.Expression) -> str:
+    return "i32" if index.type == I32 else "u32"
+
+
+def _typed_shape(place: n.Place) -> tuple[list[n.Expression], str]:
+    """The indices on the way to a place, and the path with a `{}` for each."""
+    match place:
+        case n.Element():
+            return [place.index], "{}"
+        case n.Member():
+            indices, path = _typed_shape(place.base)
+            struct = isinstance(place.base.type, Struct)
+            return indices, f"{path}.{mangle_field(place.name) if struct else place.name}"
+        case n.Item():
+            indices, path = _typed_shape(place.base)
+            return [*indices, place.index], path + "{}"
+    raise AssertionError("a variable is no memory")
+
+
+def _load_function(
+    module: Module, plan: Plan, type: Type, narrow: int | str, guarded: bool
+) -> str:
+    key = ("load words", plan.variable, type, narrow, guarded)
+    name, new = module.helper(key, f"load_{plan.variable}_{mangle(str(type))}")
+    if not new:
+        return name
+    register = module.register(type)
+    index = "byte" if narrow == "byte" else "word"
+    value = compose(module, type, lambda leaf, at: _leaf(module, plan, leaf, index, narrow, at), 0)
+    head = f"inside: bool, {index}: i32" if guarded else f"{index}: i32"
+    lines = [f"fn {name}({head}) -> {register} {{"]
+    if guarded:
+        lines += ["    if (!inside) {", f"        return {module.zero(type)};", "    }"]
+    lines += [f"    return {value};", "}"]
+    module.add(key, "\n".join(lines))
+    return name
+
+
+def compose(module: Module, type: Type, leaf: Callable[[Scalar, int], str], at: int) -> str:
+    """A value of any type from the texts of its scalars at their byte offsets."""
+    match type:
+        case Scalar():
+            return leaf(type, at)
+        case Vector() | Array():
+            count = type.count if isinstance(type, Vector) else type.length
+            step = size_of(type.element)
+            parts = [compose(module, type.element, leaf, at + step * i) for i in range(count)]
+        case Struct():
+            parts = [
+                compose(module, field.type, leaf, at + field_offset(type, field.name))
+                for field in type.fields
+            ]
+            parts = parts or ["0u"]
+        case _:
+            raise AssertionError("void is no value")
+    return f"{module.register(type)}({', '.join(parts)})"
+
+
+def _leaf(
+    module: Module, plan: Plan, type: Scalar, index: str, narrow: int | str, at: int
+) -> str:
+    """The scalar at byte `at` behind the place."""
+    if narrow == "byte":
+        return _leaf_at_byte(module, plan, type, f"byte + {at}" if at else "byte")
+    assert isinstance(narrow, int) and isinstance(plan.unit, Scalar)
+    word, rest = divmod(at + narrow, 4)
+    position = f"{index} + {word}" if word else index
+    if type.bits == 64:
+        return _wide(module, plan, type, position, f"{index} + {word + 1}")
+    text = _read(plan, f"{plan.variable}[{position}]")
+    if type.bits == 32:
+        return casts.same_word(module, text, plan.unit, type)
+    text = casts.same_word(module, text, plan.unit, U32)
+    return casts.unpack(module, text, rest * 8, type)
+
+
+def _wide(module: Module, plan: Plan, type: Scalar, low: str, high: str) -> str:
+    module.scalar_register(type)
+    module.require("int64", f"an array that holds {type} among other types")
+    halves = [
+        casts.same_word(module, _read(plan, f"{plan.variable}[{part}]"), plan.unit, U32)  # type: ignore[arg-type]
+        for part in (low, high)
+    ]
+    bits = f"u64({halves[0]}) | (u64({halves[1]}) << 32u)"
+    return f"({bits})" if type.name == "u64" else f"bitcast<{type.name}>({bits})"
+
+
+def _leaf_at_byte(module: Module, plan: Plan, type: Scalar, byte: str) -> str:
+    assert isinstance(plan.unit, Scalar)
+    word = f"({byte}) >> 2u" if "+" in byte else f"{byte} >> 2u"
+    text = casts.same_word(module, _read(plan, f"{plan.variable}[{word}]"), plan.unit, U32)
+    return casts.unpack(module, text, f"(u32(({byte}) & 3) * 8u)", type)
+
+
+# --- stores --------------------------------------------------------------------------------------
+
+
+def store(scope: Scope, place: n.MemoryPlace, value: str) -> str:
+    """The statement that puts a value (any text) at a place, checks aside."""
+    plan = scope.plans[element_of(place).memory]
+    if plan.form == "typed":
+        return _write(plan, typed_path(scope, place), value)
+    at = spot(scope, place)
+    if at.narrow == 0 and _is_word(place.type):
+        assert isinstance(place.type, Scalar) and isinstance(plan.unit, Scalar)
+        word = casts.same_word(scope.module, value, place.type, plan.unit)
+        return _write(plan, f"{plan.variable}[{at.index}]", word)
+    name = _store_function(scope.module, plan, place.type, at.narrow)
+    return f"{name}({at.index}, {value});"
+
+
+def _write(plan: Plan, path: str, value: str) -> str:
+    return f"atomicStore(&{path}, {value});" if plan.atomic else f"{path} = {value};"
+
+
+def _store_function(module: Module, plan: Plan, type: Type, narrow: int | str) -> str:
+    key = ("store words", plan.variable, type, narrow)
+    name, new = module.helper(key, f"store_{plan.variable}_{mangle(str(type))}")
+    if not new:
+        return name
+    index = "byte" if narrow == "byte" else "word"
+    lines = [f"fn {name}({index}: i32, value: {module.register(type)}) {{"]
+    parts = scalars(type, "value", 0)
+    if narrow == 0 and size_of(type) % 4 == 0:
+        lines += _store_words(module, plan, parts)
+    else:
+        for text, leaf, at in parts:
+            lines += _store_leaf(module, plan, text, leaf, index, narrow, at)
+    module.add(key, "\n".join([*lines, "}"]))
+    return name
+
+
+def scalars(type: Type, text: str, at: int) -> list[tuple[str, Scalar, int]]:
+    """The scalars of a value: their texts, types and byte offsets."""
+    match type:
+        case Scalar():
+            return [(text, type, at)]
+        case Vector():
+            step = size_of(type.element)
+            return [
+                (f"{text}.{COMPONENTS[i]}", type.element, at + step * i) for i in range(type.count)
+            ]
+        case Array():
+            step = size_of(type.element)
+            return [
+                part
+                for i in range(type.length)
+                for part in scalars(type.element, f"{text}[{i}]", at + step * i)
+            ]
+        case Struct():
+            return [
+                part
+                for field in type.fields
+                for part in scalars(
+                    field.type, f"{text}.{mangle_field(field.name)}", at + field_offset(type, field.name)
+                )
+            ]
+    return []
+
+
+def _store_words(module: Module, plan: Plan, parts: list[tuple[str, Scalar, int]]) -> list[str]:
+    """Stores of whole words, several scalars to a word where they are narrow."""
+    assert isinstance(plan.unit, Scalar)
+    words: dict[int, list[str]] = {}
+    exact: dict[int, str] = {}
+    lines: list[str] = []
+    for number, (text, leaf, at) in enumerate(parts):
+        word, rest = divmod(at, 4)
+        if leaf.bits == 64:
+            module.require("int64", f"an array that holds {leaf} among other types")
+            bits = text if leaf.name == "u64" else f"bitcast<u64>({text})"
+            lines.append(f"    let bits_{number} = {bits};")
+            words[word] = [f"u32(bits_{number} & 0xfffffffflu)"]
+            words[word + 1] = [f"u32(bits_{number} >> 32u)"]
+        elif leaf.bits == 32:
+            exact[word] = casts.same_word(module, text, leaf, plan.unit)
+        else:
+            packed = casts.pack(module, text, leaf)
+            words.setdefault(word, []).append(f"(({packed}) << {rest * 8}u)" if rest else f"({packed})")
+    texts = {w: casts.same_word(module, " | ".join(p), U32, plan.unit) for w, p in words.items()}
+    for word, text in sorted((texts | exact).items()):
+        position = f"word + {word}" if word else "word"
+        lines.append("    " + _write(plan, f"{plan.variable}[{position}]", text))
+    return lines
+
+
+def _store_leaf(
+    module: Module, plan: Plan, text: str, leaf: Scalar, index: str, narrow: int | str, at: int
+) -> list[str]:
+    """A store of part of a word. Other threads may be storing the other parts, so in memory that
+    is shared its bits are cleared and set atomically."""
+    if narrow == "byte":
+        byte = f"(byte + {at})" if at else "byte"
+        position, shift = f"{byte} >> 2u", f"(u32({byte} & 3) * 8u)"
+    else:
+        assert isinstance(narrow, int)
+        word, rest = divmod(at + narrow, 4)
+        position, shift = (f"{index} + {word}" if word else index), f"{rest * 8}u"
+    slot = f"{plan.variable}[{position}]"
+    mask = f"({(1 << leaf.bits) - 1}u << {shift})"
+    packed = f"(({casts.pack(module, text, leaf)}) << {shift})"
+    if plan.atomic:
+        return [f"    atomicAnd(&{slot}, ~{mask});", f"    atomicOr(&{slot}, {packed});"]
+    old = casts.same_word(module, slot, plan.unit, U32)  # type: ignore[arg-type]
+    new = casts.same_word(module, f"({old} & ~{mask}) | {packed}", U32, plan.unit)  # type: ignore[arg-type]
+    return [f"    {slot} = {new};"]
+
+

@@ -1,0 +1,38 @@
+"""Where the compilers of WGSL differ, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One compiler. `headers` are the lines that a used feature puts at the top of the text."""
+
+    name: str
+    features: frozenset[str]  # the features, of those a device may have, that it can express
+    headers: Mapping[str, tuple[str, ...]]
+    subgroup_barrier: str | None
+
+
+DIALECTS: dict[str, Dialect] = {
+    "naga": Dialect(
+        name="naga",
+        features=frozenset({
+            "float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics",
+        }),
+        headers={"float16": ("enable f16;",)},
+        subgroup_barrier="subgroupBarrier();",
+    ),
+    "tint": Dialect(
+        name="tint",
+        features=frozenset({"float16", "subgroups"}),
+        headers={
+            "float16": ("enable f16;",),
+            # CUDA code shuffles under conditions that are uniform in fact but not provably so.
+            "subgroups": ("enable subgroups;", "diagnostic(off, subgroup_uniformity);"),
+        },
+        subgroup_barrier=None,
+    ),
+}  # fmt: skip

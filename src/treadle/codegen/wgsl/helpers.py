@@ -1,0 +1,82 @@
+"""Small WGSL functions that printed kernels may need, by name; written out only where called."""
+
+from __future__ import annotations
+
+import re
+
+HELPERS: dict[str, str] = {
+    # By the bits: compilers and drivers take liberties with comparisons of NaN.
+    "is_nan": """
+fn is_nan(value: f32) -> bool {
+    return (bitcast<u32>(value) & 0x7fffffffu) > 0x7f800000u;
+}""",
+    "is_inf": """
+fn is_inf(value: f32) -> bool {
+    return (bitcast<u32>(value) & 0x7fffffffu) == 0x7f800000u;
+}""",
+    "is_finite": """
+fn is_finite(value: f32) -> bool {
+    return (bitcast<u32>(value) & 0x7f800000u) != 0x7f800000u;
+}""",
+    "is_negative": """
+fn is_negative(value: f32) -> bool {
+    return bitcast<i32>(value) < 0;
+}""",
+    "is_nan_f64": """
+fn is_nan_f64(value: f64) -> bool {
+    return (bitcast<u64>(value) & 0x7ffffffffffffffflu) > 0x7ff0000000000000lu;
+}""",
+    "is_inf_f64": """
+fn is_inf_f64(value: f64) -> bool {
+    return (bitcast<u64>(value) & 0x7ffffffffffffffflu) == 0x7ff0000000000000lu;
+}""",
+    "is_finite_f64": """
+fn is_finite_f64(value: f64) -> bool {
+    return (bitcast<u64>(value) & 0x7ff0000000000000lu) != 0x7ff0000000000000lu;
+}""",
+    "is_negative_f64": """
+fn is_negative_f64(value: f64) -> bool {
+    return (bitcast<u64>(value) >> 63u) != 0lu;
+}""",
+    # Rounds to the nearest, ties to even, on every driver; the built-in packing may not.
+    "f16_bits": """
+fn f16_bits(value: f32) -> u32 {
+    let bits = bitcast<u32>(value);
+    let sign = (bits >> 16u) & 0x8000u;
+    let magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u) {
+        return sign | 0x7e00u;
+    }
+    if (magnitude >= 0x477ff000u) {
+        return sign | 0x7c00u;
+    }
+    if (magnitude < 0x38800000u) {
+        return sign | u32(round(bitcast<f32>(magnitude) * 16777216.0));
+    }
+    let rounded = magnitude + 0x0fffu + ((magnitude >> 13u) & 1u);
+    return sign | ((rounded - 0x38000000u) >> 13u);
+}""",
+    "round_f16": """
+fn round_f16(value: f32) -> f32 {
+    return unpack2x16float(f16_bits(value)).x;
+}""",
+    "round_bf16": """
+fn round_bf16(value: f32) -> f32 {
+    let bits = bitcast<u32>(value);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) {
+        return value;
+    }
+    return bitcast<f32>((bits + 0x7fffu + ((bits >> 16u) & 1u)) & 0xffff0000u);
+}""",
+    "bf16_bits": """
+fn bf16_bits(value: f32) -> u32 {
+    let bits = bitcast<u32>(value);
+    return select(bits >> 16u, (bits >> 16u) | 0x0040u, (bits & 0x7fffffffu) > 0x7f800000u);
+}""",
+}
+
+
+def called(text: str) -> tuple[str, ...]:
+    """The helpers that a text calls, in order of their first call."""
+    names = re.findall(r"\b(\w+)\(", text)
+    return tuple(dict.fromkeys(name for name in names if name in HELPERS))

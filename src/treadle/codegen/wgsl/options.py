@@ -1,0 +1,31 @@
+"""What a kernel is printed for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from treadle.core.dim3 import Dim3
+from treadle.core.limits import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class WgslOptions:
+    """The compiler, the device's features and limits, and how the launch will bind.
+
+    `bindings` says which slot each buffer takes; buffers that are the same array share one. Empty,
+    every buffer has its own. `folded` prints for grids that are launched folded: the device runs
+    any x × y × z of workgroups with at least as many as the grid has blocks, and each finds its
+    block from ("grid", axis) parameters that the printer adds. `workgroup` is given when fission
+    made fewer invocations run a block.
+    """
+
+    dialect: Literal["naga", "tint"] = "naga"
+    features: frozenset[str] = frozenset()  # as in DeviceInfo.features
+    limits: Limits = field(default_factory=Limits)
+    bindings: Mapping[str, int] = field(default_factory=dict)
+    folded: bool = False
+    workgroup: Dim3 | None = None
+    dynamic_shared_bytes: int = 0
+    checked: bool = True

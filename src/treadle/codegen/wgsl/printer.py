@@ -1,0 +1,469 @@
+"""A kernel as a WGSL module."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treadle.codegen.legalize import legalize
+from treadle.codegen.prelude import PREFIX
+from treadle.codegen.records import Binding, KernelCode, ParameterLayout, Slot
+from treadle.codegen.wgsl import expressions, plans, statements
+from treadle.codegen.wgsl.helpers import HELPERS
+from treadle.codegen.wgsl.module import Module
+from treadle.codegen.wgsl.names import Names, mangle
+from treadle.codegen.wgsl.options import WgslOptions
+from treadle.codegen.wgsl.plans import Plan
+from treadle.codegen.wgsl.scope import Scope
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import CompileError
+from treadle.ir import nodes as n
+from treadle.ir.traverse import rewrite_block, walk
+from treadle.ir.types import I32, SCALARS, Void, size_of
+
+MISSING = frozenset({
+    "floordiv", "mod", "div", "rem", "float_rem", "shift", "float_to_int", "float_min_max",
+    "wide_bits", "narrow_bits",
+})  # fmt: skip
+"""What WGSL lacks, for `legalize`; "mul_high" too where there are no 64-bit integers."""
+
+
+def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> KernelCode:
+    """The kernel as WGSL. It is inlined, has a block, and returns nowhere before a barrier.
+
+    Raises UnsupportedOnTarget for what the device cannot do, CompileError for what asks too much
+    of it (shared memory, threads, buffers), with numbers.
+    """
+    options = options or WgslOptions()
+    if kernel.block is None:
+        raise CompileError(f"{kernel.name} has no block yet: give one before printing", kernel.span)
+    module = Module(options)
+    kernel = _prepared(module, kernel)
+    workgroup = options.workgroup or kernel.block or Dim3(1, 1, 1)
+    _check_threads(module, kernel, workgroup)
+
+    bodies = [kernel.body, *(function.body for function in kernel.functions)]
+    # The user's names first: what the printer adds gives way to them.
+    entry = module.names.fresh(kernel.name)
+    slots = _slots(kernel, options)
+    uses = plans.gather_uses(bodies)
+    memories = [m for part in (kernel, *kernel.functions) for m in part.memories]
+    layout = ParameterLayout.of(kernel.parameters)
+    variables = {name: module.names.fresh(name) for name in _memory_names(slots, memories)}
+    for name in (*_local_names(bodies, kernel), "index", "stop"):
+        module.names.avoid(mangle(name))
+    table, bindings, declarations = _bind_buffers(module, kernel, slots, uses, variables)
+    shared_bytes = _bind_memories(module, memories, uses, variables, table, declarations)
+
+    functions = {f.name: module.names.fresh(f.name.removeprefix(PREFIX)) for f in kernel.functions}
+    outer = Names()  # what a local variable must not hide
+    for name in (entry, *variables.values(), *functions.values(), *HELPERS):
+        outer.avoid(name)
+    fields = _parameter_fields(layout)
+    parameters = {
+        slot.parameter.name: _parameter_text(module, slot, fields) for slot in layout.slots
+    }
+    texts = [_function(module, outer, table, functions, f) for f in kernel.functions]
+    main = _entry(module, outer, table, functions, parameters, kernel, entry, workgroup)
+
+    parts = [_parameter_block(module, layout, fields), *declarations, *module.globals]
+    own = [*texts, *module.functions.values()]
+    helpers = module.fixed_helpers([*own, main])
+    sections = [
+        "\n".join(module.headers()),
+        _head(kernel, bindings, layout, options),
+        "\n\n".join(module.struct_texts),
+        "\n".join(part for part in parts if part),
+        *helpers,
+        *own,
+        main,
+    ]
+    source = "\n\n".join(section for section in sections if section) + "\n"
+    return KernelCode(
+        target="wgsl",
+        dialect=options.dialect,
+        name=kernel.name,
+        entry=entry,
+        source=source,
+        block=kernel.block,  # type: ignore[arg-type]
+        workgroup=workgroup,
+        bindings=bindings,
+        layout=layout,
+        shared_bytes=shared_bytes,
+        folded=options.folded,
+        checked=options.checked,
+        requires=frozenset(module.required),
+    )
+
+
+def _prepared(module: Module, kernel: n.Kernel) -> n.Kernel:
+    """The kernel without the operations WGSL lacks, and with the parameters it needs."""
+    missing = MISSING if "int64" in module.available else MISSING | {"mul_high"}
+    kernel = legalize(kernel, missing)
+    if not module.options.folded:
+        return kernel
+    known = {parameter.origin for parameter in kernel.parameters}
+    added = tuple(
+        n.Parameter(f"grid.{axis}", I32, ("grid", axis))
+        for axis in range(3)
+        if ("grid", axis) not in known
+    )
+    return replace(kernel, parameters=kernel.parameters + added)
+
+
+def _check_threads(module: Module, kernel: n.Kernel, workgroup: Dim3) -> None:
+    limits = module.options.limits
+    count = workgroup.x * workgroup.y * workgroup.z
+    most = limits.max_block
+    if count > limits.max_threads_per_block or (
+        workgroup.x > most.x or workgroup.y > most.y or workgroup.z > most.z
+    ):
+        raise CompileError(
+            f"{kernel.name}: a block of {workgroup.x} x {workgroup.y} x {workgroup.z} threads; this "
+            f"device runs at most {limits.max_threads_per_block} threads a block and "
+            f"{most.x} x {most.y} x {most.z} along the axes: choose a smaller block",
+            kernel.span,
+        )
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def _local_names(bodies: list[n.Block], kernel: n.Kernel) -> list[str]:
+    found = {node.name for body in bodies for node in walk(body) if isinstance(node, n.Variable)}
+    return sorted(found - {parameter.name for parameter in kernel.parameters})
+
+
+def _memory_names(slots: dict[int, list[n.Buffer]], memories: list[n.Memory]) -> list[str]:
+    return [buffers[0].name for buffers in slots.values()] + [memory.name for memory in memories]
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+
+def _slots(kernel: n.Kernel, options: WgslOptions) -> dict[int, list[n.Buffer]]:
+    """The buffers of each binding, in binding order, numbered without gaps."""
+    chosen = {
+        buffer.name: options.bindings.get(buffer.name, position)
+        for position, buffer in enumerate(kernel.buffers)
+    }
+    slots: dict[int, list[n.Buffer]] = {}
+    for number, slot in enumerate(sorted(set(chosen.values()))):
+        slots[number] = [buffer for buffer in kernel.buffers if chosen[buffer.name] == slot]
+    most = options.limits.max_buffers_per_kernel
+    if len(slots) > most:
+        raise CompileError(
+            f"{kernel.name} takes {len(slots)} arrays; this device binds at most {most} to a "
+            "kernel: split it, or pack arrays into one",
+            kernel.span,
+        )
+    return slots
+
+
+def _bind_buffers(
+    module: Module,
+    kernel: n.Kernel,
+    slots: dict[int, list[n.Buffer]],
+    uses: dict[str, plans.Uses],
+    variables: dict[str, str],
+) -> tuple[dict[str, Plan], tuple[Binding, ...], list[str]]:
+    table: dict[str, Plan] = {}
+    bindings: list[Binding] = []
+    declarations: list[str] = []
+    for number, buffers in slots.items():
+        first = buffers[0]
+        found = plans.merge(uses.get(buffer.name, plans.Uses()) for buffer in buffers)
+        plan = plans.make_plan(module, variables[first.name], "storage", first.element, found)
+        table.update({buffer.name: plan for buffer in buffers})
+        bindings.append(Binding(tuple(buffer.name for buffer in buffers), plan.writes))
+        access = "read_write" if plan.writes else "read"
+        declarations.append(
+            f"@group(0) @binding({number}) var<storage, {access}> {plan.variable}: "
+            f"array<{plans.unit_text(module, plan)}>;"
+        )
+    return table, tuple(bindings), declarations
+
+
+def _bind_memories(
+    module: Module,
+    memories: list[n.Memory],
+    uses: dict[str, plans.Uses],
+    variables: dict[str, str],
+    table: dict[str, Plan],
+    declarations: list[str],
+) -> int:
+    """Declare shared and local memories; the bytes that the shared ones take.
+
+    If they do not fit as they are declared most readily, they are packed as C packs them.
+    """
+    shared = [memory for memory in memories if memory.space == "shared"]
+    most = module.options.limits.max_shared_memory
+    for packed in (False, True):
+        chosen, total = _plan_shared(module, shared, uses, variables, packed)
+        if total <= most:
+            break
+    else:
+        raise CompileError(
+            f"the kernel's shared memory takes {total} bytes; this device has {most} for a block: "
+            "use smaller tiles",
+            shared[0].span,
+        )
+    table.update(chosen)
+    for memory in memories:
+        if memory.space == "local":
+            found = uses.get(memory.name, plans.Uses())
+            table[memory.name] = plans.make_plan(
+                module, variables[memory.name], "private", memory.element, found
+            )
+        plan = table[memory.name]
+        count = plans.array_length(plan, memory.element, _length(module, memory))
+        declarations.append(
+            f"var<{plan.space}> {plan.variable}: array<{plans.unit_text(module, plan)}, {count}>;"
+        )
+    return total
+
+
+def _plan_shared(
+    module: Module,
+    shared: list[n.Memory],
+    uses: dict[str, plans.Uses],
+    variables: dict[str, str],
+    packed: bool,
+) -> tuple[dict[str, Plan], int]:
+    chosen: dict[str, Plan] = {}
+    total = 0
+    for memory in shared:
+        found = uses.get(memory.name, plans.Uses())
+        plan = plans.make_plan(
+            module, variables[memory.name], "workgroup", memory.element, found, packed
+        )
+        chosen[memory.name] = plan
+        count = plans.array_length(plan, memory.element, _length(module, memory))
+        total += -(-plans.workgroup_array_bytes(module, plan, count) // 16) * 16
+    return chosen, total
+
+
+def _length(module: Module, memory: n.Memory) -> int:
+    if memory.length is not None:
+        return memory.length
+    available = module.options.dynamic_shared_bytes
+    count = available // size_of(memory.element)
+    if count < 1:
+        raise CompileError(
+            f"shared memory {memory.name!r} gets its size at launch, and the launch gives it "
+            f"{available} bytes: kernel[grid, block, shared_bytes](…)",
+            memory.span,
+        )
+    return count
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+
+def _parameter_fields(layout: ParameterLayout) -> dict[str, str]:
+    """The names of the parameters as members of their struct."""
+    names = Names()
+    return {slot.parameter.name: names.fresh(slot.parameter.name) for slot in layout.slots}
+
+
+def _parameter_block(module: Module, layout: ParameterLayout, fields: dict[str, str]) -> str:
+    if not layout.slots:
+        return ""
+    members = [
+        f"    {fields[slot.parameter.name]}: {module.register(SCALARS[slot.stored])},"
+        for slot in layout.slots
+    ]
+    module.struct_texts.append("\n".join(["struct Parameters {", *members, "}"]))
+    return "@group(1) @binding(0) var<uniform> parameters: Parameters;"
+
+
+def _parameter_text(module: Module, slot: Slot, fields: dict[str, str]) -> str:
+    """A parameter as its type has it in a register."""
+    text = f"parameters.{fields[slot.parameter.name]}"
+    type = slot.parameter.type
+    if type.kind == "bool":
+        return f"({text} != 0u)"
+    if type.name == "f16" and module.native_f16:
+        module.scalar_register(type)
+        return f"f16({text})"
+    return text
+
+
+# --- functions -----------------------------------------------------------------------------------
+
+
+def _scope(
+    module: Module,
+    outer: Names,
+    table: dict[str, Plan],
+    functions: dict[str, str],
+    body: n.Block,
+    parameters: dict[str, str] | None = None,
+) -> Scope:
+    return Scope(
+        module=module,
+        plans=table,
+        functions=functions,
+        parameters=parameters or {},
+        render=expressions.render,
+        mutable=statements.assigned_variables(body),
+        is_entry=parameters is not None,
+        names=Names(outer),
+    )
+
+
+def _function(
+    module: Module,
+    outer: Names,
+    table: dict[str, Plan],
+    functions: dict[str, str],
+    function: n.Function,
+) -> str:
+    scope = _scope(module, outer, table, functions, function.body)
+    heads = []
+    copies = []
+    for parameter in function.parameters:
+        if not isinstance(parameter, n.Variable):
+            raise CompileError(
+                f"{function.name} takes memory: WGSL needs it inlined first", function.span
+            )
+        register = module.register(parameter.type, parameter.span)
+        name = scope.name(parameter.name)
+        if parameter.name in scope.mutable:  # WGSL's parameters are constants
+            given = scope.names.fresh(f"{parameter.name}_given")
+            copies.append(f"var {name} = {given};")
+            name = given
+        heads.append(f"{name}: {register}")
+    for line in copies:
+        scope.emit(line)
+    statements.block(scope, function.body)
+    is_void = isinstance(function.result, Void)
+    if not is_void and not _always_returns(function.body):
+        scope.emit(f"return {module.zero(function.result)};")
+    arrow = "" if is_void else f" -> {module.register(function.result)}"
+    head = f"fn {functions[function.name]}({', '.join(heads)}){arrow} {{"
+    return "\n".join([head, *scope.lines, "}"])
+
+
+def _always_returns(body: n.Block) -> bool:
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, n.If):
+        return _always_returns(last.then) and _always_returns(last.otherwise)
+    return isinstance(last, n.Return)
+
+
+def _entry(
+    module: Module,
+    outer: Names,
+    table: dict[str, Plan],
+    functions: dict[str, str],
+    parameters: dict[str, str],
+    kernel: n.Kernel,
+    entry: str,
+    workgroup: Dim3,
+) -> str:
+    body = _with_block_constants(kernel)
+    scope = _scope(module, outer, table, functions, body, parameters)
+    for parameter in kernel.parameters:
+        if parameter.name in scope.mutable:
+            given = parameters.pop(parameter.name)
+            scope.emit(f"var {scope.name(parameter.name)} = {given};")
+    statements.block(scope, body)
+    opening = _opening(module, kernel, parameters)
+    inputs = ", ".join(module.builtins.values())
+    head = (
+        f"@compute @workgroup_size({workgroup.x}, {workgroup.y}, {workgroup.z})\n"
+        f"fn {entry}({inputs}) {{"
+    )
+    return "\n".join([head, *opening, *scope.lines, "}"])
+
+
+def _with_block_constants(kernel: n.Kernel) -> n.Block:
+    block = kernel.block
+    assert block is not None
+    sizes = (block.x, block.y, block.z)
+
+    def change(node: object) -> object:
+        if isinstance(node, n.Builtin) and node.name == "block_dim":
+            return n.Constant(sizes[node.axis], node.type, node.span)
+        return node
+
+    return rewrite_block(kernel.body, change)
+
+
+def _opening(module: Module, kernel: n.Kernel, parameters: dict[str, str]) -> list[str]:
+    """The lines that give the built-in values their names."""
+    lines: list[str] = []
+    texts = {
+        "local_id": ("thread_idx", "vec3<i32>(local_id)"),
+        "subgroup_lane": ("lane", "i32(subgroup_lane)"),
+        "subgroup_width": ("subgroup_size", "i32(subgroup_width)"),
+    }
+    if not module.options.folded:
+        texts["workgroup_id"] = ("block_idx", "vec3<i32>(workgroup_id)")
+        texts["num_workgroups"] = ("grid_dim", "vec3<i32>(num_workgroups)")
+    else:
+        lines += _unfold(module, kernel, parameters)
+    for source, (name, text) in texts.items():
+        if source not in module.builtins:
+            continue
+        if name in module.private_builtins:
+            register = "vec3<i32>" if text.startswith("vec3") else "i32"
+            module.globals.append(f"var<private> {name}: {register};")
+            lines.append(f"    {name} = {text};")
+        else:
+            lines.append(f"    let {name} = {text};")
+    return lines
+
+
+def _unfold(module: Module, kernel: n.Kernel, parameters: dict[str, str]) -> list[str]:
+    """The block of a folded grid: the device counts workgroups, we count blocks."""
+    by_origin = {p.origin: parameters[p.name] for p in kernel.parameters}
+    x, y, z = (by_origin["grid", axis] for axis in range(3))
+    module.builtin("workgroup_id", "@builtin(workgroup_id) workgroup_id: vec3<u32>")
+    module.builtin("num_workgroups", "@builtin(num_workgroups) num_workgroups: vec3<u32>")
+    assign = "" if "block_idx" in module.private_builtins else "let "
+    assign_grid = "" if "grid_dim" in module.private_builtins else "let "
+    for name in ("block_idx", "grid_dim"):
+        if name in module.private_builtins:
+            module.globals.append(f"var<private> {name}: vec3<i32>;")
+    return [
+        f"    {assign_grid}grid_dim = vec3<i32>({x}, {y}, {z});",
+        "    let grid = vec3<u32>(grid_dim);",
+        "    let folded = (workgroup_id.z * num_workgroups.y + workgroup_id.y) * num_workgroups.x"
+        " + workgroup_id.x;",
+        "    if (folded >= grid.x * grid.y * grid.z) {",
+        "        return;",
+        "    }",
+        f"    {assign}block_idx = vec3<i32>(vec3<u32>(folded % grid.x, (folded / grid.x) % grid.y, "
+        "folded / (grid.x * grid.y)));",
+    ]
+
+
+# --- the head ------------------------------------------------------------------------------------
+
+
+def _head(
+    kernel: n.Kernel,
+    bindings: tuple[Binding, ...],
+    layout: ParameterLayout,
+    options: WgslOptions,
+) -> str:
+    block = kernel.block
+    assert block is not None
+    lines = [f"// {kernel.name}: blocks of {block.x} x {block.y} x {block.z} threads"]
+    if options.workgroup and options.workgroup != block:
+        w = options.workgroup
+        lines[0] += f", run by {w.x} x {w.y} x {w.z} invocations"
+    if options.folded:
+        lines.append("// The grid may be folded: block_idx comes from the grid in the parameters.")
+    for number, binding in enumerate(bindings):
+        names = ", ".join(binding.buffers)
+        lines.append(f"// group 0, binding {number}: {names}{' (written)' if binding.writes else ''}")
+    if layout.slots:
+        names = ", ".join(slot.parameter.name for slot in layout.slots)
+        lines.append(f"// group 1, binding 0: {layout.size} bytes of parameters: {names}")
+    return "\n".join(lines)
+
+

@@ -1,0 +1,247 @@
+"""Statements as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from treadle.codegen.wgsl import access
+from treadle.codegen.wgsl.atomics import atomic
+from treadle.codegen.wgsl.scope import SHIFT, Scope
+from treadle.codegen.wgsl.subgroups import subgroup
+from treadle.core.errors import CompileError, UnsupportedOnTarget
+from treadle.ir import nodes as n
+from treadle.ir.traverse import root_of, walk
+from treadle.ir.types import Scalar, Void
+
+
+def assigned_variables(block: n.Block) -> frozenset[str]:
+    """The variables that a block assigns to after declaring them."""
+    names: set[str] = set()
+    for node in walk(block):
+        if isinstance(node, n.Assign):
+            root = root_of(node.place)
+            if isinstance(root, n.Variable):
+                names.add(root.name)
+        elif isinstance(node, (n.Atomic, n.Subgroup, n.CallStatement)) and node.result is not None:
+            names.add(node.result.name)
+    return frozenset(names)
+
+
+def block(scope: Scope, statements: n.Block) -> None:
+    """Print statements, up to the first that leaves: compilers refuse what cannot be reached."""
+    for statement in statements:
+        _PRINTERS[type(statement)](scope, statement)
+        if isinstance(statement, (n.Return, n.Break, n.Continue)):
+            return
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+def _declare(scope: Scope, node: n.Declare) -> None:
+    variable = node.variable
+    if node.value is not None and variable.name not in scope.mutable:
+        value = scope.text(node.value)
+        scope.emit(f"let {scope.name(variable.name)} = {value};")
+        return
+    register = scope.module.register(variable.type, node.span)
+    # A declaration in a loop starts afresh in every iteration, so zero is said and not implied.
+    value = scope.text(node.value) if node.value is not None else scope.module.zero(variable.type)
+    scope.emit(f"var {scope.name(variable.name)}: {register} = {value};")
+
+
+def _assign(scope: Scope, node: n.Assign) -> None:
+    root = root_of(node.place)
+    if isinstance(root, n.Variable):
+        checks = access.checks_of(node.place)
+        line = f"{access.typed_path(scope, node.place)} = {scope.text(node.value)};"
+    else:
+        checks = access.checks_of(node.place)
+        line = ""
+    if not checks:
+        scope.emit(line or _store(scope, node.place, node.value))
+        return
+    place = _hold_index(scope, node.place)
+    with scope.braces(f"if ({access.condition(scope, access.checks_of(place))}) {{"):
+        scope.emit(line or _store(scope, place, node.value))
+
+
+def _store(scope: Scope, place: Any, value: n.Expression) -> str:
+    return access.store(scope, place, scope.text(value))
+
+
+def _hold_index(scope: Scope, place: n.Place) -> n.Place:
+    """The place with its index computed once, where check and access both need it."""
+    if not isinstance(place, n.Element) or len(place.checks) != 1:
+        return place
+    (check,) = place.checks
+    if check.index != place.index:
+        return place
+    index = scope.hold(place.index, "index")
+    return n.Element(
+        place.memory, index, place.type, (n.Check(index, check.bound, check.axis),), place.span
+    )
+
+
+# --- flow ----------------------------------------------------------------------------------------
+
+
+def _if(scope: Scope, node: n.If) -> None:
+    scope.emit(f"if ({scope.text(node.condition)}) {{")
+    while True:
+        scope.depth += 1
+        block(scope, node.then)
+        scope.depth -= 1
+        if len(node.otherwise) == 1 and isinstance(node.otherwise[0], n.If):
+            node = node.otherwise[0]
+            before = len(scope.lines)
+            condition = scope.text(node.condition)
+            assert len(scope.lines) == before, "an expression printed statements"
+            scope.emit(f"}} else if ({condition}) {{")
+            continue
+        if node.otherwise:
+            scope.emit("} else {")
+            scope.depth += 1
+            block(scope, node.otherwise)
+            scope.depth -= 1
+        scope.emit("}")
+        return
+
+
+def _for(scope: Scope, node: n.For) -> None:
+    stop = node.stop
+    if not _is_fixed(scope, stop):
+        stop = scope.hold(stop, "stop")
+    name = scope.name(node.variable.name)
+    register = scope.module.register(node.variable.type, node.span)
+    sign = "<" if node.step > 0 else ">"
+    test = f"{name} {sign} {scope.text(stop, SHIFT)}"
+    moved = "+=" if node.step > 0 else "-="
+    distance = scope.module.literal(abs(node.step), _scalar(node.variable))
+    start = scope.text(node.start)
+    if _cannot_wrap(node):
+        head = f"for (var {name}: {register} = {start}; {test}; {name} {moved} {distance}) {{"
+        with scope.braces(head):
+            block(scope, node.body)
+        return
+    # The last step may wrap around the type's range: then it was the last.
+    scope.emit(f"var {name}: {register} = {start};")
+    with scope.braces("loop {"):
+        with scope.braces(f"if (!({test})) {{"):
+            scope.emit("break;")
+        block(scope, node.body)
+        with scope.braces("continuing {"):
+            before = scope.names.fresh(f"previous_{name}")
+            scope.emit(f"let {before} = {name};")
+            scope.emit(f"{name} {moved} {distance};")
+            back = "<" if node.step > 0 else ">"
+            scope.emit(f"break if {name} {back} {before};")
+
+
+def _scalar(variable: n.Variable) -> Scalar:
+    assert isinstance(variable.type, Scalar)
+    return variable.type
+
+
+def _is_fixed(scope: Scope, bound: n.Expression) -> bool:
+    """Whether a loop's bound has one value throughout, however often it is looked at."""
+    if isinstance(bound, (n.Constant, n.Builtin)):
+        return True
+    return isinstance(bound, n.Variable) and bound.name not in scope.mutable
+
+
+def _cannot_wrap(node: n.For) -> bool:
+    type = _scalar(node.variable)
+    if abs(node.step) == 1 or type.bits < 32:
+        return True
+    if not isinstance(node.stop, n.Constant):
+        return False
+    high = (1 << type.bits - type.is_signed) - 1
+    low = -high - 1 if type.is_signed else 0
+    return low <= int(node.stop.value) + node.step <= high
+
+
+def _while(scope: Scope, node: n.While) -> None:
+    if not node.update:
+        with scope.braces(f"while ({scope.text(node.condition)}) {{"):
+            block(scope, node.body)
+        return
+    if any(isinstance(part, n.Return) for part in walk(node.update)) or _breaks(node.update):
+        raise CompileError("a loop's update cannot leave the loop or return", node.span)
+    with scope.braces("loop {"):
+        with scope.braces(f"if (!({scope.text(node.condition)})) {{"):
+            scope.emit("break;")
+        block(scope, node.body)
+        with scope.braces("continuing {"):
+            block(scope, node.update)
+
+
+def _breaks(statements: n.Block) -> bool:
+    return any(
+        isinstance(part, (n.Break, n.Continue))
+        or (isinstance(part, n.If) and (_breaks(part.then) or _breaks(part.otherwise)))
+        for part in statements
+    )
+
+
+def _return(scope: Scope, node: n.Return) -> None:
+    scope.emit("return;" if node.value is None else f"return {scope.text(node.value)};")
+
+
+# --- threads -------------------------------------------------------------------------------------
+
+
+def _barrier(scope: Scope, node: n.Barrier) -> None:
+    if node.scope == "subgroup":
+        scope.module.require("subgroups", "a subgroup barrier", node.span)
+        text = scope.module.dialect.subgroup_barrier
+        if text is None:
+            raise UnsupportedOnTarget(
+                "this WGSL compiler (Tint) has no subgroup barrier; use sync_threads(), or "
+                "exchange values with shuffles",
+                node.span,
+            )
+        scope.emit(text)
+        return
+    spaces = {plan.space for plan in scope.plans.values() if plan.writes}
+    if "workgroup" in spaces or "storage" not in spaces:
+        scope.emit("workgroupBarrier();")
+    if "storage" in spaces:
+        scope.emit("storageBarrier();")
+
+
+def _fence(scope: Scope, node: n.Fence) -> None:
+    del scope
+    raise UnsupportedOnTarget(
+        f"WGSL has no memory fence for the {node.scope}; between the threads of a block use "
+        "sync_threads(), between blocks use atomics or a second kernel",
+        node.span,
+    )
+
+
+def _call(scope: Scope, node: n.CallStatement) -> None:
+    call = n.Call(
+        node.function, node.arguments, node.result.type if node.result else Void(), node.span
+    )
+    text = scope.text(call)
+    scope.emit(f"{scope.name(node.result.name)} = {text};" if node.result else f"{text};")
+
+
+def _print(scope: Scope, node: n.Print) -> None:
+    del scope
+    raise CompileError("print() was not turned into stores before printing WGSL", node.span)
+
+
+def _nothing(scope: Scope, node: n.Statement) -> None:
+    """An assertion outside of check mode."""
+    del scope, node
+
+
+_PRINTERS: dict[type, Callable[[Scope, Any], None]] = {
+    n.Declare: _declare, n.Assign: _assign, n.If: _if, n.For: _for, n.While: _while,
+    n.Break: lambda scope, _: scope.emit("break;"),
+    n.Continue: lambda scope, _: scope.emit("continue;"),
+    n.Return: _return, n.Barrier: _barrier, n.Fence: _fence, n.Atomic: atomic,
+    n.Subgroup: subgroup, n.CallStatement: _call, n.Print: _print, n.Assert: _nothing,
+}  # fmt: skip

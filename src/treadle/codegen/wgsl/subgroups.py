@@ -1,0 +1,113 @@
+"""Values exchanged among the threads of a subgroup."""
+
+from __future__ import annotations
+
+from treadle.codegen.wgsl import casts
+from treadle.codegen.wgsl.module import Module
+from treadle.codegen.wgsl.scope import Scope
+from treadle.core.errors import UnsupportedOnTarget
+from treadle.ir import nodes as n
+from treadle.ir.types import BOOL, Scalar, Type, Vector
+
+_REDUCTIONS = {
+    "sum": "subgroupAdd", "min": "subgroupMin", "max": "subgroupMax",
+    "prefix_sum": "subgroupExclusiveAdd",
+}  # fmt: skip
+_SOURCES = {
+    "shuffle": "u32({0})",
+    "shuffle_up": "u32(lane) - u32({0})",  # wraps to beyond the subgroup
+    "shuffle_down": "u32(lane) + u32({0})",
+    "shuffle_xor": "u32(lane) ^ u32({0})",
+}
+
+
+def subgroup(scope: Scope, node: n.Subgroup) -> None:
+    """Print a subgroup operation."""
+    scope.module.require("subgroups", node.op, node.span)
+    scope.emit(f"{scope.name(node.result.name)} = {_value(scope, node)};")
+
+
+def _value(scope: Scope, node: n.Subgroup) -> str:
+    module = scope.module
+    operand = scope.argument(node.operands[0])
+    type = node.operands[0].type
+    match node.op:
+        case "vote_all":
+            return f"subgroupAll({operand})"
+        case "vote_any":
+            return f"subgroupAny({operand})"
+        case "ballot":
+            return f"subgroupBallot({operand}).x"
+        case "sum" | "min" | "max" | "prefix_sum":
+            return _reduction(module, node, operand, type)
+    moved = _SOURCES[node.op].format(scope.text(node.operands[1]))
+    _use_lane(scope)
+    return f"{_shuffle(scope, node, type)}({operand}, {moved})"
+
+
+def _reduction(module: Module, node: n.Subgroup, operand: str, type: Type) -> str:
+    element = casts.element_of(type)
+    if element.bits == 64:
+        raise UnsupportedOnTarget(
+            f"subgroup {node.op} of {type}: WGSL has it for 32 bits; reduce with shuffles", node.span
+        )
+    text = f"{_REDUCTIONS[node.op]}({operand})"
+    if node.op in ("sum", "prefix_sum"):
+        return casts.settle(module, text, type)
+    if element.is_float and isinstance(type, Scalar):
+        tested = f"f32({operand})" if module.register(type) == "f16" else operand
+        nan = module.literal(float("nan"), type)
+        return f"select({text}, {nan}, subgroupAny(is_nan({tested})))"
+    return text
+
+
+def _use_lane(scope: Scope) -> None:
+    """Make the lane and the width known to the helper functions."""
+    module = scope.module
+    for name in ("lane", "subgroup_size"):
+        scope.text(n.Builtin(name))
+        module.private_builtins.add(name)
+
+
+def _shuffle(scope: Scope, node: n.Subgroup, type: Type) -> str:
+    """The function that fetches a value from a lane, and keeps its own if there is no such lane."""
+    module = scope.module
+    register = module.register(type, node.span)
+    key = ("shuffle", type)
+    name, new = module.helper(key, f"shuffle_{register.replace('<', '_').replace('>', '')}")
+    if not new:
+        return name
+    width = scope.text(n.Builtin("subgroup_size"))
+    last = f"u32({width}) - 1u"
+    if not isinstance(type, (Scalar, Vector)):
+        raise UnsupportedOnTarget("a struct cannot be shuffled: shuffle its fields", node.span)
+    lines = [
+        f"fn {name}(value: {register}, source: u32) -> {register} {{",
+        f"    let from_lane = min(source, {last});",
+    ]
+    lines += _fetch(module, type, register)
+    lines += [f"    return select(value, moved, source < u32({width}));", "}"]
+    module.add(key, "\n".join(lines))
+    return name
+
+
+def _fetch(module: Module, type: Scalar | Vector, register: str) -> list[str]:
+    element = casts.element_of(type)
+    if type == BOOL:
+        return ["    let moved = subgroupShuffle(u32(value), from_lane) != 0u;"]
+    if element.bits < 64:
+        return ["    let moved = subgroupShuffle(value, from_lane);"]
+    if isinstance(type, Vector):
+        raise UnsupportedOnTarget(f"a shuffle of {type}: shuffle its components")
+    bits = "value" if element.name == "u64" else "bitcast<u64>(value)"
+    back = "u64(low) | (u64(high) << 32u)"
+    back = back if element.name == "u64" else f"bitcast<{register}>({back})"
+    del module
+    return [
+        f"    let bits = {bits};",
+        "    let low = subgroupShuffle(u32(bits & 0xfffffffflu), from_lane);",
+        "    let high = subgroupShuffle(u32(bits >> 32u), from_lane);",
+        f"    let moved = {back};",
+    ]
+
+

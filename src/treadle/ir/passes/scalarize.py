@@ -1,0 +1,103 @@
+"""Local arrays that become variables.
+
+An array that a thread indexes with anything but constants lives in memory; one whose every index
+is a constant can live in registers. Compilers for GPUs often miss that, so it is done here: each
+element of such an array becomes a variable of its own. Run it after unrolling and folding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from treadle.ir import nodes as n
+from treadle.ir.traverse import rewrite_block, walk
+from treadle.ir.types import Scalar, Vector
+
+LARGEST = 512
+"""Elements of an array that may become variables."""
+
+
+def scalarize(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with its constantly indexed local arrays as variables `name.0`, `name.1`, …"""
+    body, memories = _scalarize(kernel.body, kernel.memories)
+    functions = []
+    for function in kernel.functions:
+        inner, kept = _scalarize(function.body, function.memories)
+        functions.append(replace(function, body=inner, memories=kept))
+    return replace(kernel, body=body, memories=memories, functions=tuple(functions))
+
+
+def _scalarize(
+    block: n.Block, memories: tuple[n.Memory, ...]
+) -> tuple[n.Block, tuple[n.Memory, ...]]:
+    chosen = {
+        memory.name: memory for memory in memories if memory.space == "local" and memory.length
+    }
+    chosen = {name: m for name, m in chosen.items() if m.length and m.length <= LARGEST}
+    for node in walk(block):
+        if isinstance(node, n.Element) and node.memory in chosen:
+            if not _is_constant_access(node, chosen[node.memory]):
+                del chosen[node.memory]
+        elif isinstance(node, n.MemoryReference):
+            chosen.pop(node.memory, None)
+        elif isinstance(node, n.Atomic):
+            root = _root(node.place)
+            if isinstance(root, n.Element):
+                chosen.pop(root.memory, None)
+        elif isinstance(node, n.Item) and isinstance(_root(node), n.Element):
+            chosen.pop(_root(node).memory, None)
+    if not chosen:
+        return block, memories
+    declarations = tuple(
+        n.Declare(_variable(memory, index), span=memory.span)
+        for memory in chosen.values()
+        for index in range(memory.length or 0)
+    )
+
+    def change(node: Any) -> Any:
+        if isinstance(node, n.Element) and node.memory in chosen:
+            assert isinstance(node.index, n.Constant)
+            return replace(_variable(chosen[node.memory], int(node.index.value)), span=node.span)
+        if isinstance(node, n.Load):
+            return _as_value(node.place) or node
+        return node
+
+    return (*declarations, *rewrite_block(block, change)), tuple(
+        memory for memory in memories if memory.name not in chosen
+    )
+
+
+def _is_constant_access(element: n.Element, memory: n.Memory) -> bool:
+    if element.type != memory.element or not isinstance(memory.element, (Scalar, Vector)):
+        return False
+    if not isinstance(element.index, n.Constant):
+        return False
+    if not 0 <= element.index.value < (memory.length or 0):
+        return False
+    return all(
+        isinstance(check.index, n.Constant)
+        and isinstance(check.bound, n.Constant)
+        and 0 <= check.index.value < check.bound.value
+        for check in element.checks
+    )
+
+
+def _variable(memory: n.Memory, index: int) -> n.Variable:
+    return n.Variable(f"{memory.name}.{index}", memory.element, memory.span)
+
+
+def _root(place: Any) -> Any:
+    while isinstance(place, (n.Member, n.Item)):
+        place = place.base
+    return place
+
+
+def _as_value(place: Any) -> n.Expression | None:
+    """The value at a place that has become (a component of) a variable; None for memory."""
+    if isinstance(place, n.Variable):
+        return place
+    if isinstance(place, n.Member):
+        base = _as_value(place.base)
+        return base and n.Extract(base, place.name, place.type, place.span)
+    return None

@@ -1,0 +1,120 @@
+"""Loops that asked for it, written out.
+
+A `For` with `unroll` set and constant bounds becomes copies of its body, with the loop variable a
+constant in each. Variables that the body declares get a name of their own in each copy. A loop
+with a `break` or `continue` of its own, or with too many copies, stays a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from treadle.ir import nodes as n
+from treadle.ir.traverse import rewrite_block, walk
+
+LARGEST = 4096
+"""Statements that one unrolled loop may become."""
+
+
+def unroll(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with its loops marked `unroll` written out, innermost first."""
+    functions = tuple(
+        replace(function, body=_unroll_block(function.body)) for function in kernel.functions
+    )
+    return replace(kernel, body=_unroll_block(kernel.body), functions=functions)
+
+
+def _unroll_block(block: n.Block) -> n.Block:
+    taken = {node.variable.name for node in walk(block) if isinstance(node, (n.Declare, n.For))}
+
+    def change(node: Any) -> Any:
+        if isinstance(node, n.For) and node.unroll:
+            return _copies(node, taken)
+        return node
+
+    return rewrite_block(block, change)
+
+
+def _copies(loop: n.For, taken: set[str]) -> n.For | n.Block:
+    values = _values(loop)
+    if values is None or _leaves_loop(loop.body):
+        return loop
+    if len(values) * sum(1 for _ in _statements(loop.body)) > LARGEST:
+        return loop
+    result: list[n.Statement] = []
+    for value in values:
+        constant = n.Constant(value, loop.variable.type, loop.variable.span)  # type: ignore[arg-type]
+        names = {
+            node.variable.name: _fresh(node.variable.name, taken)
+            for node in walk(loop.body)
+            if isinstance(node, (n.Declare, n.For))
+        }
+        copy = _substitute(loop.body, loop.variable.name, constant, names)
+        # A block of its own would end the life of what the copy declares; names are unique, so
+        # letting it live on is harmless.
+        result.extend(copy)
+    return tuple(result)
+
+
+def _values(loop: n.For) -> range | None:
+    if not (isinstance(loop.start, n.Constant) and isinstance(loop.stop, n.Constant)):
+        return None
+    return range(int(loop.start.value), int(loop.stop.value), loop.step)
+
+
+def _leaves_loop(block: n.Block) -> bool:
+    """Whether a `break` or `continue` in the block belongs to the loop around it."""
+    for statement in block:
+        match statement:
+            case n.Break() | n.Continue():
+                return True
+            case n.If() if _leaves_loop(statement.then) or _leaves_loop(statement.otherwise):
+                return True
+    return False
+
+
+def _statements(block: n.Block) -> Iterator[n.Statement]:
+    for node in walk(block):
+        if isinstance(node, n.Statement):  # type: ignore[arg-type, misc]
+            yield node
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    count = 1
+    while f"{name}.{count}" in taken:
+        count += 1
+    taken.add(f"{name}.{count}")
+    return f"{name}.{count}"
+
+
+def _substitute(
+    block: n.Block, variable: str, value: n.Constant, names: Mapping[str, str]
+) -> n.Block:
+    def change(node: Any) -> Any:
+        if isinstance(node, n.Variable):
+            if node.name == variable:
+                return value
+            if node.name in names:
+                return replace(node, name=names[node.name])
+        if isinstance(node, n.Binary):
+            return _fold(node)
+        return node
+
+    return rewrite_block(block, change)
+
+
+def _fold(node: n.Binary) -> n.Expression:
+    """Index arithmetic on constants, so that the nested loops' elements are known at once."""
+    left, right = node.left, node.right
+    if not (isinstance(left, n.Constant) and isinstance(right, n.Constant)):
+        return node
+    if isinstance(left.value, float) or isinstance(right.value, float):
+        return node
+    operation = {"add": int.__add__, "sub": int.__sub__, "mul": int.__mul__}.get(node.op)
+    if operation is None or left.type.bits < 32:
+        return node
+    value = operation(int(left.value), int(right.value))
+    fits = -(2**31) <= value < 2**31
+    return replace(left, value=value) if fits and (value >= 0 or left.type.is_signed) else node
