@@ -77,12 +77,10 @@ class _Rewriter:
     # --- one node each ---------------------------------------------------------------------------
 
     def binary(self, node: n.Binary) -> n.Expression:
-        op, type = node.op, node.type
-        if op in ("floordiv", "mod", "div", "rem"):
+        if node.op in ("floordiv", "mod", "div", "rem"):
             return self.division(node)
-        if op in ("shl", "shr") and "shift" in self.missing:
+        if node.op in ("shl", "shr") and "shift" in self.missing:
             return self.shift(node)
-        del type
         return node
 
     def division(self, node: n.Binary) -> n.Expression:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache
 
 from treadle.ir import nodes as n
-from treadle.ir.types import BOOL, F32, F64, I32, U32, U64, Scalar, Type, Vector
+from treadle.ir.types import BOOL, F64, I32, U32, U64, Scalar, Type, Vector
 
 PREFIX = "prelude."
 
@@ -152,7 +152,10 @@ def _float_floordiv(type: Scalar) -> n.Block:
         n.If(infinite, (n.Return(_number(math.nan, type)),)),
         n.Declare(remainder, _call("rem", a, b)),
         n.Declare(quotient, _select(wrong, _binary("sub", exact, 1), exact)),
-        n.If(_binary("eq", quotient, 0), (n.Return(_copy_sign(_number(0, type), _binary("div", a, b))),)),
+        n.If(
+            _binary("eq", quotient, 0),
+            (n.Return(_copy_sign(_number(0, type), _binary("div", a, b))),),
+        ),
         n.Declare(whole, n.Intrinsic("floor", (quotient,), type)),
         n.If(
             _binary("gt", _binary("sub", quotient, whole), 0.5),
@@ -276,7 +279,9 @@ def _mul_high(type: Scalar) -> n.Block:
         n.Declare(ub, n.Bitcast(b, unsigned) if type.is_signed else b),
         n.Declare(
             carry,
-            _binary("add", _binary("mul", upper(ua), low(ub)), upper(_binary("mul", low(ua), low(ub)))),
+            _binary(
+                "add", _binary("mul", upper(ua), low(ub)), upper(_binary("mul", low(ua), low(ub)))
+            ),
         ),
         n.Declare(middle, _binary("add", _binary("mul", low(ua), upper(ub)), low(carry))),
         n.Declare(
@@ -352,7 +357,7 @@ def float_to_integer(source: Scalar, target: Scalar) -> n.Function:
     return _function(prelude_name("cast", source, target), (a,), target, body)
 
 
-# operation: its body, and whether its result is an I32 instead of the operands' type
+# operation: its body, and the number of its operands
 _BODIES: dict[str, tuple[Callable[[Scalar], n.Block], int]] = {
     "div": (_div, 2), "rem": (_rem, 2), "floordiv": (_floordiv, 2), "mod": (_mod, 2),
     "shl": (_shl, 2), "shr": (_shr, 2),
@@ -400,17 +405,3 @@ def vector_float_to_integer(source: Vector, target: Vector) -> n.Function:
     )
     body = (n.Return(n.Construct(components, target)),)
     return _function(prelude_name("cast", source, target), (a,), target, body)
-
-
-def operations_of(function: n.Function) -> tuple[str, ...]:
-    """The names of the prelude's functions that a function calls."""
-    from treadle.ir.traverse import walk
-
-    return tuple(
-        node.function
-        for node in walk(function.body)
-        if isinstance(node, n.Call) and is_prelude(node.function)
-    )
-
-
-FLOAT_FOR_NARROW = F32  # float16 and bfloat16 are computed as float32 where a function needs bits

@@ -146,9 +146,9 @@ def load(scope: Scope, node: n.Load) -> tuple[str, int]:
         return _read(plan, typed_path(scope, place)), PRIMARY
     at = spot(scope, place)
     if not checks and at.narrow == 0 and _is_word(place.type):
-        assert isinstance(place.type, Scalar) and isinstance(plan.unit, Scalar)
+        assert isinstance(place.type, Scalar)
         word = _read(plan, f"{plan.variable}[{at.index}]")
-        return casts.same_word(scope.module, word, plan.unit, place.type), PRIMARY
+        return casts.same_word(scope.module, word, plan.word, place.type), PRIMARY
     name = _load_function(scope.module, plan, place.type, at.narrow, bool(checks))
     inside = f"{condition(scope, checks)}, " if checks else ""
     return f"{name}({_as_argument(inside)}{at.index})", PRIMARY
@@ -187,7 +187,9 @@ def _guarded_typed(
             head = f"index: {index_types[0]}, bound: {index_types[0]}"
             test = "u32(index) < u32(bound)" if index_types[0] == "i32" else "index < bound"
         else:
-            head = ", ".join(["inside: bool"] + [f"{i}: {t}" for i, t in zip(names, index_types)])
+            head = ", ".join(
+                ["inside: bool"] + [f"{i}: {t}" for i, t in zip(names, index_types, strict=True)]
+            )
             test = "inside"
         value = _read(plan, plan.variable + path.format(*(f"[{i}]" for i in names)))
         module.add(
@@ -219,9 +221,7 @@ def _typed_shape(place: n.Place) -> tuple[list[n.Expression], str]:
     raise AssertionError("a variable is no memory")
 
 
-def _load_function(
-    module: Module, plan: Plan, type: Type, narrow: int | str, guarded: bool
-) -> str:
+def _load_function(module: Module, plan: Plan, type: Type, narrow: int | str, guarded: bool) -> str:
     key = ("load words", plan.variable, type, narrow, guarded)
     name, new = module.helper(key, f"load_{plan.variable}_{mangle(str(type))}")
     if not new:
@@ -258,21 +258,19 @@ def compose(module: Module, type: Type, leaf: Callable[[Scalar, int], str], at: 
     return f"{module.register(type)}({', '.join(parts)})"
 
 
-def _leaf(
-    module: Module, plan: Plan, type: Scalar, index: str, narrow: int | str, at: int
-) -> str:
+def _leaf(module: Module, plan: Plan, type: Scalar, index: str, narrow: int | str, at: int) -> str:
     """The scalar at byte `at` behind the place."""
     if narrow == "byte":
         return _leaf_at_byte(module, plan, type, f"byte + {at}" if at else "byte")
-    assert isinstance(narrow, int) and isinstance(plan.unit, Scalar)
+    assert isinstance(narrow, int)
     word, rest = divmod(at + narrow, 4)
     position = f"{index} + {word}" if word else index
     if type.bits == 64:
         return _wide(module, plan, type, position, f"{index} + {word + 1}")
     text = _read(plan, f"{plan.variable}[{position}]")
     if type.bits == 32:
-        return casts.same_word(module, text, plan.unit, type)
-    text = casts.same_word(module, text, plan.unit, U32)
+        return casts.same_word(module, text, plan.word, type)
+    text = casts.same_word(module, text, plan.word, U32)
     return casts.unpack(module, text, rest * 8, type)
 
 
@@ -280,7 +278,7 @@ def _wide(module: Module, plan: Plan, type: Scalar, low: str, high: str) -> str:
     module.scalar_register(type)
     module.require("int64", f"an array that holds {type} among other types")
     halves = [
-        casts.same_word(module, _read(plan, f"{plan.variable}[{part}]"), plan.unit, U32)  # type: ignore[arg-type]
+        casts.same_word(module, _read(plan, f"{plan.variable}[{part}]"), plan.word, U32)
         for part in (low, high)
     ]
     bits = f"u64({halves[0]}) | (u64({halves[1]}) << 32u)"
@@ -288,9 +286,8 @@ def _wide(module: Module, plan: Plan, type: Scalar, low: str, high: str) -> str:
 
 
 def _leaf_at_byte(module: Module, plan: Plan, type: Scalar, byte: str) -> str:
-    assert isinstance(plan.unit, Scalar)
     word = f"({byte}) >> 2u" if "+" in byte else f"{byte} >> 2u"
-    text = casts.same_word(module, _read(plan, f"{plan.variable}[{word}]"), plan.unit, U32)
+    text = casts.same_word(module, _read(plan, f"{plan.variable}[{word}]"), plan.word, U32)
     return casts.unpack(module, text, f"(u32(({byte}) & 3) * 8u)", type)
 
 
@@ -304,8 +301,8 @@ def store(scope: Scope, place: n.MemoryPlace, value: str) -> str:
         return _write(plan, typed_path(scope, place), value)
     at = spot(scope, place)
     if at.narrow == 0 and _is_word(place.type):
-        assert isinstance(place.type, Scalar) and isinstance(plan.unit, Scalar)
-        word = casts.same_word(scope.module, value, place.type, plan.unit)
+        assert isinstance(place.type, Scalar)
+        word = casts.same_word(scope.module, value, place.type, plan.word)
         return _write(plan, f"{plan.variable}[{at.index}]", word)
     name = _store_function(scope.module, plan, place.type, at.narrow)
     return f"{name}({at.index}, {value});"
@@ -354,7 +351,9 @@ def scalars(type: Type, text: str, at: int) -> list[tuple[str, Scalar, int]]:
                 part
                 for field in type.fields
                 for part in scalars(
-                    field.type, f"{text}.{mangle_field(field.name)}", at + field_offset(type, field.name)
+                    field.type,
+                    f"{text}.{mangle_field(field.name)}",
+                    at + field_offset(type, field.name),
                 )
             ]
     return []
@@ -362,7 +361,6 @@ def scalars(type: Type, text: str, at: int) -> list[tuple[str, Scalar, int]]:
 
 def _store_words(module: Module, plan: Plan, parts: list[tuple[str, Scalar, int]]) -> list[str]:
     """Stores of whole words, several scalars to a word where they are narrow."""
-    assert isinstance(plan.unit, Scalar)
     words: dict[int, list[str]] = {}
     exact: dict[int, str] = {}
     lines: list[str] = []
@@ -375,11 +373,13 @@ def _store_words(module: Module, plan: Plan, parts: list[tuple[str, Scalar, int]
             words[word] = [f"u32(bits_{number} & 0xfffffffflu)"]
             words[word + 1] = [f"u32(bits_{number} >> 32u)"]
         elif leaf.bits == 32:
-            exact[word] = casts.same_word(module, text, leaf, plan.unit)
+            exact[word] = casts.same_word(module, text, leaf, plan.word)
         else:
             packed = casts.pack(module, text, leaf)
-            words.setdefault(word, []).append(f"(({packed}) << {rest * 8}u)" if rest else f"({packed})")
-    texts = {w: casts.same_word(module, " | ".join(p), U32, plan.unit) for w, p in words.items()}
+            words.setdefault(word, []).append(
+                f"(({packed}) << {rest * 8}u)" if rest else f"({packed})"
+            )
+    texts = {w: casts.same_word(module, " | ".join(p), U32, plan.word) for w, p in words.items()}
     for word, text in sorted((texts | exact).items()):
         position = f"word + {word}" if word else "word"
         lines.append("    " + _write(plan, f"{plan.variable}[{position}]", text))
@@ -403,8 +403,6 @@ def _store_leaf(
     packed = f"(({casts.pack(module, text, leaf)}) << {shift})"
     if plan.atomic:
         return [f"    atomicAnd(&{slot}, ~{mask});", f"    atomicOr(&{slot}, {packed});"]
-    old = casts.same_word(module, slot, plan.unit, U32)  # type: ignore[arg-type]
-    new = casts.same_word(module, f"({old} & ~{mask}) | {packed}", U32, plan.unit)  # type: ignore[arg-type]
+    old = casts.same_word(module, slot, plan.word, U32)
+    new = casts.same_word(module, f"({old} & ~{mask}) | {packed}", U32, plan.word)
     return [f"    {slot} = {new};"]
-
-

@@ -52,7 +52,7 @@ def _update(scope: Scope, node: n.Atomic) -> str:
     module = scope.module
     plan = scope.plans[element_of(node.place).memory]
     type = node.place.type
-    assert isinstance(type, Scalar) and isinstance(plan.unit, Scalar)
+    assert isinstance(type, Scalar)
     values = [scope.argument(operand) for operand in node.operands]
     narrow: int | str = 0
     if plan.form == "typed":
@@ -69,9 +69,9 @@ def _update(scope: Scope, node: n.Atomic) -> str:
                 "its own",
                 node.span,
             )
-    if plan.unit == F32:
+    if plan.word == F32:
         module.require("float_atomics", "an atomic on float32", node.span)
-    if node.op in _NATIVE and _is_native(plan.unit, type, node.op):
+    if node.op in _NATIVE and _is_native(plan.word, type, node.op):
         return _native(plan, type, node.op, index, values[0], module)
     name = _loop(module, plan, type, node.op, narrow)
     # `index` is an i32 or a u32; the function takes an i32.
@@ -86,12 +86,11 @@ def _is_native(unit: Scalar, type: Scalar, op: str) -> bool:
 
 
 def _native(plan: Plan, type: Scalar, op: str, index: str, value: str, module: Module) -> str:
-    assert isinstance(plan.unit, Scalar)
-    if plan.unit == F32 and op == "sub":
+    if plan.word == F32 and op == "sub":
         op, value = "add", f"-({value})"
-    value = casts.same_word(module, value, type, plan.unit)
+    value = casts.same_word(module, value, type, plan.word)
     call = f"{_NATIVE[op]}(&{plan.variable}[{index}], {value})"
-    return casts.same_word(module, call, plan.unit, type)
+    return casts.same_word(module, call, plan.word, type)
 
 
 def _loop(module: Module, plan: Plan, type: Scalar, op: str, narrow: int | str) -> str:
@@ -100,7 +99,7 @@ def _loop(module: Module, plan: Plan, type: Scalar, op: str, narrow: int | str) 
     name, new = module.helper(key, f"atomic_{op}_{plan.variable}")
     if not new:
         return name
-    assert isinstance(plan.unit, Scalar)
+    unit = plan.word
     register = module.register(type)
     is_part = type.bits < 32
     head = "expected: {0}, desired: {0}" if op == "cas" else "value: {0}"
@@ -114,17 +113,17 @@ def _loop(module: Module, plan: Plan, type: Scalar, op: str, narrow: int | str) 
 
     def value_of(word: str) -> str:
         if not is_part:
-            return casts.bitcast(module, word, plan.unit, type) if plan.unit != type else word  # type: ignore[arg-type]
-        bits = casts.same_word(module, word, plan.unit, U32)  # type: ignore[arg-type]
+            return casts.bitcast(module, word, unit, type) if unit != type else word
+        bits = casts.same_word(module, word, unit, U32)
         return casts.unpack(module, bits, "shift", type)
 
     def word_with(value: str, word: str) -> str:
         if not is_part:
-            return casts.bitcast(module, value, type, plan.unit) if plan.unit != type else value  # type: ignore[arg-type]
-        bits = casts.same_word(module, word, plan.unit, U32)  # type: ignore[arg-type]
+            return casts.bitcast(module, value, type, unit) if unit != type else value
+        bits = casts.same_word(module, word, unit, U32)
         packed = casts.pack(module, value, type)
         whole = f"insertBits({bits}, {packed}, shift, {type.bits}u)"
-        return casts.same_word(module, whole, U32, plan.unit)  # type: ignore[arg-type]
+        return casts.same_word(module, whole, U32, unit)
 
     lines += [f"    var old = atomicLoad({slot});", "    loop {"]
     if op == "cas":
@@ -135,8 +134,9 @@ def _loop(module: Module, plan: Plan, type: Scalar, op: str, narrow: int | str) 
     else:
         lines += [f"        let old_value = {value_of('old')};"]
         updated = _updated(module, type, op)
+    new_word = word_with(updated, "old")
     lines += [
-        f"        let attempt = atomicCompareExchangeWeak({slot}, old, {word_with(updated, 'old')});",
+        f"        let attempt = atomicCompareExchangeWeak({slot}, old, {new_word});",
         "        if (attempt.exchanged) {",
         "            break;",
         "        }",

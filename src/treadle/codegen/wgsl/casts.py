@@ -174,5 +174,4 @@ def unpack(module: Module, word: str, shift: int | str, type: Scalar) -> str:
 
 def same_word(module: Module, text: str, source: Scalar, target: Scalar) -> str:
     """The bits of a 32-bit scalar as another; the text itself if they are one type."""
-    del module
     return text if source == target else f"bitcast<{target.name}>({text})"

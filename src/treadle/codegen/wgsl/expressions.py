@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from treadle.codegen.wgsl import access, casts
-from treadle.codegen.wgsl.names import mangle
 from treadle.codegen.wgsl.module import mangle_field
+from treadle.codegen.wgsl.names import mangle
 from treadle.codegen.wgsl.scope import (
     ANY,
     ARGUMENT,
@@ -167,8 +167,12 @@ def _builtin(scope: Scope, node: n.Builtin) -> Text:
 
 
 def _unary(scope: Scope, node: n.Unary) -> Text:
-    constant = _is_constant(node.operand)
-    operand = _operand(scope, node.operand, PRIMARY) if constant else scope.text(node.operand, PRIMARY)
+    if node.op == "neg" and isinstance(node.operand, n.Constant) and node.operand.type.is_float:
+        return render(scope, replace(node.operand, value=-node.operand.value))
+    if _is_constant(node.operand):
+        operand = _operand(scope, node.operand, PRIMARY)
+    else:
+        operand = scope.text(node.operand, PRIMARY)
     if node.op == "not":
         return f"!{operand}", UNARY
     if node.op == "invert":

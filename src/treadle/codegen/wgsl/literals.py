@@ -14,7 +14,9 @@ _SUFFIXES = {"i64": "li", "u64": "lu", "f64": "lf"}
 def integer(value: int, type: Scalar) -> str:
     """An integer of the register type for `type`."""
     if type.bits < 64:
-        return str(value) if type.is_signed else f"{value}u"
+        if type.is_signed:
+            return str(value)
+        return f"{value:#010x}u" if value > 0xFFFF else f"{value}u"  # a mask, most likely
     if value == -(1 << 63):
         return "(-9223372036854775807li - 1li)"  # the literal after the minus would not fit
     return f"{value}{_SUFFIXES[type.name]}"

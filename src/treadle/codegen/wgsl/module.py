@@ -16,8 +16,8 @@ from treadle.ir.types import Array, Scalar, Struct, Type, Vector, Void
 # The type that a value of each scalar type has in a register. Narrow integers are kept extended,
 # narrow floats rounded; float16 is native where the device has it.
 _REGISTERS = {
-    "bool": "bool", "i8": "i32", "i16": "i32", "i32": "i32", "u8": "u32", "u16": "u32", "u32": "u32",
-    "i64": "i64", "u64": "u64", "bf16": "f32", "f32": "f32", "f64": "f64",
+    "bool": "bool", "i8": "i32", "i16": "i32", "i32": "i32", "u8": "u32", "u16": "u32",
+    "u32": "u32", "i64": "i64", "u64": "u64", "bf16": "f32", "f32": "f32", "f64": "f64",
 }  # fmt: skip
 _FEATURES = {"i64": "int64", "u64": "int64", "f64": "float64"}
 _INSTEAD = {
@@ -55,17 +55,19 @@ class Module:
     def require(self, feature: str, what: str, span: Span = NOWHERE) -> None:
         """Note that the text uses a feature; UnsupportedOnTarget if the device has it not."""
         if feature not in self.available:
-            where = f"WebGPU device ({self.dialect.name})"
             instead = _INSTEAD.get(feature, "use a device that has it")
             raise UnsupportedOnTarget(
-                f"{what} needs the feature {feature!r}, which this {where} does not have; {instead}",
+                f"{what} needs the feature {feature!r}, which this WebGPU device "
+                f"({self.dialect.name}) does not have; {instead}",
                 span,
             )
         self.required.add(feature)
 
     def headers(self) -> list[str]:
         """The lines at the top of the text that say what it uses."""
-        used = (line for name in sorted(self.required) for line in self.dialect.headers.get(name, ()))
+        used = (
+            line for name in sorted(self.required) for line in self.dialect.headers.get(name, ())
+        )
         lines = list(dict.fromkeys(used))
         return sorted(lines, key=lambda line: not line.startswith("enable"))
 
@@ -194,5 +196,3 @@ def mangle_field(name: str) -> str:
     """The name of a struct's member."""
     name = mangle(name)
     return f"{name}_" if is_reserved(name) else name
-
-

@@ -6,7 +6,7 @@ import re
 
 # Keywords, reserved words, and every predeclared name that the printer writes itself: a user's
 # variable of one of these names would hide it.
-_TAKEN = frozenset("""
+_WORDS = """
 alias break case const const_assert continue continuing default diagnostic discard else enable
 false fn for if let loop override requires return struct switch true var while
 NULL Self abstract active alignas alignof as asm asm_fragment async attribute auto await become
@@ -35,7 +35,8 @@ subgroupAny subgroupBallot subgroupShuffle subgroupBroadcast subgroupElect
 parameters Parameters local_id workgroup_id num_workgroups local_index
 thread_idx block_idx grid_dim lane subgroup_size subgroup_lane subgroup_width
 storage read read_write function private workgroup uniform
-""".split())
+"""
+_TAKEN = frozenset(_WORDS.split())
 
 
 def mangle(name: str) -> str:

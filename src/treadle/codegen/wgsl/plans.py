@@ -63,6 +63,12 @@ class Plan:
     atomic: bool
     writes: bool
 
+    @property
+    def word(self) -> Scalar:
+        """The unit of a memory in words."""
+        assert isinstance(self.unit, Scalar)
+        return self.unit
+
 
 def gather_uses(blocks: Iterable[n.Block]) -> dict[str, Uses]:
     """The uses of every memory that these blocks touch."""
@@ -134,7 +140,7 @@ def place_offsets(place: n.Place) -> tuple[list[tuple[n.Expression, int]], int]:
             steps.insert(0, (place.index, size_of(place.type)))
         place = place.base
     steps.insert(0, (place.index, size_of(place.type)))
-    moving = []
+    moving: list[tuple[n.Expression, int]] = []
     for index, step in steps:
         if isinstance(index, n.Constant):
             fixed += int(index.value) * step

@@ -46,7 +46,7 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
     entry = module.names.fresh(kernel.name)
     slots = _slots(kernel, options)
     uses = plans.gather_uses(bodies)
-    memories = [m for part in (kernel, *kernel.functions) for m in part.memories]
+    memories = [*kernel.memories, *(m for f in kernel.functions for m in f.memories)]
     layout = ParameterLayout.of(kernel.parameters)
     variables = {name: module.names.fresh(name) for name in _memory_names(slots, memories)}
     for name in (*_local_names(bodies, kernel), "index", "stop"):
@@ -118,8 +118,8 @@ def _check_threads(module: Module, kernel: n.Kernel, workgroup: Dim3) -> None:
         workgroup.x > most.x or workgroup.y > most.y or workgroup.z > most.z
     ):
         raise CompileError(
-            f"{kernel.name}: a block of {workgroup.x} x {workgroup.y} x {workgroup.z} threads; this "
-            f"device runs at most {limits.max_threads_per_block} threads a block and "
+            f"{kernel.name}: a block of {workgroup.x} x {workgroup.y} x {workgroup.z} threads; "
+            f"this device runs at most {limits.max_threads_per_block} threads a block and "
             f"{most.x} x {most.y} x {most.z} along the axes: choose a smaller block",
             kernel.span,
         )
@@ -320,7 +320,6 @@ def _function(
 ) -> str:
     scope = _scope(module, outer, table, functions, function.body)
     heads = []
-    copies = []
     for parameter in function.parameters:
         if not isinstance(parameter, n.Variable):
             raise CompileError(
@@ -328,13 +327,7 @@ def _function(
             )
         register = module.register(parameter.type, parameter.span)
         name = scope.name(parameter.name)
-        if parameter.name in scope.mutable:  # WGSL's parameters are constants
-            given = scope.names.fresh(f"{parameter.name}_given")
-            copies.append(f"var {name} = {given};")
-            name = given
         heads.append(f"{name}: {register}")
-    for line in copies:
-        scope.emit(line)
     statements.block(scope, function.body)
     is_void = isinstance(function.result, Void)
     if not is_void and not _always_returns(function.body):
@@ -365,10 +358,6 @@ def _entry(
 ) -> str:
     body = _with_block_constants(kernel)
     scope = _scope(module, outer, table, functions, body, parameters)
-    for parameter in kernel.parameters:
-        if parameter.name in scope.mutable:
-            given = parameters.pop(parameter.name)
-            scope.emit(f"var {scope.name(parameter.name)} = {given};")
     statements.block(scope, body)
     opening = _opening(module, kernel, parameters)
     inputs = ", ".join(module.builtins.values())
@@ -460,10 +449,9 @@ def _head(
         lines.append("// The grid may be folded: block_idx comes from the grid in the parameters.")
     for number, binding in enumerate(bindings):
         names = ", ".join(binding.buffers)
-        lines.append(f"// group 0, binding {number}: {names}{' (written)' if binding.writes else ''}")
+        written = " (written)" if binding.writes else ""
+        lines.append(f"// group 0, binding {number}: {names}{written}")
     if layout.slots:
         names = ", ".join(slot.parameter.name for slot in layout.slots)
         lines.append(f"// group 1, binding 0: {layout.size} bytes of parameters: {names}")
     return "\n".join(lines)
-
-

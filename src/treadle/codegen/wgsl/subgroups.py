@@ -49,7 +49,8 @@ def _reduction(module: Module, node: n.Subgroup, operand: str, type: Type) -> st
     element = casts.element_of(type)
     if element.bits == 64:
         raise UnsupportedOnTarget(
-            f"subgroup {node.op} of {type}: WGSL has it for 32 bits; reduce with shuffles", node.span
+            f"subgroup {node.op} of {type}: WGSL has it for 32 bits; reduce with shuffles",
+            node.span,
         )
     text = f"{_REDUCTIONS[node.op]}({operand})"
     if node.op in ("sum", "prefix_sum"):
@@ -109,5 +110,3 @@ def _fetch(module: Module, type: Scalar | Vector, register: str) -> list[str]:
         "    let high = subgroupShuffle(u32(bits >> 32u), from_lane);",
         f"    let moved = {back};",
     ]
-
-

@@ -77,7 +77,7 @@ def _leaves_loop(block: n.Block) -> bool:
 
 def _statements(block: n.Block) -> Iterator[n.Statement]:
     for node in walk(block):
-        if isinstance(node, n.Statement):  # type: ignore[arg-type, misc]
+        if isinstance(node, n.Statement):
             yield node
 
 
