@@ -1,1 +1,46 @@
-"""The kernel language: Python functions that run on every device."""
+"""The kernel language: Python functions that run on every device.
+
+`kernel` and `Function` are what the decorators make, `types` the annotations, `builtins` the names
+that kernels use, `lower` the way to IR, `interpreter` plain Python, `refusals` what is not allowed.
+"""
+
+from __future__ import annotations
+
+from treadle.core.dtypes import (
+    bf16,
+    bfloat16,
+    f16,
+    f32,
+    f64,
+    float16,
+    float32,
+    float64,
+    i8,
+    i16,
+    i32,
+    i64,
+    int8,
+    int16,
+    int32,
+    int64,
+    u8,
+    u16,
+    u32,
+    u64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from treadle.core.dtypes import bool_ as bool
+from treadle.lang.builtins import *  # noqa: F403
+from treadle.lang.builtins import __all__ as _builtins
+from treadle.lang.kernel import func, kernel
+from treadle.lang.types import Array, struct, vec2, vec3, vec4
+
+__all__ = [
+    "Array", "bf16", "bfloat16", "bool", "f16", "f32", "f64", "float16", "float32", "float64",
+    "func", "i16", "i32", "i64", "i8", "int16", "int32", "int64", "int8", "kernel", "struct",
+    "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "vec2", "vec3", "vec4",
+    *_builtins,
+]  # fmt: skip

@@ -30,8 +30,6 @@ def _interpreter() -> Callable[..., Any] | None:
 class BuiltinFunction:
     """A function of the kernel language. `arity` is the numbers of arguments it takes."""
 
-    __slots__ = ("__doc__", "arity", "group", "name", "outside")
-
     def __init__(self, name: str, group: Group, arity: tuple[int, int], doc: str) -> None:
         self.name = name
         self.group = group
@@ -44,6 +42,7 @@ class BuiltinFunction:
         return self.name
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Run in the interpreter, or as a function of tensors; elsewhere TreadleError."""
         run = _interpreter()
         if run is not None:
             return run(self, arguments, keywords)
@@ -60,8 +59,6 @@ class BuiltinFunction:
 
 class Place:
     """`td.thread_idx` and its like, with parts x, y and z."""
-
-    __slots__ = ("__doc__", "name")
 
     def __init__(self, name: str, doc: str) -> None:
         self.name = name
@@ -257,3 +254,121 @@ NAMES: dict[str, BuiltinFunction | Place] = {
     for value in list(globals().values())
     if isinstance(value, (BuiltinFunction, Place))
 }
+
+__all__ = [
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "atomic_add",
+    "atomic_and",
+    "atomic_cas",
+    "atomic_exchange",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_sub",
+    "atomic_xor",
+    "ballot",
+    "bitcast",
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "block_dim",
+    "block_idx",
+    "cbrt",
+    "ceil",
+    "clip",
+    "clz",
+    "copysign",
+    "cos",
+    "cosh",
+    "ctz",
+    "divide",
+    "dot",
+    "equal",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "floor_divide",
+    "fma",
+    "greater",
+    "greater_equal",
+    "grid",
+    "grid_dim",
+    "grid_size",
+    "hypot",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "lane",
+    "less",
+    "less_equal",
+    "local",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "mul_high",
+    "multiply",
+    "negative",
+    "nextafter",
+    "not_equal",
+    "popcount",
+    "positive",
+    "pow",
+    "rand_normal",
+    "rand_uniform",
+    "reciprocal",
+    "remainder",
+    "reverse_bits",
+    "round",
+    "rsqrt",
+    "shared",
+    "shuffle",
+    "shuffle_down",
+    "shuffle_up",
+    "shuffle_xor",
+    "sign",
+    "signbit",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "static_range",
+    "subgroup_max",
+    "subgroup_min",
+    "subgroup_prefix_sum",
+    "subgroup_size",
+    "subgroup_sum",
+    "subtract",
+    "sync_subgroup",
+    "sync_threads",
+    "tan",
+    "tanh",
+    "thread_fence",
+    "thread_fence_block",
+    "thread_idx",
+    "trunc",
+    "vote_all",
+    "vote_any",
+    "where",
+]  # fmt: skip

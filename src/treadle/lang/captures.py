@@ -1,0 +1,166 @@
+"""What a kernel captures from outside: constants whose change compiles anew.
+
+A kernel and the functions it calls read global names, names of enclosing functions, and attributes
+of modules and objects. Their values now are a part of the key of compiled code. Reading them again
+at every launch is a comparison of identities; only a change builds the key anew.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+MISSING: Any = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A name of a function, and the attributes read from it (`config.size`)."""
+
+    function: FunctionType
+    name: str
+    attributes: tuple[str, ...]
+
+    def read(self) -> Any:
+        """Its value now, or MISSING."""
+        value = read_name(self.function, self.name)
+        for attribute in self.attributes:
+            value = getattr(value, attribute, MISSING)
+        return value
+
+
+def read_name(function: FunctionType, name: str) -> Any:
+    """What a free name of a function means now: closure, then globals, then builtins."""
+    code = function.__code__
+    if name in code.co_freevars and function.__closure__ is not None:
+        try:
+            return function.__closure__[code.co_freevars.index(name)].cell_contents
+        except ValueError:
+            return MISSING
+    if name in function.__globals__:
+        return function.__globals__[name]
+    return getattr(builtins, name, MISSING)
+
+
+def is_library(value: Any) -> bool:
+    """Whether an object belongs to this package, whose names nobody changes."""
+    if isinstance(value, ModuleType):
+        return value.__name__.split(".")[0] == "treadle"
+    return type(value).__module__.split(".")[0] == "treadle" and not hasattr(
+        value, "__wrapped_function__"
+    )
+
+
+def captures_of(function: FunctionType, tree: ast.FunctionDef) -> tuple[Capture, ...]:
+    """The names from outside that a function's body reads, without the package's own."""
+    local = {node.id for node in ast.walk(tree) if _stores(node)}
+    arguments = tree.args
+    local |= {a.arg for a in arguments.posonlyargs + arguments.args + arguments.kwonlyargs}
+    found: dict[tuple[str, tuple[str, ...]], None] = {}
+    inside: set[ast.AST] = set()
+    for statement in tree.body:
+        for node in ast.walk(statement):
+            if node in inside:
+                continue
+            if isinstance(node, (ast.Name, ast.Attribute)):
+                chain = _chain(node, inside)
+                if chain is not None and chain[0] not in local:
+                    found[chain] = None
+    result = []
+    for name, attributes in found:
+        root = read_name(function, name)
+        if root is MISSING or getattr(builtins, name, MISSING) is root or is_library(root):
+            continue
+        result.append(Capture(function, name, _useful(root, attributes)))
+    return tuple(dict.fromkeys(result))
+
+
+def _stores(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+
+
+def _chain(node: ast.AST, inside: set[ast.AST]) -> tuple[str, tuple[str, ...]] | None:
+    """The root name and the attributes of `a.b.c`."""
+    attributes: list[str] = []
+    while isinstance(node, ast.Attribute):
+        attributes.insert(0, node.attr)
+        node = node.value
+        inside.add(node)
+    return (node.id, tuple(attributes)) if isinstance(node, ast.Name) else None
+
+
+def _useful(root: Any, attributes: tuple[str, ...]) -> tuple[str, ...]:
+    """The attributes up to the first value that is no container of names."""
+    value = root
+    for count, attribute in enumerate(attributes):
+        if isinstance(value, (bool, int, float, np.generic, tuple, str)):
+            return attributes[:count]
+        value = getattr(value, attribute, MISSING)
+        if value is MISSING:
+            return attributes[: count + 1]
+    return attributes
+
+
+class CaptureSet:
+    """The captures of a function and of those it calls, with the key that they make now."""
+
+    def __init__(self, function: FunctionType, tree: ast.FunctionDef) -> None:
+        self._function = function
+        self._tree = tree
+        self._captures: tuple[Capture, ...] | None = None
+        self._values: tuple[Any, ...] = ()
+        self._key: Hashable = ()
+
+    def key(self) -> Hashable:
+        """The values now, as something to look up compiled code by."""
+        if self._captures is None:
+            return self._renew()
+        for capture, last in zip(self._captures, self._values, strict=True):
+            if capture.read() is not last:
+                return self._renew()
+        return self._key
+
+    def _renew(self) -> Hashable:
+        captures = tuple(dict.fromkeys(_transitive(self._function, self._tree, set())))
+        self._values = tuple(capture.read() for capture in captures)
+        self._captures = captures
+        self._key = tuple(
+            (capture.name, *capture.attributes, _key(value))
+            for capture, value in zip(captures, self._values, strict=True)
+        )
+        return self._key
+
+
+def _transitive(
+    function: FunctionType, tree: ast.FunctionDef, seen: set[FunctionType]
+) -> Iterator[Capture]:
+    if function in seen:
+        return
+    seen.add(function)
+    for capture in captures_of(function, tree):
+        yield capture
+        value = capture.read()
+        inner = getattr(value, "__wrapped_function__", None)
+        if isinstance(inner, FunctionType):
+            yield from _transitive(inner, value.source_code.tree, seen)
+
+
+def _key(value: Any) -> Hashable:
+    """A value as a part of a key: 1, 1.0 and True differ, equal numbers agree."""
+    if isinstance(value, float):
+        return (type(value).__name__, value.hex())
+    if isinstance(value, np.generic):
+        return (str(value.dtype), repr(value))
+    if isinstance(value, tuple):
+        return tuple(_key(item) for item in value)
+    if isinstance(value, (bool, int, str)):
+        return (type(value).__name__, value)
+    if isinstance(value, Hashable):
+        return value
+    return id(value)

@@ -1,0 +1,252 @@
+"""`@td.kernel` and `@td.func`: what the decorators make of a Python function."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property, update_wrapper
+from types import FunctionType
+from typing import Any, overload
+
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import CompileError, DtypeError, LaunchError, TreadleError
+from treadle.core.source import Span
+from treadle.lang.captures import CaptureSet
+from treadle.lang.refusals import REFUSALS
+from treadle.lang.source import Source, function_from_text, resolve_annotations, source_of
+from treadle.lang.types import declared_type
+from treadle.runtime.definition import KernelOptions, LoweredKernel
+from treadle.runtime.signature import DeclaredParameter, Signature
+
+Extent = int | Sequence[int]
+
+
+class Function:
+    """A device function made by `@td.func`: kernels call it, generic over argument types."""
+
+    def __init__(self, function: FunctionType) -> None:
+        update_wrapper(self, function)
+        self.definition = function
+        self.__wrapped_function__ = function
+
+    @cached_property
+    def source_code(self) -> Source:
+        """Its source."""
+        return source_of(self.definition)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Run it as plain Python, inside `td.interpret()`; elsewhere TreadleError."""
+        from treadle.lang import interpreter
+
+        run = interpreter.current_run()
+        if run is None:
+            raise TreadleError(
+                f"{self.definition.__name__} is a device function: call it from a kernel "
+                "(with td.interpret() the kernel runs as plain Python)"
+            )
+        return run.call(self.definition, self.source_code, arguments, keywords)
+
+    def __repr__(self) -> str:
+        return f"<treadle.func {self.definition.__qualname__}>"
+
+
+class Kernel:
+    """A kernel made by `@td.kernel`: indexed with grid and block it is ready to be launched."""
+
+    def __init__(
+        self, function: FunctionType, options: KernelOptions, local_names: Mapping[str, Any] | None
+    ) -> None:
+        update_wrapper(self, function)
+        self.definition = function
+        self.options = options
+        self._local_names = dict(local_names or {})
+        _check_text(self.source_code)
+        self.parameters = self._declared()
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.definition.__name__
+
+    @cached_property
+    def source_code(self) -> Source:
+        """Its source."""
+        return source_of(self.definition)
+
+    def _declared(self) -> tuple[DeclaredParameter, ...]:
+        annotations = resolve_annotations(self.definition, self._local_names)
+        found = []
+        arguments = self.source_code.tree.args
+        for node in arguments.posonlyargs + arguments.args:
+            declared = None
+            if annotations.get(node.arg) is not None:
+                try:
+                    declared = declared_type(annotations[node.arg])
+                except DtypeError as error:
+                    raise CompileError(
+                        f"parameter {node.arg}: {error}",
+                        self.source_code.span(node.annotation or node),
+                        self.source_code.text,
+                    ) from None
+            found.append(DeclaredParameter(node.arg, declared))
+        return tuple(found)
+
+    # --- for the launch path (treadle.runtime.definition.KernelDefinition) ---
+
+    @cached_property
+    def _captures(self) -> CaptureSet:
+        return CaptureSet(self.definition, self.source_code.tree)
+
+    def captured(self) -> Hashable:
+        """The constants from outside, as they are now."""
+        return self._captures.key()
+
+    def lower(self, signature: Signature) -> LoweredKernel:
+        """The kernel in IR for arguments of these types."""
+        from treadle.lang.lower import lower_kernel
+
+        captured = self.captured()
+        kernel = lower_kernel(self.definition, self.source_code, signature, self.options)
+        return LoweredKernel(kernel, captured, self.source_code.text)
+
+    # --- for people ---
+
+    def __getitem__(self, launch: Any) -> BoundKernel:
+        parts = launch if isinstance(launch, tuple) else (launch,)
+        if not 2 <= len(parts) <= 4:
+            raise LaunchError(
+                f"{self.name}[grid, block], or [grid, block, shared_bytes, stream]: "
+                f"{len(parts)} given"
+            )
+        shared = parts[2] if len(parts) > 2 and parts[2] is not None else 0
+        stream = parts[3] if len(parts) > 3 else None
+        try:
+            grid, block = Dim3.of(parts[0]), Dim3.of(parts[1])
+        except (TypeError, ValueError) as error:
+            raise LaunchError(f"{self.name}[grid, block]: {error}") from None
+        return BoundKernel(self, grid, block, shared, stream)
+
+    def launch(self, threads: Extent, *arguments: Any) -> None:
+        """Run exactly `threads` threads: an int, or a tuple (…, i, j) in array order."""
+        from treadle.lang import interpreter
+
+        if interpreter.is_active():
+            interpreter.run_threads(self, threads, arguments)
+            return
+        from treadle.runtime import launch
+
+        launch.run_threads(self, threads, arguments)
+
+    def source(self, target: str, *arguments: Any, block: Extent | None = None) -> str:
+        """The generated source for a target: "wgsl", "cuda", "ptx", "msl", "llvm" or "ir"."""
+        from treadle.runtime import launch
+
+        return launch.source(self, target, arguments, block)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> None:
+        """A kernel is launched with a grid and a block: this says how."""
+        raise LaunchError(
+            f"a kernel needs a grid and a block: {self.name}[blocks, threads](…), or "
+            f"{self.name}.launch(n, …) for n threads"
+        )
+
+    def __repr__(self) -> str:
+        return f"<treadle.kernel {self.name}({', '.join(map(str, self.parameters))})>"
+
+
+class BoundKernel:
+    """A kernel with its grid and block; calling it launches."""
+
+    __slots__ = ("block", "grid", "kernel", "shared_bytes", "stream")
+
+    def __init__(
+        self, kernel: Kernel, grid: Dim3, block: Dim3, shared_bytes: int, stream: Any
+    ) -> None:
+        self.kernel = kernel
+        self.grid = grid
+        self.block = block
+        self.shared_bytes = shared_bytes
+        self.stream = stream
+
+    def __call__(self, *arguments: Any) -> None:
+        """Launch with these arguments."""
+        from treadle.lang import interpreter
+
+        if interpreter.is_active():
+            interpreter.run(self.kernel, self.grid, self.block, self.shared_bytes, arguments)
+            return
+        from treadle.runtime import launch
+
+        launch.run(self.kernel, self.grid, self.block, self.shared_bytes, self.stream, arguments)
+
+
+def _check_text(source: Source) -> None:
+    """Refuse what no signature could make right: a generator, an odd parameter list."""
+    arguments = source.tree.args
+    for node, key in ((arguments.vararg, "star_parameters"), (arguments.kwarg, "star_parameters")):
+        if node is not None:
+            raise CompileError(REFUSALS[key].message(), source.span(node), source.text)
+    if arguments.kwonlyargs:
+        only = arguments.kwonlyargs[0]
+        message = REFUSALS["keyword_only"].message(name=only.arg)
+        raise CompileError(message, source.span(only), source.text)
+    if arguments.defaults:
+        named = arguments.args[-len(arguments.defaults)]
+        message = REFUSALS["default_value"].message(name=named.arg)
+        raise CompileError(message, source.span(named), source.text)
+
+
+@overload
+def kernel(function: Callable[..., Any], /) -> Kernel: ...
+@overload
+def kernel(
+    *, block: Extent | None = ..., checked: bool = ..., fastmath: bool = ...
+) -> Callable[[Callable[..., Any]], Kernel]: ...
+@overload
+def kernel(
+    *,
+    source: str,
+    name: str | None = ...,
+    block: Extent | None = ...,
+    checked: bool = ...,
+    fastmath: bool = ...,
+) -> Kernel: ...
+def kernel(
+    function: Any = None,
+    /,
+    *,
+    block: Extent | None = None,
+    checked: bool = True,
+    fastmath: bool = False,
+    source: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Make a Python function a kernel that runs on every device.
+
+    `block` fixes the threads of a block for `launch`; `checked=False` drops the guards of array
+    accesses; `fastmath=True` takes the hardware's own mathematics. `source` is the function's text,
+    for code that has no file (its names are looked up where `kernel` is called).
+    """
+    options = KernelOptions(None if block is None else Dim3.of(block), checked, fastmath)
+    caller = sys._getframe(1)
+    if source is not None:
+        names = {**caller.f_globals, **caller.f_locals}
+        return Kernel(function_from_text(source, name, names), options, caller.f_locals)
+    if function is None:
+        return lambda decorated: Kernel(_function(decorated), options, caller.f_locals)
+    return Kernel(_function(function), options, caller.f_locals)
+
+
+def func(function: Callable[..., Any], /) -> Function:
+    """Make a Python function a device function, which kernels and other functions can call."""
+    return Function(_function(function))
+
+
+def _function(candidate: Any) -> FunctionType:
+    if isinstance(candidate, (Function, Kernel)):
+        candidate = candidate.definition
+    if not isinstance(candidate, FunctionType):
+        raise CompileError(
+            f"a kernel is a function written with def, not {type(candidate).__name__}", Span()
+        )
+    return candidate

@@ -1,0 +1,243 @@
+"""Indexing: places in memory, with the checks that guard them; arrays that kernels own."""
+
+from __future__ import annotations
+
+import ast
+import typing
+from collections.abc import Sequence
+
+from treadle.core.errors import DtypeError
+from treadle.ir import nodes as n
+from treadle.ir import types as t
+from treadle.lang.lower.context import Context
+from treadle.lang.lower.conversions import cast, constant, convert, number
+from treadle.lang.lower.values import (
+    ArrayView,
+    FixedArrayPlace,
+    PythonObject,
+    TupleValue,
+    Value,
+    contains_array,
+    describe,
+)
+from treadle.lang.rules import Literal, fits, index_problem
+from treadle.lang.types import ir_type
+
+
+def place_of(
+    cx: Context, array: ArrayView | FixedArrayPlace, index: Value, node: ast.AST
+) -> n.MemoryPlace:
+    """The place of an element; `index` is a number, or a tuple of one number an axis."""
+    parts: Sequence[Value] = index.items if isinstance(index, TupleValue) else (index,)
+    ndim = array.ndim if isinstance(array, ArrayView) else 1
+    if len(parts) != ndim:
+        raise cx.refusal(
+            "axes",
+            node,
+            ndim=ndim,
+            s="" if ndim == 1 else "s",
+            given=len(parts),
+            example=", ".join("ijklmnop"[:ndim]),
+        )
+    indices = [_index(cx, part, node) for part in parts]
+    if isinstance(array, FixedArrayPlace):
+        bound = n.Constant(array.type.length, t.I32)
+        checks = _checks(cx, indices, (bound,), node)
+        at = cast(cx, indices[0], t.I32, node)
+        return n.Item(array.place, at, array.type.element, checks, cx.span(node))
+    checks = _checks(cx, indices, array.extents, node)
+    flat = _flatten(cx, array, indices, node)
+    return n.Element(array.memory, flat, array.element, checks, cx.span(node))
+
+
+def _index(cx: Context, part: Value, node: ast.AST) -> n.Expression:
+    """One axis's index, in a form that may be repeated."""
+    if isinstance(part, PythonObject) and part.value is Ellipsis:
+        raise cx.refusal("ellipsis", node)
+    found = number(cx, part, node)
+    kind = found if isinstance(found, Literal) else found.type
+    if isinstance(kind, (t.Vector, t.Struct)):
+        raise cx.error(f"an index is an integer, not {describe(found)}", node)
+    assert isinstance(kind, (Literal, t.Scalar))
+    problem = index_problem(kind)
+    if problem:
+        raise cx.error(problem, node)
+    if isinstance(found, Literal):
+        value = int(found.value)
+        type = t.I32 if fits(value, t.I32) else t.I64
+        return constant(value, type, cx, node)
+    narrow = found.type
+    assert isinstance(narrow, t.Scalar)
+    if narrow.bits < 32:
+        found = cast(cx, found, t.I32, node)
+    return cx.spill(found, "i")
+
+
+def _checks(
+    cx: Context,
+    indices: Sequence[n.Expression],
+    extents: Sequence[n.Expression],
+    node: ast.AST,
+) -> tuple[n.Check, ...]:
+    if not cx.lowering.checked:
+        return ()
+    checks = []
+    for axis, (index, extent) in enumerate(zip(indices, extents, strict=True)):
+        # Compared in the wider of the two, so that no index wraps into the array.
+        wide = t.I64 if t.I64 in (index.type, extent.type) or index.type == t.U64 else t.I32
+        checks.append(n.Check(cast(cx, index, wide, node), cast(cx, extent, wide, node), axis))
+    return tuple(checks)
+
+
+def _flatten(
+    cx: Context, array: ArrayView, indices: Sequence[n.Expression], node: ast.AST
+) -> n.Expression:
+    """The element's position in its memory."""
+    type = array.index_type
+    span = cx.span(node)
+    flat: n.Expression | None = array.offset
+    if array.strides is not None:
+        for index, stride in zip(indices, array.strides, strict=True):
+            term = _binary("mul", cast(cx, index, type, node), stride, span)
+            flat = term if flat is None else _binary("add", flat, term, span)
+        return flat if flat is not None else n.Constant(0, type, span)
+    position: n.Expression | None = None
+    for index, extent in zip(indices, array.extents, strict=True):
+        index = cast(cx, index, type, node)
+        position = (
+            index
+            if position is None
+            else _binary("add", _binary("mul", position, extent, span), index, span)
+        )
+    if position is None:
+        position = n.Constant(0, type, span)
+    return position if flat is None else _binary("add", flat, position, span)
+
+
+def _binary(op: str, left: n.Expression, right: n.Expression, span: n.Span) -> n.Expression:
+    one = 1 if op == "mul" else 0
+    if isinstance(right, n.Constant) and right.value == one:
+        return left
+    if isinstance(left, n.Constant) and left.value == one:
+        return right
+    return n.Binary(op, left, right, left.type, span)
+
+
+def load(cx: Context, place: n.MemoryPlace, node: ast.AST) -> Value:
+    """What lies at a place; a fixed array stays where it is."""
+    if isinstance(place.type, t.Array):
+        return FixedArrayPlace(place, place.type)
+    return n.Load(place, place.type, cx.span(node))
+
+
+def store(cx: Context, place: n.Place, value: Value, node: ast.AST, what: str) -> None:
+    """Put a value at a place, converted to its type where that loses nothing."""
+    if contains_array(place.type):
+        source = value.place if isinstance(value, FixedArrayPlace) else value
+        if isinstance(source, n.Load):
+            source = source.place
+        if not isinstance(source, (n.Element, n.Member, n.Item)) or source.type != place.type:
+            raise cx.error(f"{what} is {place.type}, and this is {describe(value)}", node)
+        copy_parts(cx, place, source, node)
+        return
+    cx.emit(n.Assign(place, convert(cx, value, place.type, node, what), cx.span(node)))
+
+
+def copy_parts(cx: Context, target: n.Place, source: n.MemoryPlace, node: ast.AST) -> None:
+    """Copy a struct that holds arrays, part by part."""
+    span = cx.span(node)
+    type = target.type
+    if isinstance(type, t.Array):
+        index = n.Variable(cx.unique("item.0"), t.I32, span)
+        bounds = (n.Constant(0, t.I32), n.Constant(type.length, t.I32))
+        with cx.block(loop=True) as body:
+            copy_parts(
+                cx,
+                n.Item(target, index, type.element, (), span),
+                n.Item(source, index, type.element, (), span),
+                node,
+            )
+        cx.emit(n.For(index, *bounds, 1, tuple(body), span=span))
+    elif isinstance(type, t.Struct) and contains_array(type):
+        for field in type.fields:
+            copy_parts(
+                cx,
+                n.Member(target, field.name, field.type, span),
+                n.Member(source, field.name, field.type, span),
+                node,
+            )
+    else:
+        cx.emit(n.Assign(target, n.Load(source, type, span), span))
+
+
+def memory_variable(cx: Context, type: t.Type, name: str, node: ast.AST) -> n.Load:
+    """A local variable that must live in memory, because it holds a fixed array."""
+    span = cx.span(node)
+    memory = n.Memory(cx.unique(name), "local", type, 1, span)
+    cx.memories.append(memory)
+    place = n.Element(memory.name, n.Constant(0, t.I32, span), type, (), span)
+    return n.Load(place, type, span)
+
+
+def own_array(
+    cx: Context, space: str, shape: Value, dtype: Value, name: str, node: ast.AST
+) -> ArrayView:
+    """`td.shared(shape, dtype)` and `td.local(shape, dtype)`."""
+    span = cx.span(node)
+    if not isinstance(dtype, PythonObject):
+        raise cx.error(f"td.{space}(shape, dtype): {describe(dtype)} is no dtype", node)
+    try:
+        element = ir_type(dtype.value)
+    except DtypeError as error:
+        raise cx.error(f"td.{space}(shape, dtype): {error}", node) from None
+    memory_name = cx.unique(name)
+    if isinstance(shape, PythonObject) and shape.value is None:
+        return _dynamic_shared(cx, space, element, memory_name, node)
+    sizes = _static_shape(cx, space, shape, node)
+    length = 1
+    for size in sizes:
+        length *= size
+    kind: typing.Literal["shared", "local"] = "shared" if space == "shared" else "local"
+    cx.memories.append(n.Memory(memory_name, kind, element, length, span))
+    extents = tuple(n.Constant(size, t.I32, span) for size in sizes)
+    return ArrayView(memory_name, element, extents, n.Constant(length, t.I32, span))
+
+
+def _dynamic_shared(
+    cx: Context, space: str, element: t.Type, name: str, node: ast.AST
+) -> ArrayView:
+    if space != "shared" or not cx.is_kernel:
+        raise cx.error(
+            "only td.shared in the kernel itself can leave its size to the launch: give a number",
+            node,
+        )
+    cx.memories.append(n.Memory(name, "shared", element, None, cx.span(node)))
+    length = n.Variable(f"{name}.size", t.I32, cx.span(node))
+    cx.parameters[length.name] = n.Parameter(length.name, t.I32, ("length", name), cx.span(node))
+    return ArrayView(name, element, (length,), length)
+
+
+def _static_shape(cx: Context, space: str, shape: Value, node: ast.AST) -> list[int]:
+    parts = shape.items if isinstance(shape, TupleValue) else (shape,)
+    sizes: list[int] = []
+    for part in parts:
+        size = static_number(cx, part)
+        if size is None:
+            raise cx.refusal("static", node, what=f"the shape of td.{space}")
+        if isinstance(size, (bool, float)) or size < 1:
+            raise cx.error(f"the shape of td.{space} is positive integers, not {size!r}", node)
+        sizes.append(size)
+    return sizes
+
+
+def static_number(cx: Context, value: Value) -> bool | int | float | None:
+    """The number that a value is at compile time, if it is one."""
+    if isinstance(value, Literal):
+        return value.value
+    if isinstance(value, n.Constant):
+        return value.value
+    if isinstance(value, n.Variable):
+        for binding in cx.bindings.values():
+            if binding.variable is not None and binding.variable.name == value.name:
+                return binding.constant
+    return None

@@ -1,0 +1,488 @@
+"""Calls: casts, structs, vectors, td's functions, Python's few, and device functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+from treadle.core.dtypes import DType, as_dtype
+from treadle.core.errors import DtypeError
+from treadle.ir import nodes as n
+from treadle.ir import types as t
+from treadle.ir.rules import subgroup_type
+from treadle.lang.builtins import BuiltinFunction
+from treadle.lang.lower import mathematics
+from treadle.lang.lower.arrays import own_array, place_of
+from treadle.lang.lower.context import Context
+from treadle.lang.lower.conversions import cast, convert, number, scalar, typed
+from treadle.lang.lower.expressions import attribute, in_order, lower_condition, lower_expression
+from treadle.lang.lower.functions import call_function
+from treadle.lang.lower.names import PYTHON_CASTS, PYTHON_FUNCTIONS
+from treadle.lang.lower.values import (
+    ArrayView,
+    FixedArrayPlace,
+    PythonObject,
+    Range,
+    TupleValue,
+    Value,
+    contains_array,
+    describe,
+)
+from treadle.lang.rules import Literal
+from treadle.lang.types import VectorFamily, VectorType, ir_type, is_struct
+
+
+def lower_call(cx: Context, node: ast.Call, name: str = "", *, unused: bool = False) -> Value:
+    """The value of a call. `name` is the variable it is assigned to, `unused` whether there is
+    none that wants it."""
+    for argument in node.args:
+        if isinstance(argument, ast.Starred):
+            raise cx.refusal("Starred", argument)
+    for keyword in node.keywords:
+        if keyword.arg is None:
+            raise cx.refusal("Starred", keyword.value)
+    callee = lower_expression(cx, node.func)
+    if not isinstance(callee, PythonObject):
+        raise cx.refusal("not_callable", node.func, name=ast.unparse(node.func))
+    target = callee.value
+    if isinstance(target, BuiltinFunction):
+        return _builtin(cx, target, node, name, unused)
+    if isinstance(target, DType):
+        return cast(cx, _one(cx, node, callee.name), t.SCALARS[target.short], node)
+    if isinstance(target, VectorType):
+        return make_vector(cx, target.ir, node)
+    if isinstance(target, VectorFamily):
+        raise cx.error(f"{callee.name} needs a dtype, as in td.vec{target.count}[td.f32](…)", node)
+    if is_struct(target):
+        return make_struct(cx, target, node)
+    return _python_call(cx, callee, node, unused)
+
+
+def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool) -> Value:
+    from treadle.lang.kernel import Function, Kernel
+
+    target = callee.value
+    if target is range:
+        return _range(cx, node, unrolled=False)
+    if target is print:
+        return _print(cx, node)
+    if target is len:
+        return _length(cx, node)
+    if isinstance(target, Kernel):
+        raise cx.refusal("kernel_call", node.func, name=callee.name)
+    if isinstance(target, Function):
+        return call_function(cx, target.definition, target.source_code, node, unused)
+    if isinstance(target, FunctionType) and _is_library_function(target):
+        from treadle.lang.source import source_of
+
+        return call_function(cx, target, source_of(target), node, unused)
+    try:
+        cast_to = PYTHON_CASTS.get(target)
+        known = PYTHON_FUNCTIONS.get(target)
+    except TypeError:
+        cast_to = known = None
+    if cast_to is not None:
+        return cast(cx, _one(cx, node, callee.name), cast_to, node)
+    if known is not None:
+        values = _positional(cx, node)
+        return mathematics.lower_math(cx, known, values, node)
+    if callable(target):
+        raise cx.refusal("foreign_call", node.func, name=callee.name)
+    raise cx.refusal("not_callable", node.func, name=describe(callee))
+
+
+def _is_library_function(function: FunctionType) -> bool:
+    return function.__module__.startswith("treadle.lang.math")
+
+
+def _positional(cx: Context, node: ast.Call) -> list[Value]:
+    if node.keywords:
+        raise cx.error(f"{ast.unparse(node.func)} takes its arguments by position", node)
+    return in_order(cx, node.args)
+
+
+def _one(cx: Context, node: ast.Call, name: str) -> Value:
+    values = _positional(cx, node)
+    if len(values) != 1:
+        raise cx.error(f"{name}(x) takes one argument, not {len(values)}", node)
+    return values[0]
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+def make_vector(cx: Context, type: t.Vector, node: ast.Call) -> Value:
+    """A vector from numbers and vectors, one number for all components, or nothing for zero."""
+    parts: list[Value] = []
+    for value in _positional(cx, node):
+        for item in value.items if isinstance(value, TupleValue) else (value,):
+            found = number(cx, item, node)
+            if not isinstance(found, Literal) and isinstance(found.type, t.Vector):
+                vector = cx.spill(found)
+                element = found.type.element
+                parts += [
+                    n.Extract(vector, c, element, cx.span(node))
+                    for c in t.COMPONENTS[: found.type.count]
+                ]
+            else:
+                parts.append(found)
+    if len(parts) in (0, 1):
+        one = cast(cx, parts[0] if parts else Literal(0), type.element, node)
+        return n.Construct((cx.spill(one),) * type.count, type, cx.span(node))
+    if len(parts) != type.count:
+        raise cx.error(f"{type} has {type.count} components, and this gives {len(parts)}", node)
+    return n.Construct(tuple(cast(cx, p, type.element, node) for p in parts), type, cx.span(node))
+
+
+def make_struct(cx: Context, target: Any, node: ast.Call) -> Value:
+    """A struct from its fields, by position or name; what is left out is its default, or zero."""
+    type = ir_type(target)
+    assert isinstance(type, t.Struct)
+    if contains_array(type):
+        raise cx.error(
+            f"a {type.name} holds an array, so it can't be made in an expression: copy one from an "
+            "array and assign its fields",
+            node,
+        )
+    names = [field.name for field in type.fields]
+    if len(node.args) > len(names):
+        raise cx.error(f"{type.name} has {len(names)} fields, not {len(node.args)}", node)
+    given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
+    for keyword in node.keywords:
+        assert keyword.arg is not None
+        if keyword.arg not in names:
+            raise cx.refusal(
+                "unknown_attribute",
+                keyword.value,
+                owner=type.name,
+                name=keyword.arg,
+                choices=", ".join(names),
+            )
+        if keyword.arg in given:
+            raise cx.error(f"field {keyword.arg} is given twice", keyword.value)
+        given[keyword.arg] = keyword.value
+    values = dict(zip(given, in_order(cx, list(given.values())), strict=True))
+    operands = []
+    for field in type.fields:
+        what = f"field {field.name} of {type.name}"
+        if field.name in values:
+            operands.append(convert(cx, values[field.name], field.type, node, what))
+        else:
+            operands.append(_default(cx, target, field, node))
+    return n.Construct(tuple(operands), type, cx.span(node))
+
+
+def _default(cx: Context, target: Any, field: t.Field, node: ast.AST) -> n.Expression:
+    value = getattr(target, field.name, 0)
+    if isinstance(value, (bool, int, float)) and isinstance(field.type, t.Scalar):
+        return cast(cx, Literal(value), field.type, node)
+    return zero(cx, field.type, node)
+
+
+def zero(cx: Context, type: t.Type, node: ast.AST) -> n.Expression:
+    """A value of zeros."""
+    match type:
+        case t.Scalar():
+            return cast(cx, Literal(0), type, node)
+        case t.Vector():
+            parts = (zero(cx, type.element, node),) * type.count
+            return n.Construct(parts, type, cx.span(node))
+        case t.Struct():
+            fields = tuple(zero(cx, field.type, node) for field in type.fields)
+            return n.Construct(fields, type, cx.span(node))
+    raise AssertionError(type)
+
+
+def _length(cx: Context, node: ast.Call) -> Value:
+    value = _one(cx, node, "len")
+    if isinstance(value, TupleValue):
+        return Literal(len(value.items))
+    if isinstance(value, ArrayView) and value.ndim:
+        return value.extents[0]
+    if isinstance(value, FixedArrayPlace):
+        return Literal(value.type.length)
+    raise cx.error(f"{describe(value)} has no length", node)
+
+
+def _range(cx: Context, node: ast.Call, *, unrolled: bool) -> Value:
+    values = _positional(cx, node)
+    if not 1 <= len(values) <= 3:
+        raise cx.error(f"range takes one to three arguments, not {len(values)}", node)
+    for value in values:
+        found = scalar(cx, value, node, "a bound of range")
+        kind = found.value if isinstance(found, Literal) else found.type
+        if isinstance(kind, float) or (isinstance(kind, t.Scalar) and not kind.is_integer):
+            raise cx.error(f"range counts integers, not {describe(found)}", node)
+    start = values[0] if len(values) > 1 else Literal(0)
+    stop = values[1] if len(values) > 1 else values[0]
+    return Range(start, stop, values[2] if len(values) > 2 else Literal(1), unrolled)
+
+
+# --- print ---------------------------------------------------------------------------------------
+
+
+def _print(cx: Context, node: ast.Call) -> Value:
+    if node.keywords:
+        raise cx.error("print in a kernel takes no keywords: it writes one line", node)
+    parts: list[str | n.Expression] = []
+    for at, argument in enumerate(node.args):
+        if at:
+            parts.append(" ")
+        if isinstance(argument, ast.JoinedStr):
+            for piece in argument.values:
+                if isinstance(piece, ast.FormattedValue):
+                    if piece.format_spec is not None or piece.conversion != -1:
+                        raise cx.refusal("JoinedStr", argument)
+                    parts += _printed(cx, lower_expression(cx, piece.value), argument)
+                elif isinstance(piece, ast.Constant):
+                    parts.append(str(piece.value))
+        else:
+            parts += _printed(cx, lower_expression(cx, argument), argument)
+    cx.emit(n.Print(_merged(parts), cx.span(node)))
+    return PythonObject(None, "None")
+
+
+def _printed(cx: Context, value: Value, node: ast.AST) -> list[str | n.Expression]:
+    if isinstance(value, PythonObject):
+        return [str(value.value)]
+    if isinstance(value, TupleValue):
+        return _listed(cx, "(", value.items, ",)" if len(value.items) == 1 else ")", node)
+    if isinstance(value, Literal):
+        return [str(value.value)]
+    found = typed(cx, value, node)
+    if isinstance(found.type, t.Vector):
+        vector = cx.spill(found)
+        parts = [
+            n.Extract(vector, c, found.type.element, cx.span(node))
+            for c in t.COMPONENTS[: found.type.count]
+        ]
+        return _listed(cx, "(", parts, ")", node)
+    if not isinstance(found.type, t.Scalar):
+        raise cx.error(f"print shows numbers and text, not {found.type}: print its fields", node)
+    return [found]
+
+
+def _listed(
+    cx: Context, opening: str, items: Sequence[Value], closing: str, node: ast.AST
+) -> list[str | n.Expression]:
+    parts: list[str | n.Expression] = [opening]
+    for at, item in enumerate(items):
+        parts += [", "] if at else []
+        parts += _printed(cx, item, node)
+    return [*parts, closing]
+
+
+def _merged(parts: Sequence[str | n.Expression]) -> tuple[str | n.Expression, ...]:
+    """Neighbouring texts as one."""
+    merged: list[str | n.Expression] = []
+    for part in parts:
+        if isinstance(part, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += part
+        else:
+            merged.append(part)
+    return tuple(merged)
+
+
+# --- td's functions ------------------------------------------------------------------------------
+
+
+def _builtin(
+    cx: Context, function: BuiltinFunction, node: ast.Call, name: str, unused: bool
+) -> Value:
+    least, most = function.arity
+    given = len(node.args) + len(node.keywords)
+    if not least <= given <= most:
+        wanted = str(least) if least == most else f"{least} to {most}"
+        raise cx.error(
+            f"td.{function.name} takes {wanted} argument{'' if most == 1 else 's'}, not {given}",
+            node,
+        )
+    if function.group == "math":
+        return mathematics.lower_math(cx, function.name, _positional(cx, node), node)
+    if function.group == "atomic":
+        return _atomic(cx, function.name.removeprefix("atomic_"), node, unused)
+    if function.name in _SUBGROUP:
+        return _subgroup(cx, _SUBGROUP[function.name], node)
+    return _OTHERS[function.name](cx, node, name)
+
+
+def _grid(cx: Context, node: ast.Call, name: str) -> Value:
+    return _per_axis(cx, node, global_index)
+
+
+def _grid_size(cx: Context, node: ast.Call, name: str) -> Value:
+    def extent(cx: Context, axis: int, node: ast.AST) -> n.Expression:
+        return _product(cx, "grid_dim", "block_dim", axis, node)
+
+    return _per_axis(cx, node, extent)
+
+
+def _per_axis(
+    cx: Context, node: ast.Call, one: Callable[[Context, int, ast.AST], n.Expression]
+) -> Value:
+    value = _one(cx, node, ast.unparse(node.func))
+    if not isinstance(value, Literal) or value.value not in (1, 2, 3):
+        raise cx.error("the number of axes is the literal 1, 2 or 3", node)
+    axes = int(value.value)
+    values = tuple(one(cx, axis, node) for axis in reversed(range(axes)))
+    return values[0] if axes == 1 else TupleValue(values)
+
+
+def global_index(cx: Context, axis: int, node: ast.AST) -> n.Expression:
+    """block_idx * block_dim + thread_idx along an axis, in the kernel's index type."""
+    type = cx.lowering.index_type
+    thread = cast(cx, n.Builtin("thread_idx", axis, t.I32, cx.span(node)), type, node)
+    start = _product(cx, "block_idx", "block_dim", axis, node)
+    return n.Binary("add", start, thread, type, cx.span(node))
+
+
+def _product(cx: Context, first: str, second: str, axis: int, node: ast.AST) -> n.Expression:
+    type, span = cx.lowering.index_type, cx.span(node)
+    one = cast(cx, n.Builtin(first, axis, t.I32, span), type, node)
+    other = cast(cx, n.Builtin(second, axis, t.I32, span), type, node)
+    return n.Binary("mul", one, other, type, span)
+
+
+def _array(space: str) -> Callable[[Context, ast.Call, str], Value]:
+    def lower(cx: Context, node: ast.Call, name: str) -> Value:
+        arguments = {"shape": None, "dtype": None}
+        arguments.update(zip(arguments, node.args, strict=False))  # type: ignore[arg-type]
+        for keyword in node.keywords:
+            if keyword.arg not in arguments:
+                raise cx.error(f"td.{space}(shape, dtype) has no argument {keyword.arg}", node)
+            arguments[keyword.arg] = keyword.value  # type: ignore[assignment]
+        shape, dtype = arguments["shape"], arguments["dtype"]
+        if shape is None or dtype is None:
+            raise cx.error(f"td.{space}(shape, dtype) needs both", node)
+        values = in_order(cx, [shape, dtype])
+        return own_array(cx, space, values[0], values[1], name or space, node)
+
+    return lower
+
+
+def _statement(make: Callable[[n.Span], n.Statement]) -> Callable[[Context, ast.Call, str], Value]:
+    def lower(cx: Context, node: ast.Call, name: str) -> Value:
+        cx.emit(make(cx.span(node)))
+        return PythonObject(None, "None")
+
+    return lower
+
+
+def _static_range(cx: Context, node: ast.Call, name: str) -> Value:
+    return _range(cx, node, unrolled=True)
+
+
+def _place(builtin: str) -> Callable[[Context, ast.Call, str], Value]:
+    return lambda cx, node, name: n.Builtin(builtin, 0, t.I32, cx.span(node))
+
+
+def _bitcast(cx: Context, node: ast.Call, name: str) -> Value:
+    value, dtype = _positional(cx, node)
+    try:
+        wanted = t.SCALARS[
+            as_dtype(dtype.value if isinstance(dtype, PythonObject) else dtype).short
+        ]
+    except DtypeError as error:
+        raise cx.error(f"td.bitcast(x, dtype): {error}", node) from None
+    found = scalar(cx, value, node, "what td.bitcast takes")
+    if isinstance(found, Literal) and not isinstance(found.value, float) and wanted.is_float:
+        # The bits of a literal: an unsigned number of the float's width.
+        found = cast(cx, found, t.SCALARS[f"u{wanted.bits}"], node)
+    found = typed(cx, found, node)
+    assert isinstance(found.type, t.Scalar)
+    if found.type.bits != wanted.bits:
+        raise cx.error(f"td.bitcast keeps the size: {found.type} is not as wide as {wanted}", node)
+    return found if found.type == wanted else n.Bitcast(found, wanted, cx.span(node))
+
+
+def _where(cx: Context, node: ast.Call, name: str) -> Value:
+    from treadle.lang.lower.conversions import condition
+    from treadle.lang.lower.operators import join
+
+    test, left, right = _positional(cx, node)
+    test = condition(cx, test, node)
+    if isinstance(test, Literal):
+        return left if test.value else right
+    one, other = join(cx, left, right, node, "the two values of td.where")
+    return n.Select(test, one, other, one.type, cx.span(node))
+
+
+def _dot(cx: Context, node: ast.Call, name: str) -> Value:
+    left, right = (typed(cx, value, node) for value in _positional(cx, node))
+    if left.type != right.type or not isinstance(left.type, t.Vector):
+        raise cx.error(
+            f"td.dot takes two vectors of one type, not {left.type} and {right.type}", node
+        )
+    return n.Intrinsic("dot", (left, right), left.type.element, cx.span(node))
+
+
+_OTHERS: dict[str, Callable[[Context, ast.Call, str], Value]] = {
+    "grid": _grid,
+    "grid_size": _grid_size,
+    "shared": _array("shared"),
+    "local": _array("local"),
+    "static_range": _static_range,
+    "sync_threads": _statement(lambda span: n.Barrier("block", span)),
+    "sync_subgroup": _statement(lambda span: n.Barrier("subgroup", span)),
+    "thread_fence": _statement(lambda span: n.Fence("device", span)),
+    "thread_fence_block": _statement(lambda span: n.Fence("block", span)),
+    "lane": _place("lane"),
+    "subgroup_size": _place("subgroup_size"),
+    "bitcast": _bitcast,
+    "where": _where,
+    "dot": _dot,
+}
+
+
+def _atomic(cx: Context, op: str, node: ast.Call, unused: bool) -> Value:
+    array, index, *values = _positional(cx, node)
+    if not isinstance(array, (ArrayView, FixedArrayPlace)):
+        raise cx.error(f"an atomic works on an array, not on {describe(array)}", node)
+    mark = len(cx.statements)
+    place = place_of(cx, array, index, node)
+    values = cx.protect(values, mark)
+    type = place.type
+    if not isinstance(type, t.Scalar) or type == t.BOOL:
+        raise cx.error(f"an atomic works on numbers, not on {type}", node)
+    if op in ("and", "or", "xor") and type.is_float:
+        raise cx.error(f"atomic_{op} works on integers, not on {type}", node)
+    operands = tuple(convert(cx, value, type, node, "the array's element") for value in values)
+    result = None if unused else cx.temporary(type, cx.span(node), "old")
+    cx.emit(n.Atomic(op, place, operands, result, cx.span(node)))
+    return PythonObject(None, "None") if result is None else result
+
+
+_SUBGROUP: dict[str, str] = {
+    "shuffle": "shuffle", "shuffle_up": "shuffle_up", "shuffle_down": "shuffle_down",
+    "shuffle_xor": "shuffle_xor", "vote_all": "vote_all", "vote_any": "vote_any",
+    "ballot": "ballot", "subgroup_sum": "sum", "subgroup_min": "min", "subgroup_max": "max",
+    "subgroup_prefix_sum": "prefix_sum",
+}  # fmt: skip
+
+
+def _subgroup(cx: Context, op: str, node: ast.Call) -> Value:
+    if op in ("vote_all", "vote_any", "ballot"):
+        test = lower_condition(cx, node.args[0])
+        operands: tuple[n.Expression, ...] = (typed(cx, test, node),)
+    else:
+        values = _positional(cx, node)
+        value = typed(cx, scalar(cx, values[0], node, "what a subgroup exchanges"), node)
+        if value.type == t.BOOL and not op.startswith("shuffle"):
+            value = cast(cx, value, t.I32, node)
+        lanes = []
+        for other in values[1:]:
+            found = scalar(cx, other, node, "a lane")
+            kind = found.value if isinstance(found, Literal) else found.type
+            if isinstance(kind, float) or (isinstance(kind, t.Scalar) and kind.is_float):
+                raise cx.error("a lane is an integer", node)
+            lanes.append(cast(cx, found, t.I32, node))
+        operands = (value, *lanes)
+    type = subgroup_type(op, operands[0].type)
+    result = cx.temporary(type, cx.span(node), op)
+    cx.emit(n.Subgroup(op, operands, result, cx.span(node)))
+    return result
+
+
+__all__ = ["attribute", "global_index", "lower_call", "make_struct", "make_vector", "zero"]

@@ -1,0 +1,217 @@
+"""The state of a lowering: one `Lowering` for a kernel, one `Context` for each function in it."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+from treadle.core.errors import CompileError
+from treadle.core.source import Span
+from treadle.ir import nodes as n
+from treadle.ir import types as t
+from treadle.ir.traverse import walk
+from treadle.lang.lower.scope import Scope, analyze
+from treadle.lang.lower.values import EXPRESSIONS, Value
+from treadle.lang.refusals import REFUSALS
+from treadle.lang.rules import Number
+from treadle.lang.source import Source
+
+# Statements that other expressions can feel. A Declare of a temporary is not among them.
+_EFFECTS = (
+    n.Assign, n.If, n.For, n.While, n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.CallStatement,
+    n.Print, n.Assert,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Specialization:
+    """A function lowered for the types of one call."""
+
+    name: str
+    result: t.Type
+    pure: bool
+    tuple_result: bool  # the result is a tuple, returned as a struct
+
+
+@dataclass
+class Lowering:
+    """What the functions of one kernel share."""
+
+    fastmath: bool
+    checked: bool
+    index_type: t.Scalar
+    functions: list[n.Function] = field(default_factory=list)
+    specializations: dict[Any, Specialization] = field(default_factory=dict)
+    active: list[Any] = field(default_factory=list)  # keys being lowered, to find recursion
+    function_names: dict[str, int] = field(default_factory=dict)
+
+    def unique_function(self, name: str) -> str:
+        """A function name that this kernel does not use yet."""
+        count = self.function_names.get(name, 0)
+        self.function_names[name] = count + 1
+        return name if count == 0 else f"{name}.{count}"
+
+
+@dataclass
+class Frame:
+    """A block being filled. `body` is the id of the Python statements it comes from."""
+
+    statements: list[n.Statement]
+    body: int | None
+    loop: bool = False
+
+
+@dataclass
+class Binding:
+    """What a local name stands for: a variable, or something that exists at compile time."""
+
+    value: Value
+    variable: n.Variable | None = None
+    constant: Number | None = None  # the variable's only value, where it is a literal
+
+
+class Context:
+    """One function while its body is being lowered."""
+
+    def __init__(
+        self, lowering: Lowering, function: FunctionType, source: Source, *, is_kernel: bool
+    ) -> None:
+        self.lowering = lowering
+        self.function = function
+        self.source = source
+        self.is_kernel = is_kernel
+        self.scope: Scope = analyze(source.tree)
+        self.owner = dict(self.scope.owner)
+        self.bindings: dict[str, Binding] = {}
+        self.declared: dict[str, t.Type] = {}  # `x: td.f32` without a value
+        self.frames: list[Frame] = [Frame([], id(source.tree.body))]
+        self.memories: list[n.Memory] = []
+        self.parameters: dict[str, n.Parameter] = {}  # those a kernel may use
+        self.unrolled = 0  # unrolled loops since the last real one
+        self.result: t.Type | None = None  # of a function, once a return has said it
+        self.result_declared = False
+        self.tuple_result = False
+        self._names: dict[str, int] = {}
+
+    # --- names and places ---
+
+    def unique(self, name: str) -> str:
+        """A name for a variable or memory that this function does not use yet."""
+        count = self._names.get(name, 0)
+        self._names[name] = count + 1
+        return name if count == 0 else f"{name}.{count}"
+
+    def span(self, node: ast.AST) -> Span:
+        """Where a node is in the user's file."""
+        return self.source.span(node)
+
+    def error(self, message: str, node: ast.AST) -> CompileError:
+        """An error at a node."""
+        return CompileError(message, self.span(node), self.source.text)
+
+    def refusal(self, key: str, node: ast.AST, **names: object) -> CompileError:
+        """The error that the table of refusals has for a construct."""
+        return self.error(REFUSALS[key].message(**names), node)
+
+    def similar(self, name: str, known: list[str]) -> str:
+        """A hint at the name that was probably meant, to end a message with."""
+        close = difflib.get_close_matches(name, known, 1)
+        return f" (is it {close[0]}?)" if close else ""
+
+    # --- statements ---
+
+    @property
+    def statements(self) -> list[n.Statement]:
+        """The block being filled."""
+        return self.frames[-1].statements
+
+    def emit(self, statement: n.Statement) -> None:
+        """Add a statement to the current block."""
+        self.statements.append(statement)
+
+    @contextmanager
+    def block(self, body: int | None = None, *, loop: bool = False) -> Iterator[list[n.Statement]]:
+        """A new block; its names are forgotten at its end."""
+        frame = Frame([], body, loop)
+        with self._entered(frame):
+            yield frame.statements
+
+    @contextmanager
+    def unrolled_body(self, body: int) -> Iterator[None]:
+        """A body whose statements go to the block around it."""
+        self.unrolled += 1
+        with self._entered(Frame(self.statements, body, loop=True)):
+            yield
+        self.unrolled -= 1
+
+    @contextmanager
+    def _entered(self, frame: Frame) -> Iterator[None]:
+        self.frames.append(frame)
+        yield
+        self.frames.pop()
+        for name in [name for name in self.bindings if self.owner.get(name) == frame.body]:
+            del self.bindings[name]
+
+    # --- temporaries ---
+
+    def temporary(self, type: t.Type, span: Span, hint: str = "t") -> n.Variable:
+        """A new variable, declared here as zero."""
+        variable = n.Variable(self.unique(f"{hint}.0"), type, span)
+        self.emit(n.Declare(variable, None, span))
+        return variable
+
+    def spill(self, value: n.Expression, hint: str = "t") -> n.Expression:
+        """The value in a variable, unless it can be repeated at no cost."""
+        if is_trivial(value):
+            return value
+        return self.keep(value, len(self.statements), hint)
+
+    def keep(self, value: n.Expression, at: int, hint: str = "t") -> n.Expression:
+        """The value in a variable declared at position `at` of the current block."""
+        variable = n.Variable(self.unique(f"{hint}.0"), value.type, value.span)
+        self.statements.insert(at, n.Declare(variable, value, value.span))
+        return variable
+
+    def protect(self, values: list[Value], mark: int) -> list[Value]:
+        """Values lowered before position `mark`, safe from effects of the statements after it."""
+        if not any(isinstance(each, _EFFECTS) for each in self.statements[mark:]):
+            return values
+        kept: list[Value] = []
+        for value in values:
+            if isinstance(value, EXPRESSIONS) and reads_memory(value):
+                value = self.keep(value, mark)
+                mark += 1
+            kept.append(value)
+        return kept
+
+
+def is_trivial(value: n.Expression, budget: int = 3) -> bool:
+    """Whether repeating an expression costs next to nothing: no memory, a few operations."""
+    if isinstance(value, (n.Constant, n.Variable, n.Builtin)):
+        return True
+    nodes = list(walk(value))
+    cheap = (n.Constant, n.Variable, n.Builtin, n.Binary, n.Extract)
+    return len(nodes) <= budget and all(
+        isinstance(each, cheap)
+        and not (isinstance(each, n.Binary) and each.op not in ("add", "sub"))
+        for each in nodes
+    )
+
+
+def reads_memory(value: n.Expression) -> bool:
+    """Whether an expression loads."""
+    return any(isinstance(each, n.Load) for each in walk(value))
+
+
+def is_movable(statement: n.Statement) -> bool:
+    """Whether a statement may run where Python would not have reached it: a temporary's Declare
+    whose value neither loads nor calls."""
+    return isinstance(statement, n.Declare) and (
+        statement.value is None
+        or not any(isinstance(each, (n.Load, n.Call)) for each in walk(statement.value))
+    )

@@ -1,0 +1,141 @@
+"""Literals that get a type, implicit conversions (which lose nothing) and casts (which may)."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from treadle.ir import nodes as n
+from treadle.ir import types as t
+from treadle.lang.lower.context import Context
+from treadle.lang.lower.values import (
+    ArrayView,
+    FixedArrayPlace,
+    PythonObject,
+    TupleValue,
+    Value,
+    describe,
+    is_expression,
+)
+from treadle.lang.rules import Literal, Number, default_type, fits, holds, literal_type, round_to
+
+
+def constant(value: Number, type: t.Scalar, cx: Context, node: ast.AST) -> n.Constant:
+    """A literal as a constant of a type, rounded to it."""
+    return n.Constant(round_to(value, type), type, cx.span(node))
+
+
+def number(cx: Context, value: Value, node: ast.AST) -> n.Expression | Literal:
+    """The value, if it is a number, vector or struct; an error that says what it is otherwise."""
+    if isinstance(value, Literal):
+        return value
+    if isinstance(value, (ArrayView, FixedArrayPlace)):
+        raise cx.refusal("whole_array", node)
+    if isinstance(value, PythonObject) and isinstance(value.value, str):
+        raise cx.refusal("string", node)
+    if not is_expression(value):
+        raise cx.refusal("value_needed", node, given=describe(value))
+    return value  # type: ignore[return-value]
+
+
+def typed(cx: Context, value: Value, node: ast.AST) -> n.Expression:
+    """The value as an expression; a literal takes its default type."""
+    found = number(cx, value, node)
+    if isinstance(found, Literal):
+        return constant(found.value, default_type(found.value), cx, node)
+    return found
+
+
+def type_of(value: n.Expression | Literal) -> t.Type:
+    """The type of a number, the default one for a literal."""
+    return default_type(value.value) if isinstance(value, Literal) else value.type
+
+
+def scalar(cx: Context, value: Value, node: ast.AST, what: str) -> n.Expression | Literal:
+    """The value, if it is one number."""
+    found = number(cx, value, node)
+    if not isinstance(found, Literal) and not isinstance(found.type, t.Scalar):
+        raise cx.error(f"{what} is a number, not a {found.type}: use one component", node)
+    return found
+
+
+def convert(cx: Context, value: Value, wanted: t.Type, node: ast.AST, what: str) -> n.Expression:
+    """The value as type `wanted`, where that loses nothing; `what` it is for goes in the error."""
+    if isinstance(value, TupleValue) and isinstance(wanted, t.Vector):
+        raise cx.error(
+            f"{what} is a {wanted}: write td.vec{wanted.count}[td.{wanted.element}](…)", node
+        )
+    found = number(cx, value, node)
+    if isinstance(found, Literal):
+        if isinstance(wanted, t.Scalar):
+            if _literal_fits(found.value, wanted):
+                return constant(found.value, wanted, cx, node)
+            raise cx.refusal(
+                "lossy", node, what=what, wanted=wanted, given=f"the literal {found.value!r}"
+            )
+    elif found.type == wanted:
+        return found
+    elif isinstance(found.type, t.Scalar) and isinstance(wanted, t.Scalar):
+        if holds(wanted, found.type):
+            return cast(cx, found, wanted, node)
+        raise cx.refusal("lossy", node, what=what, wanted=wanted, given=found.type)
+    raise cx.error(f"{what} is {wanted}, and this is {describe(found)}", node)
+
+
+def _literal_fits(value: Number, wanted: t.Scalar) -> bool:
+    if isinstance(value, bool):
+        return True
+    if isinstance(value, float):
+        return wanted.is_float
+    if wanted.kind == "bool":
+        return False
+    return wanted.is_float or fits(value, wanted)
+
+
+def cast(cx: Context, value: Value, wanted: t.Type, node: ast.AST) -> n.Expression:
+    """The value as type `wanted`, as a cast in the source gives it."""
+    found = number(cx, value, node)
+    if isinstance(found, Literal):
+        assert isinstance(wanted, t.Scalar)
+        return constant(found.value, wanted, cx, node)
+    if found.type == wanted:
+        return found
+    if isinstance(found, n.Constant) and isinstance(wanted, t.Scalar):
+        return constant(found.value, wanted, cx, node)
+    if isinstance(found.type, t.Struct) or isinstance(wanted, t.Scalar) != isinstance(
+        found.type, t.Scalar
+    ):
+        raise cx.error(f"{describe(found)} can't be cast to {wanted}", node)
+    return n.Cast(found, wanted, cx.span(node))
+
+
+def with_type(value: Value, wanted: t.Scalar, cx: Context, node: ast.AST) -> n.Expression:
+    """A number as the operand type that the typing rules chose."""
+    if isinstance(value, Literal):
+        return constant(value.value, wanted, cx, node)
+    return cast(cx, value, wanted, node)
+
+
+def condition(cx: Context, value: Value, node: ast.AST) -> n.Expression | Literal:
+    """The truth of a number, as `if` and `not` take it: whether it is not 0."""
+    found = scalar(cx, value, node, "a condition")
+    if isinstance(found, Literal):
+        return Literal(bool(found.value))
+    return cast(cx, found, t.BOOL, node)
+
+
+def broadcast(cx: Context, value: n.Expression, wanted: t.Vector) -> n.Expression:
+    """A scalar as a vector of equal components."""
+    one = cx.spill(value)
+    return n.Construct((one,) * wanted.count, wanted, value.span)
+
+
+def at(value: n.Expression, cx: Context, node: ast.AST) -> n.Expression:
+    """The same expression, placed at another node."""
+    return replace(value, span=cx.span(node))
+
+
+__all__ = [
+    "at", "broadcast", "cast", "condition", "constant", "convert", "literal_type", "number",
+    "scalar", "type_of", "typed", "with_type",
+]  # fmt: skip

@@ -1,0 +1,482 @@
+"""Device functions: each is lowered once for the types of its arguments, then called.
+
+Arrays travel as a memory and their extents; extents that are constants (of shared and local arrays)
+are a part of the function's identity. Python objects (dtypes, functions) and literal tuples too.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from types import FunctionType
+from typing import Any
+
+from treadle.core.errors import CompileError, DtypeError
+from treadle.ir import nodes as n
+from treadle.ir import types as t
+from treadle.ir.traverse import walk
+from treadle.lang.lower.context import Binding, Context, Specialization
+from treadle.lang.lower.conversions import cast, convert, number, typed
+from treadle.lang.lower.names import from_python
+from treadle.lang.lower.values import (
+    ArrayView,
+    FixedArrayPlace,
+    PythonObject,
+    Range,
+    TupleValue,
+    Value,
+    contains_array,
+    describe,
+    is_expression,
+)
+from treadle.lang.rules import Literal
+from treadle.lang.source import Source, resolve_annotations
+from treadle.lang.types import ArrayType, declared_type
+
+_IMPURE = (
+    n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.CallStatement, n.Print, n.Assert, n.Element,
+)  # fmt: skip
+
+
+def call_function(
+    cx: Context, function: FunctionType, source: Source, node: ast.Call, unused: bool
+) -> Value:
+    """A call as it stands in the source: arguments by position, by name, and defaults."""
+    from treadle.lang.lower.expressions import in_order
+
+    check_parameters(cx, source, node)
+    names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
+    if len(node.args) > len(names):
+        raise _arity(cx, function, names, len(node.args), node)
+    given = dict(zip(names, node.args, strict=False))
+    for keyword in node.keywords:
+        assert keyword.arg is not None
+        if keyword.arg not in names:
+            raise cx.error(f"{function.__name__} has no parameter {keyword.arg}", keyword.value)
+        if keyword.arg in given:
+            raise cx.error(f"{keyword.arg} is given twice", keyword.value)
+        given[keyword.arg] = keyword.value
+    values: dict[str, Value] = dict(zip(given, in_order(cx, list(given.values())), strict=True))
+    parameters = inspect.signature(function).parameters
+    for name in names:
+        if name not in values:
+            default = parameters[name].default
+            if default is inspect.Parameter.empty:
+                raise _arity(cx, function, names, len(given), node)
+            values[name] = from_python(cx, default, name, node)
+    return call_with(cx, function, source, [values[name] for name in names], node, unused=unused)
+
+
+def _arity(
+    cx: Context, function: FunctionType, names: Sequence[str], given: int, node: ast.AST
+) -> CompileError:
+    return cx.error(
+        f"{function.__name__}({', '.join(names)}) takes {len(names)} "
+        f"argument{'' if len(names) == 1 else 's'}, not {given}",
+        node,
+    )
+
+
+def check_parameters(cx: Context, source: Source, node: ast.AST) -> None:
+    """Refuse parameter lists that devices can't have."""
+    arguments = source.tree.args
+    if arguments.vararg or arguments.kwarg:
+        raise cx.refusal("star_parameters", node)
+    if arguments.kwonlyargs:
+        raise cx.refusal("keyword_only", node, name=arguments.kwonlyargs[0].arg)
+
+
+# --- arguments -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _ArrayKey:
+    element: t.Type
+    extents: tuple[int | None, ...]  # None where it is a variable
+    strided: bool
+    offset: bool
+    index_type: t.Scalar
+
+
+def _key(value: Value) -> Any:
+    """What of an argument decides how the function is lowered."""
+    match value:
+        case ArrayView():
+            extents = tuple(
+                int(e.value) if isinstance(e, n.Constant) else None for e in value.extents
+            )
+            return _ArrayKey(
+                value.element,
+                extents,
+                value.strides is not None,
+                value.offset is not None,
+                value.index_type,
+            )
+        case TupleValue():
+            return tuple(_key(item) for item in value.items)
+        case Literal():
+            return ("literal", type(value.value), value.value)
+        case PythonObject():
+            return ("object", id(value.value))
+        case _:
+            return value.type  # type: ignore[union-attr]
+
+
+def call_with(
+    cx: Context,
+    function: FunctionType,
+    source: Source,
+    values: list[Value],
+    node: ast.AST,
+    *,
+    unused: bool = False,
+) -> Value:
+    """A call with arguments that are values already, in order of the parameters."""
+    values = _annotated(cx, function, source, values, node)
+    key = (function, tuple(_key(value) for value in values))
+    if key in cx.lowering.active:
+        raise cx.refusal("recursion", node, name=function.__name__)
+    specialization = cx.lowering.specializations.get(key)
+    if specialization is None:
+        cx.lowering.active.append(key)
+        try:
+            specialization = _specialize(cx, function, source, values)
+        except CompileError as error:
+            error.add_note(f"{function.__name__} is called at {cx.span(node)}")
+            raise
+        finally:
+            cx.lowering.active.pop()
+        cx.lowering.specializations[key] = specialization
+    arguments: list[n.Argument] = []
+    for value in values:
+        arguments += _passed(cx, value, node)
+    return _call(cx, specialization, tuple(arguments), node, unused)
+
+
+def _annotated(
+    cx: Context, function: FunctionType, source: Source, values: list[Value], node: ast.AST
+) -> list[Value]:
+    """Arguments as the annotations want them; other literals get their default type."""
+    annotations = resolve_annotations(function)
+    names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
+    if len(values) != len(names):
+        raise _arity(cx, function, names, len(values), node)
+    result: list[Value] = []
+    for name, value in zip(names, values, strict=True):
+        what = f"parameter {name} of {function.__name__}"
+        annotation = annotations.get(name)
+        if isinstance(annotation, ArrayType):
+            wanted = annotation.declared
+            if (
+                not isinstance(value, ArrayView)
+                or value.element != wanted.element
+                or value.ndim != wanted.ndim
+            ):
+                raise cx.error(f"{what} is {wanted}, and this is {describe(value)}", node)
+        elif annotation is not None:
+            try:
+                declared = declared_type(annotation)
+            except DtypeError as error:
+                raise cx.error(f"{what}: {error}", node) from None
+            assert declared is not None
+            value = convert(cx, value, declared, node, what)  # type: ignore[arg-type]
+        else:
+            value = _settled(cx, value, node)
+        result.append(value)
+    return result
+
+
+def _settled(cx: Context, value: Value, node: ast.AST) -> Value:
+    if isinstance(value, Literal):
+        return typed(cx, value, node)
+    if isinstance(value, TupleValue):
+        # Numbers in a tuple stay constants: tuples are often shapes or weights.
+        return TupleValue(
+            tuple(v if isinstance(v, Literal) else _settled(cx, v, node) for v in value.items)
+        )
+    if isinstance(value, FixedArrayPlace):
+        raise cx.error("an array inside a struct can't be passed: pass the array of structs", node)
+    if isinstance(value, Range):
+        raise cx.error("a range can't be passed: pass its bounds", node)
+    if is_expression(value) and contains_array(value.type):  # type: ignore[union-attr]
+        raise cx.error(
+            f"a {value.type} holds an array and can't be passed: pass the array of structs",  # type: ignore[union-attr]
+            node,
+        )
+    return value
+
+
+def _passed(cx: Context, value: Value, node: ast.AST) -> list[n.Argument]:
+    """The IR arguments that one value becomes, in the order of `_receive`."""
+    match value:
+        case ArrayView():
+            parts: list[n.Argument] = [n.MemoryReference(value.memory, cx.span(node))]
+            parts += [e for e in value.extents if not isinstance(e, n.Constant)]
+            if value.ndim != 1 and not isinstance(value.size, n.Constant):
+                parts.append(value.size)
+            parts += value.strides or ()
+            if value.offset is not None:
+                parts.append(value.offset)
+            return parts
+        case TupleValue():
+            return [part for item in value.items for part in _passed(cx, item, node)]
+        case Literal() | PythonObject():
+            return []
+        case _:
+            return [value]  # type: ignore[list-item]
+
+
+class _Receiver:
+    """Makes a function's parameters out of the values it is called with."""
+
+    def __init__(self, cx: Context) -> None:
+        self.cx = cx
+        self.parameters: list[n.Variable | n.Buffer] = []
+
+    def receive(self, name: str, value: Value) -> Value:
+        match value:
+            case ArrayView():
+                return self._array(name, value)
+            case TupleValue():
+                return TupleValue(
+                    tuple(self.receive(f"{name}.{at}", item) for at, item in enumerate(value.items))
+                )
+            case Literal() | PythonObject():
+                return value
+            case _:
+                return self._variable(name, value.type)  # type: ignore[union-attr]
+
+    def _variable(self, name: str, type: t.Type) -> n.Variable:
+        variable = n.Variable(self.cx.unique(name), type)
+        self.parameters.append(variable)
+        return variable
+
+    def _array(self, name: str, view: ArrayView) -> ArrayView:
+        memory = self.cx.unique(name)
+        self.parameters.append(n.Buffer(memory, view.element))
+        type = view.index_type
+        extents: list[n.Expression] = []
+        for axis, extent in enumerate(view.extents):
+            label = f"{memory}.size" if view.ndim == 1 else f"{memory}.shape.{axis}"
+            extents.append(
+                extent if isinstance(extent, n.Constant) else self._variable(label, extent.type)
+            )
+        size = view.size
+        if view.ndim == 1:
+            size = extents[0]
+        elif not isinstance(size, n.Constant):
+            size = self._variable(f"{memory}.size", size.type)
+        strides = None
+        if view.strides is not None:
+            strides = tuple(
+                self._variable(f"{memory}.stride.{axis}", type) for axis in range(view.ndim)
+            )
+        offset = None if view.offset is None else self._variable(f"{memory}.offset", type)
+        return ArrayView(memory, view.element, tuple(extents), size, strides, offset, type)
+
+
+# --- lowering a function -------------------------------------------------------------------------
+
+
+def _specialize(
+    cx: Context, function: FunctionType, source: Source, values: list[Value]
+) -> Specialization:
+    """Lower a function for these arguments, and add it to the kernel."""
+    name = cx.lowering.unique_function(function.__name__)
+    result = _declared_result(cx, function)
+    inner, parameters = _attempt(cx, function, source, values, result)
+    if result is None and inner.result is not None and not inner.tuple_result:
+        # The first return may have been a literal whose type a later one decides.
+        inner, parameters = _attempt(cx, function, source, values, inner.result)
+    body = tuple(inner.frames[0].statements)
+    returns = inner.result if inner.result is not None else t.VOID
+    if returns != t.VOID and not ends(body):
+        raise inner.refusal("missing_return", source.tree, name=function.__name__)
+    pure = not inner.memories and not any(isinstance(part, n.Buffer) for part in parameters)
+    pure = pure and not any(isinstance(each, _IMPURE) for each in walk(body))
+    cx.lowering.functions.append(
+        n.Function(
+            name,
+            tuple(parameters),
+            returns,
+            body,
+            tuple(inner.memories),
+            inner.span(source.tree),
+        )
+    )
+    return Specialization(name, returns, pure and returns != t.VOID, inner.tuple_result)
+
+
+def _declared_result(cx: Context, function: FunctionType) -> t.Type | None:
+    annotation = resolve_annotations(function).get("return", inspect.Parameter.empty)
+    if annotation is None:
+        return t.VOID
+    if annotation is inspect.Parameter.empty:
+        return None
+    try:
+        found = declared_type(annotation)
+    except DtypeError:
+        return None  # a tuple's annotation, say: the returns themselves decide
+    return found if isinstance(found, (t.Scalar, t.Vector, t.Struct)) else None
+
+
+def _attempt(
+    cx: Context,
+    function: FunctionType,
+    source: Source,
+    values: list[Value],
+    result: t.Type | None,
+) -> tuple[Context, list[n.Variable | n.Buffer]]:
+    from treadle.lang.lower.statements import lower_body
+
+    inner = Context(cx.lowering, function, source, is_kernel=False)
+    inner.result = result
+    inner.result_declared = result is not None
+    receiver = _Receiver(inner)
+    names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
+    for name, value in zip(names, values, strict=True):
+        bind_parameter(inner, name, receiver.receive(name, value), source.tree)
+    lower_body(inner, source.tree.body)
+    return inner, receiver.parameters
+
+
+def bind_parameter(cx: Context, name: str, value: Value, node: ast.AST) -> None:
+    """Make a parameter a local name; one that the function assigns becomes a variable."""
+    if isinstance(value, n.Variable):
+        value = replace(value, span=cx.span(node))
+        if cx.scope.stores.get(name, 0) > 1 or assigns_parts(cx, name):
+            variable = n.Variable(cx.unique(name), value.type, value.span)
+            cx.emit(n.Declare(variable, value, value.span))
+            value = variable
+        cx.bindings[name] = Binding(value, value)
+    else:
+        cx.bindings[name] = Binding(value)
+
+
+def assigns_parts(cx: Context, name: str) -> bool:
+    """Whether a function assigns to components or fields of a local name."""
+    for node in ast.walk(cx.source.tree):
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
+            root: ast.AST = node
+            while isinstance(root, (ast.Attribute, ast.Subscript)):
+                root = root.value
+            if isinstance(root, ast.Name) and root.id == name:
+                return True
+    return False
+
+
+def ends(body: tuple[n.Statement, ...]) -> bool:
+    """Whether control can't fall off the end of a block."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, n.Return):
+        return True
+    if isinstance(last, n.If):
+        return ends(last.then) and ends(last.otherwise)
+    if isinstance(last, n.While) and last.condition == n.TRUE:
+        return not _breaks(last.body)
+    return False
+
+
+def _breaks(body: tuple[n.Statement, ...]) -> bool:
+    """Whether a loop's body breaks out of that loop."""
+    for statement in body:
+        if isinstance(statement, n.Break):
+            return True
+        if isinstance(statement, n.If) and (
+            _breaks(statement.then) or _breaks(statement.otherwise)
+        ):
+            return True
+    return False
+
+
+# --- results -------------------------------------------------------------------------------------
+
+
+def return_value(cx: Context, value: Value, node: ast.AST) -> n.Expression:
+    """What a function returns, in the function's result type (which the first return sets)."""
+    if isinstance(value, TupleValue):
+        return _return_tuple(cx, value, node)
+    found = number(cx, value, node)
+    if cx.result is None:
+        result = typed(cx, found, node)
+        if contains_array(result.type):
+            raise cx.error(f"a {result.type} holds an array and can't be returned", node)
+        cx.result = result.type
+        return result
+    if cx.result == t.VOID:
+        raise cx.error(f"{cx.function.__name__} is annotated to return nothing", node)
+    wanted = cx.result
+    if (
+        not cx.result_declared
+        and not isinstance(found, Literal)
+        and isinstance(found.type, t.Scalar)
+        and isinstance(wanted, t.Scalar)
+        and found.type != wanted
+    ):
+        # While the type is still open, keep the wider; the function is lowered again with it.
+        from treadle.lang.rules import common_type
+
+        cx.result = common_type(found.type, wanted)
+        return cast(cx, found, cx.result, node)
+    return convert(cx, found, wanted, node, f"the result of {cx.function.__name__}")
+
+
+def _return_tuple(cx: Context, value: TupleValue, node: ast.AST) -> n.Expression:
+    wanted = cx.result if isinstance(cx.result, t.Struct) and cx.tuple_result else None
+    if cx.result is not None and wanted is None:
+        raise cx.error(f"{cx.function.__name__} returns a tuple here and {cx.result} before", node)
+    if wanted is None:
+        items = [typed(cx, item, node) for item in value.items]
+        names = "_".join(str(item.type).translate(_PLAIN) for item in items)
+        fields = tuple(t.Field(f"item{at}", item.type) for at, item in enumerate(items))
+        wanted = t.Struct(f"tuple_{names}", fields)
+        cx.result, cx.tuple_result = wanted, True
+    elif len(wanted.fields) != len(value.items):
+        raise cx.error("every return of a function gives a tuple of one length", node)
+    operands = tuple(
+        convert(cx, item, field.type, node, f"item {at} of the result")
+        for at, (item, field) in enumerate(zip(value.items, wanted.fields, strict=True))
+    )
+    return n.Construct(operands, wanted, cx.span(node))
+
+
+_PLAIN = str.maketrans({"<": "_", ">": "", ",": "_", " ": ""})
+
+
+def _call(
+    cx: Context,
+    specialization: Specialization,
+    arguments: tuple[n.Argument, ...],
+    node: ast.AST,
+    unused: bool,
+) -> Value:
+    span = cx.span(node)
+    name, result = specialization.name, specialization.result
+    if specialization.pure:
+        value: n.Expression = n.Call(name, arguments, result, span)
+        return _unpacked(cx, specialization, value, node)
+    if result == t.VOID or unused:
+        cx.emit(n.CallStatement(name, arguments, None, span))
+        return PythonObject(None, "None")
+    holder = cx.temporary(result, span, name)
+    cx.emit(n.CallStatement(name, arguments, holder, span))
+    return _unpacked(cx, specialization, holder, node)
+
+
+def _unpacked(
+    cx: Context, specialization: Specialization, value: n.Expression, node: ast.AST
+) -> Value:
+    if not specialization.tuple_result:
+        return value
+    assert isinstance(specialization.result, t.Struct)
+    holder = cx.spill(value, "result")
+    return TupleValue(
+        tuple(
+            n.Extract(holder, field.name, field.type, cx.span(node))
+            for field in specialization.result.fields
+        )
+    )

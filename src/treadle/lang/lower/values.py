@@ -1,0 +1,117 @@
+"""What an expression of the kernel language is while it is being lowered.
+
+Numbers, vectors and structs are IR expressions, or literals that have no type yet. The rest exists
+at compile time only: arrays, tuples, and Python objects from outside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from treadle.ir import nodes as n
+from treadle.ir import types as t
+from treadle.lang.rules import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayView:
+    """An array: a memory, and how an index finds an element in it.
+
+    `extents`, `strides` and `offset` count elements and have type `index_type`. `strides` None
+    means row-major without gaps.
+    """
+
+    memory: str
+    element: t.Type
+    extents: tuple[n.Expression, ...]
+    size: n.Expression
+    strides: tuple[n.Expression, ...] | None = None
+    offset: n.Expression | None = None
+    index_type: t.Scalar = t.I32
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.extents)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedArrayPlace:
+    """The fixed array at a place (a field of a struct)."""
+
+    place: n.MemoryPlace
+    type: t.Array
+
+
+@dataclass(frozen=True, slots=True)
+class TupleValue:
+    """A tuple: its items are known one by one."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PythonObject:
+    """Something from outside that is no number: a dtype, a function, a module, None, text."""
+
+    value: Any
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`range(…)` or `td.static_range(…)`, between the brackets of a for."""
+
+    start: Value
+    stop: Value
+    step: Value
+    unrolled: bool
+
+
+Value: TypeAlias = (
+    Literal | n.Expression | ArrayView | FixedArrayPlace | TupleValue | PythonObject | Range
+)
+
+EXPRESSIONS = (
+    n.Constant, n.Variable, n.Builtin, n.Unary, n.Binary, n.Select, n.Cast, n.Bitcast,
+    n.Intrinsic, n.Call, n.Construct, n.Extract, n.Load,
+)  # fmt: skip
+
+
+def is_expression(value: Value) -> bool:
+    """Whether a value is an IR expression."""
+    return isinstance(value, EXPRESSIONS)
+
+
+def describe(value: Value) -> str:
+    """A value in an error message."""
+    match value:
+        case Literal():
+            return f"the number {value.value}"
+        case ArrayView():
+            axes = "" if value.ndim == 1 else f" in {value.ndim} dimensions"
+            return f"an array of {value.element}{axes}"
+        case FixedArrayPlace():
+            return f"an array of {value.type.length} {value.type.element}"
+        case TupleValue():
+            return f"a tuple of {len(value.items)}"
+        case PythonObject():
+            if isinstance(value.value, str):
+                return f"the text {value.value!r}"
+            return "None" if value.value is None else value.name
+        case Range():
+            return "a range"
+        case _:
+            return f"a value of type {value.type}"
+
+
+def contains_array(type: t.Type) -> bool:
+    """Whether a type holds a fixed array somewhere, so that it lives in memory only."""
+    match type:
+        case t.Array():
+            return True
+        case t.Struct():
+            return any(contains_array(field.type) for field in type.fields)
+        case _:
+            return False

@@ -1,0 +1,252 @@
+"""What the kernel language refuses, in one table: the construct, what is said, what to do instead.
+
+`docs/limitations.md` is written from this table. Messages may hold {names} that the place fills in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A construct that kernels can't use."""
+
+    construct: str  # how a reader would call it
+    says: str
+    instead: str
+
+    def message(self, **names: object) -> str:
+        """The error's text."""
+        return f"{self.says}: {self.instead}".format(**names)
+
+
+REFUSALS: dict[str, Refusal] = {
+    # --- statements ---
+    "FunctionDef": Refusal(
+        "a function inside a kernel",
+        "a kernel can't define a function inside it",
+        "move {name} out and decorate it with @td.func",
+    ),
+    "AsyncFunctionDef": Refusal(
+        "async def", "a kernel can't define an async function", "write an ordinary @td.func"
+    ),
+    "ClassDef": Refusal(
+        "a class inside a kernel",
+        "a kernel can't define a class",
+        "define a @td.struct outside and use it here",
+    ),
+    "Delete": Refusal("del", "del means nothing in a kernel", "leave the variable alone"),
+    "AsyncFor": Refusal("async for", "a kernel can't wait for Python", "use for … in range(…)"),
+    "AsyncWith": Refusal("async with", "a kernel can't wait for Python", "leave the with out"),
+    "With": Refusal(
+        "with", "a kernel has no context managers", "write the steps out, without with"
+    ),
+    "Match": Refusal("match", "match is not part of the kernel language", "use if and elif"),
+    "Raise": Refusal(
+        "raise",
+        "a kernel can't raise exceptions",
+        "use assert (checked under TREADLE_CHECK=1), or write a flag to an array",
+    ),
+    "Try": Refusal("try", "a kernel can't catch exceptions", "test the condition first, with if"),
+    "TryStar": Refusal(
+        "try with except*", "a kernel can't catch exceptions", "test the condition with if"
+    ),
+    "Import": Refusal("import", "a kernel can't import", "import at the top of the file"),
+    "ImportFrom": Refusal(
+        "from … import", "a kernel can't import", "import at the top of the file"
+    ),
+    "Global": Refusal(
+        "global",
+        "a kernel can't assign to names outside it",
+        "values from outside are constants; write results to an array",
+    ),
+    "Nonlocal": Refusal(
+        "nonlocal",
+        "a kernel can't assign to names outside it",
+        "values from outside are constants; write results to an array",
+    ),
+    "loop_else": Refusal(
+        "else of a loop", "a loop in a kernel has no else", "set a flag before break and test it"
+    ),
+    # --- expressions ---
+    "NamedExpr": Refusal(
+        ":=", "a kernel can't assign inside an expression", "assign on a line of its own"
+    ),
+    "Lambda": Refusal(
+        "lambda", "a kernel can't make functions", "write a @td.func outside and call it"
+    ),
+    "Dict": Refusal("dict", "a kernel has no dictionaries", "use a @td.struct"),
+    "Set": Refusal("set", "a kernel has no sets", "use an array of flags"),
+    "List": Refusal(
+        "list",
+        "a kernel has no lists",
+        "use a tuple for a few values, td.local(n, dtype) for an array",
+    ),
+    "ListComp": Refusal(
+        "list comprehension", "a kernel has no lists", "fill td.local(n, dtype) in a for loop"
+    ),
+    "SetComp": Refusal("set comprehension", "a kernel has no sets", "write a for loop"),
+    "DictComp": Refusal("dict comprehension", "a kernel has no dictionaries", "write a for loop"),
+    "GeneratorExp": Refusal(
+        "generator expression", "a kernel has no generators", "write a for loop"
+    ),
+    "Await": Refusal(
+        "await", "a kernel can't wait for Python", "td.sync_threads() waits for threads"
+    ),
+    "Yield": Refusal("yield", "a kernel can't be a generator", "write results to an array"),
+    "YieldFrom": Refusal(
+        "yield from", "a kernel can't be a generator", "write results to an array"
+    ),
+    "JoinedStr": Refusal(
+        "f-string outside print",
+        "a kernel has no strings",
+        "print takes f-strings without format specifications",
+    ),
+    "Starred": Refusal("* in a call or a target", "a kernel can't unpack with *", "name each part"),
+    "Slice": Refusal(
+        "slice",
+        "a kernel can't slice an array",
+        "index single elements, or pass a slice as an argument from outside",
+    ),
+    "string": Refusal("string", "a kernel has no strings", "print takes literal text"),
+    "complex": Refusal("complex number", "a kernel has no complex numbers", "use td.vec2[td.f32]"),
+    "bytes": Refusal("bytes", "a kernel has no bytes", "use an array of td.u8"),
+    "ellipsis": Refusal("...", "a kernel has no use for ...", "give every index"),
+    "MatMult": Refusal(
+        "@", "a kernel has no matrix product", "write the loops, or td.dot for vectors"
+    ),
+    "identity": Refusal(
+        "is, is not",
+        "a kernel compares values, not identities",
+        "use == and !=",
+    ),
+    "membership": Refusal("in, not in", "a kernel has no containers to search", "write a loop"),
+    # --- functions and parameters ---
+    "star_parameters": Refusal(
+        "*args, **kwargs", "a kernel's parameters are a fixed list", "name each parameter"
+    ),
+    "keyword_only": Refusal(
+        "keyword-only parameters",
+        "a kernel's arguments go by position",
+        "move {name} before the *",
+    ),
+    "default_value": Refusal(
+        "default value of a kernel's parameter",
+        "a kernel's parameter can't have a default value",
+        "pass {name} at the launch, or capture a constant from outside",
+    ),
+    "kernel_result": Refusal(
+        "value returned by a kernel",
+        "a kernel can't return a value",
+        "write it to an array; a bare return ends the thread",
+    ),
+    "missing_return": Refusal(
+        "function that returns a value on some paths only",
+        "{name} returns a value, but not on every path",
+        "end it with a return",
+    ),
+    "recursion": Refusal(
+        "recursion",
+        "{name} calls itself, and devices have no stack for that",
+        "write a loop",
+    ),
+    "kernel_call": Refusal(
+        "call of a kernel in a kernel",
+        "a kernel can't launch or call the kernel {name}",
+        "make the common part a @td.func",
+    ),
+    "foreign_call": Refusal(
+        "call of an ordinary Python function",
+        "{name} is an ordinary Python function, which devices can't run",
+        "decorate it with @td.func, or use one of td's functions",
+    ),
+    "not_callable": Refusal(
+        "call of something that is no function",
+        "{name} can't be called in a kernel",
+        "call a @td.func, a dtype (a cast), a struct, or one of td's functions",
+    ),
+    # --- names and constants ---
+    "unknown_name": Refusal(
+        "unknown name",
+        "{name} is not defined here or outside the kernel",
+        "assign it first, or check the spelling{hint}",
+    ),
+    "unassigned": Refusal(
+        "variable read before it is assigned",
+        "{name} is read before anything is assigned to it",
+        "assign it before this line",
+    ),
+    "captured_array": Refusal(
+        "array captured from outside",
+        "{name} is an array, and arrays are not captured from outside",
+        "pass it as an argument",
+    ),
+    "captured_object": Refusal(
+        "Python object captured from outside",
+        "{name} is a {kind}, which a kernel can't use",
+        "numbers, dtypes, tuples and @td.func functions can be captured",
+    ),
+    "unknown_attribute": Refusal(
+        "unknown attribute",
+        "{owner} has no attribute {name}",
+        "it has {choices}",
+    ),
+    # --- types ---
+    "changed_type": Refusal(
+        "local variable that changes its type",
+        "{name} is {old}, set at its first assignment, and this value is {new}",
+        "{advice}",
+    ),
+    "rebound": Refusal(
+        "array or tuple variable that is assigned twice",
+        "{name} names {kind}, and a name like that is assigned once",
+        "use another name",
+    ),
+    "lossy": Refusal(
+        "implicit conversion that could lose something",
+        "{what} is {wanted}, and this value is {given}",
+        "cast it, as in td.{wanted}(…)",
+    ),
+    "condition": Refusal(
+        "and, or with numbers",
+        "and, or take conditions, not {given}",
+        "compare it first, as in x != 0",
+    ),
+    "value_needed": Refusal(
+        "something without a value where a number is needed",
+        "{given} is no number",
+        "use a number, a vector or a struct here",
+    ),
+    # --- arrays ---
+    "axes": Refusal(
+        "index with too few or too many axes",
+        "this array has {ndim} dimension{s}, and the index has {given}",
+        "give {ndim}, as in a[{example}]",
+    ),
+    "whole_array": Refusal(
+        "array used as a number",
+        "an array can't be used as a number",
+        "index it, as in a[i]",
+    ),
+    "tuple_index": Refusal(
+        "tuple indexed with a variable",
+        "a tuple takes a constant index",
+        "loop with td.static_range, or copy it to td.local(n, dtype)",
+    ),
+    "static": Refusal(
+        "variable where a constant is needed",
+        "{what} is fixed when the kernel is compiled",
+        "use a literal or a number from outside the kernel",
+    ),
+    "array_assignment": Refusal(
+        "assignment to an array as a whole",
+        "an array's {name} can't be assigned",
+        "assign its elements, as in a[i] = x",
+    ),
+    "unrolled_exit": Refusal(
+        "break, continue in an unrolled loop",
+        "a loop over td.static_range or a tuple is unrolled and can't be left early",
+        "use range, or put the body under an if",
+    ),
+}

@@ -1,0 +1,217 @@
+"""Finding the source of a function, and keeping positions that are the user's own.
+
+Source comes from the file, the notebook cell (both through `linecache`), the interactive prompt,
+`python -c`, or from text that was given. Whatever was found is compared with the function's own
+bytecode where it might be stale or a guess.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+from treadle.core.errors import CompileError
+from treadle.core.source import Span
+
+
+@dataclass(frozen=True)
+class Source:
+    """A function's syntax tree, and how its positions translate to the user's file."""
+
+    file: str
+    text: str  # of the whole file or cell, in which lines are counted
+    tree: ast.FunctionDef
+    line_offset: int  # added to the tree's line numbers
+
+    def span(self, node: ast.AST) -> Span:
+        """Where a node of the tree is."""
+        line = getattr(node, "lineno", 0)
+        if not line:
+            return Span(self.file)
+        line += self.line_offset
+        start: int = node.col_offset  # type: ignore[attr-defined]
+        end = getattr(node, "end_col_offset", None)
+        if getattr(node, "end_lineno", None) != node.lineno or end is None:  # type: ignore[attr-defined]
+            end = start + 1
+        start, end = self._characters(line, start), self._characters(line, end)
+        return Span(self.file, line, start + 1, end + 1)
+
+    def _characters(self, line: int, byte: int) -> int:
+        """The character column of a byte column (the parser counts in UTF-8)."""
+        lines = self.text.splitlines()
+        if line > len(lines) or lines[line - 1].isascii():
+            return byte
+        return len(lines[line - 1].encode()[:byte].decode(errors="replace"))
+
+
+def source_of(function: FunctionType) -> Source:
+    """The source of a Python function; CompileError that names `td.kernel(source=…)` if none."""
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if lines:
+        found = _from_lines(lines, code, function.__name__)
+        if found is not None:
+            return found
+    for text in _guesses(code):
+        found = _from_lines(text.splitlines(keepends=True), code, function.__name__)
+        if found is not None and _matches(text, code):
+            return found
+    raise CompileError(
+        f"the source of {function.__qualname__} can't be found (it was made in {code.co_filename}, "
+        "not in a file, a notebook cell or at the prompt): give its text, as in "
+        "td.kernel(source=text)",
+        Span(code.co_filename, code.co_firstlineno, 1, 1),
+    )
+
+
+def _from_lines(lines: list[str], code: CodeType, name: str) -> Source | None:
+    """The function whose code starts at `code.co_firstlineno` of these lines."""
+    first = code.co_firstlineno - 1
+    if first >= len(lines):
+        return None
+    try:
+        block = inspect.getblock(lines[first:])
+        text = "".join(block)
+        # An indented block keeps its columns when it stands under an `if`.
+        indented = text[:1] in " \t"
+        tree = ast.parse(("if 1:\n" if indented else "") + text)
+    except (SyntaxError, IndentationError, EOFError):
+        return None
+    body = tree.body[0].body if indented else tree.body  # type: ignore[attr-defined]
+    node = body[0] if body else None
+    if isinstance(node, ast.AsyncFunctionDef):
+        raise CompileError(
+            f"{name} is async: a kernel is an ordinary function, written with def",
+            Span(code.co_filename, code.co_firstlineno, 1, 1),
+            "".join(lines),
+        )
+    if not isinstance(node, ast.FunctionDef) or node.name != name:
+        return None
+    return Source(code.co_filename, "".join(lines), node, first - (1 if indented else 0))
+
+
+def _guesses(code: CodeType) -> Iterator[str]:
+    """Texts that may hold the source where `linecache` has none."""
+    if code.co_filename == "<string>" and "-c" in sys.orig_argv:
+        yield sys.orig_argv[sys.orig_argv.index("-c") + 1]
+    if code.co_filename.startswith("<stdin") or code.co_filename.startswith("<python-input"):
+        yield from _typed_at_the_prompt()
+
+
+def _typed_at_the_prompt() -> Iterator[str]:
+    """What was typed last at Python's own prompt, in ever longer pieces."""
+    try:
+        import readline
+    except ImportError:
+        return
+    last = readline.get_current_history_length()
+    typed: list[str] = []
+    for at in range(last, max(last - 500, 0), -1):
+        typed.insert(0, readline.get_history_item(at) + "\n")
+        if not typed[0][:1].isspace():
+            yield "".join(typed)
+
+
+def _matches(text: str, code: CodeType) -> bool:
+    """Whether `text`, compiled, holds the same code."""
+    try:
+        compiled = compile(text, code.co_filename, "exec")
+    except SyntaxError:
+        return False
+    todo = [compiled]
+    while todo:
+        each = todo.pop()
+        if each.co_name == code.co_name and each.co_code == code.co_code:
+            return True
+        todo.extend(const for const in each.co_consts if isinstance(const, CodeType))
+    return False
+
+
+def function_from_text(text: str, name: str | None, namespace: Mapping[str, Any]) -> FunctionType:
+    """The function that `text` defines (the last one, or `name`), ready for `source_of`."""
+    file = f"<kernel source {next(_counter)}>"
+    try:
+        tree = ast.parse(text, file)
+    except SyntaxError as error:
+        raise CompileError(
+            f"the source text is not Python: {error.msg}",
+            Span(file, error.lineno or 0, error.offset or 1, (error.end_offset or 1)),
+            text,
+        ) from None
+    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    wanted = name or (names[-1] if names else None)
+    if wanted is None or wanted not in names:
+        raise CompileError(
+            f"the source text defines {'no function' if not names else ', '.join(names)}"
+            + (f", not {name}" if name else "")
+            + ": write def name(…): …",
+            Span(file, 1, 1, 1),
+            text,
+        )
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    # Decorators in the text have been spelled by the caller already.
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == wanted:
+            node.decorator_list.clear()
+    scope: dict[str, Any] = {"__name__": "treadle_kernel_source", **namespace}
+    exec(compile(tree, file, "exec"), scope)
+    function = scope[wanted]
+    assert isinstance(function, FunctionType)
+    return function
+
+
+def _numbers() -> Iterator[int]:
+    number = 0
+    while True:
+        number += 1
+        yield number
+
+
+_counter = _numbers()
+
+
+def resolve_annotations(
+    owner: Callable[..., Any] | type, local_names: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Annotations with strings evaluated, as `from __future__ import annotations` makes them.
+
+    `local_names` are the names where the function was defined, for types that are local there.
+    """
+    annotations = dict(getattr(owner, "__annotations__", {}))
+    if isinstance(owner, type):
+        module = sys.modules.get(owner.__module__)
+        known: dict[str, Any] = dict(vars(module)) if module else {}
+        if local_names is None:
+            local_names = _frames_above()
+    else:
+        known = dict(getattr(owner, "__globals__", {}))
+        closure = getattr(owner, "__closure__", None) or ()
+        for name, cell in zip(owner.__code__.co_freevars, closure, strict=False):
+            try:
+                known[name] = cell.cell_contents
+            except ValueError:
+                continue
+    for name, annotation in annotations.items():
+        if isinstance(annotation, str):
+            try:
+                annotations[name] = eval(annotation, known, dict(local_names or {}))
+            except Exception as error:  # noqa: BLE001 - whatever the user's annotation raises
+                raise CompileError(
+                    f"the annotation {annotation!r} of {name} in {owner.__qualname__} can't be "
+                    f"evaluated: {error}"
+                ) from None
+    return annotations
+
+
+def _frames_above() -> dict[str, Any]:
+    """The local names of the first frame outside this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("treadle."):
+        frame = frame.f_back
+    return dict(frame.f_locals)

@@ -1,0 +1,360 @@
+"""The types that annotate a kernel's parameters and fields: vectors, arrays, structs.
+
+Dtypes are in `treadle.core.dtypes`. Every type here knows its IR type and, where it has a layout
+in memory, its NumPy dtype, which agrees with C and with NumPy's `align=True`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar, dataclass_transform, overload
+
+import numpy as np
+
+from treadle.core.dtypes import BY_SHORT_NAME, DType, FixedArray, as_dtype
+from treadle.core.errors import DtypeError
+from treadle.ir import types as t
+from treadle.runtime.signature import Declared, DeclaredArray
+
+# --- vectors -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class VectorType:
+    """`td.vec3[td.f32]`: called, it makes a vector of its components (one number: all of them)."""
+
+    dtype: DType
+    count: int
+
+    @property
+    def ir(self) -> t.Vector:
+        """The IR's type."""
+        return t.Vector(t.SCALARS[self.dtype.short], self.count)
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """NumPy's dtype: a small subarray."""
+        return numpy_dtype(self.ir)
+
+    def __call__(self, *parts: Any) -> Vector:
+        """A vector of these components."""
+        return Vector(self, *parts)
+
+    def __getitem__(self, length: int) -> FixedArray:
+        return FixedArray(self, length)
+
+    def __repr__(self) -> str:
+        return f"treadle.vec{self.count}[treadle.{self.dtype.name}]"
+
+
+class VectorFamily:
+    """`td.vec3`: indexed with a dtype it is a type."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __getitem__(self, dtype: Any) -> VectorType:
+        return VectorType(as_dtype(dtype), self.count)
+
+    def __repr__(self) -> str:
+        return f"treadle.vec{self.count}"
+
+
+vec2, vec3, vec4 = VectorFamily(2), VectorFamily(3), VectorFamily(4)
+
+
+class Vector:
+    """A vector outside a kernel: an argument, a field of a struct, or a value while interpreting.
+
+    >>> from treadle.core.dtypes import f32
+    >>> v = vec3[f32](1, 2, 3)
+    >>> v.y, v.zx
+    (np.float32(2.0), vec2[float32](3.0, 1.0))
+    """
+
+    __slots__ = ("parts", "type")
+
+    def __init__(self, type: VectorType, *parts: Any) -> None:
+        flat = list(_flatten(parts))
+        if not flat:
+            flat = [0] * type.count
+        elif len(flat) == 1:
+            flat = flat * type.count
+        if len(flat) != type.count:
+            raise TypeError(f"{type} has {type.count} components, not {len(flat)}")
+        object.__setattr__(self, "type", type)
+        object.__setattr__(self, "parts", [type.dtype(part) for part in flat])
+
+    parts: list[Any]
+    type: VectorType
+
+    def __getattr__(self, name: str) -> Any:
+        places = [t.COMPONENTS.index(c) for c in name if c in t.COMPONENTS]
+        if len(places) != len(name) or not 1 <= len(name) <= 4 or max(places) >= len(self.parts):
+            raise AttributeError(f"{self.type} has no component {name!r}")
+        if len(places) == 1:
+            return self.parts[places[0]]
+        return Vector(VectorType(self.type.dtype, len(name)), *(self.parts[at] for at in places))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in t.COMPONENTS[: len(self.parts)]:
+            raise AttributeError(f"{self.type} has no component {name!r} to assign")
+        self.parts[t.COMPONENTS.index(name)] = self.type.dtype(value)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.parts[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Vector):
+            return NotImplemented
+        return self.type == other.type and self.parts == other.parts
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"vec{len(self.parts)}[{self.type.dtype}]({', '.join(map(str, self.parts))})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.array(self.parts, dtype=dtype or self.type.dtype.numpy)
+
+
+def _flatten(parts: Any) -> Iterator[Any]:
+    for part in parts:
+        if isinstance(part, (Vector, tuple, list, np.ndarray)):
+            yield from _flatten(part)
+        else:
+            yield part
+
+
+# --- arrays --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """The annotation `td.Array[dtype]` or `td.Array[dtype, dimensions]`."""
+
+    element: Any
+    ndim: int = 1
+
+    @property
+    def declared(self) -> DeclaredArray:
+        """What the runtime checks arguments against."""
+        return DeclaredArray(ir_type(self.element), self.ndim)
+
+    def __repr__(self) -> str:
+        return f"treadle.Array[{self.element!r}{'' if self.ndim == 1 else f', {self.ndim}'}]"
+
+
+class Array:
+    """`td.Array[td.f32]` annotates an array of one dimension, `td.Array[td.f32, 2]` of two."""
+
+    def __class_getitem__(cls, key: Any) -> ArrayType:
+        element, ndim = key if isinstance(key, tuple) else (key, 1)
+        if isinstance(ndim, bool) or not isinstance(ndim, int) or ndim < 0:
+            raise DtypeError(f"td.Array[dtype, dimensions]: {ndim!r} is not a number of dimensions")
+        if not isinstance(element, (VectorType, FixedArray)) and not is_struct(element):
+            element = as_dtype(element)
+        return ArrayType(element, ndim)
+
+
+# --- structs -------------------------------------------------------------------------------------
+
+C = TypeVar("C")
+
+
+@overload
+def struct(cls: type[C], /) -> type[C]: ...
+@overload
+def struct(*, name: str | None = ...) -> Callable[[type[C]], type[C]]: ...
+@dataclass_transform()
+def struct(cls: Any = None, /, *, name: str | None = None) -> Any:
+    """Make a class of annotated fields a struct: a value in kernels, an element of arrays.
+
+    The fields lie in memory as in C; `cls.dtype` is the NumPy dtype of an array of them. Instances
+    hold NumPy scalars, vectors, structs and arrays; a field that is left out is its default, or
+    zero.
+
+    >>> from treadle.core.dtypes import f32, u8
+    >>> @struct
+    ... class Cell:
+    ...     kind: u8
+    ...     heat: f32
+    >>> Cell.dtype.itemsize, Cell(1, 2.5)
+    (8, Cell(kind=1, heat=2.5))
+    """
+    if cls is None:
+        return lambda decorated: struct_from(decorated, name)
+    return struct_from(cls, name)
+
+
+def struct_from(cls: type[C], name: str | None = None) -> type[C]:
+    """`struct`, as a plain function of the class."""
+    from treadle.lang.source import resolve_annotations
+
+    annotations = resolve_annotations(cls)
+    if not annotations:
+        raise DtypeError(f"struct {cls.__name__} has no fields: annotate them, as in `x: td.f32`")
+    fields: list[t.Field] = []
+    for field, annotation in annotations.items():
+        try:
+            fields.append(t.Field(field, ir_type(annotation)))
+        except DtypeError as error:
+            raise DtypeError(f"field {field} of struct {cls.__name__}: {error}") from None
+    ir = t.Struct(name or cls.__name__, tuple(fields))
+    made: Any = cls
+    made.__treadle_struct__ = ir
+    made.__treadle_fields__ = dict(annotations)
+    made.dtype = numpy_dtype(ir)
+    defaults = {f: getattr(cls, f) for f in annotations if hasattr(cls, f)}
+
+    def __init__(self: Any, *values: Any, **keywords: Any) -> None:
+        if len(values) > len(annotations):
+            raise TypeError(f"{cls.__name__} has {len(annotations)} fields, not {len(values)}")
+        given = dict(zip(annotations, values, strict=False))
+        for key, value in keywords.items():
+            if key not in annotations:
+                raise TypeError(f"{cls.__name__} has no field {key!r}")
+            if key in given:
+                raise TypeError(f"{cls.__name__}: field {key!r} is given twice")
+            given[key] = value
+        for field, annotation in annotations.items():
+            value = given.get(field, defaults.get(field))
+            self.__dict__[field] = make_value(annotation, value)
+
+    def __setattr__(self: Any, field: str, value: Any) -> None:
+        if field not in annotations:
+            raise AttributeError(f"{cls.__name__} has no field {field!r}")
+        self.__dict__[field] = make_value(annotations[field], value)
+
+    def __repr__(self: Any) -> str:
+        shown = ", ".join(f"{field}={getattr(self, field)!s}" for field in annotations)
+        return f"{cls.__name__}({shown})"
+
+    def __eq__(self: Any, other: object) -> bool:
+        if type(other) is not cls:
+            return NotImplemented
+        pairs = ((getattr(self, f), getattr(other, f)) for f in annotations)
+        return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b for a, b in pairs)
+
+    for method in (__init__, __setattr__, __repr__, __eq__):
+        method.__qualname__ = f"{cls.__qualname__}.{method.__name__}"
+        setattr(made, method.__name__, method)
+    made.__hash__ = None
+    made.__match_args__ = tuple(annotations)
+    made.__array__ = _struct_array
+    made.__class_getitem__ = classmethod(lambda owner, length: FixedArray(owner, length))
+    return cls
+
+
+def _struct_array(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:
+    record = np.zeros((), self.dtype)
+    store_value(record, (), self)
+    return record if dtype is None else record.astype(dtype)
+
+
+def is_struct(value: object) -> bool:
+    """Whether `value` is a class made by `struct`."""
+    return isinstance(value, type) and "__treadle_struct__" in vars(value)
+
+
+def make_value(annotation: Any, value: Any) -> Any:
+    """`value` as a NumPy scalar, vector, struct or array of the annotated type; None is zero.
+
+    Values are copied: a struct inside a struct is its own.
+    """
+    if isinstance(annotation, DType):
+        return annotation(0 if value is None else value)
+    if isinstance(annotation, VectorType):
+        return Vector(annotation, *(() if value is None else (value,)))
+    if isinstance(annotation, FixedArray):
+        made = np.zeros((annotation.length,), numpy_dtype(ir_type(annotation.element)))
+        if value is not None:
+            made[...] = value
+        return made
+    if value is None:
+        return annotation()
+    if isinstance(value, np.void):
+        return annotation(*(value[field] for field in annotation.__treadle_fields__))
+    if not isinstance(value, annotation):
+        raise TypeError(f"{value!r} is not a {annotation.__name__}")
+    return annotation(**vars(value))
+
+
+def store_value(array: Any, index: Any, value: Any) -> None:
+    """Put a value as `make_value` makes it into an element of a NumPy array."""
+    if is_struct(type(value)):
+        for field in type(value).__treadle_fields__:
+            target = array[field]
+            store_value(target, index, getattr(value, field))
+    elif isinstance(value, Vector):
+        array[index] = value.parts
+    else:
+        array[index] = value
+
+
+# --- annotations to IR types and NumPy dtypes ----------------------------------------------------
+
+
+def ir_type(annotation: Any) -> t.Type:
+    """The IR type of a dtype, vector type, struct class or fixed array; DtypeError otherwise."""
+    if isinstance(annotation, VectorType):
+        return annotation.ir
+    if is_struct(annotation):
+        struct_type: t.Struct = annotation.__treadle_struct__
+        return struct_type
+    if isinstance(annotation, FixedArray):
+        if isinstance(annotation.length, bool) or not isinstance(annotation.length, int):
+            raise DtypeError(f"the length of a fixed array is an integer: {annotation.length!r}")
+        if annotation.length < 1:
+            raise DtypeError(f"a fixed array has at least one element, not {annotation.length}")
+        return t.Array(ir_type(annotation.element), annotation.length)
+    if isinstance(annotation, VectorFamily):
+        raise DtypeError(f"{annotation!r} needs a dtype, as in td.vec{annotation.count}[td.f32]")
+    if isinstance(annotation, ArrayType):
+        raise DtypeError("an array can't be here: a fixed number of elements is td.f32[4]")
+    return t.SCALARS[as_dtype(annotation).short]
+
+
+def declared_type(annotation: Any) -> Declared:
+    """What a parameter's annotation declares."""
+    if isinstance(annotation, ArrayType):
+        return annotation.declared
+    if annotation is Array:
+        raise DtypeError("td.Array needs a dtype, as in td.Array[td.f32]")
+    if annotation is int or annotation is float:
+        better = "td.i32" if annotation is int else "td.f32"
+        raise DtypeError(f"{annotation.__name__} has no fixed width in a kernel: write {better}")
+    found = ir_type(annotation)
+    if isinstance(found, t.Array):
+        raise DtypeError("a fixed array can't be a parameter: pass td.Array[dtype], or a struct")
+    assert not isinstance(found, t.Void)
+    return found
+
+
+def numpy_dtype(type: t.Type) -> np.dtype[Any]:
+    """The NumPy dtype with the IR's layout."""
+    match type:
+        case t.Scalar():
+            return BY_SHORT_NAME[type.name].numpy
+        case t.Vector():
+            return np.dtype((numpy_dtype(type.element), (type.count,)))
+        case t.Array():
+            return np.dtype((numpy_dtype(type.element), (type.length,)))
+        case t.Struct():
+            return np.dtype(
+                {
+                    "names": [field.name for field in type.fields],
+                    "formats": [numpy_dtype(field.type) for field in type.fields],
+                    "offsets": [t.field_offset(type, field.name) for field in type.fields],
+                    "itemsize": t.size_of(type),
+                }
+            )
+        case t.Void():
+            raise DtypeError("void has no dtype")
