@@ -46,38 +46,55 @@ def walk(root: Node | n.Block) -> Iterator[Node]:
         stack.extend(reversed(list(children(node))))
 
 
+def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
+    """The node with `change` applied to the nodes directly inside it, in evaluation order; the
+    same node if nothing changed. In a block, a tuple from `change` is spliced in."""
+    updates: dict[str, Any] = {}
+    for name in _child_fields(type(node)):  # type: ignore[arg-type]
+        value = getattr(node, name)
+        if isinstance(value, tuple):
+            new = _map_tuple(value, change)
+            if new is not value:
+                updates[name] = new
+        elif isinstance(value, _NODES):
+            new = change(value)
+            if new is not value:
+                updates[name] = new
+    return replace(node, **updates) if updates else node
+
+
+def _map_tuple(parts: tuple[Any, ...], change: Callable[[Node], Node]) -> tuple[Any, ...]:
+    result: list[Any] = []
+    changed = False
+    for part in parts:
+        new = change(part) if isinstance(part, _NODES) else part
+        changed = changed or new is not part
+        if isinstance(new, tuple):
+            result.extend(new)
+        else:
+            result.append(new)
+    return tuple(result) if changed else parts
+
+
 def rewrite(node: Node, change: Callable[[Node], Node]) -> Node:
     """The node with `change` applied to every node inside it and then to itself.
 
     `change` gets each node after its children were rewritten, and returns it or another in its
     place. For a statement it may return a tuple of statements, which is spliced into the block.
     """
-    updates: dict[str, Any] = {}
-    for name in _child_fields(type(node)):  # type: ignore[arg-type]
-        value = getattr(node, name)
-        if isinstance(value, tuple):
-            new = rewrite_block(value, change)
-            if new is not value:
-                updates[name] = new
-        elif isinstance(value, _NODES):
-            new = rewrite(value, change)
-            if new is not value:
-                updates[name] = new
-    return change(replace(node, **updates) if updates else node)
+    return _visitor(change)(node)
 
 
 def rewrite_block(block: tuple[Any, ...], change: Callable[[Node], Node]) -> tuple[Any, ...]:
     """Every node of a tuple rewritten as `rewrite` does; the same tuple if nothing changed."""
-    result: list[Any] = []
-    changed = False
-    for part in block:
-        new = rewrite(part, change) if isinstance(part, _NODES) else part
-        changed = changed or new is not part
-        if isinstance(new, tuple):
-            result.extend(new)
-        else:
-            result.append(new)
-    return tuple(result) if changed else block
+    return _map_tuple(block, _visitor(change))
+
+
+def _visitor(change: Callable[[Node], Node]) -> Callable[[Node], Node]:
+    def visit(node: Node) -> Node:
+        return change(map_children(node, visit))
+
+    return visit
 
 
 def rewrite_kernel(kernel: n.Kernel, change: Callable[[Node], Node]) -> n.Kernel:

@@ -1,1 +1,1 @@
-"""Passes: functions from kernel to kernel (or to facts about one), in the order lowering runs them."""
+"""Passes: functions from a kernel to a kernel, or to facts about one."""

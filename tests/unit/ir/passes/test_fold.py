@@ -183,11 +183,11 @@ def test_specializing_fixes_the_block() -> None:
     assert "x[thread_idx.x] = 64\n" in to_text(fold(kernel))
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(60))
 def test_random_kernels_give_the_same(seed: int) -> None:
     kernel = random_kernel(seed)
     after = fold(kernel)
     verify(after)
-    assert outputs(after) == outputs(kernel)
-    again = fold(specialize(kernel, Dim3(2)))
-    assert outputs(again) == outputs(kernel)
+    expected = outputs(kernel)
+    assert outputs(after) == expected
+    assert outputs(fold(specialize(kernel, Dim3(2)))) == expected
