@@ -488,7 +488,7 @@ def _for(cx: Context, node: ast.For) -> None:
             assign_name(cx, node.target.id, variable, node.target)
         lower_body(cx, node.body)
     if not copied:
-        del cx.bindings[node.target.id]
+        cx.bindings.pop(node.target.id, None)
     cx.emit(n.For(variable, start, stop, int(step.value), tuple(body), span=cx.span(node)))
 
 
