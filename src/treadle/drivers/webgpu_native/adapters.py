@@ -1,0 +1,186 @@
+"""Which GPUs WebGPU reaches here: one entry per physical device.
+
+The same card is often reachable through several interfaces (Vulkan, Metal, Direct3D 12, OpenGL).
+The first in that order is listed; the others have ids after all listed ones and are found by
+asking for their interface.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from treadle.core.dim3 import Dim3
+from treadle.core.limits import DeviceInfo, Limits
+from treadle.drivers.webgpu_native import native as native_module
+from treadle.drivers.webgpu_native.native import Handle, Native
+
+Kind = Literal["discrete", "integrated", "software", "cpu"]
+
+_API_ORDER = ("vulkan", "metal", "d3d12", "gl")
+# WGPUAdapterType. OpenGL often cannot tell ("unknown"); the vendor then decides.
+_KINDS: dict[int, Kind] = {1: "discrete", 2: "integrated", 3: "software"}
+_VENDORS = {
+    0x10DE: "NVIDIA", 0x1002: "AMD", 0x8086: "Intel", 0x106B: "Apple", 0x13B5: "Arm",
+    0x5143: "Qualcomm", 0x14E4: "Broadcom", 0x1010: "Imagination", 0x1414: "Microsoft",
+    0x1AE0: "Google", 0x10005: "Mesa",
+}  # fmt: skip
+# Vendors all of whose GPUs have one subgroup size, for when the driver does not say.
+_SUBGROUPS = {"NVIDIA": 32, "Apple": 32}
+# Our feature names, and the WebGPU features that each needs. "subgroups" and "unified_memory" need
+# more than a feature and are decided in `_features`.
+FEATURES: dict[str, tuple[str, ...]] = {
+    "float16": ("shader-f16",),
+    "float64": ("shader-f64",),
+    "int64": ("shader-int64",),
+    "float_atomics": ("shader-float32-atomic",),
+    "int64_atomics": ("shader-int64-atomic-min-max", "shader-int64-atomic-all-ops"),
+    "timestamps": ("timestamp-query", "timestamp-query-inside-encoders"),
+}
+# Better devices come first, by the user's preference of power.
+_PREFERENCE: dict[str, dict[str, int]] = {
+    "high": {"discrete": 0, "integrated": 1, "software": 2},
+    "low": {"integrated": 0, "discrete": 1, "software": 2},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """An adapter of the library and what it says of itself."""
+
+    info: DeviceInfo
+    handle: Handle
+    instance: Handle
+    features: frozenset[str]  # WebGPU's names
+    vendor_id: int
+    device_id: int
+    subgroups: tuple[int, int]  # smallest and largest size
+    hidden: bool  # another interface to the same physical device is listed instead
+
+
+def list_adapters(
+    *, api: str | None = None, power: str = "high", validate: bool = False
+) -> list[Adapter]:
+    """The adapters, best first; with `api`, all those of that interface."""
+    found = _all_adapters(validate, os.getpid())
+    chosen = [a for a in found if (a.info.api == api if api else not a.hidden)]
+    order = _PREFERENCE[power]
+    return sorted(chosen, key=lambda adapter: order.get(adapter.info.kind, 1))
+
+
+@functools.cache
+def _all_adapters(validate: bool, _process: int) -> tuple[Adapter, ...]:
+    # By process: after a fork the parent's adapters are unusable, and the child finds its own.
+    native = native_module.load()
+    instance = native.create_instance(_API_ORDER, validate=validate)
+    found = [_describe(native, instance, handle) for handle in native.enumerate_adapters(instance)]
+    found.sort(key=lambda a: (_API_ORDER.index(a.info.api), _PREFERENCE["high"][a.info.kind]))
+    found = [replace(a, hidden=hidden) for a, hidden in zip(found, _hidden(found), strict=True)]
+    found.sort(key=lambda adapter: (adapter.hidden, _PREFERENCE["high"][adapter.info.kind]))
+    return tuple(
+        replace(adapter, info=replace(adapter.info, id=f"webgpu:{number}"))
+        for number, adapter in enumerate(found)
+    )
+
+
+def _hidden(found: list[Adapter]) -> list[bool]:
+    """For adapters in the order of preference: is the same device listed through another API?
+
+    The n-th card of a model in one interface is taken for the n-th in another. OpenGL does not
+    know model numbers, so there the vendor must do.
+    """
+    seen: dict[tuple[int, int], int] = {}  # how many of a model are listed
+    vendors: set[int] = set()
+    count: Counter[tuple[str, int, int]] = Counter()
+    hidden = []
+    for adapter in found:
+        model = (adapter.vendor_id, adapter.device_id)
+        count[(adapter.info.api, *model)] += 1
+        if adapter.info.api == "gl":
+            duplicate = adapter.vendor_id in vendors
+        else:
+            duplicate = count[(adapter.info.api, *model)] <= seen.get(model, 0)
+            vendors.add(adapter.vendor_id)
+        if not duplicate:
+            seen[model] = seen.get(model, 0) + 1
+        hidden.append(duplicate)
+    return hidden
+
+
+def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter:
+    raw = native.adapter_info(handle)
+    features = native.adapter_features(handle)
+    vendor = _VENDORS.get(raw["vendor_id"], "")
+    assured = _SUBGROUPS.get(vendor, 0)
+    subgroups = (raw["subgroup_min"] or assured, raw["subgroup_max"] or assured)
+    kind: Kind = _KINDS.get(raw["type"], "discrete" if vendor == "NVIDIA" else "integrated")
+    limits = read_limits(native.adapter_limits(handle), subgroup_size(features, subgroups))
+    info = DeviceInfo(
+        id="webgpu",
+        name=raw["name"],
+        backend="webgpu",
+        kind=kind,
+        vendor=vendor,
+        driver=raw["driver"],
+        api=raw["api"],
+        limits=limits,
+        features=_features(features, kind, limits),
+    )
+    return Adapter(
+        info, handle, instance, frozenset(features), raw["vendor_id"], raw["device_id"],
+        subgroups, hidden=False,
+    )  # fmt: skip
+
+
+def subgroup_size(features: set[str] | frozenset[str], sizes: tuple[int, int]) -> int:
+    """The size that kernels can rely on, or 0: sizes that may vary between kernels are no use."""
+    smallest, largest = sizes
+    return smallest if "subgroup" in features and smallest == largest else 0
+
+
+def _features(native_features: set[str], kind: Kind, limits: Limits) -> frozenset[str]:
+    features = {name for name, needed in FEATURES.items() if native_features.issuperset(needed)}
+    if limits.subgroup_size:
+        features.add("subgroups")
+    if kind in ("integrated", "software") and "mappable-primary-buffers" in native_features:
+        features.add("unified_memory")
+    return frozenset(features)
+
+
+def read_limits(raw: Any, subgroup: int) -> Limits:
+    """A `WGPULimits *` in our words."""
+    largest_grid = raw.maxComputeWorkgroupsPerDimension
+    return Limits(
+        max_threads_per_block=raw.maxComputeInvocationsPerWorkgroup,
+        max_block=Dim3(
+            raw.maxComputeWorkgroupSizeX, raw.maxComputeWorkgroupSizeY, raw.maxComputeWorkgroupSizeZ
+        ),
+        max_grid=Dim3(largest_grid, largest_grid, largest_grid),
+        max_shared_memory=raw.maxComputeWorkgroupStorageSize,
+        max_buffer_size=raw.maxBufferSize // 4 * 4,
+        max_binding_size=min(raw.maxStorageBufferBindingSize, raw.maxBufferSize) // 4 * 4,
+        max_buffers_per_kernel=min(
+            raw.maxStorageBuffersPerShaderStage, raw.maxBindingsPerBindGroup
+        ),
+        subgroup_size=subgroup,
+        buffer_alignment=raw.minStorageBufferOffsetAlignment,
+    )
+
+
+def reduce_limits(raw: Any, wanted: Limits) -> None:
+    """Lower a `WGPULimits *` to `wanted` where that asks for less."""
+    for name, value in {
+        "maxComputeInvocationsPerWorkgroup": wanted.max_threads_per_block,
+        "maxComputeWorkgroupSizeX": wanted.max_block.x,
+        "maxComputeWorkgroupSizeY": wanted.max_block.y,
+        "maxComputeWorkgroupSizeZ": wanted.max_block.z,
+        "maxComputeWorkgroupsPerDimension": wanted.max_grid.x,
+        "maxComputeWorkgroupStorageSize": wanted.max_shared_memory,
+        "maxBufferSize": wanted.max_buffer_size,
+        "maxStorageBufferBindingSize": wanted.max_binding_size,
+        "maxStorageBuffersPerShaderStage": wanted.max_buffers_per_kernel,
+    }.items():
+        setattr(raw, name, min(getattr(raw, name), value))

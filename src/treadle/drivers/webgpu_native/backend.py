@@ -1,0 +1,59 @@
+"""The door to WebGPU devices."""
+
+from __future__ import annotations
+
+import os
+
+from treadle.core.errors import DeviceNotFound
+from treadle.core.limits import DeviceInfo, Limits
+from treadle.drivers.base import Backend
+from treadle.drivers.webgpu_native import adapters
+from treadle.drivers.webgpu_native.device import WebgpuDevice
+
+
+class WebgpuBackend(Backend):
+    """WebGPU devices of this machine, through wgpu-native."""
+
+    name = "webgpu"
+
+    def list_devices(self, *, api: str | None = None, power: str = "high") -> list[DeviceInfo]:
+        """The devices, best first: one entry per physical device.
+
+        With `api` ("vulkan", "metal", "d3d12", "gl"): all that this interface reaches. `power`
+        "low" puts integrated GPUs before discrete ones.
+        """
+        try:
+            found = adapters.list_adapters(api=api, power=power)
+        except (ImportError, OSError):
+            return []
+        return [adapter.info for adapter in found]
+
+    def why_none(self) -> str:
+        """Why there are no devices, and what would make some appear."""
+        try:
+            adapters.list_adapters()
+        except (ImportError, OSError) as error:
+            return (
+                f"the wgpu package could not be loaded ({error}); "
+                "`pip install wgpu` brings WebGPU for this platform"
+            )
+        return (
+            "no Vulkan, Metal, Direct3D 12 or OpenGL driver was found; install the GPU's driver, "
+            "or a software one (on Debian and Ubuntu: mesa-vulkan-drivers)"
+        )
+
+    def open(
+        self, info: DeviceInfo, *, limits: Limits | None = None, validate: bool | None = None
+    ) -> WebgpuDevice:
+        """Open a listed device.
+
+        `limits` lowers what the device allows, to behave like a smaller one; a `subgroup_size`
+        other than the device's own means none. `validate` (default: TREADLE_VALIDATE=1) turns on
+        the driver's checks, shaders' own bounds checks, and labels for graphics debuggers.
+        """
+        if validate is None:
+            validate = os.environ.get("TREADLE_VALIDATE", "") not in ("", "0")
+        for adapter in adapters.list_adapters(api=info.api, validate=validate):
+            if adapter.info.id == info.id:
+                return WebgpuDevice(adapter, limits, validate=validate)
+        raise DeviceNotFound(f"there is no {info.id} ({info.name}) any more; list the devices again")

@@ -1,0 +1,195 @@
+"""Work that has been appended and not yet submitted: records, and their parameter blocks.
+
+A stream appends to its `LiveBatch`, which is submitted when it is full or when somebody waits.
+While a stream is being captured it appends to a `CaptureBatch` instead, which grows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from treadle.drivers.webgpu_native import encode_loop as loop
+from treadle.drivers.webgpu_native.memory import SMALL_UPLOAD, Staging, WebgpuBuffer
+from treadle.drivers.webgpu_native.native import COPY_DST, UNIFORM, Handle
+from treadle.drivers.webgpu_native.pipelines import PARAMETER_SIZES
+
+if TYPE_CHECKING:
+    from treadle.drivers.webgpu_native.device import WebgpuDevice
+
+# A batch is submitted at so many records or so many dispatches (replays count as theirs), so that
+# the GPU starts early and a loop that never reads does not grow.
+MAX_RECORDS = 256
+MAX_DISPATCHES = 1024
+# Bytes of parameter blocks in a batch; they come first in its staging chunk, uploads behind them.
+PARAMETER_BYTES = 1 << 16
+UPLOAD_BYTES = SMALL_UPLOAD - PARAMETER_BYTES
+# Reentrant: a garbage collection inside may finish another stream, which settles its batch.
+_SETTLING = threading.RLock()
+
+
+class Parameters:
+    """A uniform buffer for parameter blocks, bound with each of the usual sizes."""
+
+    __slots__ = ("groups", "handle", "number")
+
+    def __init__(self, device: WebgpuDevice) -> None:
+        native = device.native
+        # The last block may be bound with more bytes than it has.
+        size = PARAMETER_BYTES + PARAMETER_SIZES[-1]
+        self.handle = native.create_buffer(
+            device.handle, size, UNIFORM | COPY_DST, label="treadle parameters"
+        )
+        self.number = native.address(self.handle)
+        groups = [
+            native.create_bind_group(
+                device.handle, device.parameter_layout, [(self.handle, 0, bound)]
+            )
+            for bound in PARAMETER_SIZES
+        ]
+        self.groups = [native.address(group) for group in groups]
+        device.raise_errors(f"a parameter buffer of {size} bytes")
+
+    def release(self, device: WebgpuDevice) -> None:
+        """Give it back once pending work is submitted."""
+        native = device.native
+        for group in self.groups:
+            handle = native.handle("WGPUBindGroup", group)
+            device.release_later(native.release_bind_group, handle)
+        device.release_later(native.release_buffer, self.handle)
+
+
+class Deferred:
+    """A release that waits until the batches that were open at its time are submitted."""
+
+    __slots__ = ("handle", "release", "waiting")
+
+    def __init__(self, release: Callable[[Handle], None], handle: Handle, waiting: int) -> None:
+        self.release = release
+        self.handle = handle
+        self.waiting = waiting
+
+    def settle(self) -> None:
+        """One of the batches is done with it."""
+        with _SETTLING:
+            self.waiting -= 1
+            last = self.waiting == 0
+        if last:
+            self.release(self.handle)
+
+
+class Batch:
+    """Records and parameter blocks; `room` and `limit` say when they are full."""
+
+    __slots__ = (
+        "__weakref__", "after", "at", "dispatches", "groups", "kept", "limit", "records", "room",
+        "used", "view",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.records = bytearray((MAX_RECORDS + 1) * loop.RECORD)
+        self.at = 0  # where the next record goes
+        self.room = MAX_RECORDS * loop.RECORD
+        self.view: Any = None  # writable memory for parameter blocks
+        self.used = 0
+        self.limit = 0
+        self.groups: list[int] = []  # of the uniform buffer, by parameter bucket
+        self.dispatches = 0  # of replayed recordings
+        self.after: list[Deferred] = []
+        self.kept: list[object] = []  # alive until the batch is gone
+
+    @property
+    def count(self) -> int:
+        """How many records there are."""
+        return self.at // loop.RECORD
+
+    @property
+    def open(self) -> bool:
+        """Whether anything was appended."""
+        return self.at > 0
+
+    def settle(self) -> None:
+        """Do the releases that waited for the batch."""
+        after, self.after = self.after, []
+        for deferred in after:
+            deferred.settle()
+
+
+class LiveBatch(Batch):
+    """What a stream appends to. It is emptied by each submission and used again."""
+
+    __slots__ = ("chunk", "chunks", "parameters", "pointer", "uploaded")
+
+    def __init__(self, device: WebgpuDevice) -> None:
+        super().__init__()
+        self.parameters = Parameters(device)
+        self.groups = self.parameters.groups
+        self.pointer = device.native.ffi.from_buffer(self.records)
+        self.chunk: Staging | None = None
+        self.chunks: list[Staging] = []  # all staging that the batch copies from
+        self.uploaded = PARAMETER_BYTES
+
+    def open_chunk(self, device: WebgpuDevice) -> Staging:
+        """Mapped staging memory for parameters and small uploads."""
+        chunk = device.small_uploads.take()
+        self.chunk = chunk
+        self.chunks.append(chunk)
+        self.view = chunk.view
+        self.limit = PARAMETER_BYTES
+        return chunk
+
+    def reset(self) -> None:
+        """Empty it after its submission."""
+        self.at = self.used = self.limit = self.dispatches = 0
+        self.uploaded = PARAMETER_BYTES
+        self.view = self.chunk = None
+        self.chunks.clear()
+        self.kept.clear()
+        self.settle()
+
+
+class CaptureBatch(Batch):
+    """What a captured stream appends to."""
+
+    __slots__ = ("_device", "_filled", "owned", "parameters", "used_buffers")
+
+    def __init__(self, device: WebgpuDevice) -> None:
+        super().__init__()
+        self.room = 0  # so that the stream calls `appended` after each record
+        self._device = device
+        self.used_buffers: dict[WebgpuBuffer, None] = {}
+        self.parameters: list[Parameters] = []
+        self._filled: list[tuple[bytearray, int]] = []
+        self.owned: list[WebgpuBuffer] = []  # data written while capturing
+
+    def appended(self, buffers: Iterable[WebgpuBuffer]) -> None:
+        """Hold the buffers that the last record uses, and have room for another one."""
+        for buffer in buffers:
+            if buffer not in self.used_buffers:
+                self.used_buffers[buffer] = None
+                buffer.holds += 1
+        if self.at + loop.RECORD > len(self.records):
+            self.records.extend(bytes(len(self.records)))
+
+    def open_parameters(self) -> None:
+        """Go on in a new uniform buffer."""
+        self._close_parameters()
+        self.parameters.append(Parameters(self._device))
+        self.groups = self.parameters[-1].groups
+        self.view = bytearray(PARAMETER_BYTES)
+        self.used, self.limit = 0, PARAMETER_BYTES
+
+    def _close_parameters(self) -> None:
+        if self.view is not None:
+            self._filled.append((self.view, self.used))
+            self.view = None
+
+    def parameter_blocks(self) -> list[tuple[Parameters, memoryview]]:
+        """Each uniform buffer and what it must hold."""
+        self._close_parameters()
+        return [
+            (parameters, memoryview(block)[: -(-used // 4) * 4])
+            for parameters, (block, used) in zip(self.parameters, self._filled, strict=True)
+            if used
+        ]

@@ -1,0 +1,470 @@
+"""One opened WebGPU device: memory, compiled kernels, submission, waiting, and its errors."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from treadle.codegen.records import KernelCode
+from treadle.core.errors import (
+    DeviceLost,
+    DeviceNotFound,
+    LaunchError,
+    OutOfMemory,
+    TreadleError,
+)
+from treadle.core.limits import DeviceInfo, Limits
+from treadle.drivers.base import Buffer, Device
+from treadle.drivers.webgpu_native import moves
+from treadle.drivers.webgpu_native import native as native_module
+from treadle.drivers.webgpu_native.adapters import Adapter, read_limits, reduce_limits
+from treadle.drivers.webgpu_native.batch import Batch, Deferred, LiveBatch
+from treadle.drivers.webgpu_native.encode_loop import EncodeLoop, encode_loop
+from treadle.drivers.webgpu_native.events import TimestampPool
+from treadle.drivers.webgpu_native.memory import (
+    LARGE_DOWNLOAD,
+    LARGE_UPLOAD,
+    SMALL_DOWNLOAD,
+    SMALL_UPLOAD,
+    Staging,
+    StagingPool,
+    WebgpuBuffer,
+)
+from treadle.drivers.webgpu_native.native import (
+    COPY_DST,
+    COPY_SRC,
+    OUT_OF_MEMORY_ERROR,
+    STORAGE,
+    Handle,
+)
+from treadle.drivers.webgpu_native.pipelines import (
+    Layout,
+    WebgpuKernel,
+    compile_kernel,
+    forget_buffer,
+    forget_groups,
+)
+from treadle.drivers.webgpu_native.stream import WebgpuStream
+
+MAX_IN_FLIGHT = 8  # submissions; beyond that, flushing waits for the oldest
+_SPINS = 400  # polls before a wait begins to sleep
+_LONGEST_NAP = 1e-3  # seconds
+
+_opened: weakref.WeakSet[WebgpuDevice] = weakref.WeakSet()
+
+
+class WebgpuDevice(Device):
+    """A device of wgpu-native. `validate` builds checked shaders and labels everything."""
+
+    def __init__(self, adapter: Adapter, limits: Limits | None, *, validate: bool) -> None:
+        native = self.native = native_module.load()
+        self.loop: EncodeLoop = encode_loop(native)
+        self.validate = validate
+        self.lock = threading.RLock()
+        self.lost: str | None = None
+        self._forked = False
+        self._errors: list[tuple[int, str]] = []
+        self.batches: tuple[Batch, ...] = ()  # replaced, never changed, so readers need no lock
+        self.dropped: deque[Staging] = deque(maxlen=64)
+        self._buffers: dict[int, WebgpuBuffer] = {}
+        self._identity = 0
+        self._allocated = self._peak = 0
+        self.layouts: dict[tuple[tuple[str, ...], bool], Layout] = {}
+        self.group_count = 0
+        self._move_kernel: WebgpuKernel | None = None
+        self._timestamps: TimestampPool | None = None
+
+        raw = native.adapter_limits(adapter.handle)
+        if limits is not None:
+            reduce_limits(raw, limits)
+        self.info = _reduced_info(adapter.info, raw, limits)
+        self.uniform_alignment = raw.minUniformBufferOffsetAlignment
+        handle, kept = native.request_device(
+            adapter.instance,
+            adapter.handle,
+            raw,
+            sorted(adapter.features),
+            lambda type, message: self._errors.append((type, message)),
+            self._on_lost,
+        )
+        if handle is None:
+            raise DeviceNotFound(f"{adapter.info.name} could not be opened: {kept}")
+        self._callbacks = kept
+        self._instance = adapter.instance
+        self.handle: Handle = handle
+        self.queue: Handle = native.queue(handle)
+        self.timestamp_period = native.timestamp_period(self.queue)
+        self.serial = 0  # of the last submission
+        self._done = native.flag()  # serial of the last finished one
+        self._done_info = native.done_info(self.loop.on_done, self._done)
+        self.parameter_layout = native.create_bind_group_layout(
+            handle, ("uniform",), dynamic=True
+        )
+        self.small_uploads = StagingPool(self, SMALL_UPLOAD, write=True, keep=MAX_IN_FLIGHT + 2)
+        self.large_uploads = StagingPool(self, LARGE_UPLOAD, write=True, keep=4)
+        self._small_downloads = StagingPool(self, SMALL_DOWNLOAD, write=False, keep=4)
+        self._large_downloads = StagingPool(self, LARGE_DOWNLOAD, write=False, keep=4)
+        self._default_stream: WebgpuStream | None = None
+        _opened.add(self)
+
+    @property
+    def default_stream(self) -> WebgpuStream:  # type: ignore[override]
+        """The stream for whoever does not care."""
+        if self._default_stream is None:
+            self._default_stream = WebgpuStream(self)
+        return self._default_stream
+
+    def create_stream(self) -> WebgpuStream:
+        """A new stream; all streams share the device's one queue, in the order of their flushes."""
+        self.check()
+        return WebgpuStream(self)
+
+    def compile(self, code: KernelCode) -> WebgpuKernel:
+        """Build printed WGSL."""
+        self.check()
+        return compile_kernel(self, code)
+
+    def cache_key(self) -> str:
+        """What makes compiled code of this device unfit for another one."""
+        return f"{super().cache_key()}/{self.native.name} {self.native.version}"
+
+    # ------------------------------------------------------------------ memory
+
+    def allocate(self, size: int) -> WebgpuBuffer:
+        """New memory. Raises OutOfMemory with what was asked and what is in use."""
+        self.check()
+        size = -(-size // 4) * 4
+        limit = self.info.limits.max_buffer_size
+        if not 0 < size <= limit:
+            if size <= 0:
+                raise LaunchError(f"a buffer has at least 4 bytes, not {size}")
+            raise OutOfMemory(
+                f"{self.info.id} ({self.info.name}): a buffer of {size:,} bytes is over the "
+                f"device's limit of {limit:,} bytes for one buffer ({self._allocated:,} bytes are "
+                "in use): split the array"
+            )
+        buffer = self.allocate_internal(size)
+        with self.lock:
+            self._buffers[buffer.identity] = buffer
+            self._allocated += size
+            self._peak = max(self._peak, self._allocated)
+        return buffer
+
+    def allocate_internal(self, size: int, usage: int = 0) -> WebgpuBuffer:
+        """Memory of the driver's own, not counted in `memory_stats`."""
+        size = -(-size // 4) * 4
+        with self.lock:
+            self.check()
+            handle = self.native.create_buffer(
+                self.handle, size, usage or STORAGE | COPY_SRC | COPY_DST
+            )
+            try:
+                self.raise_errors(f"allocating {size:,} bytes")
+            except TreadleError:
+                self.native.release_buffer(handle)
+                raise
+            return self.wrap(handle, size)
+
+    def wrap(self, handle: Handle, size: int, start: int = 0) -> WebgpuBuffer:
+        """A buffer object for a handle."""
+        with self.lock:
+            self._identity += 1
+            return WebgpuBuffer(self, self._identity, size, handle, start)
+
+    def own(self, buffer: Buffer) -> WebgpuBuffer:
+        """The buffer, if it is usable memory of this device."""
+        self.check()
+        if not isinstance(buffer, WebgpuBuffer) or buffer.device is not self:
+            raise LaunchError(f"a buffer is not memory of {self.info.id} ({self.info.name})")
+        if buffer.freed:
+            raise LaunchError("a buffer has been freed")
+        return buffer
+
+    def free(self, buffer: Buffer) -> None:
+        """Give memory back, once pending work and recordings are done with it."""
+        assert isinstance(buffer, WebgpuBuffer)
+        with self.lock:
+            if buffer.freed:
+                return
+            buffer.freed = True
+            forget_buffer(self, buffer)
+            if not buffer.holds:
+                self._release_buffer(buffer)
+
+    def unhold(self, buffer: WebgpuBuffer) -> None:
+        """A recording does not need the buffer any more."""
+        with self.lock:
+            buffer.holds -= 1
+            if buffer.freed and not buffer.holds:
+                self._release_buffer(buffer)
+
+    def _release_buffer(self, buffer: WebgpuBuffer) -> None:
+        counted = self._buffers.pop(buffer.identity, None) is not None
+        if counted:
+            self._allocated -= buffer.size
+        self.release_later(self.native.release_buffer, buffer.handle)
+
+    @contextmanager
+    def window(
+        self, buffer: WebgpuBuffer, offset: int, size: int
+    ) -> Iterator[tuple[WebgpuBuffer, int]]:
+        """The part of a large buffer around a range, as a buffer to bind, and the range's offset
+        in it."""
+        alignment = self.info.limits.buffer_alignment
+        start = offset // alignment * alignment
+        end = -(-(offset + size) // 4) * 4
+        window = self.wrap(buffer.handle, end - start, start)
+        try:
+            yield window, offset - start
+        finally:
+            forget_buffer(self, window)
+
+    def memory_stats(self) -> dict[str, Any]:
+        """`allocated` and `peak` bytes, `buffers`. WebGPU does not tell total and free memory."""
+        with self.lock:
+            return {
+                "allocated": self._allocated,
+                "peak": self._peak,
+                "buffers": len(self._buffers),
+            }
+
+    # ------------------------------------------------------------------ shared by the driver
+
+    def layout(self, types: tuple[str, ...], *, parameters: bool) -> Layout:
+        """The pipeline layout for buffers bound as `types`."""
+        key = (types, parameters)
+        if key not in self.layouts:
+            self.layouts[key] = Layout(self, types, parameters=parameters)
+        return self.layouts[key]
+
+    def move_kernel(self) -> WebgpuKernel:
+        """The kernel for bytes at odd offsets."""
+        with self.lock:
+            if self._move_kernel is None:
+                self._move_kernel = moves.compile_move(self)
+            return self._move_kernel
+
+    @property
+    def timestamps(self) -> TimestampPool:
+        """Places for timestamps."""
+        with self.lock:
+            if self._timestamps is None:
+                self._timestamps = TimestampPool(self)
+            return self._timestamps
+
+    def download_pool(self, size: int) -> StagingPool:
+        """The staging buffers for a read of `size` bytes."""
+        small = size <= SMALL_DOWNLOAD - 8
+        return self._small_downloads if small else self._large_downloads
+
+    def add_batch(self, batch: Batch) -> None:
+        """Know of a batch whose records may name handles."""
+        with self.lock:
+            self.batches = (*self.batches, batch)
+
+    def remove_batch(self, batch: Batch) -> None:
+        """The batch will not be appended to any more."""
+        with self.lock:
+            self.batches = tuple(other for other in self.batches if other is not batch)
+        batch.settle()
+
+    def release_later(self, release: Callable[[Any], None], handle: Any) -> None:
+        """Release a handle as soon as no unsubmitted record can name it. Safe in finalizers."""
+        if self._forked:
+            return  # the library's threads do not exist in this process
+        waiting = [batch for batch in self.batches if batch.open]
+        if not waiting:
+            release(handle)
+            return
+        deferred = Deferred(release, handle, len(waiting))
+        for batch in waiting:
+            batch.after.append(deferred)
+
+    # ------------------------------------------------------------------ submission and waiting
+
+    def submit(self, batch: LiveBatch, commands: Any) -> int:
+        """Encode and submit a batch; its serial number. `commands` is the stream's C array of 1.
+
+        Raises what the library found wrong with it, and then nothing of it has run.
+        """
+        native = self.native
+        with self.lock:
+            self.check()
+            encoder = native.create_encoder(self.handle)
+            if batch.used:
+                assert batch.chunk is not None
+                words = -(-batch.used // 4) * 4
+                native.copy(encoder, batch.chunk.handle, 0, batch.parameters.handle, 0, words)
+            self.loop.encode(encoder, batch.pointer, batch.count)
+            for chunk in batch.chunks:
+                chunk.close()
+            commands[0] = native.finish(encoder)
+            try:
+                # A submission that the library would refuse ends the process: look first.
+                self.raise_errors("the work appended so far")
+                native.submit(self.queue, commands)
+                self.serial += 1
+                native.on_done(self.queue, self._done_info, self.serial)
+            finally:
+                native.release_encoder(encoder, commands[0])
+                if self.lost is None:
+                    for chunk in batch.chunks:
+                        chunk.request_map()
+                        pool = self.small_uploads
+                        (pool if chunk.size == pool.size else self.large_uploads).give(chunk)
+            return self.serial
+
+    def limit_work_in_flight(self) -> None:
+        """Wait if the device is many submissions behind, so that memory does not grow."""
+        if self.serial - self._done[0] > MAX_IN_FLIGHT:
+            self.wait_for(self.serial - MAX_IN_FLIGHT)
+
+    def is_done(self, serial: int) -> bool:
+        """Whether a submission is finished."""
+        return self.loop.spin(self.handle, self._done, serial, 1) >= serial
+
+    def wait_for(self, serial: int) -> None:
+        """Wait until a submission is finished."""
+        self.wait(self._done, serial)
+
+    async def wait_for_async(self, serial: int) -> None:
+        """`wait_for`, awaiting instead of blocking."""
+        await self.wait_async(self._done, serial)
+
+    def wait(self, flag: Any, value: int) -> None:
+        """Wait until a flag has reached a value: spinning at first, then in naps.
+
+        A nap is an eighth of the time waited so far, so that it costs little in proportion.
+        """
+        spin, handle = self.loop.spin, self.handle
+        if spin(handle, flag, value, _SPINS) >= value:
+            return
+        began = time.perf_counter()
+        while spin(handle, flag, value, 1) < value:
+            self.check()
+            time.sleep(min((time.perf_counter() - began) / 8, _LONGEST_NAP))
+
+    async def wait_async(self, flag: Any, value: int) -> None:
+        """`wait`, giving way to the event loop between polls."""
+        began = time.perf_counter()
+        while self.loop.spin(self.handle, flag, value, 1) < value:
+            self.check()
+            waited = time.perf_counter() - began
+            await asyncio.sleep(0 if waited < 5e-4 else min(waited / 8, _LONGEST_NAP))
+
+    # ------------------------------------------------------------------ errors and the end
+
+    def _on_lost(self, message: str) -> None:
+        if self.lost is None:
+            self.lose(message or "the driver gave no reason")
+
+    def lose(self, reason: str) -> DeviceLost:
+        """Mark the device as lost; the error to raise."""
+        if self.lost is None:
+            self.lost = reason
+            for batch in self.batches:
+                batch.room = 0  # so that the next append looks here
+        return DeviceLost(
+            f"{self.info.id} ({self.info.name}) is lost: {self.lost}. What its memory held is "
+            "gone; open the device anew and load the data again"
+        )
+
+    def check(self) -> None:
+        """Raise DeviceLost if the device is gone."""
+        if self.lost is not None:
+            raise self.lose(self.lost)
+
+    def take_errors(self) -> list[tuple[int, str]]:
+        """What the library complained about since the last look: (WGPUErrorType, message)."""
+        errors, self._errors[:] = list(self._errors), []
+        return errors
+
+    def raise_errors(self, what: str) -> None:
+        """Raise the first complaint, if any, as the class that it is."""
+        if not self._errors:
+            return
+        type, message = self.take_errors()[0]
+        self.check()
+        if "device is lost" in message.lower() or "device lost" in message.lower():
+            raise self.lose(message.strip())
+        if type == OUT_OF_MEMORY_ERROR:
+            raise OutOfMemory(
+                f"{self.info.id} ({self.info.name}) has no memory left for {what}; "
+                f"{self._allocated:,} bytes in {len(self._buffers)} buffers are in use, and "
+                f"WebGPU does not tell how much is free. The driver says: {message.strip()}"
+            )
+        raise LaunchError(f"{self.info.id} refused {what}: {message.strip()}")
+
+    def close(self) -> None:
+        """Release the device and all of its memory; using it afterwards is DeviceLost."""
+        with self.lock:
+            if self._forked or self.lost == _CLOSED:
+                return
+            self.lose(_CLOSED)
+            self.lost = _CLOSED
+            native = self.native
+            native.destroy_device(self.handle)
+            forget_groups(self)
+            for batch in self.batches:
+                batch.at = 0
+                if isinstance(batch, LiveBatch):
+                    for chunk in batch.chunks:
+                        chunk.release()
+                batch.settle()
+            for layout in self.layouts.values():
+                native.release_pipeline_layout(layout.handle)
+                native.release_bind_group_layout(layout.group_layout)
+            self.layouts.clear()
+            for buffer in list(self._buffers.values()):
+                self.free(buffer)
+            for pool in (
+                self.small_uploads, self.large_uploads,
+                self._small_downloads, self._large_downloads,
+            ):  # fmt: skip
+                pool.release()
+            if self._timestamps is not None:
+                self._timestamps.release()
+            self._default_stream = self._move_kernel = None
+
+    def abandon_after_fork(self) -> None:
+        """In a forked child: the device belongs to the parent."""
+        self._forked = True
+        self.lock = threading.RLock()  # another thread of the parent may have held it
+        self.lose("it was opened before this process was forked, and belongs to the parent")
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None) is None or self._forked:
+            return
+        self.close()
+        self.native.release_bind_group_layout(self.parameter_layout)
+        self.native.release_device(self.handle, self.queue)
+
+
+_CLOSED = "it was closed"
+
+
+def _abandon_all() -> None:
+    for device in list(_opened):
+        device.abandon_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_all)
+
+
+def _reduced_info(info: DeviceInfo, raw: Any, limits: Limits | None) -> DeviceInfo:
+    """The info of a device opened with limits: what it will really have."""
+    if limits is None:
+        return info
+    subgroup = info.limits.subgroup_size
+    kept = subgroup if limits.subgroup_size == subgroup else 0
+    features = info.features if kept else info.features - {"subgroups"}
+    return replace(info, limits=read_limits(raw, kept), features=features)

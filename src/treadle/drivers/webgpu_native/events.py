@@ -1,0 +1,103 @@
+"""Points in a stream, with the device's time of them where it has timestamps.
+
+Without the feature "timestamps" a point is marked by waiting for the work before it and looking at
+the host's clock: right to some tens of microseconds, and the price is the wait.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from treadle.drivers.base import Event
+from treadle.drivers.webgpu_native.native import COPY_SRC, QUERY_RESOLVE, Handle
+
+if TYPE_CHECKING:
+    from treadle.drivers.webgpu_native.device import WebgpuDevice
+    from treadle.drivers.webgpu_native.stream import WebgpuStream
+
+_SLOTS = 256  # timestamps in a query set
+
+
+class TimestampPool:
+    """Places for timestamps, handed to events and taken back from them."""
+
+    def __init__(self, device: WebgpuDevice) -> None:
+        self._device = device
+        self._lock = threading.Lock()
+        self._free: list[tuple[int, int]] = []
+        self._sets: list[Handle] = []
+        self.resolved = device.allocate_internal(256, QUERY_RESOLVE | COPY_SRC)
+
+    def take(self) -> tuple[int, int]:
+        """A query set and an index in it."""
+        with self._lock:
+            if not self._free:
+                queries = self._device.native.create_timestamps(self._device.handle, _SLOTS)
+                self._device.raise_errors("a set of timestamps")
+                self._sets.append(queries)
+                number = self._device.native.address(queries)
+                self._free.extend((number, index) for index in range(_SLOTS))
+            return self._free.pop()
+
+    def give(self, slot: tuple[int, int]) -> None:
+        """Take a place back."""
+        self._free.append(slot)
+
+    def release(self) -> None:
+        """Give the query sets back to the library."""
+        for queries in self._sets:
+            self._device.native.release_timestamps(queries)
+        self._sets.clear()
+
+
+class WebgpuEvent(Event):
+    """A point in a stream of a WebGPU device."""
+
+    def __init__(self, stream: WebgpuStream, slot: tuple[int, int] | None) -> None:
+        self._stream = stream
+        self._device = stream.device
+        self._slot = slot
+        self._serial: int | None = None  # of the submission that reaches the point
+        self._seconds = 0.0 if slot else time.perf_counter()
+        self._known = slot is None
+
+    def submitted(self, serial: int) -> None:
+        """The stream says which submission the point is in."""
+        self._serial = serial
+
+    def synchronize(self) -> None:
+        """Wait until the point is reached."""
+        if self._known:
+            return
+        self._device.wait_for(self._submission())
+
+    def query(self) -> bool:
+        """Whether the point is reached."""
+        return self._known or self._device.is_done(self._submission())
+
+    def seconds(self) -> float:
+        """The time of the point in seconds; only differences mean something. Waits for it."""
+        if not self._known:
+            assert self._slot is not None
+            self.synchronize()
+            raw = self._stream.read_timestamp(self._slot)
+            self._seconds = struct.unpack("<Q", raw)[0] * self._device.timestamp_period * 1e-9
+            self._known = True
+        return self._seconds
+
+    def _submission(self) -> int:
+        if self._serial is None:
+            self._stream.flush()
+        if self._serial is None:
+            self._device.check()
+            raise self._device.lose("work was dropped after an error")
+        return self._serial
+
+    def __del__(self) -> None:
+        slot = getattr(self, "_slot", None)
+        if slot is not None:
+            # Pending work may still write the old point: the place goes back with its batch.
+            self._device.release_later(self._device.timestamps.give, slot)

@@ -1,0 +1,229 @@
+"""Printed kernels made ready to run, and the bind groups that tie them to buffers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from treadle.codegen.records import KernelCode
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import CompileError, LaunchError, UnsupportedOnTarget
+from treadle.drivers.base import Buffer, CompiledKernel
+from treadle.drivers.webgpu_native.memory import WebgpuBuffer
+from treadle.drivers.webgpu_native.native import Handle
+
+if TYPE_CHECKING:
+    from treadle.drivers.webgpu_native.device import WebgpuDevice
+
+Groups = dict[tuple[Buffer, ...], int]
+
+# A parameter block is bound with one of these sizes, so that few bind groups serve all kernels.
+PARAMETER_SIZES = (256, 4096, 16384)
+_MAX_GROUPS = 4096  # cached bind groups of a device
+_LINES_AROUND = 3  # of generated source shown around an error
+
+
+class Layout:
+    """A pipeline layout, shared by kernels that bind alike, with its cache of bind groups."""
+
+    __slots__ = ("group_layout", "groups", "handle", "types")
+
+    def __init__(self, device: WebgpuDevice, types: tuple[str, ...], *, parameters: bool) -> None:
+        native = device.native
+        self.types = types
+        self.group_layout = native.create_bind_group_layout(device.handle, types)
+        layouts = [self.group_layout] + [device.parameter_layout] * parameters
+        self.handle = native.create_pipeline_layout(device.handle, layouts)
+        self.groups: Groups = {}
+
+
+class WebgpuKernel(CompiledKernel):
+    """A compute pipeline and what a launch needs to know of it."""
+
+    __slots__ = (
+        "_handle", "bucket", "folded", "groups", "layout", "pipeline", "size", "stride",
+    )  # fmt: skip
+
+    def __init__(self, device: WebgpuDevice, code: KernelCode, layout: Layout, handle: Handle):
+        self.device = device
+        self.code = code
+        self.layout = layout
+        self.groups = layout.groups
+        self.folded = code.folded
+        self.pipeline = device.native.address(handle)
+        self._handle = handle
+        self.size = code.layout.size
+        self.stride = -(-self.size // device.uniform_alignment) * device.uniform_alignment
+        self.bucket = parameter_bucket(self.size)
+
+    def __del__(self) -> None:
+        # A kernel that failed to build has no handle.
+        handle = getattr(self, "_handle", None)
+        if handle is not None:
+            device: WebgpuDevice = self.device  # type: ignore[assignment]
+            device.release_later(device.native.release_pipeline, handle)
+
+
+def parameter_bucket(size: int) -> int:
+    """Which of `PARAMETER_SIZES` a block of `size` bytes is bound with."""
+    return next(i for i, limit in enumerate(PARAMETER_SIZES) if size <= limit)
+
+
+def compile_kernel(device: WebgpuDevice, code: KernelCode) -> WebgpuKernel:
+    """Build printed WGSL. Raises CompileError with the compiler's words and the lines in question,
+    UnsupportedOnTarget if the device lacks what the code needs."""
+    _check_fits(device, code)
+    native = device.native
+    with device.lock:
+        device.raise_errors("earlier work")
+        types = tuple("storage" if binding.writes else "read" for binding in code.bindings)
+        layout = device.layout(types, parameters=code.layout.size > 0)
+        module = native.create_shader(
+            device.handle, code.source, trusted=not device.validate, label=code.name
+        )
+        errors = device.take_errors()
+        if not errors:
+            pipeline = native.create_pipeline(
+                device.handle, layout.handle, module, code.entry, code.name
+            )
+            errors = device.take_errors()
+            if errors:
+                native.release_pipeline(pipeline)
+        native.release_shader(module)
+    if errors:
+        device.check()
+        raise CompileError(_explain(code, errors[0][1]))
+    return WebgpuKernel(device, code, layout, pipeline)
+
+
+def _check_fits(device: WebgpuDevice, code: KernelCode) -> None:
+    limits, name = device.info.limits, code.name
+    if code.target != "wgsl" or code.dialect not in ("", "naga"):
+        raise CompileError(
+            f"kernel {name} is printed for {code.target} {code.dialect}".rstrip()
+            + "; this device compiles WGSL in naga's dialect"
+        )
+    missing = sorted(code.requires - device.info.features)
+    if missing:
+        raise UnsupportedOnTarget(
+            f"kernel {name} needs {', '.join(missing)}, which {device.info.name} does not have"
+        )
+    workgroup = code.workgroup
+    asked = [
+        ("threads in a block", workgroup.count, limits.max_threads_per_block),
+        ("bytes of shared memory", code.shared_bytes, limits.max_shared_memory),
+        ("different arrays", len(code.bindings), limits.max_buffers_per_kernel),
+        ("bytes of parameters", code.layout.size, PARAMETER_SIZES[-1]),
+        *zip(
+            ("threads in x", "threads in y", "threads in z"), workgroup, limits.max_block,
+            strict=True,
+        ),
+    ]  # fmt: skip
+    for what, wanted, possible in asked:
+        if wanted > possible:
+            raise UnsupportedOnTarget(
+                f"kernel {name} asks for {wanted} {what}; {device.info.name} has at most {possible}"
+            )
+
+
+def _explain(code: KernelCode, message: str) -> str:
+    """The compiler's message, and the generated lines it speaks of."""
+    text = f"the WGSL generated for kernel {code.name} does not compile:\n{message.strip()}"
+    place = re.search(r"wgsl:(\d+):", message)
+    if place is None:
+        return text
+    lines, line = code.source.splitlines(), int(place.group(1))
+    first, last = max(line - 1 - _LINES_AROUND, 0), min(line + _LINES_AROUND, len(lines))
+    shown = "\n".join(
+        f"{'>' if number + 1 == line else ' '}{number + 1:>4} | {lines[number]}"
+        for number in range(first, last)
+    )
+    return f"{text}\n\ngenerated source:\n{shown}"
+
+
+# ---------------------------------------------------------------------- bind groups
+
+
+def bind(device: WebgpuDevice, kernel: WebgpuKernel, buffers: Sequence[Buffer]) -> int:
+    """The bind group of a kernel with these buffers, made now and cached.
+
+    Raises LaunchError if the buffers do not fit the kernel."""
+    key = _check_buffers(device, kernel, tuple(buffers))
+    with device.lock:
+        device.check()
+        if device.group_count >= _MAX_GROUPS:
+            forget_groups(device)
+        ranges = [(buffer.handle, buffer.start, buffer.size) for buffer in key]
+        handle = device.native.create_bind_group(device.handle, kernel.layout.group_layout, ranges)
+        device.raise_errors(f"binding the arrays of kernel {kernel.code.name}")
+        number = device.native.address(handle)
+        kernel.groups[key] = number
+        device.group_count += 1
+        for buffer in key:
+            buffer.groups.setdefault(key, []).append(kernel.groups)
+    return number
+
+
+def _check_buffers(
+    device: WebgpuDevice, kernel: WebgpuKernel, buffers: tuple[Buffer, ...]
+) -> tuple[WebgpuBuffer, ...]:
+    name, bindings = kernel.code.name, kernel.code.bindings
+    if len(buffers) != len(bindings):
+        raise LaunchError(f"kernel {name} binds {len(bindings)} buffers, not {len(buffers)}")
+    if kernel.device is not device:
+        raise LaunchError(f"kernel {name} was compiled for another device")
+    if len(set(buffers)) != len(buffers):
+        raise LaunchError(
+            f"kernel {name} is given one buffer for two bindings; WebGPU refuses that, so compile "
+            "the kernel for arguments that are the same array"
+        )
+    largest = device.info.limits.max_binding_size
+    for buffer, binding in zip(buffers, bindings, strict=True):
+        what = "/".join(binding.buffers)
+        if not isinstance(buffer, WebgpuBuffer) or buffer.device is not device:
+            raise LaunchError(f"{what} of kernel {name} is not memory of {device.info.id}")
+        if buffer.freed:
+            raise LaunchError(f"{what} of kernel {name} has been freed")
+        if buffer.size > largest:
+            raise LaunchError(
+                f"{what} of kernel {name} has {buffer.size} bytes; {device.info.name} lets a kernel "
+                f"see at most {largest} bytes of one array: split the array"
+            )
+    return buffers  # type: ignore[return-value]  # all checked
+
+
+def forget_buffer(device: WebgpuDevice, buffer: WebgpuBuffer) -> None:
+    """Drop the cached bind groups that name a buffer."""
+    for key, caches in buffer.groups.items():
+        for cache in caches:
+            _drop(device, cache, key)
+        for other in key:
+            if other is not buffer:
+                other.groups.pop(key, None)  # type: ignore[attr-defined]
+    buffer.groups.clear()
+
+
+def forget_groups(device: WebgpuDevice) -> None:
+    """Drop all cached bind groups; those still wanted are made again."""
+    for layout in device.layouts.values():
+        for key in list(layout.groups):
+            _drop(device, layout.groups, key)
+            for buffer in key:
+                buffer.groups.clear()  # type: ignore[attr-defined]
+
+
+def _drop(device: WebgpuDevice, cache: Groups, key: tuple[Buffer, ...]) -> None:
+    number = cache.pop(key, None)
+    if number is not None:
+        device.group_count -= 1
+        handle = device.native.handle("WGPUBindGroup", number)
+        device.release_later(device.native.release_bind_group, handle)
+
+
+def max_grid_error(kernel: WebgpuKernel, grid: Dim3, largest: int) -> LaunchError:
+    """Why a grid cannot be launched."""
+    return LaunchError(
+        f"a grid of {tuple(grid)} blocks is over the device's {largest} blocks in a dimension, and "
+        f"kernel {kernel.code.name} is not compiled for a folded grid"
+    )

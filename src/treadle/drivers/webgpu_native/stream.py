@@ -1,0 +1,489 @@
+"""An order of work on a WebGPU device.
+
+Appending writes a record into the open batch and calls nothing of the library; a flush encodes the
+batch with the compiled loop and submits it. All streams of a device share its one queue, so work of
+different streams runs in the order of their flushes. A stream belongs to one thread at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import LaunchError, TreadleError
+from treadle.drivers.base import Buffer, CompiledKernel, Stream
+from treadle.drivers.webgpu_native import encode_loop as loop
+from treadle.drivers.webgpu_native import moves
+from treadle.drivers.webgpu_native.batch import (
+    MAX_DISPATCHES,
+    PARAMETER_BYTES,
+    UPLOAD_BYTES,
+    Batch,
+    CaptureBatch,
+    LiveBatch,
+)
+from treadle.drivers.webgpu_native.events import WebgpuEvent
+from treadle.drivers.webgpu_native.memory import Staging, StagingPool, WebgpuBuffer
+from treadle.drivers.webgpu_native.pipelines import WebgpuKernel, bind, max_grid_error
+from treadle.drivers.webgpu_native.recording import WebgpuRecording
+from treadle.drivers.webgpu_native.transfers import copy_bytes
+
+if TYPE_CHECKING:
+    from treadle.drivers.webgpu_native.device import WebgpuDevice
+
+_pack_dispatch = loop.pack_dispatch
+_DISPATCH, _RECORD = loop.DISPATCH, loop.RECORD
+_READS_AHEAD = 4  # pieces of a large download that are on their way at a time
+
+
+class WebgpuStream(Stream):
+    """Launches, copies and reads, in order."""
+
+    __slots__ = (
+        "__weakref__", "_batch", "_capture", "_commands", "_events", "_largest", "_live",
+        "_scratch", "device",
+    )  # fmt: skip
+    device: WebgpuDevice
+
+    def __init__(self, device: WebgpuDevice) -> None:
+        self.device = device
+        self._live = LiveBatch(device)
+        self._capture: CaptureBatch | None = None
+        self._batch: Batch = self._live
+        self._commands = device.native.ffi.new("WGPUCommandBuffer[1]")
+        self._events: list[WebgpuEvent] = []  # recorded in the open batch
+        self._largest = device.info.limits.max_grid.x
+        self._scratch: WebgpuBuffer | None = None
+        device.add_batch(self._live)
+
+    # ------------------------------------------------------------------ launching
+
+    def launch(
+        self,
+        kernel: CompiledKernel,
+        grid: Dim3,
+        buffers: Sequence[Buffer],
+        parameters: bytes,
+    ) -> None:
+        """Append a launch: a record, and the parameter block in mapped memory."""
+        assert type(kernel) is WebgpuKernel
+        if type(buffers) is not tuple:
+            buffers = tuple(buffers)
+        group = kernel.groups.get(buffers)
+        if group is None:
+            group = bind(self.device, kernel, buffers)
+        x, y, z = grid
+        largest = self._largest
+        if not (0 < x <= largest and 0 < y <= largest and 0 < z <= largest):
+            if x == 0 or y == 0 or z == 0:
+                return
+            x, y, z = self._fold(kernel, grid)
+        size = kernel.size
+        if len(parameters) != size:
+            raise LaunchError(
+                f"the parameter block of kernel {kernel.code.name} has {size} bytes, "
+                f"not {len(parameters)}"
+            )
+        batch = self._batch
+        if size:
+            used = batch.used
+            if used + kernel.stride > batch.limit:
+                self._make_parameter_room(kernel.stride)
+                used = batch.used
+            batch.view[used : used + size] = parameters
+            batch.used = used + kernel.stride
+            _pack_dispatch(
+                batch.records, batch.at, _DISPATCH, x, y, z,
+                kernel.pipeline, group, batch.groups[kernel.bucket], used, 0,
+            )  # fmt: skip
+        else:
+            _pack_dispatch(
+                batch.records, batch.at, _DISPATCH, x, y, z, kernel.pipeline, group, 0, 0, 0
+            )
+        at = batch.at + _RECORD
+        batch.at = at
+        if at >= batch.room:
+            self._appended(buffers)
+
+    def _fold(self, kernel: WebgpuKernel, grid: Dim3) -> tuple[int, int, int]:
+        """A grid over the limit as x up to the limit, the rest in y, then z."""
+        largest = self._largest
+        if not kernel.folded or min(grid) < 0:
+            raise max_grid_error(kernel, grid, largest)
+        count = grid[0] * grid[1] * grid[2]
+        x = min(count, largest)
+        rows = -(-count // x)
+        y = min(rows, largest)
+        z = -(-rows // y)
+        if z > largest:
+            raise max_grid_error(kernel, grid, largest)
+        return x, y, z
+
+    def _make_parameter_room(self, stride: int) -> None:
+        if self._capture is not None:
+            self._capture.open_parameters()
+            return
+        if self._live.chunk is not None:  # it is full
+            self.flush()
+        self._live.open_chunk(self.device)
+        assert stride <= PARAMETER_BYTES
+
+    def _appended(self, buffers: Iterable[Buffer] = ()) -> None:
+        """A record was appended, and the batch is full or has to know the buffers."""
+        if self._capture is not None:
+            self._capture.appended(buffers)  # type: ignore[arg-type]
+        elif self._live.at >= self._live.room or self._live.dispatches >= MAX_DISPATCHES:
+            self.flush()
+
+    def append_replay(self, recording: WebgpuRecording) -> None:
+        """Append a recording: one record, whatever its length."""
+        batch = self._batch
+        loop.pack_call(
+            batch.records, batch.at, loop.CALL, 0, recording.address, recording.count
+        )
+        batch.at += _RECORD
+        batch.dispatches += recording.dispatches
+        batch.kept.append(recording)
+        self._appended()
+
+    # ------------------------------------------------------------------ copies
+
+    def write(self, buffer: Buffer, offset: int, data: memoryview) -> None:
+        """Append a copy from host memory, through mapped staging memory."""
+        target = self.device.own(buffer)
+        raw = memoryview(data).cast("B")
+        size = len(raw)
+        _check_range(target, offset, size)
+        head, middle, tail = moves.split(offset, size)
+        if head:
+            self._write_bytes(target, offset, raw[:head])
+        if middle:
+            self._write_words(target, offset + head, raw[head : head + middle])
+        if tail:
+            self._write_bytes(target, offset + head + middle, raw[head + middle :])
+
+    def _write_words(self, target: WebgpuBuffer, offset: int, raw: memoryview) -> None:
+        size = len(raw)
+        if self._capture is not None:
+            self._write_captured(target, offset, raw)
+        elif size <= UPLOAD_BYTES:
+            live = self._live
+            if live.chunk is not None and live.uploaded + size > UPLOAD_BYTES + PARAMETER_BYTES:
+                self.flush()
+            chunk = live.chunk or live.open_chunk(self.device)
+            at = live.uploaded
+            chunk.view[at : at + size] = raw
+            live.uploaded = at + size
+            self._append_copy(chunk.number, at, target, offset, size)
+        else:
+            pool = self.device.large_uploads
+            for start in range(0, size, pool.size):
+                piece = raw[start : start + pool.size]
+                chunk = pool.take()
+                self._live.chunks.append(chunk)
+                copy_bytes(chunk.view, piece)
+                self._append_copy(chunk.number, 0, target, offset + start, len(piece))
+                self.flush()  # the device copies this piece while the host fills the next
+
+    def _write_captured(self, target: WebgpuBuffer, offset: int, raw: memoryview) -> None:
+        """The data becomes device memory of the recording, written once, before any replay."""
+        assert self._capture is not None
+        source = self.device.allocate_internal(len(raw))
+        self._capture.owned.append(source)
+        self._outside_capture(lambda: self._write_words(source, 0, raw))
+        self._append_copy(source.number, 0, target, offset, len(raw))
+
+    def _outside_capture(self, action: Any) -> None:
+        capture, self._capture, self._batch = self._capture, None, self._live
+        try:
+            action()
+        finally:
+            self._capture = capture
+            self._batch = capture or self._live
+
+    def _write_bytes(self, target: WebgpuBuffer, offset: int, raw: memoryview) -> None:
+        """A part of a word: its bytes go to scratch memory and from there into their place."""
+        scratch = self._scratch_memory()
+        self._write_words(scratch, 0, memoryview(bytes(raw).ljust(4, b"\0")))
+        self._move_bytes(0, target, offset, len(raw))
+
+    def _append_copy(
+        self, source: int, source_offset: int, target: WebgpuBuffer, offset: int, size: int
+    ) -> None:
+        batch = self._batch
+        loop.pack_copy(
+            batch.records, batch.at, loop.COPY, 0,
+            source, source_offset, target.number, offset, size,
+        )  # fmt: skip
+        batch.at += _RECORD
+        self._appended((target,))
+
+    def copy(
+        self, source: Buffer, source_offset: int, target: Buffer, target_offset: int, size: int
+    ) -> None:
+        """Append a copy between buffers of the device."""
+        origin, into = self.device.own(source), self.device.own(target)
+        _check_range(origin, source_offset, size)
+        _check_range(into, target_offset, size)
+        head, middle, tail = moves.split(target_offset, size)
+        if origin is not into and source_offset % 4 == target_offset % 4:
+            self._copy_bytes(origin, source_offset, into, target_offset, head)
+            if middle:
+                self._append_copy(
+                    origin.number, source_offset + head, into, target_offset + head, middle
+                )
+                self._hold((origin,))
+            done = head + middle
+            self._copy_bytes(origin, source_offset + done, into, target_offset + done, tail)
+        else:
+            self._copy_bytes(origin, source_offset, into, target_offset, size)
+
+    def _copy_bytes(
+        self, source: WebgpuBuffer, source_offset: int, target: WebgpuBuffer, offset: int, size: int
+    ) -> None:
+        """A copy at any offsets, also within one buffer, through scratch memory."""
+        for start in range(0, size, moves.PIECE):
+            scratch = self._scratch_memory()
+            length = min(moves.PIECE, size - start)
+            first = source_offset + start
+            aligned = first // 4 * 4
+            words = -(-(first + length) // 4) * 4 - aligned
+            self._append_copy(source.number, aligned, scratch, 0, words)
+            self._hold((source,))
+            if first % 4 == 0 and (offset + start) % 4 == 0 and length % 4 == 0:
+                self._append_copy(scratch.number, 0, target, offset + start, length)
+            else:
+                self._move_bytes(first - aligned, target, offset + start, length)
+
+    def fill_zero(self, buffer: Buffer, offset: int, size: int) -> None:
+        """Append zeroing a range."""
+        target = self.device.own(buffer)
+        _check_range(target, offset, size)
+        head, middle, tail = moves.split(offset, size)
+        if head or tail:
+            self._append_clear(self._scratch_memory(), 0, 4)
+            self._move_bytes(0, target, offset, head)
+            self._move_bytes(0, target, offset + head + middle, tail)
+        if middle:
+            self._append_clear(target, offset + head, middle)
+
+    def _append_clear(self, target: WebgpuBuffer, offset: int, size: int) -> None:
+        batch = self._batch
+        loop.pack_clear(batch.records, batch.at, loop.CLEAR, 0, target.number, offset, size)
+        batch.at += _RECORD
+        self._appended((target,))
+
+    def _hold(self, buffers: tuple[WebgpuBuffer, ...]) -> None:
+        """Tell a capture of buffers that the last record reads."""
+        if self._capture is not None:
+            self._capture.appended(buffers)
+
+    def _scratch_memory(self) -> WebgpuBuffer:
+        if self._scratch is None:
+            self._scratch = self.device.allocate_internal(moves.SCRATCH)
+        return self._scratch
+
+    def _move_bytes(
+        self, scratch_offset: int, target: WebgpuBuffer, offset: int, size: int
+    ) -> None:
+        """Launch the kernel that puts bytes from scratch memory into their place."""
+        if not size:
+            return
+        device, scratch = self.device, self._scratch_memory()
+        kernel = device.move_kernel()
+        words = (offset % 4 + size + 3) // 4
+        grid = Dim3(-(-words // kernel.code.block.x))
+        if target.size <= device.info.limits.max_binding_size:
+            parameters = moves.pack(scratch_offset, offset, size, 0)
+            self.launch(kernel, grid, (scratch, target), parameters)
+            return
+        # Too large to bind as a whole: bind the part that matters, as a buffer of its own.
+        with device.window(target, offset, size) as (window, window_offset):
+            parameters = moves.pack(scratch_offset, window_offset, size, 0)
+            self.launch(kernel, grid, (scratch, window), parameters)
+
+    # ------------------------------------------------------------------ reading
+
+    def read(self, buffer: Buffer, offset: int, target: memoryview) -> None:
+        """Wait for all work so far, then copy into host memory."""
+        for flag, value in self._reading(buffer, offset, target):
+            self.device.wait(flag, value)
+
+    async def read_async(self, buffer: Buffer, offset: int, target: memoryview) -> None:
+        """`read`, awaiting instead of blocking."""
+        for flag, value in self._reading(buffer, offset, target):
+            await self.device.wait_async(flag, value)
+
+    def _reading(
+        self, buffer: Buffer, offset: int, target: memoryview
+    ) -> Iterator[tuple[Any, int]]:
+        """The steps of a read; each yield is a flag and the value to wait for.
+
+        Large reads go in pieces: while the host copies one, the next ones are under way.
+        """
+        self._not_captured("read")
+        source = self.device.own(buffer)
+        raw = memoryview(target).cast("B")
+        size = len(raw)
+        _check_range(source, offset, size)
+        if not size:
+            return
+        pool = self.device.download_pool(size)
+        # Pieces end at word boundaries of the buffer.
+        begin, end = offset // 4 * 4, -(-(offset + size) // 4) * 4
+        pieces = [(at, min(at + pool.size, end)) for at in range(begin, end, pool.size)]
+        under_way: list[tuple[Staging, int, int]] = []
+        try:
+            for first, last in pieces:
+                if len(under_way) == _READS_AHEAD:
+                    yield under_way[0][0].flag, 1
+                    self._land(pool, under_way, raw, offset)
+                under_way.append((self._request(pool, source, first, last - first), first, last))
+            while under_way:
+                yield under_way[0][0].flag, 1
+                self._land(pool, under_way, raw, offset)
+        finally:
+            for staging, _, _ in under_way:
+                pool.drop(staging)
+
+    def _request(
+        self, pool: StagingPool, source: WebgpuBuffer, offset: int, size: int
+    ) -> Staging:
+        staging = pool.take()
+        try:
+            batch = self._batch
+            loop.pack_copy(
+                batch.records, batch.at, loop.COPY, 0,
+                source.number, offset, staging.number, 0, size,
+            )  # fmt: skip
+            batch.at += _RECORD
+            self.flush()
+            staging.request_map()
+        except BaseException:
+            pool.drop(staging)
+            raise
+        return staging
+
+    def _land(
+        self,
+        pool: StagingPool,
+        under_way: list[tuple[Staging, int, int]],
+        raw: memoryview,
+        offset: int,
+    ) -> None:
+        """Copy the first piece under way, which has arrived, into host memory."""
+        staging, first, last = under_way[0]
+        if staging.flag[0] != 1:
+            self.device.raise_errors("a read")
+            raise self.device.lose("a read was abandoned")
+        staging.open()
+        start, stop = max(first, offset), min(last, offset + len(raw))
+        copy_bytes(raw[start - offset : stop - offset], staging.view[start - first : stop - first])
+        staging.close()
+        del under_way[0]
+        pool.give(staging)
+
+    def read_timestamp(self, slot: tuple[int, int]) -> bytes:
+        """The eight bytes of a recorded timestamp, in ticks."""
+        batch, resolved = self._batch, self.device.timestamps.resolved
+        self._not_captured("read a timestamp")
+        loop.pack_resolve(
+            batch.records, batch.at, loop.RESOLVE, slot[1], slot[0], resolved.number, 0
+        )
+        batch.at += _RECORD
+        result = bytearray(8)
+        with self.device.lock:  # other streams resolve into the same place
+            self.read(resolved, 0, memoryview(result))
+        return bytes(result)
+
+    # ------------------------------------------------------------------ events and waiting
+
+    def record(self) -> WebgpuEvent:
+        """Mark the point after all work so far."""
+        self._not_captured("record an event")
+        device = self.device
+        if "timestamps" not in device.info.features:
+            self.synchronize()
+            return WebgpuEvent(self, None)
+        batch, slot = self._batch, device.timestamps.take()
+        loop.pack_timestamp(batch.records, batch.at, loop.TIMESTAMP, slot[1], slot[0])
+        batch.at += _RECORD
+        event = WebgpuEvent(self, slot)
+        self._events.append(event)
+        self._appended()
+        return event
+
+    def flush(self) -> None:
+        """Encode and submit what was appended. Raises what the library found wrong with it."""
+        live = self._live
+        if self._capture is not None or not live.at:
+            return
+        try:
+            serial = self.device.submit(live, self._commands)
+            for event in self._events:
+                event.submitted(serial)
+        finally:
+            self._events.clear()
+            live.reset()
+        self.device.limit_work_in_flight()
+
+    def synchronize(self) -> None:
+        """Wait until everything appended is done."""
+        self._not_captured("synchronize")
+        self.flush()
+        self.device.wait_for(self.device.serial)
+
+    async def synchronize_async(self) -> None:
+        """`synchronize`, awaiting instead of blocking."""
+        self._not_captured("synchronize")
+        self.flush()
+        await self.device.wait_for_async(self.device.serial)
+
+    def __del__(self) -> None:
+        live = getattr(self, "_live", None)
+        if live is None:
+            return
+        if self.device.lost is None:
+            self._capture, self._batch = None, live
+            with contextlib.suppress(TreadleError):  # nobody is left to tell
+                self.flush()
+        self.device.remove_batch(live)
+        live.parameters.release(self.device)
+        if self._scratch is not None:
+            self.device.free(self._scratch)
+
+    # ------------------------------------------------------------------ recordings
+
+    def begin_capture(self) -> None:
+        """From here on launches and copies are recorded instead of run."""
+        self._not_captured("begin another capture")
+        self.device.check()
+        self._capture = CaptureBatch(self.device)
+        self._batch = self._capture
+        self.device.add_batch(self._capture)
+
+    def end_capture(self) -> WebgpuRecording:
+        """The recording since `begin_capture`."""
+        capture = self._capture
+        if capture is None:
+            raise LaunchError("end_capture without begin_capture")
+        self._capture, self._batch = None, self._live
+        recording = WebgpuRecording(self.device, capture)
+        self.device.remove_batch(capture)
+        for parameters, block in capture.parameter_blocks():
+            target = self.device.wrap(parameters.handle, PARAMETER_BYTES)
+            self._write_words(target, 0, block)
+        return recording
+
+    def _not_captured(self, what: str) -> None:
+        if self._capture is not None:
+            raise LaunchError(f"cannot {what} while launches are being recorded")
+
+
+def _check_range(buffer: WebgpuBuffer, offset: int, size: int) -> None:
+    if offset < 0 or offset + size > buffer.size:
+        raise LaunchError(
+            f"bytes {offset} to {offset + size} are not all within a buffer of {buffer.size} bytes"
+        )
