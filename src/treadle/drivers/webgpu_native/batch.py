@@ -11,9 +11,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from treadle.drivers.webgpu_native import encode_loop as loop
-from treadle.drivers.webgpu_native.memory import SMALL_UPLOAD, Staging, WebgpuBuffer
-from treadle.drivers.webgpu_native.native import COPY_DST, UNIFORM, Handle
-from treadle.drivers.webgpu_native.pipelines import PARAMETER_SIZES
+from treadle.drivers.webgpu_native.memory import (
+    PARAMETER_BYTES,
+    SMALL_UPLOAD,
+    Parameters,
+    Staging,
+    WebgpuBuffer,
+)
+from treadle.drivers.webgpu_native.native import Handle
 
 if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.device import WebgpuDevice
@@ -22,42 +27,10 @@ if TYPE_CHECKING:
 # the GPU starts early and a loop that never reads does not grow.
 MAX_RECORDS = 256
 MAX_DISPATCHES = 1024
-# Bytes of parameter blocks in a batch; they come first in its staging chunk, uploads behind them.
-PARAMETER_BYTES = 1 << 16
+# In a staging chunk, parameter blocks come first and uploads behind them.
 UPLOAD_BYTES = SMALL_UPLOAD - PARAMETER_BYTES
 # Reentrant: a garbage collection inside may finish another stream, which settles its batch.
 _SETTLING = threading.RLock()
-
-
-class Parameters:
-    """A uniform buffer for parameter blocks, bound with each of the usual sizes."""
-
-    __slots__ = ("groups", "handle", "number")
-
-    def __init__(self, device: WebgpuDevice) -> None:
-        native = device.native
-        # The last block may be bound with more bytes than it has.
-        size = PARAMETER_BYTES + PARAMETER_SIZES[-1]
-        self.handle = native.create_buffer(
-            device.handle, size, UNIFORM | COPY_DST, label="treadle parameters"
-        )
-        self.number = native.address(self.handle)
-        groups = [
-            native.create_bind_group(
-                device.handle, device.parameter_layout, [(self.handle, 0, bound)]
-            )
-            for bound in PARAMETER_SIZES
-        ]
-        self.groups = [native.address(group) for group in groups]
-        device.raise_errors(f"a parameter buffer of {size} bytes")
-
-    def release(self, device: WebgpuDevice) -> None:
-        """Give it back once pending work is submitted."""
-        native = device.native
-        for group in self.groups:
-            handle = native.handle("WGPUBindGroup", group)
-            device.release_later(native.release_bind_group, handle)
-        device.release_later(native.release_buffer, self.handle)
 
 
 class Deferred:
@@ -119,12 +92,10 @@ class Batch:
 class LiveBatch(Batch):
     """What a stream appends to. It is emptied by each submission and used again."""
 
-    __slots__ = ("chunk", "chunks", "parameters", "pointer", "uploaded")
+    __slots__ = ("chunk", "chunks", "pointer", "uploaded")
 
     def __init__(self, device: WebgpuDevice) -> None:
         super().__init__()
-        self.parameters = Parameters(device)
-        self.groups = self.parameters.groups
         self.pointer = device.native.ffi.from_buffer(self.records)
         self.chunk: Staging | None = None
         self.chunks: list[Staging] = []  # all staging that the batch copies from
@@ -133,6 +104,9 @@ class LiveBatch(Batch):
     def open_chunk(self, device: WebgpuDevice) -> Staging:
         """Mapped staging memory for parameters and small uploads."""
         chunk = device.small_uploads.take()
+        if chunk.parameters is None:
+            chunk.parameters = Parameters(device, chunk if device.unified else None)
+        self.groups = chunk.parameters.groups
         self.chunk = chunk
         self.chunks.append(chunk)
         self.view = chunk.view

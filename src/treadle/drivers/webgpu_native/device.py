@@ -86,6 +86,7 @@ class WebgpuDevice(Device):
         if limits is not None:
             reduce_limits(raw, limits)
         self.info = _reduced_info(adapter.info, raw, limits)
+        self.unified = "unified_memory" in self.info.features
         self.uniform_alignment = raw.minUniformBufferOffsetAlignment
         handle, kept = native.request_device(
             adapter.instance,
@@ -299,10 +300,10 @@ class WebgpuDevice(Device):
         with self.lock:
             self.check()
             encoder = native.create_encoder(self.handle)
-            if batch.used:
-                assert batch.chunk is not None
+            chunk = batch.chunk
+            if batch.used and chunk and chunk.parameters and chunk.parameters.owned:
                 words = -(-batch.used // 4) * 4
-                native.copy(encoder, batch.chunk.handle, 0, batch.parameters.handle, 0, words)
+                native.copy(encoder, chunk.handle, 0, chunk.parameters.handle, 0, words)
             self.loop.encode(encoder, batch.pointer, batch.count)
             for chunk in batch.chunks:
                 chunk.close()

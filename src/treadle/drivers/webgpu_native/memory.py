@@ -11,7 +11,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from treadle.drivers.base import Buffer
-from treadle.drivers.webgpu_native.native import COPY_DST, COPY_SRC, MAP_READ, MAP_WRITE, Handle
+from treadle.drivers.webgpu_native.native import (
+    COPY_DST,
+    COPY_SRC,
+    MAP_READ,
+    MAP_WRITE,
+    UNIFORM,
+    Handle,
+)
 
 if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.device import WebgpuDevice
@@ -19,6 +26,10 @@ if TYPE_CHECKING:
 # Sizes of staging buffers: for many small transfers in a batch, and for pieces of large ones.
 SMALL_UPLOAD, LARGE_UPLOAD = 1 << 20, 8 << 20
 SMALL_DOWNLOAD, LARGE_DOWNLOAD = 1 << 16, 8 << 20
+# Bytes of parameter blocks in a batch.
+PARAMETER_BYTES = 1 << 16
+# A parameter block is bound with one of these sizes, so that few bind groups serve all kernels.
+PARAMETER_SIZES = (256, 4096, 16384)
 
 
 class WebgpuBuffer(Buffer):
@@ -48,11 +59,17 @@ class WebgpuBuffer(Buffer):
 class Staging:
     """One staging buffer: `flag` becomes 1 when it is mapped, another number when that failed."""
 
-    __slots__ = ("_device", "flag", "handle", "info", "number", "pointer", "size", "view", "write")
+    __slots__ = (
+        "_device", "flag", "handle", "info", "number", "parameters", "pointer", "size", "view",
+        "write",
+    )  # fmt: skip
 
     def __init__(self, device: WebgpuDevice, size: int, *, write: bool) -> None:
         native = device.native
         usage = MAP_WRITE | COPY_SRC if write else MAP_READ | COPY_DST
+        if write and device.unified:
+            usage |= UNIFORM  # kernels read their parameters where the host wrote them
+        self.parameters: Parameters | None = None
         self._device = device
         self.size = size
         self.write = write
@@ -91,7 +108,48 @@ class Staging:
     def release(self) -> None:
         """Give the buffer back to the library."""
         self.pointer = self.view = None
+        if self.parameters is not None:
+            self.parameters.release(self._device)
         self._device.native.release_buffer(self.handle)
+
+
+class Parameters:
+    """A uniform buffer for parameter blocks, bound with each of the usual sizes.
+
+    Where host and device share their memory it is the staging chunk itself; elsewhere a buffer of
+    the device, which each batch fills from its chunk.
+    """
+
+    __slots__ = ("groups", "handle", "owned")
+
+    def __init__(self, device: WebgpuDevice, chunk: Staging | None = None) -> None:
+        native = device.native
+        self.owned = chunk is None
+        if chunk is not None:
+            self.handle = chunk.handle
+        else:
+            # The last block may be bound with more bytes than it has.
+            size = PARAMETER_BYTES + PARAMETER_SIZES[-1]
+            self.handle = native.create_buffer(
+                device.handle, size, UNIFORM | COPY_DST, label="treadle parameters"
+            )
+        groups = [
+            native.create_bind_group(
+                device.handle, device.parameter_layout, [(self.handle, 0, bound)]
+            )
+            for bound in PARAMETER_SIZES
+        ]
+        self.groups = [native.address(group) for group in groups]
+        device.raise_errors("a buffer for parameters")
+
+    def release(self, device: WebgpuDevice) -> None:
+        """Give it back once pending work is submitted."""
+        native = device.native
+        for group in self.groups:
+            handle = native.handle("WGPUBindGroup", group)
+            device.release_later(native.release_bind_group, handle)
+        if self.owned:
+            device.release_later(native.release_buffer, self.handle)
 
 
 class StagingPool:

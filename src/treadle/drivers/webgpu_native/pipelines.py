@@ -10,7 +10,7 @@ from treadle.codegen.records import KernelCode
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, UnsupportedOnTarget
 from treadle.drivers.base import Buffer, CompiledKernel
-from treadle.drivers.webgpu_native.memory import WebgpuBuffer
+from treadle.drivers.webgpu_native.memory import PARAMETER_SIZES, WebgpuBuffer
 from treadle.drivers.webgpu_native.native import Handle
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 Groups = dict[tuple[Buffer, ...], int]
 
-# A parameter block is bound with one of these sizes, so that few bind groups serve all kernels.
-PARAMETER_SIZES = (256, 4096, 16384)
 _MAX_GROUPS = 4096  # cached bind groups of a device
 _LINES_AROUND = 3  # of generated source shown around an error
 

@@ -18,14 +18,18 @@ from treadle.drivers.webgpu_native import encode_loop as loop
 from treadle.drivers.webgpu_native import moves
 from treadle.drivers.webgpu_native.batch import (
     MAX_DISPATCHES,
-    PARAMETER_BYTES,
     UPLOAD_BYTES,
     Batch,
     CaptureBatch,
     LiveBatch,
 )
 from treadle.drivers.webgpu_native.events import WebgpuEvent
-from treadle.drivers.webgpu_native.memory import Staging, StagingPool, WebgpuBuffer
+from treadle.drivers.webgpu_native.memory import (
+    PARAMETER_BYTES,
+    Staging,
+    StagingPool,
+    WebgpuBuffer,
+)
 from treadle.drivers.webgpu_native.pipelines import WebgpuKernel, bind, max_grid_error
 from treadle.drivers.webgpu_native.recording import WebgpuRecording
 from treadle.drivers.webgpu_native.transfers import copy_bytes
@@ -450,7 +454,6 @@ class WebgpuStream(Stream):
             with contextlib.suppress(TreadleError):  # nobody is left to tell
                 self.flush()
         self.device.remove_batch(live)
-        live.parameters.release(self.device)
         if self._scratch is not None:
             self.device.free(self._scratch)
 
