@@ -56,4 +56,6 @@ class WebgpuBackend(Backend):
         for adapter in adapters.list_adapters(api=info.api, validate=validate):
             if adapter.info.id == info.id:
                 return WebgpuDevice(adapter, limits, validate=validate)
-        raise DeviceNotFound(f"there is no {info.id} ({info.name}) any more; list the devices again")
+        raise DeviceNotFound(
+            f"there is no {info.id} ({info.name}) any more; list the devices again"
+        )

@@ -106,9 +106,7 @@ class WebgpuDevice(Device):
         self.serial = 0  # of the last submission
         self._done = native.flag()  # serial of the last finished one
         self._done_info = native.done_info(self.loop.on_done, self._done)
-        self.parameter_layout = native.create_bind_group_layout(
-            handle, ("uniform",), dynamic=True
-        )
+        self.parameter_layout = native.create_bind_group_layout(handle, ("uniform",), dynamic=True)
         self.small_uploads = StagingPool(self, SMALL_UPLOAD, write=True, keep=MAX_IN_FLIGHT + 2)
         self.large_uploads = StagingPool(self, LARGE_UPLOAD, write=True, keep=4)
         self._small_downloads = StagingPool(self, SMALL_DOWNLOAD, write=False, keep=4)
@@ -128,8 +126,8 @@ class WebgpuDevice(Device):
         self.check()
         return WebgpuStream(self)
 
-    def compile(self, code: KernelCode) -> WebgpuKernel:
-        """Build printed WGSL."""
+    def compile(self, code: KernelCode, binary: bytes | None = None) -> WebgpuKernel:
+        """Build printed WGSL. WebGPU gives no machine code to keep, so there is never a binary."""
         self.check()
         return compile_kernel(self, code)
 

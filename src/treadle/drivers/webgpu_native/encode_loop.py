@@ -1,9 +1,9 @@
 """The loop that turns prepared records into WebGPU calls, compiled with LLVM.
 
 Work is collected as records of 48 bytes in host memory (launching writes one record) and turned
-into calls of the C library only when a batch is submitted. Compiled, the walk costs a few hundredths
-of a microsecond a record, an order of magnitude less than calling the library from Python for each.
-The same loop replays recordings: a `CALL` record walks another array.
+into calls of the C library only when a batch is submitted. Compiled, the walk costs a fraction of
+what calling the library from Python for each record would. The same loop replays recordings: a
+`CALL` record walks another array.
 
     record     0        4      8            12     16        24       32          40
     DISPATCH   kind     x      y            z      pipeline  group 0  group 1     its dynamic offset
@@ -55,7 +55,7 @@ _FUNCTIONS = (
 
 # In C, with `state` = {encoder, pass, pipeline, group}:
 #   encode(encoder, records, count): walk(&state, records, count); close(&state)
-#   spin(device, flag, target, tries): while (*flag < target && tries--) wgpuDevicePoll(device, 0, 0)
+#   spin(device, flag, target, tries): while (*flag < target && tries--) wgpuDevicePoll(device)
 #   on_done(status, message, flag, value): *flag = value
 #   on_mapped(status, message, flag, value): *flag = status
 _ASSEMBLY = """
@@ -324,7 +324,8 @@ def python_loop(native: Native) -> EncodeLoop:
             if kind == CALL:
                 open_pass = walk(encoder, handle("void *", first), second, open_pass)
                 continue
-            open_pass = close(open_pass)
+            close(open_pass)
+            open_pass = None
             if kind == COPY:
                 source, target = handle("WGPUBuffer", first), handle("WGPUBuffer", third)
                 native.copy(encoder, source, second, target, fourth, size)

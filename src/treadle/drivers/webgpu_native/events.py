@@ -11,6 +11,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from treadle.core.errors import LaunchError
 from treadle.drivers.base import Event
 from treadle.drivers.webgpu_native.native import COPY_SRC, QUERY_RESOLVE, Handle
 
@@ -51,14 +52,21 @@ class TimestampPool:
         for queries in self._sets:
             self._device.native.release_timestamps(queries)
         self._sets.clear()
+        self._device.free(self.resolved)
 
 
 class WebgpuEvent(Event):
     """A point in a stream of a WebGPU device."""
 
-    def __init__(self, stream: WebgpuStream, slot: tuple[int, int] | None) -> None:
+    def __init__(
+        self,
+        stream: WebgpuStream,
+        slot: tuple[int, int] | None = None,
+        pool: TimestampPool | None = None,
+    ) -> None:
         self._stream = stream
         self._device = stream.device
+        self._pool = pool
         self._slot = slot
         self._serial: int | None = None  # of the submission that reaches the point
         self._seconds = 0.0 if slot else time.perf_counter()
@@ -93,11 +101,11 @@ class WebgpuEvent(Event):
             self._stream.flush()
         if self._serial is None:
             self._device.check()
-            raise self._device.lose("work was dropped after an error")
+            raise LaunchError("the work before this event was refused, so it is never reached")
         return self._serial
 
     def __del__(self) -> None:
-        slot = getattr(self, "_slot", None)
-        if slot is not None:
+        pool: TimestampPool | None = getattr(self, "_pool", None)
+        if pool is not None:
             # Pending work may still write the old point: the place goes back with its batch.
-            self._device.release_later(self._device.timestamps.give, slot)
+            self._device.release_later(pool.give, self._slot)

@@ -3,16 +3,17 @@
 The rest of the driver speaks to a `Native` and never to the library, so that a second provider of
 the same C interface can stand beside wgpu-native. What will differ for Dawn (`wgpudawn`):
 
-| what | wgpu-native | Dawn |
-|---|---|---|
-| listing adapters | `wgpuInstanceEnumerateAdapters` | its own instance extension, or one request per preference |
-| making progress | `wgpuDevicePoll(device, …)` | `wgpuInstanceProcessEvents(instance)` |
-| unchecked shaders | `wgpuDeviceCreateShaderModuleTrusted` | toggles `disable_robustness`, `disable_workgroup_init` |
-| subgroups | feature `Subgroup`, no `enable` line | feature `Subgroups`, `enable subgroups;` |
-| 64-bit scalars, float atomics | native features | do not exist |
-| timestamps outside a pass | feature `TimestampQueryInsideEncoders` | part of `TimestampQuery`, under a toggle |
-| timestamp unit | ticks, `wgpuQueueGetTimestampPeriod` | nanoseconds |
-| an invalid submission | aborts the process | an error in the callback |
+| what                 | wgpu-native                           | Dawn                            |
+|----------------------|---------------------------------------|---------------------------------|
+| listing adapters     | `wgpuInstanceEnumerateAdapters`       | an extension of its own         |
+| making progress      | `wgpuDevicePoll(device, …)`           | `wgpuInstanceProcessEvents`     |
+| unchecked shaders    | `wgpuDeviceCreateShaderModuleTrusted` | the toggle `disable_robustness` |
+| zeroed shared memory | always                                | `disable_workgroup_init`        |
+| subgroups            | feature `Subgroup`, no `enable` line  | `Subgroups`, `enable subgroups` |
+| 64 bits, f32 atomics | native features                       | do not exist                    |
+| time outside a pass  | `TimestampQueryInsideEncoders`        | `TimestampQuery` and a toggle   |
+| unit of timestamps   | ticks: `wgpuQueueGetTimestampPeriod`  | nanoseconds                     |
+| invalid submission   | ends the process                      | an error in the callback        |
 
 Two traps of wgpu-native that this file and its callers answer for: an error inside
 `wgpuQueueSubmit` is a Rust panic that ends the process, so nothing may be submitted whose
@@ -220,15 +221,15 @@ class Native:
         """A device, or None with the reason; and what must be kept as long as the device lives."""
         ffi, answer = self.ffi, []
 
-        @ffi.callback("WGPUUncapturedErrorCallback")
+        @ffi.callback("WGPUUncapturedErrorCallback")  # type: ignore[untyped-decorator]
         def error_callback(_device: Any, type: int, message: Any, _1: Any, _2: Any) -> None:
             on_error(type, self.text(message))
 
-        @ffi.callback("WGPUDeviceLostCallback")
+        @ffi.callback("WGPUDeviceLostCallback")  # type: ignore[untyped-decorator]
         def lost_callback(_device: Any, _reason: int, message: Any, _1: Any, _2: Any) -> None:
             on_lost(self.text(message))
 
-        @ffi.callback("WGPURequestDeviceCallback")
+        @ffi.callback("WGPURequestDeviceCallback")  # type: ignore[untyped-decorator]
         def device_callback(_status: int, device: Any, message: Any, _1: Any, _2: Any) -> None:
             answer.append((device, self.text(message)))
 

@@ -185,8 +185,8 @@ def _check_buffers(
             raise LaunchError(f"{what} of kernel {name} has been freed")
         if buffer.size > largest:
             raise LaunchError(
-                f"{what} of kernel {name} has {buffer.size} bytes; {device.info.name} lets a kernel "
-                f"see at most {largest} bytes of one array: split the array"
+                f"{what} of kernel {name} has {buffer.size} bytes; on {device.info.name} a kernel "
+                f"sees at most {largest} bytes of one array: split the array"
             )
     return buffers  # type: ignore[return-value]  # all checked
 

@@ -144,9 +144,7 @@ class WebgpuStream(Stream):
     def append_replay(self, recording: WebgpuRecording) -> None:
         """Append a recording: one record, whatever its length."""
         batch = self._batch
-        loop.pack_call(
-            batch.records, batch.at, loop.CALL, 0, recording.address, recording.count
-        )
+        loop.pack_call(batch.records, batch.at, loop.CALL, 0, recording.address, recording.count)
         batch.at += _RECORD
         batch.dispatches += recording.dispatches
         batch.kept.append(recording)
@@ -157,9 +155,11 @@ class WebgpuStream(Stream):
     def write(self, buffer: Buffer, offset: int, data: memoryview) -> None:
         """Append a copy from host memory, through mapped staging memory."""
         target = self.device.own(buffer)
-        raw = memoryview(data).cast("B")
-        size = len(raw)
+        size = data.nbytes
         _check_range(target, offset, size)
+        if not size:
+            return
+        raw = data.cast("B")
         head, middle, tail = moves.split(offset, size)
         if head:
             self._write_bytes(target, offset, raw[:head])
@@ -329,11 +329,11 @@ class WebgpuStream(Stream):
         """
         self._not_captured("read")
         source = self.device.own(buffer)
-        raw = memoryview(target).cast("B")
-        size = len(raw)
+        size = target.nbytes
         _check_range(source, offset, size)
         if not size:
             return
+        raw = target.cast("B")
         pool = self.device.download_pool(size)
         # Pieces end at word boundaries of the buffer.
         begin, end = offset // 4 * 4, -(-(offset + size) // 4) * 4
@@ -352,9 +352,7 @@ class WebgpuStream(Stream):
             for staging, _, _ in under_way:
                 pool.drop(staging)
 
-    def _request(
-        self, pool: StagingPool, source: WebgpuBuffer, offset: int, size: int
-    ) -> Staging:
+    def _request(self, pool: StagingPool, source: WebgpuBuffer, offset: int, size: int) -> Staging:
         staging = pool.take()
         try:
             batch = self._batch
@@ -410,11 +408,12 @@ class WebgpuStream(Stream):
         device = self.device
         if "timestamps" not in device.info.features:
             self.synchronize()
-            return WebgpuEvent(self, None)
-        batch, slot = self._batch, device.timestamps.take()
+            return WebgpuEvent(self)
+        batch, pool = self._batch, device.timestamps
+        slot = pool.take()
         loop.pack_timestamp(batch.records, batch.at, loop.TIMESTAMP, slot[1], slot[0])
         batch.at += _RECORD
-        event = WebgpuEvent(self, slot)
+        event = WebgpuEvent(self, slot, pool)
         self._events.append(event)
         self._appended()
         return event
@@ -436,12 +435,14 @@ class WebgpuStream(Stream):
     def synchronize(self) -> None:
         """Wait until everything appended is done."""
         self._not_captured("synchronize")
+        self.device.check()
         self.flush()
         self.device.wait_for(self.device.serial)
 
     async def synchronize_async(self) -> None:
         """`synchronize`, awaiting instead of blocking."""
         self._not_captured("synchronize")
+        self.device.check()
         self.flush()
         await self.device.wait_for_async(self.device.serial)
 
@@ -478,6 +479,7 @@ class WebgpuStream(Stream):
         for parameters, block in capture.parameter_blocks():
             target = self.device.wrap(parameters.handle, PARAMETER_BYTES)
             self._write_words(target, 0, block)
+        self.flush()  # another stream may be the first to replay
         return recording
 
     def _not_captured(self, what: str) -> None:
