@@ -35,12 +35,13 @@ from treadle.core.dtypes import (
 from treadle.core.dtypes import bool_ as bool
 from treadle.lang.builtins import *  # noqa: F403
 from treadle.lang.builtins import __all__ as _builtins
+from treadle.lang.interpreter import interpret
 from treadle.lang.kernel import func, kernel
 from treadle.lang.types import Array, struct, vec2, vec3, vec4
 
 __all__ = [
     "Array", "bf16", "bfloat16", "bool", "f16", "f32", "f64", "float16", "float32", "float64",
-    "func", "i16", "i32", "i64", "i8", "int16", "int32", "int64", "int8", "kernel", "struct",
-    "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "vec2", "vec3", "vec4",
-    *_builtins,
+    "func", "i16", "i32", "i64", "i8", "int16", "int32", "int64", "int8", "interpret", "kernel",
+    "struct", "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "vec2", "vec3",
+    "vec4", *_builtins,
 ]  # fmt: skip

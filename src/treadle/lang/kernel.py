@@ -60,6 +60,7 @@ class Kernel:
         self.definition = function
         self.options = options
         self._local_names = dict(local_names or {})
+        self._from_text = function.__code__.co_filename.startswith("<kernel source")
         _check_text(self.source_code)
         self.parameters = self._declared()
 
@@ -109,6 +110,12 @@ class Kernel:
         kernel = lower_kernel(self.definition, self.source_code, signature, self.options)
         return LoweredKernel(kernel, captured, self.source_code.text)
 
+    @cached_property
+    def _launcher(self) -> Any:
+        from treadle.runtime.launch import Launcher
+
+        return Launcher(self)
+
     # --- for people ---
 
     def __getitem__(self, launch: Any) -> BoundKernel:
@@ -133,18 +140,19 @@ class Kernel:
         if interpreter.is_active():
             interpreter.run_threads(self, threads, arguments)
             return
-        from treadle.runtime import launch
-
-        launch.run_threads(self, threads, arguments)
+        self._launcher.launch_threads(threads, arguments)
 
     def source(self, target: str, *arguments: Any, block: Extent | None = None) -> str:
         """The generated source for a target: "wgsl", "cuda", "ptx", "msl", "llvm" or "ir"."""
-        from treadle.runtime import launch
+        return str(self._launcher.source(target, arguments, block))
 
-        return launch.source(self, target, arguments, block)
+    def __call__(self, *arguments: Any, **keywords: Any) -> Kernel:
+        """A kernel is launched with a grid and a block: this says how.
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> None:
-        """A kernel is launched with a grid and a block: this says how."""
+        (As a decorator, `@td.kernel(source=text)`, it stands for the function it decorates.)
+        """
+        if self._from_text and len(arguments) == 1 and isinstance(arguments[0], FunctionType):
+            return self
         raise LaunchError(
             f"a kernel needs a grid and a block: {self.name}[blocks, threads](…), or "
             f"{self.name}.launch(n, …) for n threads"
@@ -175,9 +183,9 @@ class BoundKernel:
         if interpreter.is_active():
             interpreter.run(self.kernel, self.grid, self.block, self.shared_bytes, arguments)
             return
-        from treadle.runtime import launch
-
-        launch.run(self.kernel, self.grid, self.block, self.shared_bytes, self.stream, arguments)
+        self.kernel._launcher.launch_blocks(
+            self.grid, self.block, arguments, self.shared_bytes, self.stream
+        )
 
 
 def _check_text(source: Source) -> None:

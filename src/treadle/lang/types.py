@@ -6,6 +6,7 @@ in memory, its NumPy dtype, which agrees with C and with NumPy's `align=True`.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar, dataclass_transform, overload
@@ -212,6 +213,7 @@ def struct_from(cls: type[C], name: str | None = None) -> type[C]:
     made.__treadle_struct__ = ir
     made.__treadle_fields__ = dict(annotations)
     made.dtype = numpy_dtype(ir)
+    _classes.setdefault(ir, cls)
     defaults = {f: getattr(cls, f) for f in annotations if hasattr(cls, f)}
 
     def __init__(self: Any, *values: Any, **keywords: Any) -> None:
@@ -251,6 +253,32 @@ def struct_from(cls: type[C], name: str | None = None) -> type[C]:
     made.__array__ = _struct_array
     made.__class_getitem__ = classmethod(lambda owner, length: FixedArray(owner, length))
     return cls
+
+
+_classes: dict[t.Struct, Any] = {}
+
+
+def class_of(type: t.Struct) -> Any:
+    """The class of a struct type; one is made for a struct that came as a NumPy dtype only."""
+    found = _classes.get(type)
+    if found is None:
+        fields = {field.name: annotation_of(field.type) for field in type.fields}
+        found = struct_from(builtins.type(type.name, (), {"__annotations__": fields}))
+    return found
+
+
+def annotation_of(type: t.Type) -> Any:
+    """The annotation that an IR type comes from."""
+    match type:
+        case t.Scalar():
+            return BY_SHORT_NAME[type.name]
+        case t.Vector():
+            return VectorType(BY_SHORT_NAME[type.element.name], type.count)
+        case t.Array():
+            return FixedArray(annotation_of(type.element), type.length)
+        case t.Struct():
+            return class_of(type)
+    raise AssertionError(type)
 
 
 def _struct_array(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:

@@ -1,23 +1,305 @@
-"""`with td.interpret():` runs kernels as plain Python."""
+"""`with td.interpret():` runs kernels as plain Python, one thread after the other.
+
+The kernel is lowered first: what would be refused on a device is refused here too, and its
+types are those of the locals here. Then its source runs, rewritten so that numbers wrap,
+round and mix as they do on a device. `print` prints and a debugger stops in the user's own lines.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from treadle.core.dim3 import Dim3
+from treadle.core.dtypes import DType
+from treadle.ir import nodes as n
+from treadle.ir import types as t
+from treadle.ir.traverse import walk
+from treadle.lang import builtins as names
+from treadle.lang.interpreter import functions, numbers
+from treadle.lang.interpreter.arguments import Taken, take_arguments
+from treadle.lang.interpreter.arrays import (
+    ElementPlace,
+    KernelArray,
+    MemberPlace,
+    attribute,
+    copied,
+    item,
+)
+from treadle.lang.interpreter.threads import BlockState, Request, ThreadState, run_together
+from treadle.lang.interpreter.transform import python_function
+from treadle.lang.lower import lower_with_types
+from treadle.lang.source import Source, resolve_annotations, source_of
+from treadle.lang.types import ArrayType, Vector, declared_type, ir_type, is_struct, make_value
+from treadle.runtime.signature import Signature
+
+if TYPE_CHECKING:
+    from treadle.lang.kernel import Kernel
+
+LocalTypes = dict[Any, dict[str, t.Type]]
+
+
+class _State(threading.local):
+    """What this Python thread interprets."""
+
+    active: int = 0
+    run: Run | None = None
+    thread: ThreadState | None = None
+
+
+_state = _State()
+
+
+@contextmanager
+def interpret() -> Iterator[None]:
+    """Launches inside this block run as plain Python, on arrays of any device.
+
+    Reads outside an array give 0 and writes there are dropped, as on a device; `print`, `pdb` and
+    `assert` work; a kernel with barriers gets a Python thread for each of its block's threads.
+    """
+    _state.active += 1
+    try:
+        yield
+    finally:
+        _state.active -= 1
 
 
 def is_active() -> bool:
     """Whether launches on this Python thread are interpreted."""
-    return False
+    return _state.active > 0
 
 
-def current_run() -> Any:
+def current_run() -> Run | None:
     """The launch that this Python thread is interpreting, or None."""
-    return None
+    return _state.run if _state.thread is not None else None
 
 
-def run(kernel: Any, grid: Any, block: Any, shared_bytes: int, arguments: tuple[Any, ...]) -> None:
-    """Interpret a launch by blocks."""
+def _builtin_runner() -> Callable[..., Any] | None:
+    thread = _state.thread
+    if thread is None:
+        return None
+    return lambda target, arguments, keywords: functions.run_builtin(
+        thread, target, arguments, keywords
+    )
 
 
-def run_threads(kernel: Any, threads: Any, arguments: tuple[Any, ...]) -> None:
-    """Interpret a launch by threads."""
+names.set_interpreter(_builtin_runner)
+
+
+def run(
+    kernel: Kernel, grid: Dim3, block: Dim3, shared_bytes: int, arguments: Sequence[Any]
+) -> None:
+    """Interpret `kernel[grid, block](…)`."""
+    taken = take_arguments(kernel, arguments)
+    Run(kernel, taken).blocks(grid, block, shared_bytes, None)
+    taken.give_back()
+
+
+def run_threads(kernel: Kernel, threads: int | Sequence[int], arguments: Sequence[Any]) -> None:
+    """Interpret `kernel.launch(threads, …)`."""
+    taken = take_arguments(kernel, arguments)
+    extent = Dim3.of(tuple(reversed(threads)) if isinstance(threads, Sequence) else threads)
+    block = kernel.options.block or Dim3(min(extent.x, 64))
+    grid = Dim3(*(-(-a // b) for a, b in zip(extent, block, strict=True)))
+    Run(kernel, taken).blocks(grid, block, 0, extent)
+    taken.give_back()
+
+
+class Run:
+    """One interpreted launch."""
+
+    def __init__(self, kernel: Kernel, taken: Taken) -> None:
+        self.kernel = kernel
+        self.taken = taken
+        signature = Signature(taken.signature)
+        lowered, self.types = lower_with_types(
+            kernel.definition, kernel.source_code, signature, kernel.options
+        )
+        bodies = [lowered.body, *(function.body for function in lowered.functions)]
+        self.waits = any(
+            isinstance(node, (n.Barrier, n.Subgroup)) for body in bodies for node in walk(body)
+        )
+        self.body = python_function(kernel.definition, kernel.source_code, _Helper())
+        self.functions: dict[FunctionType, Callable[..., Any]] = {}
+
+    def blocks(self, grid: Dim3, block: Dim3, shared_bytes: int, extent: Dim3 | None) -> None:
+        """Run every block, one after the other."""
+        for z in range(grid.z):
+            for y in range(grid.y):
+                for x in range(grid.x):
+                    self._block(BlockState(grid, block, Dim3(x, y, z), shared_bytes), extent)
+
+    def _block(self, shared: BlockState, extent: Dim3 | None) -> None:
+        size = shared.block
+        states = [
+            ThreadState(shared, Dim3(x, y, z), _cannot_wait)
+            for z in range(size.z)
+            for y in range(size.y)
+            for x in range(size.x)
+        ]
+        if extent is not None:
+            states = [state for state in states if _inside(state, extent)]
+        if self.waits:
+            run_together(states, self._thread)
+        else:
+            for state in states:
+                self._thread(state)
+
+    def _thread(self, thread: ThreadState) -> None:
+        before = _state.run, _state.thread
+        _state.run, _state.thread = self, thread
+        try:
+            arguments = [copied(value) for value in self.taken.values]
+            thread.types.append(self._types(self.kernel.definition, arguments))
+            with np.errstate(all="ignore"):
+                self.body(*arguments)
+        finally:
+            _state.run, _state.thread = before
+
+    def _types(self, function: FunctionType, arguments: Sequence[Any]) -> dict[str, t.Type]:
+        return self.types.get((function, tuple(kind_of(value) for value in arguments)), {})
+
+    def call(
+        self,
+        function: FunctionType,
+        source: Source,
+        arguments: Sequence[Any],
+        keywords: dict[str, Any],
+    ) -> Any:
+        """A device function."""
+        thread = _state.thread
+        assert thread is not None
+        bound = inspect.signature(function).bind(*arguments, **keywords)
+        bound.apply_defaults()
+        values = _converted(function, bound.arguments)
+        body = self.functions.get(function)
+        if body is None:
+            body = self.functions[function] = python_function(function, source, _Helper())
+        thread.types.append(self._types(function, values))
+        try:
+            return body(*values)
+        finally:
+            thread.types.pop()
+
+
+def _cannot_wait(request: Request) -> Any:
+    raise AssertionError(f"{request.kind} in a kernel that was lowered without one")
+
+
+def _inside(state: ThreadState, extent: Dim3) -> bool:
+    block = state.block
+    return all(
+        block.index[axis] * block.block[axis] + state.index[axis] < extent[axis]
+        for axis in range(3)
+    )
+
+
+def _converted(function: FunctionType, arguments: dict[str, Any]) -> list[Any]:
+    """Arguments of a device function as its annotations want them; literals get a type."""
+    annotations = resolve_annotations(function)
+    values = []
+    for name, value in arguments.items():
+        annotation = annotations.get(name)
+        if annotation is not None and not isinstance(annotation, ArrayType):
+            declared = declared_type(annotation)
+            if isinstance(declared, t.Scalar):
+                value = numbers.cast(value, declared)
+        elif numbers.is_literal(value):
+            value = numbers.typed(value)
+        values.append(copied(value))
+    return values
+
+
+def kind_of(value: Any) -> Any:
+    """What of an argument decides how a function is lowered, as the lowering's `kind_of` says."""
+    if isinstance(value, np.generic):
+        return numbers.scalar_type(value)
+    if isinstance(value, Vector):
+        return value.type.ir
+    if isinstance(value, KernelArray):
+        return (value.element, value.ndim)
+    if isinstance(value, tuple):
+        return tuple(kind_of(part) for part in value)
+    if numbers.is_literal(value):
+        return (type(value).__name__, value)
+    if is_struct(type(value)):
+        return ir_type(type(value))
+    return id(value)
+
+
+class _Helper:
+    """What the rewritten source calls."""
+
+    binary = staticmethod(numbers.binary)
+    unary = staticmethod(numbers.unary)
+    compare = staticmethod(numbers.compare)
+    item = staticmethod(item)
+    attribute = staticmethod(attribute)
+    function = staticmethod(functions.known_function)
+    element = staticmethod(ElementPlace)
+    member = staticmethod(MemberPlace)
+
+    @staticmethod
+    def local(name: str, value: Any) -> Any:
+        """A value as a local variable keeps it."""
+        thread = _state.thread
+        assert thread is not None
+        wanted = thread.types[-1].get(name) if thread.types else None
+        if numbers.is_number(value):
+            return (
+                numbers.cast(value, wanted)
+                if isinstance(wanted, t.Scalar)
+                else (numbers.typed(value))
+            )
+        return copied(value)
+
+    @staticmethod
+    def result(value: Any) -> Any:
+        """What a function returns."""
+        if isinstance(value, tuple):
+            return tuple(numbers.typed(v) if numbers.is_number(v) else copied(v) for v in value)
+        return _Helper.local("return", value)
+
+    @staticmethod
+    def unpacked(value: Any, count: int) -> tuple[Any, ...]:
+        """The parts of a tuple or vector."""
+        parts = tuple(value)
+        if len(parts) != count:
+            raise ValueError(f"{count} names for {len(parts)} values")
+        return parts
+
+    @staticmethod
+    def store(value: Any, place: Any) -> None:
+        """Assign to a place."""
+        place.store(value)
+
+    @staticmethod
+    def opened(place: Any) -> tuple[Any, Any]:
+        """A place and what lies there before the right side is evaluated."""
+        return place, place.load()
+
+    @staticmethod
+    def update(opened: tuple[Any, Any], op: str, value: Any) -> None:
+        """`place op= value`."""
+        place, old = opened
+        place.store(numbers.binary(op, old, value))
+
+
+def _call_definition(definition: Any, values: list[Any]) -> Any:
+    from treadle.lang.kernel import Function
+
+    function = definition.definition if isinstance(definition, Function) else definition
+    current = current_run()
+    assert current is not None
+    return current.call(function, source_of(function), values, {})
+
+
+functions.call_function[:] = [_call_definition]
+
+__all__ = ["DType", "current_run", "interpret", "is_active", "make_value", "run", "run_threads"]

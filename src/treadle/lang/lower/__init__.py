@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import FunctionType
+from typing import Any
 
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
@@ -29,6 +30,13 @@ def lower_kernel(
     function: FunctionType, source: Source, signature: Signature, options: KernelOptions
 ) -> n.Kernel:
     """The IR of a kernel for a signature. CompileError points at what is wrong in the source."""
+    return lower_with_types(function, source, signature, options)[0]
+
+
+def lower_with_types(
+    function: FunctionType, source: Source, signature: Signature, options: KernelOptions
+) -> tuple[n.Kernel, dict[Any, dict[str, t.Type]]]:
+    """The IR, and the types of local names: (function, kinds of its arguments) -> name -> type."""
     big = any(isinstance(a, ArrayArgument) and a.big for a in signature.arguments)
     lowering = Lowering(options.fastmath, options.checked, t.I64 if big else t.I32)
     cx = Context(lowering, function, source, is_kernel=True)
@@ -56,7 +64,8 @@ def lower_kernel(
     lower_body(cx, source.tree.body)
     body = tuple(cx.frames[0].statements)
     used = {node.name for node in walk(body) if isinstance(node, n.Variable)}
-    return n.Kernel(
+    lowering.types[function, tuple(_kind(a) for a in signature.arguments)] = cx.types
+    kernel = n.Kernel(
         name=function.__name__,
         buffers=tuple(buffers),
         parameters=tuple(p for p in cx.parameters.values() if p.name in used),
@@ -67,6 +76,14 @@ def lower_kernel(
         fastmath=options.fastmath,
         span=cx.span(source.tree),
     )
+    return kernel, lowering.types
+
+
+def _kind(argument: Argument) -> Any:
+    """An argument as `functions.kind_of` sees it."""
+    if isinstance(argument, ArrayArgument):
+        return (argument.element, argument.ndim)
+    return argument.type
 
 
 def _return_outside(cx: Context, axes: int) -> None:
@@ -168,4 +185,4 @@ def _fill(cx: Context, place: n.Place, path: tuple[str | int, ...], node: n.Any)
         cx.emit(n.Assign(place, _assemble(cx, type, path), span))
 
 
-__all__ = ["lower_kernel"]
+__all__ = ["lower_kernel", "lower_with_types"]

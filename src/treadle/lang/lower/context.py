@@ -49,6 +49,8 @@ class Lowering:
     specializations: dict[Any, Specialization] = field(default_factory=dict)
     active: list[Any] = field(default_factory=list)  # keys being lowered, to find recursion
     function_names: dict[str, int] = field(default_factory=dict)
+    # (function, kinds of its arguments) -> the types of its local names, for the interpreter
+    types: dict[Any, dict[str, t.Type]] = field(default_factory=dict)
 
     def unique_function(self, name: str) -> str:
         """A function name that this kernel does not use yet."""
@@ -88,6 +90,7 @@ class Context:
         self.scope: Scope = analyze(source.tree)
         self.owner = dict(self.scope.owner)
         self.bindings: dict[str, Binding] = {}
+        self.types: dict[str, t.Type] = {}  # of local variables, once known
         self.declared: dict[str, t.Type] = {}  # `x: td.f32` without a value
         self.frames: list[Frame] = [Frame([], id(source.tree.body))]
         self.memories: list[n.Memory] = []

@@ -124,6 +124,22 @@ def _key(value: Value) -> Any:
             return value.type  # type: ignore[union-attr]
 
 
+def kind_of(value: Value) -> Any:
+    """What of an argument decides a function's types; the interpreter says the same of its own
+    values, to find the types that the lowering gave to locals."""
+    match value:
+        case ArrayView():
+            return (value.element, value.ndim)
+        case TupleValue():
+            return tuple(kind_of(item) for item in value.items)
+        case Literal():
+            return (type(value.value).__name__, value.value)
+        case PythonObject():
+            return id(value.value)
+        case _:
+            return value.type  # type: ignore[union-attr]
+
+
 def call_with(
     cx: Context,
     function: FunctionType,
@@ -294,6 +310,9 @@ def _specialize(
     returns = inner.result if inner.result is not None else t.VOID
     if returns != t.VOID and not ends(body):
         raise inner.refusal("missing_return", source.tree, name=function.__name__)
+    if inner.result is not None:
+        inner.types["return"] = inner.result
+    cx.lowering.types[function, tuple(kind_of(value) for value in values)] = inner.types
     pure = not inner.memories and not any(isinstance(part, n.Buffer) for part in parameters)
     pure = pure and not any(isinstance(each, _IMPURE) for each in walk(body))
     cx.lowering.functions.append(

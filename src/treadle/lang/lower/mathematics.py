@@ -335,7 +335,8 @@ _OPERATORS: dict[str, Handler] = {
 
 
 @cache
-def _definitions() -> dict[str, Any]:
+def library_definitions() -> dict[str, Any]:
+    """The functions of `treadle.lang.math`, by name or by name and type (`exp_f32`)."""
     from treadle.lang.math import LIBRARY
 
     return dict(LIBRARY)
@@ -345,7 +346,7 @@ def _library(
     cx: Context, name: str, values: Sequence[n.Expression | Literal], node: ast.AST
 ) -> Value:
     """A function of the library, in the version for the operands' type."""
-    definitions = _definitions()
+    definitions = library_definitions()
     if name in definitions:  # one version only, whose annotations convert
         return _call(cx, definitions[name], values, node)
     operands = floats(cx, values, node)
@@ -381,7 +382,7 @@ def _call(cx: Context, definition: Any, values: Sequence[Value], node: ast.AST) 
 # --- powers --------------------------------------------------------------------------------------
 
 _UNROLLED_POWER = 64  # largest literal exponent of an integer that is multiplied out
-_EXACT_POWER = 4  # and of a float, where each multiplication rounds
+EXACT_POWER = 4  # and of a float, where each multiplication rounds
 
 
 def power(
@@ -392,7 +393,7 @@ def power(
     whole = isinstance(exponent, Literal) and not isinstance(exponent.value, float)
     if isinstance(exponent, Literal) and whole and not isinstance(base, Literal):
         times = int(exponent.value)
-        if kind.is_float and 0 <= times <= _EXACT_POWER:
+        if kind.is_float and 0 <= times <= EXACT_POWER:
             return _multiplied(cx, base, times, node)
         if not kind.is_float:
             if times < 0:

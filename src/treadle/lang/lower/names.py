@@ -42,7 +42,8 @@ def from_python(cx: Context, value: Any, name: str, node: ast.AST) -> Value:
         try:
             dtype = as_dtype(value.dtype)
         except DtypeError:
-            raise cx.refusal("captured_object", node, name=name, kind=f"NumPy {value.dtype}")
+            kind = f"NumPy {value.dtype}"
+            raise cx.refusal("captured_object", node, name=name, kind=kind) from None
         return constant(value.item(), t.SCALARS[dtype.short], cx, node)
     if isinstance(value, tuple):
         return TupleValue(tuple(from_python(cx, item, name, node) for item in value))

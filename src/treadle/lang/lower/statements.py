@@ -189,6 +189,7 @@ def assign_name(cx: Context, name: str, value: Value, node: ast.AST) -> None:
         cx.bindings[name] = Binding(place)
         store(cx, place.place, found, node, name)
         return
+    cx.types[name] = wanted
     variable = n.Variable(cx.unique(name), wanted, cx.span(node))
     new = convert(cx, found, wanted, node, name)
     constant = None
@@ -328,23 +329,20 @@ def place_of_target(cx: Context, target: ast.Subscript | ast.Attribute) -> n.Pla
     if isinstance(owner, ArrayView):
         raise cx.refusal("array_assignment", target, name=target.attr)
     place = _place_of_value(cx, owner, target)
-    try:
-        type = t.member_type(place.type, target.attr)
-    except KeyError:
-        known = (
-            [field.name for field in place.type.fields]
-            if isinstance(place.type, t.Struct)
-            else t.COMPONENTS[: place.type.count]
-            if isinstance(place.type, t.Vector)
-            else []
-        )
+    known = (
+        [field.name for field in place.type.fields]
+        if isinstance(place.type, t.Struct)
+        else list(t.COMPONENTS[: place.type.count])
+        if isinstance(place.type, t.Vector)
+        else []
+    )
+    if target.attr not in known:
+        choices = ", ".join(known) or "none"
+        owned = str(place.type)
         raise cx.refusal(
-            "unknown_attribute",
-            target,
-            owner=str(place.type),
-            name=target.attr,
-            choices=", ".join(known) or "none",
+            "unknown_attribute", target, owner=owned, name=target.attr, choices=choices
         )
+    type = t.member_type(place.type, target.attr)
     return n.Member(place, target.attr, type, cx.span(target))
 
 

@@ -1,0 +1,114 @@
+"""The arguments of an interpreted launch: checked as for a device, and brought into NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from treadle.core.errors import DtypeError, LaunchError
+from treadle.ir import types as t
+from treadle.lang.interpreter import numbers
+from treadle.lang.interpreter.arrays import KernelArray
+from treadle.lang.types import Vector, annotation_of, ir_type, is_struct, make_value, numpy_dtype
+from treadle.runtime import arguments as binding
+from treadle.runtime.arrays import array_dtype, element_type
+from treadle.runtime.signature import (
+    Argument,
+    ArrayArgument,
+    DeclaredArray,
+    DeclaredParameter,
+    ScalarArgument,
+    ValueArgument,
+)
+
+if TYPE_CHECKING:
+    from treadle.lang.kernel import Kernel
+
+
+@dataclass
+class Taken:
+    """Arguments as the interpreter uses them."""
+
+    signature: tuple[Argument, ...] = ()
+    values: list[Any] = field(default_factory=list)
+    copies: list[Callable[[], None]] = field(default_factory=list)
+
+    def give_back(self) -> None:
+        """Write arrays that had to be copied back to where they came from."""
+        for write in self.copies:
+            write()
+
+
+def take_arguments(kernel: Kernel, arguments: Sequence[Any]) -> Taken:
+    """One value for each parameter; LaunchError or DtypeError as a launch on a device gives."""
+    binding.check_count(kernel, len(arguments))
+    taken = Taken()
+    kinds: list[Argument] = []
+    for position, (parameter, value) in enumerate(zip(kernel.parameters, arguments, strict=True)):
+        if isinstance(value, Vector) or is_struct(type(value)):
+            type_ = value.type.ir if isinstance(value, Vector) else ir_type(type(value))
+            bound = binding.bind(kernel, position, type_, value)
+            assert isinstance(bound, ValueArgument)
+            kinds.append(bound)
+            taken.values.append(make_value(annotation_of(bound.type), value))
+        elif numbers.is_number(value):
+            number = binding.bind(kernel, position, type(value), value)
+            assert isinstance(number, ScalarArgument)
+            kinds.append(number)
+            taken.values.append(numbers.cast(value, number.type))
+        else:
+            where = f"argument {position + 1} ({parameter.name}) of kernel {kernel.name}"
+            array = _array(parameter, _as_numpy(value, taken, where), where)
+            kinds.append(ArrayArgument(array.element, array.ndim))
+            taken.values.append(array)
+    taken.signature = tuple(kinds)
+    return taken
+
+
+def _as_numpy(value: Any, taken: Taken, where: str) -> np.ndarray[Any, Any]:
+    if isinstance(value, np.ndarray):
+        return value
+    if hasattr(value, "_array"):  # a tensor of any device
+        copy: np.ndarray[Any, Any] = np.array(value.numpy())
+        taken.copies.append(lambda: value.__setitem__(Ellipsis, copy))
+        return copy
+    if hasattr(value, "__dlpack__"):
+        return np.from_dlpack(value)
+    raise DtypeError(
+        f"{where}: a kernel does not take {type(value).__name__}; it takes numbers, arrays and "
+        "@td.struct values"
+    )
+
+
+def _array(parameter: DeclaredParameter, data: np.ndarray[Any, Any], where: str) -> KernelArray:
+    declared = parameter.declared
+    if declared is None:
+        if data.ndim == 0:
+            data = data.reshape(1)
+        return KernelArray(data, element_type(array_dtype(data.dtype)), parameter.name)
+    if not isinstance(declared, DeclaredArray):
+        raise DtypeError(f"{where} is {declared}, but an array came")
+    element = declared.element
+    if isinstance(element, t.Vector) and data.dtype == numpy_dtype(element.element):
+        if data.shape[declared.ndim :] != (element.count,):
+            rows = data.reshape(-1, element.count)
+            if declared.ndim != 1 or not np.shares_memory(rows, data):
+                raise LaunchError(
+                    f"{where} is {declared}: its last axis is {element.count}, not the end of the "
+                    f"shape {data.shape}"
+                )
+            data = rows
+    elif data.dtype.itemsize != t.size_of(element) or t.leaves(
+        element_type(array_dtype(data.dtype))
+    ) != t.leaves(element):
+        raise DtypeError(f"{where} is {declared}, but an array of {data.dtype} came")
+    elif data.ndim != declared.ndim:
+        if (data.ndim, declared.ndim) != (0, 1):
+            raise LaunchError(
+                f"{where} has {declared.ndim} dimensions, but an array of shape {data.shape} came"
+            )
+        data = data.reshape(1)
+    return KernelArray(data, element, parameter.name)

@@ -1,0 +1,191 @@
+"""Arrays of the interpreter: NumPy memory with the kernels' bounds, and places to assign to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from treadle.core.dtypes import DType
+from treadle.core.errors import LaunchError
+from treadle.ir import types as t
+from treadle.lang import rules
+from treadle.lang.interpreter import numbers
+from treadle.lang.rules import Literal
+from treadle.lang.types import Vector, annotation_of, ir_type, is_struct, make_value, store_value
+from treadle.runtime import settings
+
+
+class KernelArray:
+    """An array as a kernel sees it: no wrapping indices, zeros outside, nothing written there."""
+
+    def __init__(self, data: np.ndarray[Any, Any], element: t.Type, name: str = "array") -> None:
+        self.data = data
+        self.element = element
+        self.annotation = annotation_of(element)
+        self.name = name
+        # Vectors and fixed arrays have axes of their own at the end of NumPy's shape.
+        inner = 1 if isinstance(element, (t.Vector, t.Array)) else 0
+        self.extents = data.shape[: data.ndim - inner]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.extents)
+
+    @property
+    def size(self) -> Any:
+        """The number of elements."""
+        return np.int32(np.prod(self.extents, dtype=np.int64))
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The extent along each axis."""
+        return tuple(np.int32(extent) for extent in self.extents)
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of an array of numbers."""
+        assert isinstance(self.annotation, DType)
+        return self.annotation
+
+    def __len__(self) -> int:
+        return self.extents[0]
+
+    def find(self, index: Any) -> tuple[int, ...] | None:
+        """An index as NumPy takes it, or None outside. TypeError for one that is no index."""
+        parts = index if isinstance(index, tuple) else (index,)
+        if len(parts) != self.ndim:
+            raise TypeError(f"{self.name} has {self.ndim} axes, and the index has {len(parts)}")
+        found = []
+        for axis, (part, extent) in enumerate(zip(parts, self.extents, strict=True)):
+            at = index_value(part)
+            if not 0 <= at < extent:
+                if settings.check:
+                    raise LaunchError(
+                        f"{self.name}: index {at} is outside axis {axis} of {extent} elements"
+                    )
+                return None
+            found.append(at)
+        return tuple(found)
+
+    def load(self, index: Any) -> Any:
+        """The element at an index; zero outside."""
+        at = self.find(index)
+        return make_value(self.annotation, None if at is None else self.data[at])
+
+    def store(self, index: Any, value: Any) -> None:
+        """Put a value, converted to the element's type; outside nothing happens."""
+        at = self.find(index)
+        if at is not None:
+            store_value(self.data, at, converted(value, self.annotation))
+
+    def __repr__(self) -> str:
+        return f"{self.name} = {self.data!r}"
+
+
+def index_value(part: Any) -> int:
+    """One axis's index as an int; a TypeError says why it is none."""
+    if not numbers.is_number(part):
+        raise TypeError(f"an index is an integer, not {part!r}")
+    kind = numbers.operand(part)
+    problem = None if isinstance(kind, Literal) and kind.value < 0 else rules.index_problem(kind)
+    if problem:
+        raise TypeError(problem)
+    return int(part)
+
+
+def converted(value: Any, annotation: Any) -> Any:
+    """A value as the annotated type: numbers by the rules of a cast, the rest copied."""
+    if isinstance(annotation, DType):
+        return numbers.cast(value, t.SCALARS[annotation.short])
+    return make_value(annotation, value)
+
+
+def copied(value: Any) -> Any:
+    """A struct or vector of its own; anything else as it is."""
+    if isinstance(value, Vector):
+        return Vector(value.type, *value.parts)
+    if is_struct(type(value)):
+        return make_value(type(value), value)
+    return value
+
+
+# --- places --------------------------------------------------------------------------------------
+
+
+@dataclass
+class ElementPlace:
+    """`a[i]`, where a value is loaded and stored."""
+
+    base: Any  # an array, or the place of a vector or fixed array
+    index: Any
+
+    def load(self) -> Any:
+        """What lies there."""
+        return item(loaded(self.base), self.index)
+
+    def store(self, value: Any) -> None:
+        """Put a value there."""
+        base = loaded(self.base)
+        if isinstance(base, KernelArray):
+            base.store(self.index, value)
+            put_back(self.base, base.data)
+            return
+        at = index_value(self.index)
+        setattr(base, t.COMPONENTS[at], numbers.cast(value, t.SCALARS[base.type.dtype.short]))
+        put_back(self.base, base)
+
+
+@dataclass
+class MemberPlace:
+    """`p.x` or `a[i].x`."""
+
+    base: Any
+    name: str
+
+    def load(self) -> Any:
+        """What lies there."""
+        return attribute(loaded(self.base), self.name)
+
+    def store(self, value: Any) -> None:
+        """Put a value there, in the struct or vector around it too."""
+        owner = loaded(self.base)
+        if isinstance(owner, Vector):
+            value = numbers.cast(value, t.SCALARS[owner.type.dtype.short])
+        elif is_struct(type(owner)):
+            value = converted(value, type(owner).__treadle_fields__[self.name])
+        setattr(owner, self.name, value)
+        put_back(self.base, owner)
+
+
+def loaded(base: Any) -> Any:
+    """A place's value, or a value itself."""
+    return base.load() if isinstance(base, (ElementPlace, MemberPlace)) else base
+
+
+def put_back(base: Any, value: Any) -> None:
+    """Store a changed value where it came from."""
+    if isinstance(base, (ElementPlace, MemberPlace)):
+        base.store(value)
+
+
+def item(owner: Any, index: Any) -> Any:
+    """`owner[index]`."""
+    if isinstance(owner, KernelArray):
+        return owner.load(index)
+    if isinstance(owner, Vector):
+        return owner.parts[index_value(index)]
+    if isinstance(index, np.generic):
+        index = index.item()
+    return owner[index]
+
+
+def attribute(owner: Any, name: str) -> Any:
+    """`owner.name`; a fixed array in a struct comes as an array of the kernel."""
+    value = getattr(owner, name)
+    if isinstance(value, np.ndarray) and is_struct(type(owner)):
+        annotation = type(owner).__treadle_fields__[name]
+        return KernelArray(value, ir_type(annotation.element), name)
+    return value

@@ -1,0 +1,363 @@
+"""td's functions and Python's few, as the interpreter runs them."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from treadle.core.dtypes import as_dtype
+from treadle.core.errors import TreadleError
+from treadle.ir import types as t
+from treadle.lang.builtins import BuiltinFunction, Place
+from treadle.lang.interpreter import numbers
+from treadle.lang.interpreter.arrays import KernelArray
+from treadle.lang.interpreter.threads import SUBGROUP, Request, ThreadState
+from treadle.lang.lower.mathematics import library_definitions
+from treadle.lang.types import Vector, ir_type, numpy_dtype
+
+_PACKAGE = __name__.rsplit(".", 2)[0]  # treadle.lang
+
+
+def call_site() -> tuple[str, int, int]:
+    """The file, line and instruction of the user's call that is running."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith(_PACKAGE) or module.startswith(f"{_PACKAGE}.math"):
+            break
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno, frame.f_lasti
+
+
+def run_builtin(
+    thread: ThreadState, target: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
+    """A builtin called in a running kernel."""
+    if isinstance(target, Place):
+        return _place(thread, target.name, arguments[0])
+    assert isinstance(target, BuiltinFunction)
+    if target.group == "math":
+        return mathematics(target.name, list(arguments))
+    if target.group == "atomic":
+        return _atomic(target.name.removeprefix("atomic_"), *arguments)
+    if target.name in _SUBGROUP:
+        return _subgroup(thread, _SUBGROUP[target.name], arguments)
+    return _OTHERS[target.name](thread, *arguments, **keywords)
+
+
+# --- places, memory, barriers --------------------------------------------------------------------
+
+
+def _place(thread: ThreadState, name: str, axis: int) -> Any:
+    value = {
+        "thread_idx": thread.index,
+        "block_idx": thread.block.index,
+        "block_dim": thread.block.block,
+        "grid_dim": thread.block.grid,
+    }[name]
+    return np.int32(value[axis])
+
+
+def _grid(thread: ThreadState, axes: int) -> Any:
+    block = thread.block
+    found = tuple(
+        np.int32(block.index[a] * block.block[a] + thread.index[a]) for a in reversed(range(axes))
+    )
+    return found[0] if axes == 1 else found
+
+
+def _grid_size(thread: ThreadState, axes: int) -> Any:
+    block = thread.block
+    found = tuple(np.int32(block.grid[a] * block.block[a]) for a in reversed(range(axes)))
+    return found[0] if axes == 1 else found
+
+
+def _shared(thread: ThreadState, shape: Any, dtype: Any) -> KernelArray:
+    site = call_site()
+    turn = thread.occurrences.get(site, 0)  # the n-th time in an unrolled loop: the n-th array
+    thread.occurrences[site] = turn + 1
+    memory = thread.block.shared
+    if (site, turn) not in memory:
+        if shape is None:
+            shape = thread.block.shared_bytes // numpy_dtype(ir_type(dtype)).itemsize
+        memory[site, turn] = _array(shape, dtype, "shared")
+    found: KernelArray = memory[site, turn]
+    return found
+
+
+def _array(shape: Any, dtype: Any, name: str) -> KernelArray:
+    extents = tuple(int(part) for part in (shape if isinstance(shape, tuple) else (shape,)))
+    element = ir_type(dtype)
+    return KernelArray(np.zeros(extents, numpy_dtype(element)), element, name)
+
+
+def _barrier(scope: str) -> Callable[[ThreadState], None]:
+    return lambda thread: thread.wait(Request(scope, call_site()))
+
+
+def _fence(thread: ThreadState) -> None:
+    """Threads take turns here, so memory is always in order."""
+
+
+_OTHERS: dict[str, Callable[..., Any]] = {
+    "grid": _grid,
+    "grid_size": _grid_size,
+    "shared": _shared,
+    "local": lambda thread, shape, dtype: _array(shape, dtype, "local"),
+    "static_range": lambda thread, *bounds: range(*(int(bound) for bound in bounds)),
+    "sync_threads": _barrier("block"),
+    "sync_subgroup": _barrier("subgroup"),
+    "thread_fence": _fence,
+    "thread_fence_block": _fence,
+    "lane": lambda thread: np.int32(thread.linear % SUBGROUP),
+    "subgroup_size": lambda thread: np.int32(SUBGROUP),
+    "bitcast": lambda thread, value, dtype: numbers.bitcast(value, as_dtype(dtype)),
+    "where": lambda thread, test, one, other: _where(test, one, other),
+    "dot": lambda thread, left, right: _dot(left, right),
+}
+
+
+def _where(test: Any, one: Any, other: Any) -> Any:
+    if numbers.is_literal(test):
+        return one if test else other
+    if numbers.is_number(one) and numbers.is_number(other):
+        type = numbers.rules.common_type(numbers.operand(one), numbers.operand(other))
+        return numbers.cast(one if test else other, type)
+    return one if test else other
+
+
+def _dot(left: Vector, right: Vector) -> Any:
+    products = [numbers.binary("*", a, b) for a, b in zip(left, right, strict=True)]
+    total = products[0]
+    for product in products[1:]:
+        total = numbers.binary("+", total, product)
+    return total
+
+
+# --- atomics and subgroups -----------------------------------------------------------------------
+
+_ATOMICS: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lambda old, value: numbers.binary("+", old, value),
+    "sub": lambda old, value: numbers.binary("-", old, value),
+    "min": lambda old, value: numbers.intrinsic("min", [old, value], numbers.scalar_type(old)),
+    "max": lambda old, value: numbers.intrinsic("max", [old, value], numbers.scalar_type(old)),
+    "and": lambda old, value: numbers.binary("&", old, value),
+    "or": lambda old, value: numbers.binary("|", old, value),
+    "xor": lambda old, value: numbers.binary("^", old, value),
+    "exchange": lambda old, value: value,
+}
+
+
+def _atomic(op: str, array: KernelArray, index: Any, *operands: Any) -> Any:
+    old = array.load(index)
+    type = numbers.scalar_type(old)
+    values = [numbers.cast(value, type) for value in operands]
+    if op == "cas":
+        if old == values[0]:
+            array.store(index, values[1])
+    else:
+        array.store(index, _ATOMICS[op](old, values[0]))
+    return old
+
+
+_SUBGROUP: dict[str, str] = {
+    "shuffle": "shuffle", "shuffle_up": "shuffle_up", "shuffle_down": "shuffle_down",
+    "shuffle_xor": "shuffle_xor", "vote_all": "vote_all", "vote_any": "vote_any",
+    "ballot": "ballot", "subgroup_sum": "sum", "subgroup_min": "min", "subgroup_max": "max",
+    "subgroup_prefix_sum": "prefix_sum",
+}  # fmt: skip
+
+
+def _subgroup(thread: ThreadState, op: str, arguments: tuple[Any, ...]) -> Any:
+    value = numbers.typed(arguments[0])
+    if value.dtype == np.bool_ and op in ("sum", "min", "max", "prefix_sum"):
+        value = numbers.cast(value, t.I32)
+    return thread.wait(Request(op, call_site(), (value, *arguments[1:])))
+
+
+# --- mathematics ---------------------------------------------------------------------------------
+
+_BY_SYMBOL = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//",
+    "remainder": "%", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^",
+    "bitwise_left_shift": "<<", "bitwise_right_shift": ">>",
+}  # fmt: skip
+_BY_COMPARISON = {
+    "equal": "==", "not_equal": "!=", "less": "<", "less_equal": "<=", "greater": ">",
+    "greater_equal": ">=",
+}  # fmt: skip
+_LOGIC: dict[str, Callable[..., Any]] = {
+    "logical_and": lambda a, b: np.bool_(bool(a) and bool(b)),
+    "logical_or": lambda a, b: np.bool_(bool(a) or bool(b)),
+    "logical_xor": lambda a, b: np.bool_(bool(a) != bool(b)),
+    "logical_not": lambda a: np.bool_(not a),
+}
+_ROUNDINGS = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint"}
+_TESTS = {"isnan": False, "isinf": False, "isfinite": True}
+_BITS = ("popcount", "clz", "ctz", "reverse_bits", "mul_high")
+
+
+def mathematics(name: str, values: list[Any]) -> Any:
+    """A mathematical function, as the lowering computes it."""
+    if name in _BY_SYMBOL:
+        return numbers.binary(_BY_SYMBOL[name], *values)
+    if name in ("negative", "positive", "bitwise_invert"):
+        return numbers.unary({"negative": "-", "positive": "+"}.get(name, "~"), values[0])
+    if name == "reciprocal":
+        return numbers.binary("/", 1, values[0])
+    vectors = [value for value in values if isinstance(value, Vector)]
+    if vectors:
+        count = len(vectors[0])
+        rows = [[v[at] if isinstance(v, Vector) else v for v in values] for at in range(count)]
+        return numbers.vector([mathematics(name, row) for row in rows])
+    if name in _BY_COMPARISON:
+        return numbers.compare((_BY_COMPARISON[name],), *values)
+    if name in _LOGIC:
+        return _LOGIC[name](*values)
+    if name in _EXACT:
+        return _EXACT[name](*values)
+    return _simple(name, values)
+
+
+def _simple(name: str, values: list[Any]) -> Any:
+    if name not in ("abs", "minimum", "maximum", "sqrt", "fma", "clip", "signbit", *_BITS) and (
+        name not in _ROUNDINGS and name not in _TESTS
+    ):
+        return run_library(name, values)
+    if all(numbers.is_literal(value) for value in values) and name in ("abs", "minimum", "maximum"):
+        return {"abs": abs, "minimum": min, "maximum": max}[name](*values)
+    found, type = numbers.common(values)
+    if name in _ROUNDINGS:
+        return numbers.intrinsic(_ROUNDINGS[name], found, type) if type.is_float else found[0]
+    if name in _TESTS:
+        return numbers.intrinsic(name, found, type) if type.is_float else _TESTS[name]
+    if name in _BITS:
+        return numbers.intrinsic(name, found, type)
+    if name == "abs":
+        return found[0] if type.kind == "uint" else numbers.intrinsic("abs", found, type)
+    if name == "signbit":
+        if type.is_float:
+            return numbers.intrinsic("signbit", found, type)
+        return numbers.compare(("<",), found[0], 0)
+    if name == "fma":
+        if type.is_float:
+            return numbers.intrinsic("fma", found, type)
+        return numbers.binary("+", numbers.binary("*", found[0], found[1]), found[2])
+    if name == "clip":
+        above = numbers.intrinsic("max", [found[0], found[1]], type)
+        return numbers.intrinsic("min", [above, found[2]], type)
+    if name == "sqrt":
+        return _sqrt(values[0])
+    result = found[0]
+    for value in found[1:]:
+        result = numbers.intrinsic(name[:3], [result, value], type)
+    return result
+
+
+def _sqrt(x: Any) -> Any:
+    (value,), type = numbers.floats([x])
+    work = t.F32 if type in (t.F16, t.BF16) else type
+    return numbers.cast(numbers.intrinsic("sqrt", [numbers.cast(value, work)], work), type)
+
+
+def _sign(x: Any) -> Any:
+    (value,), type = numbers.common([x])
+    if value != value:
+        return value
+    return numbers.make((value > 0) - (value < 0) if type.kind != "uint" else value > 0, type)
+
+
+def _copysign(x: Any, y: Any) -> Any:
+    (size, sign), type = numbers.floats([x, y])
+    size = numbers.intrinsic("abs", [size], type)
+    return numbers.unary("-", size) if numbers.intrinsic("signbit", [sign], type) else size
+
+
+_EXACT: dict[str, Callable[..., Any]] = {
+    "sign": _sign,
+    "copysign": _copysign,
+    "square": lambda x: numbers.binary("*", *(numbers.common([x])[0] * 2)),
+}
+
+# Set by the interpreter: runs a function of the kernel language.
+call_function: list[Callable[[Any, list[Any]], Any]] = []
+
+
+def run_library(name: str, values: list[Any]) -> Any:
+    """A function that is written in the kernel language, run in the interpreter too."""
+    definitions = library_definitions()
+    if name in definitions:
+        return call_function[0](definitions[name], values)
+    operands, type = numbers.floats(values)
+    work = t.F32 if type in (t.F16, t.BF16) else type
+    operands = [numbers.cast(value, work) for value in operands]
+    definition = definitions.get(f"{name}_{work}")
+    if definition is not None:
+        return numbers.cast(call_function[0](definition, operands), type)
+    if name == "rsqrt":
+        root = numbers.intrinsic("sqrt", operands, work)
+        return numbers.cast(numbers.binary("/", 1, root), type)
+    raise TreadleError(f"td.{name} does not work on {type}")
+
+
+numbers.library[:] = [run_library]
+
+# --- Python's functions --------------------------------------------------------------------------
+
+
+def _range(*bounds: Any) -> Any:
+    """A range of typed integers."""
+    kind = numbers.operand(bounds[0])
+    for bound in bounds[1:]:
+        kind = numbers.rules.common_type(kind, numbers.operand(bound))
+    type = t.I32 if isinstance(kind, numbers.Literal) or kind == t.BOOL else kind
+    numbers_in = [int(bound) for bound in bounds]
+    if len(numbers_in) == 3 and numbers_in[2] == 0:
+        return iter(())
+    return (numbers.make(at, type) for at in builtins.range(*numbers_in))
+
+
+def _print(*parts: Any) -> None:
+    builtins.print(*(_shown(part) for part in parts))  # noqa: T201 - what the kernel asked for
+
+
+def _shown(part: Any) -> str:
+    if isinstance(part, (tuple, Vector)):
+        items = [_shown(item) for item in part]
+        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+    return str(part)
+
+
+def _length(value: Any) -> Any:
+    return value.shape[0] if isinstance(value, KernelArray) else len(value)
+
+
+PYTHON_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    builtins.range: _range,
+    builtins.print: _print,
+    builtins.len: _length,
+    builtins.abs: lambda x: mathematics("abs", [x]),
+    builtins.min: lambda *values: mathematics("minimum", list(values)),
+    builtins.max: lambda *values: mathematics("maximum", list(values)),
+    builtins.pow: lambda x, y: mathematics("pow", [x, y]),
+    builtins.int: lambda x: numbers.cast(x, t.I32),
+    builtins.float: lambda x: numbers.cast(x, t.F32),
+    builtins.bool: lambda x: numbers.cast(x, t.BOOL),
+}
+
+
+def known_function(target: Any) -> Any:
+    """What a call in a kernel calls, given what its name stands for in Python."""
+    if isinstance(target, FunctionType):
+        if target.__module__.startswith(f"{_PACKAGE}.math"):
+            return lambda *values: call_function[0](target, list(values))
+        return target
+    try:
+        return PYTHON_FUNCTIONS.get(target, target)
+    except TypeError:
+        return target
