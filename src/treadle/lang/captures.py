@@ -59,7 +59,11 @@ def is_library(value: Any) -> bool:
 
 def captures_of(function: FunctionType, tree: ast.FunctionDef) -> tuple[Capture, ...]:
     """The names from outside that a function's body reads, without the package's own."""
-    local = {node.id for node in ast.walk(tree) if _stores(node)}
+    local = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    }
     arguments = tree.args
     local |= {a.arg for a in arguments.posonlyargs + arguments.args + arguments.kwonlyargs}
     found: dict[tuple[str, tuple[str, ...]], None] = {}
@@ -79,10 +83,6 @@ def captures_of(function: FunctionType, tree: ast.FunctionDef) -> tuple[Capture,
             continue
         result.append(Capture(function, name, _useful(root, attributes)))
     return tuple(dict.fromkeys(result))
-
-
-def _stores(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
 
 
 def _chain(node: ast.AST, inside: set[ast.AST]) -> tuple[str, tuple[str, ...]] | None:

@@ -249,7 +249,7 @@ def struct_from(cls: type[C], name: str | None = None) -> type[C]:
         method.__qualname__ = f"{cls.__qualname__}.{method.__name__}"
         setattr(made, method.__name__, method)
     made.__hash__ = None
-    made.__match_args__ = tuple(annotations)
+    setattr(made, "__match_args__", tuple(annotations))  # noqa: B010 - a class made here
     made.__array__ = _struct_array
     made.__class_getitem__ = classmethod(lambda owner, length: FixedArray(owner, length))
     return cls

@@ -51,7 +51,7 @@ class KernelArray:
         return self.annotation
 
     def __len__(self) -> int:
-        return self.extents[0]
+        return int(self.extents[0])
 
     def find(self, index: Any) -> tuple[int, ...] | None:
         """An index as NumPy takes it, or None outside. TypeError for one that is no index."""

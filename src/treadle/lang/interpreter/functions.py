@@ -13,6 +13,7 @@ import numpy as np
 from treadle.core.dtypes import as_dtype
 from treadle.core.errors import TreadleError
 from treadle.ir import types as t
+from treadle.lang import rules
 from treadle.lang.builtins import BuiltinFunction, Place
 from treadle.lang.interpreter import numbers
 from treadle.lang.interpreter.arrays import KernelArray
@@ -126,7 +127,7 @@ def _where(test: Any, one: Any, other: Any) -> Any:
     if numbers.is_literal(test):
         return one if test else other
     if numbers.is_number(one) and numbers.is_number(other):
-        type = numbers.rules.common_type(numbers.operand(one), numbers.operand(other))
+        type = rules.common_type(numbers.operand(one), numbers.operand(other))
         return numbers.cast(one if test else other, type)
     return one if test else other
 
@@ -216,7 +217,7 @@ def mathematics(name: str, values: list[Any]) -> Any:
         rows = [[v[at] if isinstance(v, Vector) else v for v in values] for at in range(count)]
         return numbers.vector([mathematics(name, row) for row in rows])
     if name in _BY_COMPARISON:
-        return numbers.compare((_BY_COMPARISON[name],), *values)
+        return numbers.compare(_BY_COMPARISON[name], *values)
     if name in _LOGIC:
         return _LOGIC[name](*values)
     if name in _EXACT:
@@ -230,7 +231,7 @@ def _simple(name: str, values: list[Any]) -> Any:
     ):
         return run_library(name, values)
     if all(numbers.is_literal(value) for value in values) and name in ("abs", "minimum", "maximum"):
-        return {"abs": abs, "minimum": min, "maximum": max}[name](*values)
+        return abs(values[0]) if name == "abs" else (min if name == "minimum" else max)(values)
     found, type = numbers.common(values)
     if name in _ROUNDINGS:
         return numbers.intrinsic(_ROUNDINGS[name], found, type) if type.is_float else found[0]
@@ -243,7 +244,7 @@ def _simple(name: str, values: list[Any]) -> Any:
     if name == "signbit":
         if type.is_float:
             return numbers.intrinsic("signbit", found, type)
-        return numbers.compare(("<",), found[0], 0)
+        return numbers.compare("<", found[0], 0)
     if name == "fma":
         if type.is_float:
             return numbers.intrinsic("fma", found, type)
@@ -314,8 +315,8 @@ def _range(*bounds: Any) -> Any:
     """A range of typed integers."""
     kind = numbers.operand(bounds[0])
     for bound in bounds[1:]:
-        kind = numbers.rules.common_type(kind, numbers.operand(bound))
-    type = t.I32 if isinstance(kind, numbers.Literal) or kind == t.BOOL else kind
+        kind = rules.common_type(kind, numbers.operand(bound))
+    type = t.I32 if isinstance(kind, rules.Literal) or kind == t.BOOL else kind
     numbers_in = [int(bound) for bound in bounds]
     if len(numbers_in) == 3 and numbers_in[2] == 0:
         return iter(())

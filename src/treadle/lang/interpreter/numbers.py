@@ -51,7 +51,7 @@ def plain(value: Any) -> bool | int | float:
     """A number as Python's."""
     if isinstance(value, np.generic):
         type = scalar_type(value)
-        return float(value) if type.is_float else value.item()  # type: ignore[no-any-return, arg-type]
+        return float(value) if type.is_float else value.item()
     return value  # type: ignore[no-any-return]
 
 
@@ -124,10 +124,10 @@ def unary(op: str, value: Any) -> Any:
     return make(arithmetic.unary("neg" if op == "-" else "invert", plain(value), type), type)
 
 
-def compare(ops: tuple[str, ...], *values: Any) -> Any:
-    """A chain of comparisons."""
+def compare(signs: str, *values: Any) -> Any:
+    """A chain of comparisons; `signs` has blanks between them."""
     result: Any = True
-    for op, left, right in zip(ops, values, values[1:], strict=False):
+    for op, left, right in zip(signs.split(), values, values[1:], strict=False):
         if is_number(left) and is_number(right) and not (is_literal(left) and is_literal(right)):
             type = rules.common_type(operand(left), operand(right))
             same = COMPARISONS[op][1](plain(cast(left, type)), plain(cast(right, type)))

@@ -61,16 +61,9 @@ def _compile(function: FunctionType, source: Source) -> CodeType:
         body += done if isinstance(done, list) else [done]
     tree.body = body
     names = [HELPER, *function.__code__.co_freevars]
-    factory = ast.FunctionDef(
-        name="_treadle_factory",
-        args=ast.arguments(
-            posonlyargs=[], args=[ast.arg(name) for name in names], kwonlyargs=[], kw_defaults=[],
-            defaults=[],
-        ),
-        body=[tree, ast.Return(ast.Name(tree.name, ast.Load()))],
-        decorator_list=[],
-        type_params=[],
-    )  # fmt: skip
+    factory = ast.parse(f"def _treadle_factory({', '.join(names)}): pass").body[0]
+    assert isinstance(factory, ast.FunctionDef)
+    factory.body = [tree, ast.Return(ast.Name(tree.name, ast.Load()))]
     ast.copy_location(factory, tree)
     module = ast.fix_missing_locations(ast.Module([factory], []))
     ast.increment_lineno(module, source.line_offset)
@@ -119,7 +112,7 @@ class _Rewriter(ast.NodeTransformer):
         if not all(type(op) in SYMBOLS for op in node.ops):
             self.generic_visit(node)
             return node
-        symbols = ast.Constant(tuple(SYMBOLS[type(op)] for op in node.ops))
+        symbols = ast.Constant(" ".join(SYMBOLS[type(op)] for op in node.ops))
         operands = [self.visit(each) for each in (node.left, *node.comparators)]
         return _call("compare", symbols, *operands)
 

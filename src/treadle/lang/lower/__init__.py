@@ -106,7 +106,7 @@ def _parameter(cx: Context, name: str, type: t.Scalar, origin: tuple[str | int, 
     return n.Variable(name, type, span)
 
 
-def _bind(cx: Context, name: str, argument: Argument, buffers: list[n.Buffer], node: n.Any) -> None:
+def _bind(cx: Context, name: str, argument: Argument, buffers: list[n.Buffer], node: Any) -> None:
     """Make one argument a local name."""
     match argument:
         case ScalarArgument():
@@ -141,7 +141,7 @@ def _view(cx: Context, name: str, memory: str, argument: ArrayArgument) -> Array
     return ArrayView(memory, argument.element, extents, size, strides, offset, type)
 
 
-def _bind_struct(cx: Context, name: str, argument: ValueArgument, node: n.Any) -> None:
+def _bind_struct(cx: Context, name: str, argument: ValueArgument, node: Any) -> None:
     """A vector or struct by value: its leaves are parameters, put together at the start."""
     span = cx.span(node)
     if contains_array(argument.type):
@@ -169,7 +169,7 @@ def _assemble(cx: Context, type: t.Type, path: tuple[str | int, ...]) -> n.Expre
     return n.Construct(operands, type, span)
 
 
-def _fill(cx: Context, place: n.Place, path: tuple[str | int, ...], node: n.Any) -> None:
+def _fill(cx: Context, place: n.Place, path: tuple[str | int, ...], node: Any) -> None:
     """Fill a struct in memory from its leaves."""
     span = cx.span(node)
     type = place.type

@@ -7,6 +7,7 @@ import typing
 from collections.abc import Sequence
 
 from treadle.core.errors import DtypeError
+from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.lang.lower.context import Context
@@ -114,7 +115,7 @@ def _flatten(
     return position if flat is None else _binary("add", flat, position, span)
 
 
-def _binary(op: str, left: n.Expression, right: n.Expression, span: n.Span) -> n.Expression:
+def _binary(op: str, left: n.Expression, right: n.Expression, span: Span) -> n.Expression:
     one = 1 if op == "mul" else 0
     if isinstance(right, n.Constant) and right.value == one:
         return left

@@ -9,6 +9,7 @@ from typing import Any
 
 from treadle.core.dtypes import DType, as_dtype
 from treadle.core.errors import DtypeError
+from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.rules import subgroup_type
@@ -347,22 +348,20 @@ def _product(cx: Context, first: str, second: str, axis: int, node: ast.AST) -> 
 
 def _array(space: str) -> Callable[[Context, ast.Call, str], Value]:
     def lower(cx: Context, node: ast.Call, name: str) -> Value:
-        arguments = {"shape": None, "dtype": None}
-        arguments.update(zip(arguments, node.args, strict=False))  # type: ignore[arg-type]
+        given: dict[str, ast.expr] = dict(zip(("shape", "dtype"), node.args, strict=False))
         for keyword in node.keywords:
-            if keyword.arg not in arguments:
+            if keyword.arg not in ("shape", "dtype"):
                 raise cx.error(f"td.{space}(shape, dtype) has no argument {keyword.arg}", node)
-            arguments[keyword.arg] = keyword.value  # type: ignore[assignment]
-        shape, dtype = arguments["shape"], arguments["dtype"]
-        if shape is None or dtype is None:
+            given[keyword.arg] = keyword.value
+        if len(given) != 2:
             raise cx.error(f"td.{space}(shape, dtype) needs both", node)
-        values = in_order(cx, [shape, dtype])
+        values = in_order(cx, [given["shape"], given["dtype"]])
         return own_array(cx, space, values[0], values[1], name or space, node)
 
     return lower
 
 
-def _statement(make: Callable[[n.Span], n.Statement]) -> Callable[[Context, ast.Call, str], Value]:
+def _statement(make: Callable[[Span], n.Statement]) -> Callable[[Context, ast.Call, str], Value]:
     def lower(cx: Context, node: ast.Call, name: str) -> Value:
         cx.emit(make(cx.span(node)))
         return PythonObject(None, "None")

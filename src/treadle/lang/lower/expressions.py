@@ -268,14 +268,12 @@ def _components(cx: Context, value: n.Expression, name: str, node: ast.AST) -> V
     known = t.COMPONENTS[: value.type.count]
     if not name or len(name) > 4 or any(c not in known for c in name):
         raise _no_attribute(cx, str(value.type), name, known, node)
+    element = value.type.element
     if len(name) == 1:
-        return part(cx, value, name, value.type.element, node)
-    value = cx.spill(value)
-    parts = tuple(
-        n.Extract(value, c, value.type.element, cx.span(node))  # type: ignore[union-attr]
-        for c in name
-    )
-    return n.Construct(parts, t.Vector(value.type.element, len(name)), cx.span(node))  # type: ignore[union-attr]
+        return part(cx, value, name, element, node)
+    kept = cx.spill(value)
+    parts = tuple(n.Extract(kept, component, element, cx.span(node)) for component in name)
+    return n.Construct(parts, t.Vector(element, len(name)), cx.span(node))
 
 
 def _array_attribute(cx: Context, array: ArrayView, name: str, node: ast.AST) -> Value:

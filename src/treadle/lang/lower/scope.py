@@ -106,8 +106,7 @@ def _visit_body(
         else:
             record(statement, here, targets)
             if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
-                name = statement.target.id
-                uses[name].append(Use(here, False, ()))
+                uses[statement.target.id].append(Use(here, False, ()))
     return assigned
 
 
