@@ -1,0 +1,273 @@
+"""Work-item loop fission: one hardware lane runs several threads of a block, as loops.
+
+Barriers cut a kernel into regions; each region becomes a loop over the threads that a lane runs,
+and what threads carry from one region to another is kept in arrays, one slot a thread:
+
+    t[k] = x[i]                    for k in range(256): t[k] = x[block_idx.x * 256 + k]
+    barrier                        for k in range(256): y[...] = t[255 - k]
+    y[i] = t[255 - k]
+
+The CPU runs a whole block on one lane, so its barriers disappear and the loops, marked parallel,
+are what LLVM vectorizes. A GPU that allows fewer invocations than the block has threads gets lanes
+that run every lanes-th thread each; there the barriers stay. Where a kernel has subgroup
+operations, a lane runs whole warps, one after another, and within a region the lanes of the warp
+are cut again at those operations.
+
+What printers must know of a kernel that went through here:
+
+- `thread_idx.x` is the hardware lane if there are several, and does not occur if there is one;
+  block_dim, lane and subgroup_size are gone; `kernel.block` is still the block as users see it.
+- The local memories in `FissionResult.private` belong to one iteration of the parallel loop they
+  are used in: iterations that run at once need copies, or must not be told independent in them.
+  All other local memories have disjoint parts for the iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import CompileError
+from treadle.ir import nodes as n
+from treadle.ir.passes.names import Names
+from treadle.ir.passes.predicate import remove_returns
+from treadle.ir.passes.regions import Control, Jump, Once, Region, Sync, Unit, assigned_in
+from treadle.ir.passes.storage import Storage, place_variables
+from treadle.ir.passes.threads import Place, Threads
+from treadle.ir.passes.uniformity import WARP_WIDTH, analyze, is_sync
+from treadle.ir.passes.warps import WarpArrays
+from treadle.ir.traverse import rewrite_block, walk
+
+Change = Callable[[object], object]
+
+
+@dataclass(frozen=True, slots=True)
+class FissionOptions:
+    """`lanes`: invocations that the device may run for a block. `width`: threads in a warp."""
+
+    lanes: int = 1
+    width: int = WARP_WIDTH
+
+
+@dataclass(frozen=True, slots=True)
+class FissionResult:
+    """The rewritten kernel, the invocations that run a block of it, and its memories that belong
+    to one iteration of a parallel loop."""
+
+    kernel: n.Kernel
+    workgroup: Dim3
+    private: frozenset[str] = frozenset()
+
+
+def fission(kernel: n.Kernel, options: FissionOptions = FissionOptions()) -> FissionResult:
+    """The kernel for at most `options.lanes` invocations a block.
+
+    The block must be known, calls pure, and barriers uniform (`check_barriers`). A kernel that
+    fits and has no subgroup operations is returned as it is.
+    """
+    block = kernel.block
+    if block is None:
+        raise ValueError("fission needs a kernel whose block is known")
+    warps = _has_warp_operations(kernel)
+    if options.lanes >= block.count > 1 and not warps:
+        return FissionResult(kernel, block)
+    kernel = _prepared(remove_returns(kernel, options.width), block, options.width)
+    return _run(kernel, block, options, warps)
+
+
+def _has_warp_operations(kernel: n.Kernel) -> bool:
+    return any(is_sync(node) and node != n.Barrier("block") for node in walk(kernel.body))
+
+
+def _prepared(kernel: n.Kernel, block: Dim3, width: int) -> n.Kernel:
+    """The kernel with the block's extent known, and parameters that are never assigned."""
+    _refuse_hidden_threads(kernel)
+
+    def change(node: object) -> object:
+        match node:
+            case n.Builtin("block_dim", axis, type):
+                return n.Constant(block[axis], type, node.span)
+            case n.Builtin("subgroup_size", _, type):
+                return n.Constant(width, type, node.span)
+            case n.Builtin("thread_idx", axis, type) if block[axis] == 1:
+                return n.Constant(0, type, node.span)
+        return node
+
+    body = rewrite_block(kernel.body, change)
+    functions = tuple(
+        replace(function, body=rewrite_block(function.body, change))
+        for function in kernel.functions
+    )
+    names = Names(kernel)
+    assigned = assigned_in(body)
+    copies: dict[str, n.Variable] = {}
+    for parameter in kernel.parameters:
+        if parameter.name in assigned:
+            fresh = names.fresh(f"{parameter.name}.own")
+            copies[parameter.name] = n.Variable(fresh, parameter.type, parameter.span)
+    if copies:
+        declares = tuple(
+            n.Declare(copy, n.Variable(name, copy.type), copy.span) for name, copy in copies.items()
+        )
+
+        def rename(node: object) -> object:
+            return copies.get(node.name, node) if isinstance(node, n.Variable) else node
+
+        body = (*declares, *rewrite_block(body, rename))
+    return replace(kernel, body=body, functions=functions)
+
+
+def _refuse_hidden_threads(kernel: n.Kernel) -> None:
+    for function in kernel.functions:
+        for node in walk(function.body):
+            if isinstance(node, n.Builtin) and node.name in ("thread_idx", "lane"):
+                raise CompileError(
+                    f"{function.name} asks for {node.name}; functions that do are inlined first",
+                    node.span,
+                )
+
+
+def _run(kernel: n.Kernel, block: Dim3, options: FissionOptions, whole: bool) -> FissionResult:
+    names = Names(kernel)
+    threads = Threads(block, options.lanes, options.width, whole, names)
+    uniformity = analyze(kernel, options.width)
+    warps = WarpArrays(names, options.width)
+    kernel = replace(kernel, body=warps.expand(kernel.body))
+    units, storage = place_variables(kernel, uniformity, threads, names, warps)
+    body = tuple(_Emitter(threads, storage, names, warps.count).units(units, None))
+    result = replace(kernel, body=body, memories=storage.memories)
+    return FissionResult(result, Dim3(threads.lanes), storage.private)
+
+
+class _Emitter:
+    """Units back to statements."""
+
+    def __init__(self, threads: Threads, storage: Storage, names: Names, count: n.Variable) -> None:
+        self.threads = threads
+        self.storage = storage
+        self.names = names
+        self.count = count
+        self.leaves = {id(leaf.unit): leaf for leaf in storage.leaves}
+        self.named: set[str] = set()  # variables that some region has declared by their own name
+
+    def units(self, units: list[Unit], region: Region | None) -> list[n.Statement]:
+        """The statements of units; `region` is the region of warps that they are in, if any."""
+        warp = None if region is None else region.warp
+        statements: list[n.Statement] = []
+        for unit in units:
+            match unit:
+                case Region() if unit.inner is not None and unit.warp is not None:
+                    inner = tuple(self.units(unit.inner, unit))
+                    statements.extend(self.threads.over_warps(unit.warp, inner))
+                case Region():
+                    statements.extend(self._region(unit, warp))
+                case Once():
+                    statements.extend(rewrite_block(unit.statements, self._for_first(warp)))
+                case Sync():
+                    if self.threads.lanes > 1 and region is None:
+                        statements.append(unit.statement)
+                case Jump():
+                    statements.append(unit.statement)
+                case Control():
+                    statements.append(self._control(unit, region))
+        return statements
+
+    def _control(self, unit: Control, region: Region | None) -> n.Statement:
+        statement = unit.statement
+        warp = None if region is None else region.warp
+        parts = tuple(tuple(self.units(part, region)) for part in unit.parts)
+        match statement:
+            case n.If():
+                condition = self._once(statement.condition, warp)
+                return replace(statement, condition=condition, then=parts[0], otherwise=parts[1])
+            case n.For():
+                start = self._once(statement.start, warp)
+                stop = self._once(statement.stop, warp)
+                return replace(statement, start=start, stop=stop, body=parts[0])
+        condition = self._once(statement.condition, warp)
+        return replace(statement, condition=condition, body=parts[0], update=parts[1])
+
+    # --- what is the same for all threads at hand is computed for the first of them ---
+
+    def _once(self, expression: n.Expression, warp: n.Variable | None) -> n.Expression:
+        (result,) = rewrite_block((expression,), self._for_first(warp))
+        computed: n.Expression = result
+        return computed
+
+    def _for_first(self, warp: n.Variable | None) -> Change:
+        first = self.threads.first(warp)
+
+        def change(node: object) -> object:
+            match node:
+                case n.Builtin():
+                    return first.builtin(node)
+                case n.Variable() if node.name in self.storage.recomputed:
+                    return self._once(self.storage.recomputed[node.name], warp)
+                case n.Variable():
+                    return self._slot(node, first)
+            return node
+
+        return change
+
+    def _slot(self, variable: n.Variable, place: Place) -> n.Expression:
+        """What a variable is in a thread: its slot, if it has one."""
+        if variable == self.count:
+            return place.count
+        slot = self.storage.slot_of(variable, place)
+        return variable if slot is None else n.Load(slot, variable.type, variable.span)
+
+    # --- a loop over threads ---
+
+    def _region(self, unit: Region, warp: n.Variable | None) -> list[n.Statement]:
+        leaf = self.leaves[id(unit)]
+        storage = self.storage
+        each = self.threads.each(warp)
+        own: dict[str, str] = {}
+        body: list[n.Statement] = []
+        stores: list[n.Statement] = []
+        for name in storage.recomputed_for(leaf):
+            variable = storage.variables[name]
+            own[name] = self._own_name(name)
+            body.append(n.Declare(variable, storage.recomputed[name], variable.span))
+        for name in storage.arrays_of(leaf):
+            variable = storage.variables[name]
+            own[name] = self._own_name(name)
+            slot = storage.slot_of(variable, each.place)
+            assert slot is not None
+            if name not in leaf.declared:
+                given = n.Load(slot, variable.type) if storage.is_live_into(leaf, name) else None
+                body.append(n.Declare(variable, given, variable.span))
+            if storage.is_live_out_of(leaf, name):
+                stores.append(n.Assign(slot, variable, variable.span))
+        for name in leaf.declared & storage.recomputed.keys():
+            own[name] = self._own_name(name)
+        body += [*unit.statements, *stores]
+
+        def change(node: object) -> object:
+            match node:
+                case n.Builtin():
+                    return each.place.builtin(node)
+                case n.Variable() if node.name in own:
+                    return replace(node, name=own[node.name])
+                case n.Variable():
+                    return self._slot(node, each.place)
+                case n.Assign():
+                    return _with_slot(node)
+                case n.Element():
+                    return storage.shifted(node, each.place)
+            return node
+
+        return each.loop(rewrite_block(tuple(body), change))
+
+    def _own_name(self, name: str) -> str:
+        """A name for a variable that no other region declares."""
+        own = self.names.fresh(name) if name in self.named else name
+        self.named.add(name)
+        return own
+
+
+def _with_slot(statement: n.Assign) -> n.Assign:
+    """The assignment to a slot, where its variable became a load from one."""
+    place: object = statement.place
+    return replace(statement, place=place.place) if isinstance(place, n.Load) else statement

@@ -1,0 +1,30 @@
+"""Fresh names for variables and memories that passes add."""
+
+from __future__ import annotations
+
+from treadle.ir import nodes as n
+from treadle.ir.traverse import walk
+
+
+class Names:
+    """The names that a kernel uses, and new ones."""
+
+    def __init__(self, kernel: n.Kernel) -> None:
+        self._used = {buffer.name for buffer in kernel.buffers}
+        self._used.update(parameter.name for parameter in kernel.parameters)
+        self._used.update(memory.name for memory in kernel.memories)
+        self._used.update(function.name for function in kernel.functions)
+        for node in walk(kernel.body):
+            if isinstance(node, n.Variable):
+                self._used.add(node.name)
+        self._next: dict[str, int] = {}
+
+    def fresh(self, name: str) -> str:
+        """`name` if nobody has it, else the name with a number."""
+        candidate = name
+        while candidate in self._used:
+            count = self._next.get(name, 1)
+            self._next[name] = count + 1
+            candidate = f"{name}.{count}"
+        self._used.add(candidate)
+        return candidate

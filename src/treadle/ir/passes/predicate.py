@@ -1,0 +1,415 @@
+"""Returns turned into flags, so that threads that are done still reach the barriers.
+
+CUDA code returns early and then synchronizes. Here a thread that returns clears its `active` flag;
+what follows is guarded by the flag, except barriers, which stay where all threads meet them:
+
+    if i >= n: return              active = not (i >= n)
+    t[k] = x[i]                    if active: t[k] = x[i]
+    barrier                        barrier
+    y[i] = t[m - k]                if active: y[i] = t[m - k]
+
+A thread that has returned takes no part in subgroup operations: it contributes the operation's
+neutral value. Assignments to uniform variables stay outside of the guards, so that conditions
+around barriers remain uniform. Returns that the whole block takes together have a flag of their
+own, `running`, and may leave loops at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from treadle.core.errors import CompileError
+from treadle.ir import nodes as n
+from treadle.ir.passes.names import Names
+from treadle.ir.passes.uniformity import (
+    WARP_WIDTH,
+    Level,
+    analyze,
+    has_sync,
+    is_sync,
+)
+from treadle.ir.traverse import root_of, walk
+from treadle.ir.types import BOOL, Scalar
+
+
+def predicate_returns(kernel: n.Kernel, width: int = WARP_WIDTH) -> n.Kernel:
+    """The kernel without returns, if one of them could skip a barrier or subgroup operation.
+
+    Other kernels are left alone. Raises CompileError for a loop that only returns would end while
+    it holds a barrier.
+    """
+    return remove_returns(kernel, width) if _return_before_sync(kernel.body) else kernel
+
+
+def remove_returns(kernel: n.Kernel, width: int = WARP_WIDTH) -> n.Kernel:
+    """The kernel with every return replaced by control flow."""
+    if not _has_return(kernel.body):
+        return kernel
+    return replace(kernel, body=_Remover(kernel, width).run())
+
+
+def negate(condition: n.Expression) -> n.Expression:
+    """The opposite of a condition, pushed inwards where that is exact (not for floats)."""
+    match condition:
+        case n.Unary("not", operand):
+            return operand
+        case n.Constant(bool() as value):
+            return n.Constant(not value, BOOL, condition.span)
+        case n.Binary("logical_and" | "logical_or" as op, left, right):
+            other = "logical_or" if op == "logical_and" else "logical_and"
+            return replace(condition, op=other, left=negate(left), right=negate(right))
+        case n.Binary(op, left) if (
+            op in _OPPOSITES and isinstance(left.type, Scalar) and not left.type.is_float
+        ):
+            return replace(condition, op=_OPPOSITES[op])
+    return n.Unary("not", condition, BOOL, condition.span)
+
+
+_OPPOSITES = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+
+
+def _has_return(block: n.Block) -> bool:
+    return any(isinstance(node, n.Return) for node in walk(block))
+
+
+def _return_before_sync(body: n.Block) -> bool:
+    """Whether a barrier may come after a return, in the order of the text or around a loop."""
+    returned = False
+    for node in walk(body):
+        if isinstance(node, n.Return):
+            returned = True
+        elif (returned and is_sync(node)) or (
+            isinstance(node, (n.For, n.While)) and has_sync((node,)) and _has_return((node,))
+        ):
+            return True
+    return False
+
+
+def _always_returns(block: n.Block) -> bool:
+    match block[-1:]:
+        case (n.Return(),):
+            return True
+        case (n.If() as last,):
+            return _always_returns(last.then) and _always_returns(last.otherwise)
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaves:
+    """Which kinds of return a statement may take."""
+
+    together: bool  # the whole block returns at once
+    alone: bool  # some threads return while others go on
+
+
+class _Remover:
+    """Rewrites one kernel's body."""
+
+    def __init__(self, kernel: n.Kernel, width: int) -> None:
+        self.kernel = kernel
+        self.uniformity = analyze(kernel, width, ignore_returns=True)
+        names = Names(kernel)
+        self.active = n.Variable(names.fresh("active"), BOOL)
+        self.running = n.Variable(names.fresh("running"), BOOL)
+        self.declared: set[str] = set()  # flags declared where they are first set
+        self.cleared = False  # whether `active` may have been cleared already
+        self.loops: list[n.For | n.While] = []
+
+    def run(self) -> n.Block:
+        body = tuple(self._tail(self.kernel.body))
+        flags = [
+            n.Declare(flag, n.TRUE)
+            for flag in (self.active, self.running)
+            if flag.name not in self.declared and _mentions(body, flag.name)
+        ]
+        return (*flags, *body)
+
+    # --- nothing follows: a return nests what comes after it in the other branch ---
+
+    def _tail(self, block: n.Block) -> Iterator[n.Statement]:
+        """A block after which the kernel ends, without its returns."""
+        for at, statement in enumerate(block):
+            rest = block[at + 1 :]
+            if not _has_return((statement,)):
+                yield statement
+                continue
+            if isinstance(statement, n.Return):
+                return
+            if isinstance(statement, n.If) and self._can_nest(statement, rest):
+                yield self._nested(statement, rest)
+                return
+            yield from self._flagged(statement, rest)
+            return
+
+    def _can_nest(self, statement: n.If, rest: n.Block) -> bool:
+        if not (
+            _always_returns(statement.then) or _always_returns(statement.otherwise) or not rest
+        ):
+            return False
+        follows = (*statement.then, *statement.otherwise, *rest)
+        return not has_sync(follows) or self._is_uniform(statement.condition)
+
+    def _nested(self, statement: n.If, rest: n.Block) -> n.Statement:
+        then, otherwise = statement.then, statement.otherwise
+        then = tuple(self._tail(then if _always_returns(then) else then + rest))
+        otherwise = tuple(self._tail(otherwise if _always_returns(otherwise) else otherwise + rest))
+        if not then:
+            opposite = negate(statement.condition)
+            return n.If(opposite, otherwise, (), statement.span)
+        return replace(statement, then=then, otherwise=otherwise)
+
+    def _is_uniform(self, condition: n.Expression) -> bool:
+        return self.uniformity.is_uniform(condition)
+
+    # --- something follows: a return clears a flag ---
+
+    def _flagged(self, statement: n.Statement, rest: n.Block) -> Iterator[n.Statement]:
+        """A statement with returns and what follows it, at a place where all threads meet."""
+        leaves = self._leaves(statement)
+        first = self._first_flag(statement, leaves)
+        if first is not None:
+            yield first
+        else:
+            yield from self._clearing(statement)
+        following: tuple[n.Statement, ...] = tuple(self._list(rest))
+        if leaves.alone and not self._left_by_break(statement) and following:
+            if self.loops or has_sync(following):
+                following = tuple(self._guarded(following))
+            else:
+                following = (n.If(self.active, following),)
+        if leaves.together and not self._left_by_break(statement) and following:
+            following = (n.If(self.running, following),)
+        yield from following
+
+    def _list(self, block: n.Block) -> Iterator[n.Statement]:
+        for at, statement in enumerate(block):
+            if _has_return((statement,)):
+                yield from self._flagged(statement, block[at + 1 :])
+                return
+            yield statement
+
+    def _first_flag(self, statement: n.Statement, leaves: _Leaves) -> n.Statement | None:
+        """`if c: return` at the top, before any other return, declares its flag as `not c`."""
+        match statement:
+            case n.If(condition, (n.Return(),), ()) if not self.loops and not self.cleared:
+                if any(statement is top for top in self.kernel.body) and leaves.alone:
+                    self.cleared = True
+                    self.declared.add(self.active.name)
+                    return n.Declare(self.active, negate(condition), statement.span)
+        return None
+
+    def _leaves(self, statement: n.Statement) -> _Leaves:
+        levels = [
+            self.uniformity.flow(node).level
+            for node in walk(statement)
+            if isinstance(node, n.Return)
+        ]
+        return _Leaves(Level.BLOCK in levels, any(level > Level.BLOCK for level in levels))
+
+    def _left_by_break(self, statement: n.Statement) -> bool:
+        """Whether a thread that returned in this statement has also left the enclosing loop."""
+        if not self.loops:
+            return False
+        leaves = self._leaves(statement)
+        return not leaves.alone or not has_sync((self.loops[-1],))
+
+    def _clearing(self, statement: n.Statement) -> Iterator[n.Statement]:
+        """A statement with each return replaced by clearing a flag."""
+        match statement:
+            case n.Return():
+                alone = self.uniformity.flow(statement).level > Level.BLOCK
+                flag = self.active if alone else self.running
+                self.cleared = self.cleared or alone
+                yield n.Assign(flag, n.FALSE, statement.span)
+                if self.loops and not (alone and has_sync((self.loops[-1],))):
+                    yield n.Break(statement.span)
+            case n.If():
+                then = tuple(self._list(statement.then))
+                otherwise = tuple(self._list(statement.otherwise))
+                yield replace(statement, then=then, otherwise=otherwise)
+            case n.For() | n.While():
+                yield self._loop(statement)
+                yield from self._leave_outer(statement)
+
+    def _loop(self, loop: n.For | n.While) -> n.Statement:
+        self.loops.append(loop)
+        leaves = self._leaves(loop)
+        body = tuple(self._list(loop.body))
+        update: n.Block = ()
+        if isinstance(loop, n.While):
+            update = tuple(self._list(loop.update))
+        if leaves.alone and has_sync((loop,)):
+            _refuse_endless(loop)
+            body = tuple(self._guarded(body))
+            update = tuple(self._guarded(update))
+        self.loops.pop()
+        if isinstance(loop, n.While):
+            return replace(loop, body=body, update=update)
+        return replace(loop, body=body)
+
+    def _leave_outer(self, loop: n.Statement) -> Iterator[n.Statement]:
+        """After an inner loop that returned: leave the loop around it as well."""
+        if not self.loops:
+            return
+        leaves = self._leaves(loop)
+        if leaves.together:
+            yield n.If(negate(self.running), (n.Break(loop.span),), (), loop.span)
+        if leaves.alone and not has_sync((self.loops[-1],)):
+            yield n.If(negate(self.active), (n.Break(loop.span),), (), loop.span)
+
+    # --- guards ---
+
+    def _guarded(self, block: n.Block) -> Iterator[n.Statement]:
+        """A block of which only active threads do the work, and all threads meet the barriers."""
+        group: list[n.Statement] = []
+        for at, statement in enumerate(block):
+            unguarded = self._unguarded(statement)
+            if unguarded is None:
+                group.append(statement)
+                continue
+            yield from self._group(group, block[at:])
+            group = []
+            yield from unguarded
+        yield from self._group(group, ())
+
+    def _unguarded(self, statement: n.Statement) -> tuple[n.Statement, ...] | None:
+        """What all threads must do of a statement, or None if only active ones need to do it."""
+        match statement:
+            case n.If(condition, _, ()) if condition == self.active:
+                return (statement,)  # guarded already
+        if self._is_free(statement):
+            return (statement,)
+        if not has_sync((statement,)) and not _leaves_loop((statement,)):
+            return None
+        match statement:
+            case n.Subgroup():
+                return (self._neutral(statement),)
+            case n.If():
+                then = tuple(self._guarded(statement.then))
+                otherwise = tuple(self._guarded(statement.otherwise))
+                return (replace(statement, then=then, otherwise=otherwise),)
+            case n.For():
+                return (replace(statement, body=tuple(self._guarded(statement.body))),)
+            case n.While():
+                body = tuple(self._guarded(statement.body))
+                update = tuple(self._guarded(statement.update))
+                return (replace(statement, body=body, update=update),)
+        return (statement,)  # a barrier, break or continue
+
+    def _group(self, group: list[n.Statement], later: n.Block) -> Iterator[n.Statement]:
+        """Statements under one guard; variables that later statements use live outside of it."""
+        if not group:
+            return
+        inside: list[n.Statement] = []
+        for statement in group:
+            if isinstance(statement, n.Declare) and _mentions(later, statement.variable.name):
+                yield n.Declare(statement.variable, None, statement.span)
+                if statement.value is not None:
+                    inside.append(n.Assign(statement.variable, statement.value, statement.span))
+            else:
+                inside.append(statement)
+        if inside:
+            yield n.If(self.active, tuple(inside))
+
+    def _is_free(self, statement: n.Statement) -> bool:
+        """Whether a statement only computes uniform variables, safely in any thread.
+
+        A load that trusts its index is not safe: the index may be wild where nobody is active.
+        """
+        variables = self.uniformity.variables
+        match statement:
+            case n.Declare(variable, value):
+                agreed = variables[variable.name].level < Level.THREAD
+                return agreed and (value is None or not _trusts(value))
+            case n.Assign(place, value):
+                root = root_of(place)
+                if not isinstance(root, n.Variable) or _trusts(place) or _trusts(value):
+                    return False
+                known = variables.get(root.name)
+                return known is not None and known.level < Level.THREAD
+            case n.If(condition, then, otherwise):
+                return self._agreed(condition) and self._all_free((*then, *otherwise))
+            case n.For(_, start, stop, _, body):
+                return self._agreed(start) and self._agreed(stop) and self._all_free(body)
+        return False
+
+    def _agreed(self, expression: n.Expression) -> bool:
+        return self.uniformity.is_uniform(expression, Level.WARP) and not _trusts(expression)
+
+    def _all_free(self, block: n.Block) -> bool:
+        return all(self._is_free(statement) for statement in block)
+
+    def _neutral(self, statement: n.Subgroup) -> n.Subgroup:
+        """The operation with inactive threads contributing what changes nothing."""
+        value = statement.operands[0]
+        neutral = _NEUTRAL.get(statement.op)
+        if neutral is None or not isinstance(value.type, Scalar):
+            return statement
+        constant = n.Constant(neutral(value.type), value.type, statement.span)
+        chosen = n.Select(self.active, value, constant, value.type, statement.span)
+        return replace(statement, operands=(chosen, *statement.operands[1:]))
+
+
+def _lowest(type: Scalar) -> bool | int | float:
+    if type.is_float:
+        return float("-inf")
+    return -(1 << (type.bits - 1)) if type.is_signed else 0
+
+
+def _highest(type: Scalar) -> bool | int | float:
+    if type.is_float:
+        return float("inf")
+    return (1 << (type.bits - type.is_signed)) - 1
+
+
+def _zero(type: Scalar) -> bool | int | float:
+    return 0.0 if type.is_float else 0
+
+
+_NEUTRAL: dict[str, Callable[[Scalar], bool | int | float]] = {
+    "vote_all": lambda type: True, "vote_any": lambda type: False, "ballot": lambda type: False,
+    "sum": _zero, "prefix_sum": _zero, "min": _highest, "max": _lowest,
+}  # fmt: skip
+
+
+def _refuse_endless(loop: n.For | n.While) -> None:
+    if isinstance(loop, n.While) and loop.condition == n.TRUE and not _breaks_out(loop.body):
+        raise CompileError(
+            "only `return` ends this loop, and threads return at different times while others "
+            "still wait at the barrier in it; end the loop by a condition that all threads share",
+            loop.span,
+        )
+
+
+def _breaks_out(block: n.Block) -> bool:
+    """Whether a block holds a break of the loop it is the body of."""
+    for statement in block:
+        match statement:
+            case n.Break():
+                return True
+            case n.If(_, then, otherwise):
+                if _breaks_out(then) or _breaks_out(otherwise):
+                    return True
+    return False
+
+
+def _leaves_loop(block: n.Block) -> bool:
+    """Whether a block may leave the loop around it, or its round."""
+    for statement in block:
+        match statement:
+            case n.Break() | n.Continue():
+                return True
+            case n.If(_, then, otherwise):
+                if _leaves_loop(then) or _leaves_loop(otherwise):
+                    return True
+    return False
+
+
+def _mentions(block: n.Block, name: str) -> bool:
+    return any(isinstance(node, n.Variable) and node.name == name for node in walk(block))
+
+
+def _trusts(node: n.Expression | n.Place) -> bool:
+    """Whether an expression loads from memory without checks."""
+    return any(isinstance(inner, (n.Element, n.Item)) and not inner.checks for inner in walk(node))

@@ -1,0 +1,139 @@
+"""Subgroup operations written out over arrays, for lanes that run one after another.
+
+Every lane puts its operand into its slot of an array; then either each lane reads another's slot
+(shuffles), or the array is gone through once, in the order of the lanes (votes and reductions).
+"""
+
+from __future__ import annotations
+
+from treadle.ir import nodes as n
+from treadle.ir.passes.names import Names
+from treadle.ir.traverse import rewrite_block
+from treadle.ir.types import BOOL, I32, U32, Type
+
+CUT = n.Barrier("subgroup")
+
+
+class WarpArrays:
+    """Expands the warp operations of a kernel.
+
+    An operation becomes what lanes do before it, a barrier of the subgroup, what happens once for
+    the warp, and what lanes do after it.
+    """
+
+    def __init__(self, names: Names, width: int) -> None:
+        self.names = names
+        self.width = width
+        self.arrays: dict[str, n.Memory] = {}  # variables that are slots wherever they are named
+        self.plain: set[str] = set()  # variables of a warp as a whole
+        self.once: list[n.Statement] = []  # statements to be executed once for the warp
+        self.count = n.Variable(names.fresh("warp.count"), I32)  # stands for the number of lanes
+        self.plain.add(self.count.name)
+
+    def expand(self, block: n.Block) -> n.Block:
+        """The block with every operation written out."""
+
+        def change(node: object) -> object:
+            if not isinstance(node, n.Subgroup):
+                return node
+            if node.op.startswith("shuffle"):
+                return self._shuffle(node)
+            if node.op == "prefix_sum":
+                return self._prefix_sum(node)
+            return self._reduction(node)
+
+        return rewrite_block(block, change)
+
+    def _once(self, *statements: n.Statement) -> n.Block:
+        self.once.extend(statements)
+        return statements
+
+    def _lanes(self, name: str, type: Type) -> n.Variable:
+        """A new variable of which each lane has a slot that others may read."""
+        variable = n.Variable(self.names.fresh(name), type)
+        memory = n.Memory(self.names.fresh(f"{variable.name}.lanes"), "local", type, self.width)
+        self.arrays[variable.name] = memory
+        return variable
+
+    def _slot(self, variable: n.Variable, lane: n.Expression) -> n.Element:
+        return n.Element(self.arrays[variable.name].name, lane, variable.type)
+
+    def _warp_variable(self, name: str, type: Type) -> n.Variable:
+        variable = n.Variable(self.names.fresh(name), type)
+        self.plain.add(variable.name)
+        return variable
+
+    def _shuffle(self, statement: n.Subgroup) -> n.Block:
+        value, by = statement.operands
+        given = self._lanes("shuffle.value", value.type)
+        source = n.Variable(self.names.fresh("shuffle.lane"), I32)
+        lane = n.Builtin("lane")
+        by = by if by.type == I32 else n.Cast(by, I32)
+        combine = {"shuffle_up": "sub", "shuffle_down": "add", "shuffle_xor": "xor"}
+        if statement.op in combine:
+            by = n.Binary(combine[statement.op], lane, by, I32)
+        inside = n.Binary(
+            "logical_and",
+            n.Binary("ge", source, n.Constant(0, I32), BOOL),
+            n.Binary("lt", source, self.count, BOOL),
+            BOOL,
+        )
+        other = n.Load(self._slot(given, source), value.type)
+        span = statement.span
+        return (
+            n.Assign(given, value, span),
+            CUT,
+            n.Declare(source, by, span),
+            n.Assign(statement.result, given, span),
+            n.If(inside, (n.Assign(statement.result, other, span),), (), span),
+        )
+
+    def _reduction(self, statement: n.Subgroup) -> n.Block:
+        (value,) = statement.operands
+        given = self._lanes(f"{statement.op}.value", value.type)
+        total = self._warp_variable(f"{statement.op}.total", statement.result.type)
+        lane = n.Variable(self.names.fresh("lane"), I32)
+        slot = n.Load(self._slot(given, lane), value.type)
+        first = 0
+        start: n.Expression | None = None
+        body: tuple[n.Statement, ...]
+        if statement.op in ("min", "max"):
+            first = 1
+            start = n.Load(self._slot(given, n.Constant(0, I32)), value.type)
+            smaller = n.Intrinsic(statement.op, (total, slot), total.type)
+            body = (n.Assign(total, smaller),)
+        elif statement.op == "ballot":
+            bit = n.Binary("shl", n.Constant(1, U32), n.Cast(lane, U32), U32)
+            body = (n.If(slot, (n.Assign(total, n.Binary("or", total, bit, U32)),)),)
+        else:
+            start = n.TRUE if statement.op == "vote_all" else None
+            op = {"vote_all": "logical_and", "vote_any": "logical_or", "sum": "add"}[statement.op]
+            body = (n.Assign(total, n.Binary(op, total, slot, total.type)),)
+        loop = n.For(lane, n.Constant(first, I32), self.count, 1, body, span=statement.span)
+        return (
+            n.Assign(given, value, statement.span),
+            CUT,
+            *self._once(n.Declare(total, start, statement.span), loop),
+            n.Assign(statement.result, total, statement.span),
+        )
+
+    def _prefix_sum(self, statement: n.Subgroup) -> n.Block:
+        (value,) = statement.operands
+        given = self._lanes("prefix_sum.value", value.type)
+        result = self._lanes("prefix_sum.result", value.type)
+        total = self._warp_variable("prefix_sum.total", value.type)
+        lane = n.Variable(self.names.fresh("lane"), I32)
+        body = (
+            n.Assign(self._slot(result, lane), total),
+            n.Assign(
+                total,
+                n.Binary("add", total, n.Load(self._slot(given, lane), value.type), value.type),
+            ),
+        )
+        loop = n.For(lane, n.Constant(0, I32), self.count, 1, body, span=statement.span)
+        return (
+            n.Assign(given, value, statement.span),
+            CUT,
+            *self._once(n.Declare(total, None, statement.span), loop),
+            n.Assign(statement.result, result, statement.span),
+        )
