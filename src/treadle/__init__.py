@@ -1,3 +1,39 @@
-"""GPU computing that does not care whose GPU it is: one kernel, every GPU."""
+"""GPU computing that does not care whose GPU it is: one kernel, every GPU.
+
+Write a kernel once, in Python, and run it on the CPU and on any GPU that WebGPU reaches:
+
+>>> import numpy as np, treadle as td
+>>> @td.kernel(source='''
+... def saxpy(a: td.f32, x: td.Array[td.f32], y: td.Array[td.f32]):
+...     i = td.grid(1)
+...     if i < y.size:
+...         y[i] = a * x[i] + y[i]
+... ''')
+... def saxpy(a, x, y): ...
+>>> x, y = td.ones(4, device="cpu"), td.zeros(4, device="cpu")
+>>> saxpy.launch(y.size, 2.0, x, y)
+>>> y.tolist()
+[2.0, 2.0, 2.0, 2.0]
+"""
+
+from treadle.core import errors
+from treadle.core.dtypes import (
+    DType, bf16, bfloat16, bool_ as bool, f16, f32, f64, float16, float32, float64,
+    i8, i16, i32, i64, int8, int16, int32, int64,
+    u8, u16, u32, u64, uint8, uint16, uint32, uint64,
+)  # fmt: skip
+from treadle.lang import *  # noqa: F403  every name there is public
+from treadle.runtime.devices import (
+    Device,
+    default_device,
+    device,
+    devices,
+    is_available,
+    set_default_device,
+    use_device,
+)
+from treadle.runtime.graphs import Graph
+from treadle.runtime.streams import Event, Stream
+from treadle.tensor import Tensor, arange, asarray, empty, full, ones, zeros
 
 __version__ = "0.1.0"

@@ -149,6 +149,11 @@ class Device(ABC):
     def allocate(self, size: int) -> Buffer:
         """New memory, contents undefined. OutOfMemory says how much was asked, used and free."""
 
+    def borrow(self, memory: Any) -> Buffer:
+        """Host bytes (a NumPy array of uint8 without gaps) as a buffer without a copy, where
+        device memory is host memory; the buffer keeps the array alive. TypeError elsewhere."""
+        raise TypeError(f"{self.info.id} cannot use host memory without a copy")
+
     @abstractmethod
     def free(self, buffer: Buffer) -> None:
         """Give memory back."""
@@ -186,8 +191,12 @@ class Backend(ABC):
     name: str
 
     @abstractmethod
-    def list_devices(self) -> list[DeviceInfo]:
-        """The devices that could be opened, best first; never raises for a missing driver."""
+    def list_devices(self, **choice: str) -> list[DeviceInfo]:
+        """The devices that could be opened, best first; never raises for a missing driver.
+
+        `choice` is empty, or for backends that reach several graphics APIs `api` ("vulkan", "gl",
+        …) and `power` ("low", "high").
+        """
 
     @abstractmethod
     def why_none(self) -> str:

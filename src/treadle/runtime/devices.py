@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from treadle.drivers import base
     from treadle.runtime.streams import Stream
 
-# Backend name: the module that makes it, with a function `backend()`.
-_BACKENDS = {"webgpu": "treadle.drivers.webgpu_native", "cpu": "treadle.drivers.cpu"}
+# Backend name: the package that has it, and what makes it there.
+_BACKENDS = {
+    "webgpu": ("treadle.drivers.webgpu_native", "WebgpuBackend"),
+    "cpu": ("treadle.drivers.cpu", "backend"),
+}
 # Best first. Our own CPU code beats a software graphics driver.
 _RANK = {
     ("cuda", "discrete"): 0, ("cuda", "integrated"): 0,
@@ -198,12 +201,11 @@ def device(
     name = spec.partition(":")[0]
     if name not in _BACKENDS:
         raise _not_found(spec)
-    if api is not None and name != "webgpu":
-        raise DeviceNotFound(f"api={api!r} chooses a graphics API and goes with \"webgpu\" only.")
-    infos = _infos(name, api)
-    if power is not None:
-        infos = _by_power(infos, power)
-    for info in infos:
+    choice = {"api": api, "power": power}
+    choice = {key: value for key, value in choice.items() if value is not None}
+    if choice and name != "webgpu":
+        raise DeviceNotFound(f"{', '.join(choice)} choose among WebGPU devices only, not {spec!r}.")
+    for info in _infos(name, **choice):
         if spec in (info.id, name):
             return _device(name, info)
     raise _not_found(spec, api)
@@ -250,22 +252,14 @@ def is_available(spec: str) -> bool:
 
 @cache
 def _backend(name: str) -> base.Backend:
-    made: base.Backend = importlib.import_module(_BACKENDS[name]).backend()
+    package, maker = _BACKENDS[name]
+    made: base.Backend = getattr(importlib.import_module(package), maker)()
     return made
 
 
 @cache
-def _infos(name: str, api: str | None = None) -> tuple[DeviceInfo, ...]:
-    backend = _backend(name)
-    found = backend.list_devices() if api is None else backend.list_devices(api=api)  # type: ignore[call-arg]
-    return tuple(found)
-
-
-def _by_power(infos: tuple[DeviceInfo, ...], power: str) -> tuple[DeviceInfo, ...]:
-    if power not in ("low", "high"):
-        raise ValueError(f'power is "low" or "high", not {power!r}')
-    first = "integrated" if power == "low" else "discrete"
-    return tuple(sorted(infos, key=lambda info: info.kind != first))
+def _infos(name: str, **choice: str) -> tuple[DeviceInfo, ...]:
+    return tuple(_backend(name).list_devices(**choice))
 
 
 def _device(name: str, info: DeviceInfo) -> Device:
@@ -281,7 +275,7 @@ def _not_found(spec: str, api: str | None = None) -> DeviceNotFound:
     asked = f"no device {spec!r}" + (f" through {api}" if api else "")
     found = ", ".join(f"{d.id} ({d.name})" for d in devices()) or "none"
     if name in _BACKENDS:
-        hint = _backend(name).why_none() if not _infos(name, api) else "Use one of these ids."
+        hint = "Use one of these ids." if _infos(name) else _backend(name).why_none()
     else:
         hint = f"Backends are {', '.join(sorted(_BACKENDS))}."
     return DeviceNotFound(f"{asked}. Found: {found}. {hint}")

@@ -44,15 +44,13 @@ class Buffer(base.Buffer):
 
     __slots__ = ("memory", "pointer")
 
-    def __init__(self, device: Device, size: int, identity: int) -> None:
+    def __init__(self, device: Device, memory: np.ndarray[Any, Any], identity: int) -> None:
         self.device = device
-        self.size = size
+        self.size = memory.size
         self.identity = identity
-        whole = np.empty(size + ALIGNMENT, np.uint8)
-        start = -whole.ctypes.data % ALIGNMENT
         # Bytes as a memoryview: slices copy at once, and it keeps the array alive.
-        self.memory = memoryview(whole[start : start + size])  # type: ignore[arg-type]
-        self.pointer: int | None = whole.ctypes.data + start  # None once the buffer is freed
+        self.memory = memoryview(memory)  # type: ignore[arg-type]
+        self.pointer: int | None = memory.ctypes.data  # None once the buffer is freed
 
     def address(self) -> int:
         """The host address of the first byte."""
@@ -104,7 +102,9 @@ class Device(base.Device):
         if size > _CAREFUL_BYTES and size > machine.free_memory() > 0:
             raise self._out_of_memory(size)
         try:
-            buffer = Buffer(self, size, next(self._identities))
+            whole = np.empty(size + ALIGNMENT, np.uint8)
+            start = -whole.ctypes.data % ALIGNMENT
+            buffer = Buffer(self, whole[start : start + size], next(self._identities))
         except (MemoryError, ValueError, OverflowError):
             raise self._out_of_memory(size) from None
         with self._lock:
@@ -112,6 +112,12 @@ class Device(base.Device):
             self._count += 1
             self._peak = max(self._peak, self._allocated)
         return buffer
+
+    def borrow(self, memory: np.ndarray[Any, Any]) -> Buffer:
+        """Somebody else's bytes (a NumPy array of uint8 without gaps) as a buffer, not copied. The
+        buffer keeps the array alive and is not counted as this device's memory."""
+        self.check_open()
+        return Buffer(self, memory, next(self._identities))
 
     def _out_of_memory(self, size: int) -> OutOfMemory:
         free = machine.free_memory()

@@ -1,0 +1,197 @@
+"""From a front end's kernel to printed code: the passes, in order, for one target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from treadle.codegen import llvm, wgsl
+from treadle.codegen.legalize import legalize
+from treadle.codegen.records import KernelCode
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import CompileError, LaunchError
+from treadle.core.limits import Limits
+from treadle.ir import nodes as n
+from treadle.ir.passes.access import buffer_access
+from treadle.ir.passes.fission import FissionOptions, fission
+from treadle.ir.passes.fold import fold, specialize
+from treadle.ir.passes.inline import inline
+from treadle.ir.passes.predicate import predicate_returns
+from treadle.ir.passes.uniformity import check_barriers
+from treadle.ir.traverse import Node, rewrite_kernel, walk
+from treadle.ir.types import size_of
+from treadle.ir.verify import verify
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What code is printed for: a language, its dialect, and a device's limits and features."""
+
+    language: str
+    dialect: str = ""
+    limits: Limits = Limits()
+    features: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """One way of launching a kernel. `slots` maps each buffer parameter to a binding: two that
+    get the same array share one. `shared_bytes` is the launch's dynamic shared memory."""
+
+    block: Dim3
+    slots: tuple[tuple[str, int], ...]
+    folded: bool = False
+    shared_bytes: int = 0
+    check: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A kernel ready to be printed: `workgroup` is what the device runs for a block."""
+
+    kernel: n.Kernel
+    workgroup: Dim3
+    sites: tuple[Any, ...]
+
+
+def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
+    """Every pass before printing. CompileError and UnsupportedOnTarget point at the user's line;
+    LaunchError for a launch that asks for too much shared memory."""
+    verify(kernel)
+    sites: tuple[Any, ...] = ()
+    kernel = specialize(kernel, options.block)
+    kernel = with_dynamic_memory(kernel, options.shared_bytes)
+    check_shared_memory(kernel, target.limits)
+    kernel = fold(inline(fold(kernel)))
+    kernel = predicate_returns(kernel)
+    check_barriers(kernel)
+    kernel = fold(kernel)
+    kernel, workgroup = _LANGUAGES[target.language].arrange(kernel, target)
+    return Lowered(kernel, workgroup, sites)
+
+
+def print_code(lowered: Lowered, options: Options, target: Target) -> KernelCode:
+    """The text for a lowered kernel. Buffers beyond `options.slots` (a report) get slots of their
+    own behind the others."""
+    slots = dict(options.slots)
+    for buffer in lowered.kernel.buffers:
+        slots.setdefault(buffer.name, max(slots.values(), default=-1) + 1)
+    return _LANGUAGES[target.language].print(lowered, slots, options, target)
+
+
+def writes_of(kernel: n.Kernel) -> frozenset[str]:
+    """The buffers that a kernel stores to."""
+    return frozenset(name for name, access in buffer_access(kernel).items() if access.writes)
+
+
+def with_dynamic_memory(kernel: n.Kernel, shared_bytes: int) -> n.Kernel:
+    """The kernel with the length of its dynamic shared memory known, from a launch's bytes."""
+    dynamic = [memory for memory in kernel.memories if memory.length is None]
+    if not dynamic:
+        if shared_bytes:
+            raise LaunchError(
+                f"kernel {kernel.name} has no dynamic shared memory (td.shared(None, dtype)), but "
+                f"the launch gives {shared_bytes} bytes for it"
+            )
+        return kernel
+    if len(dynamic) > 1:
+        raise CompileError(
+            "a kernel has one dynamic shared memory at most; give the others a length",
+            dynamic[1].span,
+        )
+    length = shared_bytes // size_of(dynamic[0].element)
+    if length == 0:
+        raise LaunchError(
+            f"kernel {kernel.name} uses dynamic shared memory: launch it with "
+            f"{kernel.name}[grid, block, bytes](…), at least {size_of(dynamic[0].element)} bytes"
+        )
+    memories = tuple(
+        replace(memory, length=length) if memory.length is None else memory
+        for memory in kernel.memories
+    )
+    known = {p.name for p in kernel.parameters if p.origin[:1] == ("length",)}
+
+    def change(node: Node) -> Node:
+        if isinstance(node, n.Variable) and node.name in known:
+            return n.Constant(length, node.type, node.span)
+        return node
+
+    parameters = tuple(p for p in kernel.parameters if p.name not in known)
+    return rewrite_kernel(replace(kernel, memories=memories, parameters=parameters), change)
+
+
+def check_shared_memory(kernel: n.Kernel, limits: Limits) -> None:
+    """LaunchError if the kernel's shared memory is more than the device has (a driver may take
+    too much without a word, and corrupt data)."""
+    shared = [m for m in kernel.memories if m.space == "shared"]
+    asked = sum(size_of(m.element) * (m.length or 0) for m in shared)
+    if asked > limits.max_shared_memory:
+        raise LaunchError(
+            f"kernel {kernel.name} asks for {asked} bytes of shared memory; the device has "
+            f"{limits.max_shared_memory} for a block"
+        )
+
+
+# --- what differs between languages --------------------------------------------------------------
+
+
+class _Wgsl:
+    """WGSL runs threads as invocations; a lane runs several where the device allows too few, or
+    has no subgroups of its own."""
+
+    @staticmethod
+    def arrange(kernel: n.Kernel, target: Target) -> tuple[n.Kernel, Dim3]:
+        block = kernel.block or Dim3()
+        most = target.limits.max_threads_per_block
+        fits = block.count <= most and all(
+            part <= limit for part, limit in zip(block, target.limits.max_block, strict=True)
+        )
+        own = "subgroups" in target.features and target.limits.subgroup_size
+        if fits and (own or not uses_subgroups(kernel)):
+            return kernel, block
+        result = fission(kernel, FissionOptions(most))
+        return fold(result.kernel), result.workgroup
+
+    @staticmethod
+    def print(
+        lowered: Lowered, slots: dict[str, int], options: Options, target: Target
+    ) -> KernelCode:
+        return wgsl.print_kernel(
+            lowered.kernel,
+            wgsl.WgslOptions(
+                target.dialect,  # type: ignore[arg-type]
+                target.features,
+                target.limits,
+                slots,
+                folded=options.folded,
+                workgroup=lowered.workgroup,
+            ),
+        )
+
+
+class _Llvm:
+    """The CPU runs a block as loops over its threads."""
+
+    @staticmethod
+    def arrange(kernel: n.Kernel, target: Target) -> tuple[n.Kernel, Dim3]:
+        result = fission(kernel)
+        return fold(legalize(result.kernel, frozenset({'floordiv','mod'}))), result.workgroup
+
+    @staticmethod
+    def print(
+        lowered: Lowered, slots: dict[str, int], options: Options, target: Target
+    ) -> KernelCode:
+        return llvm.print_kernel(lowered.kernel, llvm.LlvmOptions(tuple(slots.items())))
+
+
+_LANGUAGES: dict[str, type[_Wgsl] | type[_Llvm]] = {"wgsl": _Wgsl, "llvm": _Llvm}
+
+
+def uses_subgroups(kernel: n.Kernel) -> bool:
+    """Whether a kernel asks for anything of its subgroup."""
+    return any(
+        isinstance(node, n.Subgroup)
+        or (isinstance(node, n.Barrier) and node.scope == "subgroup")
+        or (isinstance(node, n.Builtin) and node.name in ("lane", "subgroup_size"))
+        for node in walk(kernel.body)
+    )

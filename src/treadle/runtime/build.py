@@ -1,0 +1,157 @@
+"""From a kernel's definition to code that a device can run, kept in memory and on disk."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import treadle
+from treadle.codegen.lowering import Options, Target, lower, print_code, writes_of
+from treadle.codegen.records import KernelCode
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import CompileError
+from treadle.core.limits import DeviceInfo, Limits
+from treadle.drivers import base
+from treadle.ir.printer import to_text
+from treadle.runtime import disk_cache, settings
+from treadle.runtime.definition import KernelDefinition, LoweredKernel
+from treadle.runtime.devices import Device
+from treadle.runtime.signature import ArrayArgument, Signature
+
+_log = logging.getLogger("treadle")
+_SLOW = 1.0  # seconds of compiling after which people are told what took so long
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What a build depends on beside definition, signature and device. `same` says for each array
+    argument which earlier one it shares its memory with (its own position if none), or is None
+    where all are different."""
+
+    block: Dim3
+    same: tuple[int, ...] | None = None
+    folded: bool = False
+    shared_bytes: int = 0
+    check: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """Printed code, and what a launch must know about it."""
+
+    code: KernelCode
+    sites: tuple[Any, ...]  # of prints and checks, if it reports any
+    written: frozenset[int]  # positions of the array arguments that it writes to
+
+
+# What `source` prints for when there is no device to ask.
+_GENERIC: dict[str, Target] = {
+    "wgsl": Target(
+        "wgsl", "tint", Limits(subgroup_size=32),
+        frozenset({"float16", "subgroups"}),
+    ),
+    "llvm": Target(
+        "llvm", "", Limits(1024, Dim3(1024, 1024, 1024), max_shared_memory=1 << 16, subgroup_size=32),
+        frozenset({"float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics"}),
+    ),
+}  # fmt: skip
+
+
+def build(
+    definition: KernelDefinition, signature: Signature, variant: Variant, device: Device
+) -> tuple[Built, base.CompiledKernel]:
+    """The kernel compiled for a device; from memory or disk if it was compiled before."""
+    began = time.perf_counter()
+    lowered = definition.lower(signature)
+    options = Options(
+        variant.block,
+        _slots(lowered, variant.same),
+        variant.folded,
+        variant.shared_bytes,
+        variant.check,
+    )
+    handle = device.handle
+    target = target_of(device.info)
+    key = disk_cache.key_of(
+        treadle.__version__, to_text(lowered.kernel, spans=True), repr(options), repr(target),
+        handle.cache_key(),
+    )  # fmt: skip
+    known: tuple[Built, base.CompiledKernel] | None = device.compiled.get(key)
+    if known is not None:
+        return known
+    try:
+        made = _from_disk(key, handle) or _from_scratch(key, lowered, options, target, signature, handle)
+    except CompileError as error:
+        raise error.with_source(lowered.source_text) from None
+    device.compiled[key] = made
+    seconds = time.perf_counter() - began
+    if seconds > _SLOW:
+        _log.warning("compiling kernel %s for %s took %.1f s", definition.name, device.id, seconds)
+    return made
+
+
+def _from_disk(key: str, handle: base.Device) -> tuple[Built, base.CompiledKernel] | None:
+    content = disk_cache.load(key) if settings.disk_cache else None
+    if content is None:
+        return None
+    built, binary = pickle.loads(content)
+    return built, handle.compile(built.code, binary)
+
+
+def _from_scratch(
+    key: str,
+    lowered: LoweredKernel,
+    options: Options,
+    target: Target,
+    signature: Signature,
+    handle: base.Device,
+) -> tuple[Built, base.CompiledKernel]:
+    ready = lower(lowered.kernel, options, target)
+    code = print_code(ready, options, target)
+    writes = writes_of(ready.kernel)
+    arrays = [i for i, one in enumerate(signature.arguments) if isinstance(one, ArrayArgument)]
+    written = frozenset(
+        position
+        for position, buffer in zip(arrays, lowered.kernel.buffers, strict=True)
+        if buffer.name in writes
+    )
+    built = Built(code, ready.sites, written)
+    compiled = handle.compile(code)
+    if settings.disk_cache:
+        disk_cache.save(key, pickle.dumps((built, handle.binary(compiled))))
+    return built, compiled
+
+
+def print_source(
+    definition: KernelDefinition, signature: Signature, target: str, block: Dim3
+) -> str:
+    """A kernel's text on a target, or its IR, without a device."""
+    if target not in (*_GENERIC, "ir"):
+        raise CompileError(f"unknown target {target!r}: use one of {', '.join(_GENERIC)} or ir")
+    lowered = definition.lower(signature)
+    try:
+        if target == "ir":
+            return to_text(lowered.kernel)
+        options = Options(block, _slots(lowered, None))
+        ready = lower(lowered.kernel, options, _GENERIC[target])
+        return print_code(ready, options, _GENERIC[target]).source
+    except CompileError as error:
+        raise error.with_source(lowered.source_text) from None
+
+
+def target_of(info: DeviceInfo) -> Target:
+    """What to print for a device."""
+    if info.backend == "cpu":
+        return Target("llvm", "", info.limits, info.features)
+    return Target("wgsl", "naga", info.limits, info.features)
+
+
+def _slots(lowered: LoweredKernel, same: tuple[int, ...] | None) -> tuple[tuple[str, int], ...]:
+    """A binding for each buffer, in order of first use; the same array has the same one."""
+    names = [buffer.name for buffer in lowered.kernel.buffers]
+    first = same or tuple(range(len(names)))
+    order = {one: slot for slot, one in enumerate(dict.fromkeys(first))}
+    return tuple((name, order[one]) for name, one in zip(names, first, strict=True))

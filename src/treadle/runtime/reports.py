@@ -1,0 +1,36 @@
+"""Launches of kernels that print, assert or check: their report is read and shown at once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treadle.core.dim3 import Dim3
+from treadle.core.dtypes import uint32
+from treadle.core.errors import LaunchError
+from treadle.drivers import base
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.build import Built
+from treadle.runtime.streams import Stream
+
+WORDS = 1 << 16  # of a report: a few thousand lines; what does not fit is counted
+
+
+def launch_with_report(
+    compiled: base.CompiledKernel,
+    built: Built,
+    grid: Dim3,
+    buffers: list[base.Buffer],
+    parameters: bytes,
+    stream: Stream,
+) -> None:
+    """Launch, wait, print what the kernel printed; LaunchError for the first failed check."""
+    if stream.keeping is not None:
+        raise LaunchError(
+            f"kernel {built.code.name} prints or checks, which cannot be captured in a graph"
+        )
+    report = DeviceArray.allocate(stream.device, uint32, (WORDS,))
+    words = np.zeros(WORDS, np.uint32)
+    words[1] = WORDS
+    report.upload(words)
+    stream.handle.launch(compiled, grid, [*buffers, report.buffer], parameters)
+    stream.handle.read(report.buffer, 0, memoryview(words.view(np.uint8)))

@@ -1,0 +1,6 @@
+"""The `Tensor` that people hold, and the functions that make one."""
+
+from treadle.tensor.creation import arange, asarray, empty, full, ones, zeros
+from treadle.tensor.tensor import Tensor
+
+__all__ = ["Tensor", "arange", "asarray", "empty", "full", "ones", "zeros"]

@@ -1,0 +1,290 @@
+"""`Tensor`: an array on a device. Plain and eager: it holds, views, copies and moves data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treadle.core.dtypes import DType
+from treadle.core.errors import DtypeError, ShapeError
+from treadle.runtime.arrays import DeviceArray, array_dtype, numpy_dtype, packed_strides
+from treadle.runtime.devices import Device
+from treadle.runtime.devices import device as find_device
+
+# A dtype that a device may lack, and the feature it needs.
+_FEATURE_OF = {"float64": "float64", "int64": "int64", "uint64": "int64"}
+
+
+class Tensor:
+    """An array on a device; make one with `td.asarray`, `td.zeros`, …
+
+    Basic slices and `reshape` of contiguous tensors are views: writing through one writes the
+    other, as in NumPy.
+    """
+
+    __slots__ = ("__weakref__", "_array")
+    __array_priority__ = 1000
+
+    def __init__(self, array: DeviceArray) -> None:
+        self._array = array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of each axis."""
+        return self._array.shape
+
+    @property
+    def dtype(self) -> DType | np.dtype[Any]:
+        """The elements' dtype; NumPy's structured dtype for an array of structs."""
+        return self._array.dtype
+
+    @property
+    def device(self) -> Device:
+        """Where the elements are."""
+        return self._array.device
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Elements (not bytes) between neighbours along each axis."""
+        return self._array.strides
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self._array.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._array.size
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the elements take."""
+        return self._array.size * self._array.dtype.itemsize
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a tensor without axes")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        values = np.array2string(self.numpy(), separator=", ", prefix="tensor(")
+        return f'tensor({values}, dtype={self.dtype}, device="{self.device.id}")'
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The elements as a new NumPy array. Waits for the work that makes them."""
+        source, span = _span(self._array)
+        if source.size:
+            stream = source.device.default_stream.handle
+            target, raw, offset = source.host_target()
+            stream.read(source.buffer, offset, raw)
+        else:
+            target = np.empty(source.shape, numpy_dtype(source.dtype))
+        return span(target)
+
+    async def numpy_async(self) -> np.ndarray[Any, Any]:
+        """`numpy`, awaiting instead of blocking."""
+        source, span = _span(self._array)
+        target, raw, offset = source.host_target()
+        if source.size:
+            await source.device.default_stream.handle.read_async(source.buffer, offset, raw)
+        return span(target)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is False:
+            raise ValueError("a tensor cannot be a NumPy array without a copy: use np.asarray(x)")
+        data = self.numpy()
+        return data if dtype is None else data.astype(dtype, copy=False)
+
+    def item(self) -> Any:
+        """The one element as a Python number; ShapeError if there is not exactly one."""
+        if self.size != 1:
+            raise ShapeError(f"item() needs one element; this tensor has shape {self.shape}")
+        return self.numpy().reshape(-1)[0].item()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists."""
+        return self.numpy().tolist()
+
+    # --- views -----------------------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Tensor:
+        """A view: integers, slices (any step), `...` and None (a new axis)."""
+        shape, strides, offset = _slice(self._array, index)
+        return Tensor(self._array.view(shape, strides, offset))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write numbers or an array into a part of the tensor; they broadcast and are cast."""
+        part = self._array.view(*_slice(self._array, index))
+        if part.size == 0:
+            return
+        data = value.numpy() if isinstance(value, Tensor) else value
+        if part.contiguous:
+            target = np.empty(part.shape, numpy_dtype(part.dtype))
+            target[...] = data
+            part.upload(target)
+            return
+        whole, span = _span(part)
+        host = Tensor(whole).numpy()
+        span(host, copy=False)[...] = data
+        whole.upload(host)
+
+    def reshape(self, *shape: int | tuple[int, ...]) -> Tensor:
+        """The same elements with another shape; one extent may be -1. A view of a contiguous
+        tensor, a copy of another. ShapeError if the number of elements differs.
+
+        >>> import treadle as td
+        >>> td.arange(6, device="cpu").reshape(2, -1).shape
+        (2, 3)
+        """
+        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        extents = _complete(tuple(wanted), self)  # type: ignore[arg-type]
+        array = self._array if self._array.contiguous else self._copy()
+        return Tensor(array.view(extents, packed_strides(extents), array.offset))
+
+    def _copy(self) -> DeviceArray:
+        array = DeviceArray.allocate(self.device, self.dtype, self.shape)
+        array.upload(self.numpy())
+        return array
+
+    # --- moving ----------------------------------------------------------------------------------
+
+    def to(self, target: DType | Device | str | None = None, *, dtype: Any = None, device: Any = None) -> Tensor:
+        """The tensor on another device, or with another dtype, or both; itself if nothing changes.
+
+        `target` is a device (or its id) or a dtype (or its name).
+        """
+        if target is not None:
+            try:
+                dtype = as_device_dtype(target)
+            except DtypeError:
+                device = target
+        to_device = self.device if device is None else find_device(device)
+        to_dtype = self.dtype if dtype is None else as_device_dtype(dtype)
+        if to_device is self.device and to_dtype == self.dtype:
+            return self
+        data = self.numpy()
+        if to_dtype != self.dtype:
+            data = cast(data, to_dtype)
+        return from_numpy(data, to_device)
+
+
+def as_device_dtype(value: Any) -> DType | np.dtype[Any]:
+    """A DType from anything that names one, or a structured dtype with C's layout."""
+    from treadle.core.dtypes import as_dtype
+
+    structured = getattr(value, "dtype", value)  # a @td.struct class has one
+    if isinstance(structured, np.dtype) and structured.names is not None:
+        return array_dtype(structured)
+    return as_dtype(value)
+
+
+def cast(data: np.ndarray[Any, Any], dtype: DType | np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """NumPy data as another dtype, by the kernel language's rules: floats to integers saturate
+    and NaN becomes 0."""
+    target = numpy_dtype(dtype)
+    if data.dtype.kind != "f" or target.kind not in "iu":
+        return data.astype(target)
+    limits = np.iinfo(target)
+    whole = np.nan_to_num(np.trunc(data.astype(np.float64)), nan=0.0)
+    low, high = float(limits.min), float(limits.max)
+    inside = np.clip(whole, low, np.nextafter(high, 0) if limits.bits == 64 else high)
+    result = inside.astype(target)
+    result[whole >= high] = limits.max
+    return result
+
+
+def from_numpy(data: np.ndarray[Any, Any], device: Device) -> Tensor:
+    """A new tensor with a NumPy array's elements. DtypeError if the device lacks the dtype."""
+    dtype = array_dtype(data.dtype)
+    check_dtype(dtype, device)
+    array = DeviceArray.allocate(device, dtype, data.shape)
+    array.upload(data)
+    return Tensor(array)
+
+
+def check_dtype(dtype: DType | np.dtype[Any], device: Device) -> None:
+    """DtypeError if the device cannot compute with a dtype; it says what to use instead."""
+    need = _FEATURE_OF.get(dtype.name) if isinstance(dtype, DType) else None
+    if need is not None:
+        _ = device.handle  # features are exact once the device is open
+        if need not in device.features:
+            narrow = dtype.name.replace("64", "32")
+            raise DtypeError(
+                f"{device.id} ({device.name}) has no {dtype.name}: use dtype=td.{narrow}, or the "
+                'device "cpu"'
+            )
+
+
+def _complete(shape: tuple[int, ...], tensor: Tensor) -> tuple[int, ...]:
+    known = 1
+    for extent in shape:
+        known *= extent if extent != -1 else 1
+    extents = tuple(shape)
+    if shape.count(-1) == 1 and known > 0 and tensor.size % known == 0:
+        extents = tuple(tensor.size // known if extent == -1 else extent for extent in shape)
+    elif -1 in shape or known != tensor.size:
+        raise ShapeError(f"a tensor of shape {tensor.shape} cannot be reshaped to {shape}")
+    return extents
+
+
+def _slice(array: DeviceArray, index: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """Shape, strides and offset of a basic slice."""
+    parts = index if isinstance(index, tuple) else (index,)
+    taken = sum(1 for part in parts if part is not None and part is not Ellipsis)
+    if taken > len(array.shape):
+        raise IndexError(f"too many indices ({taken}) for a tensor of shape {array.shape}")
+    if parts.count(Ellipsis) > 1:
+        raise IndexError("only one ... may appear in an index")
+    fill = (slice(None),) * (len(array.shape) - taken)
+    at = parts.index(Ellipsis) if Ellipsis in parts else len(parts)
+    parts = parts[:at] + fill + parts[at + 1 :]
+    shape: list[int] = []
+    strides: list[int] = []
+    offset = array.offset
+    axis = 0
+    for part in parts:
+        if part is None:
+            shape.append(1)
+            strides.append(0)
+            continue
+        extent, stride = array.shape[axis], array.strides[axis]
+        if isinstance(part, slice):
+            start, stop, step = part.indices(extent)
+            count = max((stop - start + step - (1 if step > 0 else -1)) // step, 0)
+            shape.append(count)
+            strides.append(stride * step)
+            offset += start * stride if count else 0
+        elif hasattr(part, "__index__") and not isinstance(part, bool):
+            position = part.__index__()
+            if not -extent <= position < extent:
+                raise IndexError(f"index {position} is outside axis {axis} of extent {extent}")
+            offset += (position % extent) * stride
+        else:
+            raise TypeError(
+                f"a tensor is indexed by integers, slices, ... and None, not {type(part).__name__}"
+            )
+        axis += 1
+    return tuple(shape), tuple(strides), offset
+
+
+def _span(array: DeviceArray) -> tuple[DeviceArray, Any]:
+    """The contiguous stretch of storage that an array's elements lie in, and a function that
+    picks the elements out of its data."""
+    if array.contiguous:
+        return array, lambda data, copy=True: data
+    reach = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
+    low = sum(r for r in reach if r < 0)
+    high = sum(r for r in reach if r > 0)
+    whole = array.view((high - low + 1,), (1,), array.offset + low)
+
+    def pick(data: np.ndarray[Any, Any], copy: bool = True) -> np.ndarray[Any, Any]:
+        steps = tuple(s * data.itemsize for s in array.strides)
+        view = np.lib.stride_tricks.as_strided(data[-low:], array.shape, steps)
+        return view.copy() if copy else view
+
+    return whole, pick
