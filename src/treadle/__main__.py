@@ -1,0 +1,5 @@
+"""`python -m treadle` is `treadle`."""
+
+from treadle.cli.app import main
+
+main()

@@ -1,0 +1,137 @@
+"""The commands and what they share: exit statuses and one clear line for an error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from treadle.core.errors import TreadleError
+
+app = typer.Typer(
+    name="treadle",
+    help="One kernel, every GPU. Try `treadle devices`, then `treadle demo`.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+_debug = False
+
+
+def main() -> None:
+    """Run the command line; exit status 0 on success, 2 for wrong usage, 1 with one clear line."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        _fail("stopped", 130)
+    except (TreadleError, OSError, ImportError) as error:
+        if _debug:
+            raise
+        _fail(str(error) or type(error).__name__, 1)
+
+
+def _fail(message: str, status: int) -> None:
+    Console(stderr=True).print(f"treadle: {message}", markup=False, highlight=False, soft_wrap=True)
+    sys.exit(status)
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    context: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """One kernel, every GPU."""
+    global _debug
+    _debug = debug
+    if version:
+        from treadle import __version__
+
+        print(__version__)
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+def devices(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """List every device that kernels can run on, best first."""
+    from treadle.cli.listing import describe, hints
+    from treadle.runtime import devices as known
+
+    found = known.devices()
+    if as_json:
+        print(json.dumps([describe(device) for device in found], indent=2))
+        return
+    table = Table(header_style="bold", box=None, pad_edge=False)
+    for heading in ("device", "name", "kind", "through", "shared memory", "threads", "features"):
+        table.add_column(heading, overflow="fold")
+    for position, device in enumerate(found):
+        facts = describe(device)
+        limits = device.limits
+        mark = " (default)" if position == 0 else ""
+        table.add_row(
+            device.id + mark, device.name, device.kind, facts["through"],
+            f"{limits.max_shared_memory // 1024} KiB", str(limits.max_threads_per_block),
+            " ".join(sorted(device.features)),
+        )  # fmt: skip
+    Console().print(table)
+    for hint in hints(found):
+        print(hint)
+
+
+@app.command()
+def transpile(
+    file: Annotated[Path, typer.Argument(help="A Python file with @td.kernel functions.")],
+    to: Annotated[str, typer.Option("--to", help="wgsl, llvm or ir.")] = "wgsl",
+    kernel: Annotated[str | None, typer.Option("--kernel", help="Only this one.")] = None,
+    block: Annotated[str, typer.Option("--block", help="Threads in a block: X or X,Y,Z.")] = "256",
+    output: Annotated[Path | None, typer.Option("-o", help="Write here, not to the screen.")] = None,
+) -> None:
+    """Print what the kernels of a file become on a target. No device is needed.
+
+    The file is run, as `python FILE` would but with another __name__; parameters without
+    annotations have no known type and are refused.
+    """
+    from treadle.cli.transpile import parse_block, transpile_file
+
+    try:
+        extent = parse_block(block)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--block") from None
+    text = transpile_file(file, to, kernel, extent)
+    if output is None:
+        print(text)
+    else:
+        output.write_text(text)
+
+
+@app.command()
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove every entry.")] = False,
+) -> None:
+    """Show, or clear, the compiled kernels kept on disk."""
+    from treadle.runtime import disk_cache
+
+    usage = disk_cache.clear() if clear else disk_cache.usage()
+    removed = "removed " if clear else ""
+    print(f"{removed}{usage.entries} kernels, {usage.nbytes / 1024:.0f} KiB in {usage.folder}")
+
+
+@app.command()
+def demo(
+    device: Annotated[str | None, typer.Option("--device", help="Only this device.")] = None,
+    output: Annotated[Path, typer.Option("-o", help="Where the picture goes.")] = Path("treadle-demo.png"),
+) -> None:
+    """Process a photograph and simulate a wave on every device, and compare the results."""
+    from treadle.cli.demo.show import run_demo
+
+    run_demo(device, output)
