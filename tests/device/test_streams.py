@@ -1,0 +1,149 @@
+"""Streams, events, graphs, reads and copies."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+
+@td.kernel
+def add_one(x: td.Array[td.f32]):
+    i = td.grid(1)
+    if i < x.size:
+        x[i] = x[i] + 1.0
+
+
+def test_a_stream_of_its_own(device):
+    stream = device.stream()
+    x = td.zeros(100)
+    device.synchronize()
+    add_one[2, 64, 0, stream](x)
+    stream.synchronize()
+    assert x.numpy().sum() == 100
+
+
+def test_events_measure_time(device):
+    start, end = td.Event(), td.Event()
+    x = td.zeros(1 << 16)
+    stream = device.default_stream
+    start.record(stream)
+    for _ in range(20):
+        add_one[256, 256](x)
+    end.record(stream)
+    end.synchronize()
+    assert end.query()
+    assert 0 <= start.elapsed(end) < 10
+    assert x.numpy().mean() == 20
+
+
+def test_an_event_that_was_not_recorded(device):
+    with pytest.raises(td.errors.LaunchError, match="record"):
+        td.Event().synchronize()
+
+
+def test_graph_replays(device):
+    x = td.zeros(100)
+    graph = td.Graph(device)
+    with graph.capture():
+        add_one[2, 64](x)
+        add_one[2, 64](x)
+    assert x.numpy().sum() == 0
+    for _ in range(5):
+        graph.replay()
+    assert x.tolist() == [10.0] * 100
+    add_one[2, 64](x)
+    graph.replay()
+    assert x.tolist() == [13.0] * 100
+
+
+def test_graph_keeps_its_arrays(device):
+    graph = td.Graph(device)
+    out = td.zeros(64)
+
+    @td.kernel
+    def copy(x: td.Array[td.f32], y: td.Array[td.f32]):
+        i = td.grid(1)
+        y[i] = x[i]
+
+    x = td.full(64, 3.0)
+    with graph.capture():
+        add_one[1, 64](x)
+        copy[1, 64](x, out)
+    del x
+    gc.collect()
+    others = [td.full(64, 99.0) for _ in range(4)]
+    graph.replay()
+    assert out.tolist() == [4.0] * 64
+    assert all(other.tolist() == [99.0] * 64 for other in others)
+
+
+def test_an_empty_graph_refuses_to_replay(device):
+    with pytest.raises(td.errors.LaunchError, match="capture"):
+        td.Graph(device).replay()
+
+
+def test_an_error_while_capturing_leaves_the_stream_usable(device):
+    x = td.zeros(4)
+    graph = td.Graph(device)
+    with pytest.raises(ZeroDivisionError), graph.capture():
+        add_one[1, 64](x)
+        raise ZeroDivisionError
+    add_one[1, 64](x)
+    assert x.tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 4097, 1 << 20, (1 << 24) + 3])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_round_trip(device, rng, size, dtype):
+    data = rng.integers(0, 255, size).astype(dtype)
+    np.testing.assert_array_equal(td.asarray(data).numpy(), data)
+
+
+def test_reading_a_part(device, rng):
+    data = rng.integers(0, 255, 1001).astype(np.uint8)
+    x = td.asarray(data)
+    np.testing.assert_array_equal(x[3:998].numpy(), data[3:998])
+    np.testing.assert_array_equal(x[7:8].numpy(), data[7:8])
+    x[5:9] = np.array([1, 2, 3, 4], np.uint8)
+    data[5:9] = [1, 2, 3, 4]
+    x[1::3] = 9
+    data[1::3] = 9
+    np.testing.assert_array_equal(x.numpy(), data)
+
+
+def test_reads_that_await(device):
+    x = td.zeros(100)
+    add_one[2, 64](x)
+
+    async def both():
+        return await asyncio.gather(x.numpy_async(), x[:10].numpy_async())
+
+    whole, part = asyncio.run(both())
+    assert whole.sum() == 100
+    assert part.sum() == 10
+    asyncio.run(device.synchronize_async())
+
+
+def test_threads_share_a_device(device):
+    results: dict[int, np.ndarray] = {}
+
+    def work(number: int) -> None:
+        with td.use_device(device):
+            x = td.full(1000, float(number))
+            for _ in range(20):
+                add_one[16, 64](x)
+            results[number] = x.numpy()
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number in range(4):
+        assert (results[number] == number + 20).all()

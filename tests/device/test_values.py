@@ -1,0 +1,381 @@
+"""What numbers are on every device: operators, casts, special values, structs, vectors."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+INTEGERS = [td.i8, td.u8, td.i16, td.u16, td.i32, td.u32, td.i64, td.u64]
+FLOATS = [td.f16, td.bf16, td.f32, td.f64]
+_NEEDS = {"int64": "int64", "uint64": "int64", "float64": "float64"}
+
+
+def need(device, *dtypes):
+    for dtype in dtypes:
+        feature = _NEEDS.get(dtype.name)
+        if feature and feature not in device.features:
+            with pytest.raises(td.errors.DtypeError, match="has no"):
+                td.zeros(1, dtype=dtype, device=device)
+            return False
+    return True
+
+
+def edge_integers(rng, dtype, n=400):
+    low, high = np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max
+    edges = [low, low + 1, high, high - 1, 0, 1, 2, 3, 7, 31]
+    edges += [-1, -2, -7] if low < 0 else []
+    drawn = rng.integers(low, high, n, dtype=dtype.numpy, endpoint=True)
+    return np.concatenate([np.array(edges, dtype.numpy), drawn, rng.integers(0, 10, 50).astype(dtype.numpy)])
+
+
+def run_binary(op, dtype, a, b, result):
+    @td.kernel
+    def apply(a: td.Array[dtype], b: td.Array[dtype], out: td.Array[result]):
+        i = td.grid(1)
+        if i < out.size:
+            out[i] = op(a[i], b[i])
+
+    out = td.zeros(a.size, dtype=result)
+    apply[-(-a.size // 64), 64](td.asarray(a), td.asarray(b), out)
+    return out.numpy()
+
+
+@td.func
+def add(a, b):
+    return a + b
+
+
+@td.func
+def subtract(a, b):
+    return a - b
+
+
+@td.func
+def multiply(a, b):
+    return a * b
+
+
+@td.func
+def floor_divide(a, b):
+    return a // b
+
+
+@td.func
+def modulo(a, b):
+    return a % b
+
+
+@td.func
+def bit_and(a, b):
+    return a & b
+
+
+@td.func
+def bit_or(a, b):
+    return a | b
+
+
+@td.func
+def bit_xor(a, b):
+    return a ^ b
+
+
+@td.func
+def larger(a, b):
+    return td.maximum(a, b)
+
+
+@td.func
+def smaller(a, b):
+    return td.minimum(a, b)
+
+
+WRAPPING = {
+    add: operator.add, subtract: operator.sub, multiply: operator.mul,
+    floor_divide: operator.floordiv, modulo: operator.mod,
+    bit_and: operator.and_, bit_or: operator.or_, bit_xor: operator.xor,
+    larger: np.maximum, smaller: np.minimum,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+@pytest.mark.parametrize("op", WRAPPING, ids=lambda op: op.__name__)
+def test_integer_operators(device, rng, dtype, op):
+    if not need(device, dtype):
+        return
+    a = edge_integers(rng, dtype)
+    b = rng.permutation(edge_integers(rng, dtype))
+    with np.errstate(all="ignore"):
+        expected = WRAPPING[op](a, b)
+    np.testing.assert_array_equal(run_binary(op, dtype, a, b, dtype), expected)
+
+
+@td.func
+def shift_left(a, b):
+    return a << b
+
+
+@td.func
+def shift_right(a, b):
+    return a >> b
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_shifts(device, rng, dtype):
+    if not need(device, dtype):
+        return
+    a = edge_integers(rng, dtype)
+    b = rng.integers(0, 8 * dtype.itemsize + 3, a.size).astype(dtype.numpy)
+    np.testing.assert_array_equal(run_binary(shift_left, dtype, a, b, dtype), np.left_shift(a, b))
+    np.testing.assert_array_equal(run_binary(shift_right, dtype, a, b, dtype), np.right_shift(a, b))
+
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -3.5, np.inf, -np.inf, np.nan, 100.0, -7.25]
+
+
+def special_pairs(rng, dtype):
+    a, b = (grid.ravel() for grid in np.meshgrid(SPECIAL, SPECIAL))
+    drawn = rng.standard_normal((2, 300)) * 10
+    return (np.concatenate([one, more]).astype(dtype.numpy) for one, more in zip((a, b), drawn))
+
+
+@td.func
+def divide(a, b):
+    return a / b
+
+
+FLOATING = {
+    add: operator.add, subtract: operator.sub, multiply: operator.mul, divide: operator.truediv,
+    larger: np.maximum, smaller: np.minimum,
+}  # fmt: skip
+_ULPS = {"float16": 1e-3, "bfloat16": 8e-3, "float32": 4e-7, "float64": 1e-15}
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("op", FLOATING, ids=lambda op: op.__name__)
+def test_float_operators(device, rng, dtype, op):
+    if not need(device, dtype):
+        return
+    a, b = special_pairs(rng, dtype)
+    with np.errstate(all="ignore"):
+        expected = FLOATING[op](a, b).astype(dtype.numpy)
+    found = run_binary(op, dtype, a, b, dtype)
+    np.testing.assert_allclose(
+        found.astype(np.float64), expected.astype(np.float64), rtol=_ULPS[dtype.name], atol=1e-30
+    )
+
+
+@td.func
+def less(a, b):
+    return a < b
+
+
+@td.func
+def at_most(a, b):
+    return a <= b
+
+
+@td.func
+def equal(a, b):
+    return a == b
+
+
+@td.func
+def unequal(a, b):
+    return a != b
+
+
+COMPARING = {less: operator.lt, at_most: operator.le, equal: operator.eq, unequal: operator.ne}
+
+
+@pytest.mark.parametrize("dtype", [td.i8, td.u16, td.i32, td.u32, td.i64, *FLOATS], ids=str)
+@pytest.mark.parametrize("op", COMPARING, ids=lambda op: op.__name__)
+def test_comparisons(device, rng, dtype, op):
+    if not need(device, dtype):
+        return
+    if dtype.is_float:
+        a, b = special_pairs(rng, dtype)
+    else:
+        a = edge_integers(rng, dtype)
+        b = np.where(rng.random(a.size) < 0.3, a, rng.permutation(a))
+    found = run_binary(op, dtype, a, b, td.bool)
+    np.testing.assert_array_equal(found, COMPARING[op](a, b))
+
+
+@pytest.mark.parametrize("source", [*INTEGERS, *FLOATS, td.bool], ids=str)
+@pytest.mark.parametrize("target", [*INTEGERS, *FLOATS, td.bool], ids=str)
+def test_casts(device, rng, source, target):
+    if not need(device, source, target):
+        return
+
+    @td.kernel
+    def convert(x: td.Array[source], out: td.Array[target]):
+        i = td.grid(1)
+        if i < out.size:
+            out[i] = target(x[i])
+
+    if source.is_float:
+        values = [*SPECIAL, 127.9, -128.9, 255.5, 300.0, -300.0, 65535.9, 7e4, 3e9, -3e9, 1e10, 5e9]
+        x = np.concatenate([values, rng.standard_normal(200) * 100])
+        with np.errstate(all="ignore"):
+            x = x.astype(source.numpy)
+    elif source.is_integer:
+        x = edge_integers(rng, source)
+    else:
+        x = np.array([True, False])
+    out = td.zeros(x.size, dtype=target)
+    convert[-(-x.size // 64), 64](td.asarray(x), out)
+    expected = np.array([target(value) for value in x], dtype=target.numpy)
+    np.testing.assert_array_equal(
+        out.numpy().astype(np.float64) if target.is_float else out.numpy(),
+        expected.astype(np.float64) if target.is_float else expected,
+    )
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_exact_functions(device, rng, dtype):
+    if not need(device, dtype):
+        return
+
+    @td.kernel
+    def apply(x: td.Array[dtype], out: td.Array[dtype, 2], tests: td.Array[td.bool, 2]):
+        i = td.grid(1)
+        if i < x.size:
+            v = x[i]
+            out[0, i] = td.floor(v)
+            out[1, i] = td.ceil(v)
+            out[2, i] = td.trunc(v)
+            out[3, i] = td.round(v)
+            out[4, i] = abs(v)
+            out[5, i] = td.where(v > 0, v, -v)
+            tests[0, i] = td.isnan(v)
+            tests[1, i] = td.isinf(v)
+            tests[2, i] = td.isfinite(v)
+
+    x = np.concatenate([SPECIAL, rng.standard_normal(100) * 10, [0.5, 1.5, 2.5, -0.5]]).astype(dtype.numpy)
+    out, tests = td.zeros((6, x.size), dtype=dtype), td.zeros((3, x.size), dtype=td.bool)
+    apply[-(-x.size // 64), 64](td.asarray(x), out, tests)
+    wide = x.astype(np.float64)
+    expected = np.stack(
+        [np.floor(wide), np.ceil(wide), np.trunc(wide), np.rint(wide), np.abs(wide), np.where(wide > 0, wide, -wide)]
+    )
+    found = out.numpy().astype(np.float64)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(tests.numpy(), [np.isnan(wide), np.isinf(wide), np.isfinite(wide)])
+
+
+@pytest.mark.parametrize("dtype", [td.i32, td.u32], ids=str)
+def test_bit_counts(device, rng, dtype):
+    @td.kernel
+    def count(x: td.Array[dtype], out: td.Array[td.i32, 2]):
+        i = td.grid(1)
+        if i < x.size:
+            out[0, i] = td.popcount(x[i])
+            out[1, i] = td.clz(x[i])
+
+    x = edge_integers(rng, dtype)
+    out = td.zeros((2, x.size), dtype=td.i32)
+    count[-(-x.size // 64), 64](td.asarray(x), out)
+    bits = [int(v) & 0xFFFFFFFF for v in x]
+    np.testing.assert_array_equal(out.numpy()[0], [b.bit_count() for b in bits])
+    np.testing.assert_array_equal(out.numpy()[1], [32 - b.bit_length() for b in bits])
+
+
+def test_division_of_integers_gives_float(device):
+    @td.kernel
+    def ratio(out: td.Array[td.f32], a: td.i32, b: td.i32):
+        out[0] = a / b
+
+    out = td.zeros(1)
+    ratio[1, 1](out, 7, 2)
+    assert out.item() == 3.5
+
+
+# --- structs and vectors -------------------------------------------------------------------------
+
+
+@td.struct
+class Particle:
+    position: td.vec3[td.f32]
+    mass: td.f32
+    charge: td.i16
+    alive: td.bool
+    velocity: td.vec2[td.f32]
+
+
+@td.kernel
+def move(particles: td.Array[Particle], dt: td.f32):
+    i = td.grid(1)
+    if i < particles.size and particles[i].alive:
+        particles[i].position.x += dt * particles[i].velocity.x
+        particles[i].charge = particles[i].charge + 1
+        p = particles[i]
+        p.mass = p.mass * 2.0
+        particles[i] = p
+
+
+def test_array_of_structs(device, rng):
+    data = np.zeros(50, Particle.dtype)
+    data["position"] = rng.standard_normal((50, 3))
+    data["velocity"] = rng.standard_normal((50, 2))
+    data["mass"] = rng.random(50)
+    data["charge"] = rng.integers(-100, 100, 50)
+    data["alive"] = rng.random(50) < 0.5
+    x = td.asarray(data)
+    move[1, 64](x, 0.5)
+    alive = data["alive"]
+    data["position"][alive, 0] += np.float32(0.5) * data["velocity"][alive, 0]
+    data["charge"][alive] += 1
+    data["mass"][alive] *= 2
+    found = x.numpy()
+    for name in data.dtype.names:
+        np.testing.assert_allclose(found[name], data[name], rtol=1e-6, err_msg=name)
+
+
+def test_struct_and_vector_by_value(device):
+    @td.kernel
+    def use(p: Particle, v: td.vec3[td.f32], out: td.Array[td.f32]):
+        out[0] = p.mass + p.velocity.y + td.f32(p.charge)
+        out[1] = v.x + 10.0 * v.z
+
+    out = td.zeros(2)
+    p = Particle(td.vec3[td.f32](1, 2, 3), 0.5, -7, True, td.vec2[td.f32](4, 5))
+    use[1, 1](p, td.vec3[td.f32](1, 2, 3), out)
+    assert out.tolist() == [-1.5, 31.0]
+
+
+def test_array_of_vectors_takes_rows(device, rng):
+    @td.kernel
+    def scale(x: td.Array[td.vec4[td.f32]], y: td.Array[td.vec3[td.f32]]):
+        i = td.grid(1)
+        if i < x.size:
+            x[i] = x[i] * 2.0
+            y[i].z = x[i].w
+
+    x = rng.standard_normal((10, 4)).astype(np.float32)
+    y = rng.standard_normal((10, 3)).astype(np.float32)
+    ours, others = td.asarray(x), td.asarray(y)
+    scale[1, 32](ours, others)
+    y[:, 2] = 2 * x[:, 3]
+    np.testing.assert_array_equal(ours.numpy(), 2 * x)
+    np.testing.assert_array_equal(others.numpy(), y)
+    with pytest.raises(td.errors.LaunchError, match="last axis is 4"):
+        scale[1, 32](td.zeros(7), others)
+
+
+@pytest.mark.parametrize("dtype", [td.i8, td.u8, td.i16, td.u16, td.f16, td.bf16, td.bool], ids=str)
+def test_neighbouring_narrow_stores_keep_each_other(device, dtype):
+    @td.kernel
+    def fill(out: td.Array[dtype]):
+        i = td.grid(1)
+        if i % 3 != 1:
+            out[i] = dtype(i % 2)
+
+    out = td.full(1001, 1, dtype=dtype)
+    fill[16, 64](out)
+    i = np.arange(1001)
+    np.testing.assert_array_equal(out.numpy().astype(int), np.where(i % 3 != 1, i % 2, 1))
