@@ -8,7 +8,8 @@
     "shift"                shifts by amounts that may reach the width
     "float_to_int"         casts that saturate and turn NaN into 0
     "float_min_max"        minimum and maximum that give NaN for NaN
-    "mul_high"             the upper half of a product (always replaced for 8- and 16-bit types)
+    "mul_high"             the upper half of a 32-bit product
+    "wide_mul_high"        the upper half of a 64-bit product (of 8 and 16 bits: always replaced)
     "wide_bits"            popcount, clz, ctz, reverse_bits of 64 bits
     "narrow_bits"          the same of 8 and 16 bits
 
@@ -28,7 +29,7 @@ from treadle.ir.types import F32, I32, U32, Scalar, Vector
 
 MISSING = frozenset({
     "floordiv", "mod", "div", "rem", "float_rem", "shift", "float_to_int", "float_min_max",
-    "mul_high", "wide_bits", "narrow_bits",
+    "mul_high", "wide_mul_high", "wide_bits", "narrow_bits",
 })  # fmt: skip
 
 _BIT_COUNTS = ("popcount", "clz", "ctz")
@@ -126,7 +127,7 @@ class _Rewriter:
             product = n.Binary("mul", left, right, wide, node.span)
             shift = n.Constant(element.bits, wide)
             return n.Cast(n.Binary("shr", product, shift, wide, node.span), element, node.span)
-        if "mul_high" in self.missing:
+        if ("wide_mul_high" if element.bits == 64 else "mul_high") in self.missing:
             return self.call("mul_high", node, *node.operands)
         return node
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.wgsl import options, run, same_float
 from treadle.codegen.wgsl import print_kernel
-from treadle.ir import arithmetic
+from treadle.ir import arithmetic, rules
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.builder import Builder, global_index, load
@@ -28,6 +28,9 @@ FLOATS = ["f16", "bf16", "f32", "f64"]
 SMALLEST_NORMAL = {"f16": 2.0**-14, "bf16": 2.0**-126, "f32": 2.0**-126, "f64": 2.0**-1022}
 
 
+TWICE_ROUNDED = (0x01010001, (0x0101 << 32) + 1)  # wrong as bfloat16 by way of float32
+
+
 def values(type: t.Scalar) -> list[Any]:
     drawn = random.Random(type.name)
     if type.kind == "bool":
@@ -35,9 +38,10 @@ def values(type: t.Scalar) -> list[Any]:
     if type.is_integer:
         low, high = arithmetic.lowest(type), arithmetic.highest(type)
         some = [drawn.randint(low, high) for _ in range(6)]
+        some += [value for value in TWICE_ROUNDED if value <= high]
         return sorted({low, low + 1, 0, 1, 2, 3, 5, 8, 31, high - 1, high, *some, max(-1, low)})
     numbers = [0.0, -0.0, 1.0, -1.0, 0.5, 1.5, -2.5, 3.0, 7.25, -1000.0, 65504.0, 1e-3, 127.5]
-    numbers += [-129.0, 1e-6]
+    numbers += [-129.0, 1e-6, 1 + 2**-8 + 2**-40, -(1 + 2**-11 + 2**-40)]
     numbers += [math.inf, -math.inf, math.nan, 3e9, -3e9, 1e19, -1e19]
     numbers += [drawn.uniform(-10, 10) for _ in range(4)]
     return [arithmetic.round_float(value, type) for value in numbers]
@@ -101,7 +105,113 @@ def test_integers(name, op):
     check_binary(op, t.SCALARS[name])
 
 
+NO_HALVES = ("float64", "int64")  # float16 is then computed in float32
+HALVES = [("f16", ()), ("f16", NO_HALVES), ("bf16", ()), ("f32", ()), ("f64", ())]
+
+
 @pytest.mark.parametrize("op", [*n.ARITHMETIC, *n.COMPARISONS])
-@pytest.mark.parametrize("name", FLOATS)
-def test_floats(name, op):
-    check_binary(op, t.SCALARS[name])
+@pytest.mark.parametrize(("name", "features"), HALVES)
+def test_floats(name, features, op):
+    check_binary(op, t.SCALARS[name], *features)
+
+
+@pytest.mark.parametrize("op", n.BITWISE[:3])
+def test_bools(op):
+    check_binary(op, t.BOOL)
+
+
+@pytest.mark.parametrize("name", [*INTEGERS, *FLOATS])
+def test_negation(name):
+    check_unary("neg", t.SCALARS[name])
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_inversion(name):
+    check_unary("invert", t.SCALARS[name])
+
+
+def check_unary(op: str, type: t.Scalar) -> None:
+    rows = values(type)
+    got = compute(lambda a: n.Unary(op, a, type), type, [rows], [type])
+    assert_same(got, [arithmetic.unary(op, a, type) for a in rows], type, rows)
+
+
+INTEGER_INTRINSICS = ["abs", "min", "max", "popcount", "clz", "ctz", "reverse_bits", "mul_high"]
+FLOAT_INTRINSICS = ["abs", "sqrt", "floor", "ceil", "trunc", "rint", "min", "max"]
+TESTS = ["isnan", "isinf", "isfinite", "signbit"]
+
+
+def check_intrinsic(op: str, type: t.Scalar, *features: str) -> None:
+    rows: list[Any] = [(value,) for value in values(type)]
+    if n.INTRINSICS[op] == 2:
+        rows = list(itertools.product(values(type), repeat=2))
+        if type.is_float and op in ("min", "max"):
+            rows = [row for row in rows if row[0] or row[1]]  # which zero is not promised
+    result = rules.intrinsic_type(op, type)
+    assert isinstance(result, t.Scalar)
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    got = compute(
+        lambda *operands: n.Intrinsic(op, operands, result),
+        result,
+        columns,
+        [type] * len(columns),
+        *features,
+    )
+    wanted = [arithmetic.intrinsic(op, row, type) for row in rows]
+    assert_same(got, wanted, result, rows)
+
+
+@pytest.mark.parametrize("op", INTEGER_INTRINSICS)
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integer_intrinsics(name, op):
+    check_intrinsic(op, t.SCALARS[name])
+
+
+@pytest.mark.parametrize("name", ["i32", "u32"])
+def test_mul_high_without_64_bits(name):
+    check_intrinsic("mul_high", t.SCALARS[name], "none")
+
+
+@pytest.mark.parametrize("op", [*FLOAT_INTRINSICS, *TESTS])
+@pytest.mark.parametrize(("name", "features"), HALVES)
+def test_float_intrinsics(name, features, op):
+    check_intrinsic(op, t.SCALARS[name], *features)
+
+
+@pytest.mark.parametrize("target", list(t.SCALARS))
+@pytest.mark.parametrize("source", list(t.SCALARS))
+def test_casts(source, target):
+    check_cast(t.SCALARS[source], t.SCALARS[target])
+
+
+@pytest.mark.parametrize("other", [name for name in t.SCALARS if name != "f16"])
+def test_casts_of_emulated_halves(other):
+    check_cast(t.F16, t.SCALARS[other], *NO_HALVES)
+    check_cast(t.SCALARS[other], t.F16, *NO_HALVES)
+
+
+def check_cast(old: t.Scalar, new: t.Scalar, *features: str) -> None:
+    rows = values(old)
+    got = compute(lambda a: n.Cast(a, new), new, [rows], [old], *features)
+    assert_same(got, [arithmetic.cast(a, old, new) for a in rows], new, rows)
+
+
+SAME_SIZE = [
+    (old.name, new.name)
+    for old in t.SCALARS.values()
+    for new in t.SCALARS.values()
+    if old.bits == new.bits and old != new and t.BOOL not in (old, new)
+]
+
+
+@pytest.mark.parametrize(("old", "new"), SAME_SIZE)
+def test_bitcasts(old, new):
+    source, target = t.SCALARS[old], t.SCALARS[new]
+    rows = [value for value in values(source) if value == value]  # a NaN's payload may change
+    rows = [a for a in rows if not _is_nan(arithmetic.bitcast(a, source, target))]
+    got = compute(lambda a: n.Bitcast(a, target), target, [rows], [source])
+    assert_same(got, [arithmetic.bitcast(a, source, target) for a in rows], target, rows)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)

@@ -37,17 +37,19 @@ def needs_settling(module: Module, type: Type) -> bool:
 
 
 def _rounded(module: Module, text: str, type: Type) -> str:
-    name = f"round_{element_of(type).name}"
+    register = module.register(type)
+    return _each(module, f"round_{element_of(type).name}", text, type, register, register)
+
+
+def _each(module: Module, name: str, text: str, type: Type, source: str, target: str) -> str:
+    """A helper of one number, applied to a value or to each component of a vector."""
     if not isinstance(type, Vector):
         return f"{name}({text})"
-    register = module.register(type)
     helper, new = module.helper((name, type), f"{name}_vec{type.count}")
     if new:
         parts = ", ".join(f"{name}(value.{axis})" for axis in "xyzw"[: type.count])
-        module.add(
-            (name, type),
-            f"fn {helper}(value: {register}) -> {register} {{\n    return {register}({parts});\n}}",
-        )
+        body = f"    return {target}({parts});"
+        module.add((name, type), f"fn {helper}(value: {source}) -> {target} {{\n{body}\n}}")
     return f"{helper}({text})"
 
 
@@ -68,18 +70,31 @@ def cast(module: Module, text: str, source: Type, target: Type) -> str:
     converted = f"{register}({text})"
     if register == module.register(source):
         converted = f"({text})"
+    elif _rounds_twice(old, new):
+        given, single = module.register(source), register.replace("f16", "f32")
+        converted = _each(module, f"odd_{old.name}", text, source, given, single)
+        converted = converted if single == register else f"{register}({converted})"
     exact = old.kind == "bool" or old.bits == 8
     if module.is_rounded(target) and not exact:
         return settle(module, converted, target)
     return converted
 
 
+def _rounds_twice(old: Scalar, new: Scalar) -> bool:
+    """Whether a cast by way of float32 could round wrongly the second time."""
+    if new.name == "bf16":
+        return old.name == "f64" or (old.is_integer and old.bits >= 32)
+    return new.name == "f16" and old.name == "f64"  # even where float16 is native: drivers do
+
+
 def _integer_cast(module: Module, text: str, source: Type, target: Type) -> str:
     old, new = element_of(source), element_of(target)
     register = module.register(target)
-    if new.bits == 64 and old.bits < 64 and old.is_signed != new.is_signed and old.is_signed:
-        signed = f"i64({text})" if source is old else f"vec{_count(source)}<i64>({text})"
-        converted = f"{register}({signed})"  # extend the sign, then take the bits
+    if new.bits == 64 and old.bits < 64 and old.is_signed != new.is_signed:
+        # Extend by the sign or by zeros as the old type wants it, then take the bits.
+        wide = "i64" if old.is_signed else "u64"
+        wide = wide if source is old else f"vec{_count(source)}<{wide}>"
+        converted = f"{register}({wide}({text}))"
     elif register == module.register(source):
         converted = f"({text})"
     else:

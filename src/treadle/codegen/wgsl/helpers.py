@@ -56,6 +56,41 @@ fn f16_bits(value: f32) -> u32 {
     let rounded = magnitude + 0x0fffu + ((magnitude >> 13u) & 1u);
     return sign | ((rounded - 0x38000000u) >> 13u);
 }""",
+    # Rounded to odd where it is not exact: rounding once more, to a narrower type, then gives what
+    # rounding at once would have given.
+    "odd_f64": """
+fn odd_f64(value: f64) -> f32 {
+    let near = f32(value);
+    let bits = bitcast<u32>(near);
+    if (f64(near) == value || (bits & 1u) != 0u || !is_finite(near)) {
+        return near;
+    }
+    return bitcast<f32>(select(bits - 1u, bits + 1u, abs(f64(near)) < abs(value)));
+}""",
+    "odd_u32": """
+fn odd_u32(value: u32) -> f32 {
+    if (value < 0x01000000u) {
+        return f32(value);
+    }
+    return f32((value & 0xffffff00u) | select(0u, 0x100u, (value & 0xffu) != 0u));
+}""",
+    "odd_i32": """
+fn odd_i32(value: i32) -> f32 {
+    let size = odd_u32(u32(abs(value)));
+    return select(size, -size, value < 0);
+}""",
+    "odd_u64": """
+fn odd_u64(value: u64) -> f32 {
+    let shift = 32u - countLeadingZeros(u32(value >> 32u));
+    let scale = 1lu << shift;
+    let rest = select(0u, 1u, (value & (scale - 1lu)) != 0lu);
+    return odd_u32(u32(value >> shift) | rest) * f32(scale);
+}""",
+    "odd_i64": """
+fn odd_i64(value: i64) -> f32 {
+    let size = odd_u64(bitcast<u64>(select(value, -value, value < 0li)));
+    return select(size, -size, value < 0li);
+}""",
     "round_f16": """
 fn round_f16(value: f32) -> f32 {
     return unpack2x16float(f16_bits(value)).x;

@@ -32,8 +32,9 @@ _INSTEAD = {
 class Module:
     """Collects the declarations, helpers and features that the printed bodies turn out to need."""
 
-    def __init__(self, options: WgslOptions) -> None:
+    def __init__(self, options: WgslOptions, threads: int) -> None:
         self.options = options
+        self.threads = threads  # invocations that run a block
         self.dialect: Dialect = DIALECTS[options.dialect]
         self.names = Names()
         for name in HELPERS:

@@ -33,7 +33,7 @@ atomicExchange atomicCompareExchangeWeak
 subgroupAdd subgroupExclusiveAdd subgroupInclusiveAdd subgroupMin subgroupMax subgroupAll
 subgroupAny subgroupBallot subgroupShuffle subgroupBroadcast subgroupElect
 parameters Parameters local_id workgroup_id num_workgroups local_index
-thread_idx block_idx grid_dim lane subgroup_size subgroup_lane subgroup_width
+thread_idx block_idx grid_dim lane subgroup_size subgroup_lane subgroup_width subgroup_present
 storage read read_write function private workgroup uniform
 """
 _TAKEN = frozenset(_WORDS.split())

@@ -17,12 +17,15 @@ from treadle.codegen.wgsl.scope import Scope
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
-from treadle.ir.traverse import rewrite_block, walk
+from treadle.ir.passes.fold import fold, specialize
+from treadle.ir.passes.scalarize import scalarize
+from treadle.ir.passes.unroll import unroll
+from treadle.ir.traverse import walk
 from treadle.ir.types import I32, SCALARS, Void, size_of
 
 MISSING = frozenset({
     "floordiv", "mod", "div", "rem", "float_rem", "shift", "float_to_int", "float_min_max",
-    "wide_bits", "narrow_bits",
+    "wide_mul_high", "wide_bits", "narrow_bits",
 })  # fmt: skip
 """What WGSL lacks, for `legalize`; "mul_high" too where there are no 64-bit integers."""
 
@@ -36,9 +39,9 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
     options = options or WgslOptions()
     if kernel.block is None:
         raise CompileError(f"{kernel.name} has no block yet: give one before printing", kernel.span)
-    module = Module(options)
+    workgroup = options.workgroup or kernel.block
+    module = Module(options, workgroup.x * workgroup.y * workgroup.z)
     kernel = _prepared(module, kernel)
-    workgroup = options.workgroup or kernel.block or Dim3(1, 1, 1)
     _check_threads(module, kernel, workgroup)
 
     bodies = [kernel.body, *(function.body for function in kernel.functions)]
@@ -96,7 +99,10 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
 
 
 def _prepared(module: Module, kernel: n.Kernel) -> n.Kernel:
-    """The kernel without the operations WGSL lacks, and with the parameters it needs."""
+    """The kernel as it is printed: loops that asked for it unrolled, constant arrays in registers,
+    without the operations WGSL lacks, and with the parameters it needs."""
+    assert kernel.block is not None
+    kernel = scalarize(fold(unroll(specialize(kernel, kernel.block))))
     missing = MISSING if "int64" in module.available else MISSING | {"mul_high"}
     kernel = legalize(kernel, missing)
     if not module.options.folded:
@@ -356,9 +362,8 @@ def _entry(
     entry: str,
     workgroup: Dim3,
 ) -> str:
-    body = _with_block_constants(kernel)
-    scope = _scope(module, outer, table, functions, body, parameters)
-    statements.block(scope, body)
+    scope = _scope(module, outer, table, functions, kernel.body, parameters)
+    statements.block(scope, kernel.body)
     opening = _opening(module, kernel, parameters)
     inputs = ", ".join(module.builtins.values())
     head = (
@@ -366,19 +371,6 @@ def _entry(
         f"fn {entry}({inputs}) {{"
     )
     return "\n".join([head, *opening, *scope.lines, "}"])
-
-
-def _with_block_constants(kernel: n.Kernel) -> n.Block:
-    block = kernel.block
-    assert block is not None
-    sizes = (block.x, block.y, block.z)
-
-    def change(node: object) -> object:
-        if isinstance(node, n.Builtin) and node.name == "block_dim":
-            return n.Constant(sizes[node.axis], node.type, node.span)
-        return node
-
-    return rewrite_block(kernel.body, change)
 
 
 def _opening(module: Module, kernel: n.Kernel, parameters: dict[str, str]) -> list[str]:
@@ -403,6 +395,12 @@ def _opening(module: Module, kernel: n.Kernel, parameters: dict[str, str]) -> li
             lines.append(f"    {name} = {text};")
         else:
             lines.append(f"    let {name} = {text};")
+    if "subgroup_present" in module.private_builtins:
+        module.globals.append("var<private> subgroup_present: u32;")
+        lines.append(
+            f"    subgroup_present = min(subgroup_width, {module.threads}u - "
+            "(local_index - subgroup_lane));"
+        )
     return lines
 
 

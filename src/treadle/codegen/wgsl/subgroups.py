@@ -63,11 +63,21 @@ def _reduction(module: Module, node: n.Subgroup, operand: str, type: Type) -> st
 
 
 def _use_lane(scope: Scope) -> None:
-    """Make the lane and the width known to the helper functions."""
+    """Make the lane known to the helper functions."""
+    scope.text(n.Builtin("lane"))
+    scope.module.private_builtins.add("lane")
+
+
+def _present(scope: Scope) -> str:
+    """How many lanes of this thread's subgroup have a thread: the last of a block may lack some."""
     module = scope.module
-    for name in ("lane", "subgroup_size"):
-        scope.text(n.Builtin(name))
-        module.private_builtins.add(name)
+    pinned = module.options.limits.subgroup_size
+    if pinned and module.threads % pinned == 0:
+        return f"{pinned}u"
+    scope.text(n.Builtin("subgroup_size"))
+    module.private_builtins.add("subgroup_present")
+    module.builtin("local_index", "@builtin(local_invocation_index) local_index: u32")
+    return "subgroup_present"
 
 
 def _shuffle(scope: Scope, node: n.Subgroup, type: Type) -> str:
@@ -78,21 +88,20 @@ def _shuffle(scope: Scope, node: n.Subgroup, type: Type) -> str:
     name, new = module.helper(key, f"shuffle_{register.replace('<', '_').replace('>', '')}")
     if not new:
         return name
-    width = scope.text(n.Builtin("subgroup_size"))
-    last = f"u32({width}) - 1u"
+    present = _present(scope)
     if not isinstance(type, (Scalar, Vector)):
         raise UnsupportedOnTarget("a struct cannot be shuffled: shuffle its fields", node.span)
     lines = [
         f"fn {name}(value: {register}, source: u32) -> {register} {{",
-        f"    let from_lane = min(source, {last});",
+        f"    let from_lane = min(source, {present} - 1u);",
     ]
-    lines += _fetch(module, type, register)
-    lines += [f"    return select(value, moved, source < u32({width}));", "}"]
+    lines += _fetch(type, register)
+    lines += [f"    return select(value, moved, source < {present});", "}"]
     module.add(key, "\n".join(lines))
     return name
 
 
-def _fetch(module: Module, type: Scalar | Vector, register: str) -> list[str]:
+def _fetch(type: Scalar | Vector, register: str) -> list[str]:
     element = casts.element_of(type)
     if type == BOOL:
         return ["    let moved = subgroupShuffle(u32(value), from_lane) != 0u;"]
@@ -103,7 +112,6 @@ def _fetch(module: Module, type: Scalar | Vector, register: str) -> list[str]:
     bits = "value" if element.name == "u64" else "bitcast<u64>(value)"
     back = "u64(low) | (u64(high) << 32u)"
     back = back if element.name == "u64" else f"bitcast<{register}>({back})"
-    del module
     return [
         f"    let bits = {bits};",
         "    let low = subgroupShuffle(u32(bits & 0xfffffffflu), from_lane);",
