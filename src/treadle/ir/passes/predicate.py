@@ -280,7 +280,8 @@ class _Remover:
                 return (statement,)  # guarded already
         if self._is_free(statement):
             return (statement,)
-        if not has_sync((statement,)) and not _leaves_loop((statement,)):
+        meeting = has_sync((statement,)) or _leaves_loop((statement,))
+        if not meeting and not self._shares(statement):
             return None
         match statement:
             case n.Subgroup():
@@ -327,6 +328,8 @@ class _Remover:
                 if not isinstance(root, n.Variable) or _trusts(place) or _trusts(value):
                     return False
                 known = variables.get(root.name)
+                if root == self.running:
+                    return True
                 return known is not None and known.level < Level.THREAD
             case n.If(condition, then, otherwise):
                 return self._agreed(condition) and self._all_free((*then, *otherwise))
@@ -336,6 +339,19 @@ class _Remover:
 
     def _agreed(self, expression: n.Expression) -> bool:
         return self.uniformity.is_uniform(expression, Level.WARP) and not _trusts(expression)
+
+    def _shares(self, statement: n.Statement) -> bool:
+        """Whether all threads go through a statement that also computes what they share."""
+        match statement:
+            case n.If(condition) | n.While(condition):
+                agreed = self._agreed(condition)
+            case n.For(_, start, stop):
+                agreed = self._agreed(start) and self._agreed(stop)
+            case _:
+                return False
+        return agreed and any(
+            isinstance(node, n.Assign) and self._is_free(node) for node in walk(statement)
+        )
 
     def _all_free(self, block: n.Block) -> bool:
         return all(self._is_free(statement) for statement in block)
