@@ -121,12 +121,12 @@ class _Rewriter:
 
     def mul_high(self, node: n.Intrinsic) -> n.Expression:
         element = _element(node.type)
-        if element.bits < 32 and isinstance(node.type, Scalar):
-            wide = I32 if element.is_signed else U32
+        if element.bits < 32:
+            wide = _like(node.type, I32 if element.is_signed else U32)
             left, right = (n.Cast(operand, wide, node.span) for operand in node.operands)
             product = n.Binary("mul", left, right, wide, node.span)
-            shift = n.Constant(element.bits, wide)
-            return n.Cast(n.Binary("shr", product, shift, wide, node.span), element, node.span)
+            high = n.Binary("shr", product, _number(element.bits, wide), wide, node.span)
+            return n.Cast(high, node.type, node.span)
         if ("wide_mul_high" if element.bits == 64 else "mul_high") in self.missing:
             return self.call("mul_high", node, *node.operands)
         return node
@@ -138,22 +138,21 @@ class _Rewriter:
             return self.call(node.op, node, operand)
         if element.bits >= 32 or "narrow_bits" not in self.missing:
             return node
-        if not isinstance(operand.type, Scalar):
-            return node
-        unsigned = Scalar(f"u{element.bits}", "uint", element.bits)
         if element.is_signed:
-            operand = n.Bitcast(operand, unsigned, node.span)
-        word = n.Cast(operand, U32, node.span)
+            unsigned = Scalar(f"u{element.bits}", "uint", element.bits)
+            operand = n.Bitcast(operand, _like(operand.type, unsigned), node.span)
+        wide = _like(operand.type, U32)
+        word = n.Cast(operand, wide, node.span)
         spare = 32 - element.bits
         if node.op == "reverse_bits":
-            reversed_ = n.Intrinsic("reverse_bits", (word,), U32, node.span)
-            shifted = n.Binary("shr", reversed_, n.Constant(spare, U32), U32, node.span)
-            return n.Cast(shifted, element, node.span)
+            turned = n.Intrinsic("reverse_bits", (word,), wide, node.span)
+            low = n.Binary("shr", turned, _number(spare, wide), wide, node.span)
+            return n.Cast(low, node.type, node.span)
         count = n.Intrinsic(node.op, (word,), I32, node.span)
         if node.op == "clz":
-            return n.Binary("sub", count, n.Constant(spare, I32), I32, node.span)
+            return n.Binary("sub", count, _number(spare, I32), I32, node.span)
         if node.op == "ctz":
-            return n.Intrinsic("min", (count, n.Constant(element.bits, I32)), I32, node.span)
+            return n.Intrinsic("min", (count, _number(element.bits, I32)), I32, node.span)
         return count
 
     def cast(self, node: n.Cast) -> n.Expression:
@@ -209,6 +208,13 @@ def _element(type: Any) -> Scalar:
 def _like(type: Any, element: Scalar) -> Scalar | Vector:
     """`type` with another element."""
     return Vector(element, type.count) if isinstance(type, Vector) else element
+
+
+def _number(value: int, type: Scalar | Vector) -> n.Expression:
+    """An integer in every component of a type."""
+    if isinstance(type, Vector):
+        return n.Construct((n.Constant(value, type.element),) * type.count, type)
+    return n.Constant(value, type)
 
 
 def _is_nonzero(divisor: n.Expression) -> bool:

@@ -484,12 +484,12 @@ def test_folded_grids(dispatch):
 def test_too_many_threads_and_buffers_are_refused_with_numbers():
     b, out = counter(block=512)
     b.store(out, 0, constant(1, t.I32))
-    with pytest.raises(CompileError, match="512 x 1 x 1 threads.*at most 256"):
+    with pytest.raises(CompileError, match=r"512 x 1 x 1 threads.*at most 256"):
         print_kernel(b.kernel(), WgslOptions())
     b = Builder("many", block=1)
     for k in range(9):
         b.store(b.buffer(f"x{k}", t.I32), 0, constant(1, t.I32))
-    with pytest.raises(CompileError, match="takes 9 arrays.*at most 8"):
+    with pytest.raises(CompileError, match=r"takes 9 arrays.*at most 8"):
         print_kernel(b.kernel(), WgslOptions())
 
 
@@ -504,8 +504,10 @@ def test_fewer_invocations_after_fission():
 
 def test_scalars_of_every_kind_travel_in_the_parameter_block():
     b = Builder("scalars", block=1)
-    values = {"bool": True, "i8": -7, "u8": 200, "i16": -300, "u16": 60000, "i32": -5, "u32": 2**31,
-              "i64": -(2**40), "u64": 2**50, "f16": 0.5, "bf16": 1.5, "f32": 0.25, "f64": 1e100}  # fmt: skip
+    values = {
+        "bool": True, "i8": -7, "u8": 200, "i16": -300, "u16": 60000, "i32": -5, "u32": 2**31,
+        "i64": -(2**40), "u64": 2**50, "f16": 0.5, "bf16": 1.5, "f32": 0.25, "f64": 1e100,
+    }  # fmt: skip
     out = b.buffer("out", t.F64)
     for k, (name, type) in enumerate(t.SCALARS.items()):
         b.store(out, k, cast(b.parameter(f"p.{name}", type), t.F64))
