@@ -37,8 +37,6 @@ REFUSALS: dict[str, Refusal] = {
         "define a @td.struct outside and use it here",
     ),
     "Delete": Refusal("del", "del means nothing in a kernel", "leave the variable alone"),
-    "AsyncFor": Refusal("async for", "a kernel can't wait for Python", "use for … in range(…)"),
-    "AsyncWith": Refusal("async with", "a kernel can't wait for Python", "leave the with out"),
     "With": Refusal(
         "with", "a kernel has no context managers", "write the steps out, without with"
     ),
@@ -90,9 +88,6 @@ REFUSALS: dict[str, Refusal] = {
     "DictComp": Refusal("dict comprehension", "a kernel has no dictionaries", "write a for loop"),
     "GeneratorExp": Refusal(
         "generator expression", "a kernel has no generators", "write a for loop"
-    ),
-    "Await": Refusal(
-        "await", "a kernel can't wait for Python", "td.sync_threads() waits for threads"
     ),
     "Yield": Refusal("yield", "a kernel can't be a generator", "write results to an array"),
     "YieldFrom": Refusal(

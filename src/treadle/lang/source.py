@@ -138,6 +138,7 @@ def function_from_text(text: str, name: str | None, namespace: Mapping[str, Any]
     file = f"<kernel source {next(_counter)}>"
     try:
         tree = ast.parse(text, file)
+        compile(text, file, "exec")  # finds what the parser lets pass, such as a stray nonlocal
     except SyntaxError as error:
         raise CompileError(
             f"the source text is not Python: {error.msg}",
@@ -206,7 +207,8 @@ def resolve_annotations(
                     f"the annotation {annotation!r} of {name} in {owner.__qualname__} can't be "
                     f"evaluated: {error}"
                 ) from None
-    return annotations
+    # Any says nothing: the parameter takes its type from the call.
+    return {name: found for name, found in annotations.items() if found is not Any}
 
 
 def _frames_above() -> dict[str, Any]:

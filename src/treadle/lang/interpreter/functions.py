@@ -270,7 +270,7 @@ def _sign(x: Any) -> Any:
     (value,), type = numbers.common([x])
     if value != value:
         return value
-    return numbers.make((value > 0) - (value < 0) if type.kind != "uint" else value > 0, type)
+    return numbers.make(int(value > 0) - int(value < 0), type)
 
 
 def _copysign(x: Any, y: Any) -> Any:

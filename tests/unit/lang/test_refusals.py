@@ -1,0 +1,240 @@
+"""Everything the kernel language refuses: the error, its line and its column."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle.lang as td
+from tests.support.kernels import array
+from treadle.core.errors import CompileError
+from treadle.ir import types as t
+from treadle.lang.refusals import REFUSALS
+from treadle.runtime.signature import Signature
+
+COEFFICIENTS = np.ones(3)
+TABLE = {"a": 1}
+
+
+@td.func
+def outside(x):
+    return x + 1
+
+
+def ordinary(x):
+    return x
+
+
+@td.func
+def endless(x):
+    return endless(x)
+
+
+@td.func
+def sometimes(x):
+    if x > 0:
+        return x
+
+
+@td.kernel
+def other(x: td.Array[td.f32]):
+    x[0] = 1.0
+
+
+@td.struct
+class Pair:
+    a: td.f32
+    b: td.f32
+
+
+# (key in the table, lines of the body, the text at which the error points)
+BODIES: list[tuple[str, str, str]] = [
+    ("FunctionDef", "def g(): pass", "def g"),
+    ("AsyncFunctionDef", "async def g(): pass", "async def"),
+    ("ClassDef", "class C: pass", "class C"),
+    ("Delete", "del x", "del x"),
+    ("With", "with open(x): pass", "with"),
+    ("Match", "match i:\n    case 1: pass", "match"),
+    ("Raise", "raise ValueError", "raise"),
+    ("Try", "try:\n    pass\nexcept ValueError:\n    pass", "try"),
+    ("TryStar", "try:\n    pass\nexcept* ValueError:\n    pass", "try"),
+    ("Import", "import os", "import os"),
+    ("ImportFrom", "from os import path", "from os"),
+    ("Global", "global g", "global"),
+    ("loop_else", "for k in range(3):\n    pass\nelse:\n    i = 1", "i = 1"),
+    ("loop_else", "while i < 3:\n    i += 1\nelse:\n    i = 1", "i = 1\n"),
+    ("NamedExpr", "y[0] = (n := 1)", "n := 1"),
+    ("Lambda", "f = lambda a: a", "lambda"),
+    ("Dict", "d = {1: 2}", "{1"),
+    ("Set", "d = {1, 2}", "{1"),
+    ("List", "d = [1, 2]", "[1, 2"),
+    ("ListComp", "d = [k for k in range(3)]", "[k for"),
+    ("SetComp", "d = {k for k in range(3)}", "{k for"),
+    ("DictComp", "d = {k: k for k in range(3)}", "{k:"),
+    ("GeneratorExp", "d = max(k for k in range(3))", "(k for"),
+    ("Yield", "yield x[0]", "yield"),
+    ("YieldFrom", "yield from x", "yield"),
+    ("JoinedStr", "s = f'{i}'", "f'"),
+    ("JoinedStr", "print(f'{i:3d}')", "f'"),
+    ("Starred", "outside(*x)", "*x"),
+    ("Starred", "outside(**x)", "x)"),
+    ("Starred", "a, *b = 1, 2, 3", "*b"),
+    ("Slice", "y[0] = x[1:2]", "1:2"),
+    ("string", "y[0] = 'text'", "y[0]"),
+    ("complex", "y[0] = 1j", "1j"),
+    ("bytes", "y[0] = b'a'", "b'a'"),
+    ("ellipsis", "y[...] = 1.0", "y[...]"),
+    ("MatMult", "y[0] = x[0] @ x[1]", "x[0] @"),
+    ("identity", "if x[0] is x[1]: pass", "x[0] is"),
+    ("membership", "if i in (1, 2): pass", "i in"),
+    ("kernel_result", "return x[0]", "return"),
+    ("missing_return", "y[0] = sometimes(x[0])", ""),
+    ("recursion", "y[0] = endless(x[0])", ""),
+    ("kernel_call", "other(x)", "other"),
+    ("foreign_call", "y[0] = ordinary(x[0])", "ordinary"),
+    ("not_callable", "y[0] = i(3)", "i(3"),
+    ("unknown_name", "y[0] = undefined", "undefined"),
+    ("unassigned", "y[0] = later\nlater = 1.0", "later"),
+    ("captured_array", "y[0] = COEFFICIENTS[0]", "COEFFICIENTS"),
+    ("captured_object", "y[0] = TABLE['a']", "TABLE"),
+    ("unknown_attribute", "y[0] = x.length", "x.length"),
+    ("unknown_attribute", "p = Pair(1.0, 2.0)\ny[0] = p.c", "p.c"),
+    ("changed_type", "s = 0\ns += x[0]", "s += "),
+    ("changed_type", "s = 0\ns = x[0]", "s = x"),
+    ("rebound", "a = x\na = y", "a = x"),
+    ("lossy", "n[0] = x[0]", "n[0]"),
+    ("lossy", "n[0] = 1.5", "n[0]"),
+    ("condition", "if i and x[0] > 0: pass", "i and"),
+    ("value_needed", "y[0] = None", "y[0]"),
+    ("axes", "y[0] = x[0, 1]", "x[0, 1]"),
+    ("axes", "y[0] = m[0]", "m[0]"),
+    ("whole_array", "y[0] = x + 1.0", "x + 1"),
+    ("tuple_index", "w = (1.0, 2.0)\ny[0] = w[i]", "w[i]"),
+    ("static", "a = td.local(x.size, td.f32)", "td.local"),
+    ("static", "for k in td.static_range(x.size): pass", "td.static_range"),
+    ("array_assignment", "x.size = 3", "x.size"),
+    ("unrolled_exit", "for k in td.static_range(3):\n    break", "break"),
+    ("unrolled_exit", "for k in (1, 2):\n    continue", "continue"),
+]
+SIGNATURE = Signature((array(), array(), array(t.I32), array(ndim=2)))
+HEAD = "def kernel(x, y, n, m: td.Array[td.f32, 2]):\n    i = td.grid(1)\n"
+
+
+def refused(text: str, signature: Signature = SIGNATURE) -> CompileError:
+    with pytest.raises(CompileError) as caught:
+        td.kernel(source=text).lower(signature)
+    return caught.value
+
+
+def place(text: str, fragment: str) -> tuple[int, int]:
+    at = text.index(fragment, len(HEAD) if text.startswith(HEAD) else 0)
+    return text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
+
+
+@pytest.mark.parametrize(("key", "body", "fragment"), BODIES)
+def test_a_refused_construct_in_a_body(key: str, body: str, fragment: str) -> None:
+    text = HEAD + "\n".join("    " + line for line in body.splitlines()) + "\n"
+    error = refused(text)
+    fixed = REFUSALS[key].instead.split("{")[0]
+    assert fixed in error.message
+    if fragment:
+        assert (error.line, error.column) == place(text, fragment)
+        shown = str(error).splitlines()
+        assert shown[-2].strip().endswith(text.splitlines()[error.line - 1].strip())
+        assert shown[-1].count("^") >= 1
+
+
+HEADINGS = [
+    ("star_parameters", "def kernel(*x): pass", "x)"),
+    ("star_parameters", "def kernel(**x): pass", "x)"),
+    ("keyword_only", "def kernel(x, *, y): pass", "y)"),
+    ("default_value", "def kernel(x, y=1): pass", "y="),
+]
+
+
+@pytest.mark.parametrize(("key", "text", "fragment"), HEADINGS)
+def test_a_refused_parameter_list(key: str, text: str, fragment: str) -> None:
+    error = refused(text)
+    assert REFUSALS[key].instead.split("{")[0] in error.message
+    assert (error.line, error.column) == place(text, fragment)
+
+
+def test_nonlocal() -> None:
+    count = 0
+
+    def kernel(x):
+        nonlocal count
+        count = 1
+
+    with pytest.raises(CompileError, match="can't assign to names outside"):
+        td.kernel(kernel).lower(Signature((array(),)))
+    assert count == 0
+
+
+def test_every_refusal_has_a_case() -> None:
+    tested = {key for key, *_ in BODIES} | {key for key, *_ in HEADINGS} | {"Nonlocal"}
+    assert tested == set(REFUSALS)
+
+
+def test_source_that_is_not_python() -> None:
+    error = refused("def kernel(x):\n    x[0] = = 1\n")
+    assert (error.line, "not Python" in error.message) == (2, True)
+
+
+ERRORS = [
+    ("y[0] = x[i] + m", "can't be used as a number", "x[i] + m"),
+    ("y[0] = i + td.u32(i)", "i32 and u32 do not mix", "i + td"),
+    ("y[-1] = 1.0", "do not wrap around", "y[-1]"),
+    ("y[1.5] = 1.0", "an index is an integer", "y[1.5]"),
+    ("y[x[0]] = 1.0", "an index is an integer, not f32", "y[x[0]]"),
+    ("y[i / 2] = 1.0", "// instead of /", "y[i / 2]"),
+    ("y[0] = outside(1, 2)", "takes 1 argument, not 2", "outside(1"),
+    ("y[0] = outside()", "takes 1 argument, not 0", "outside()"),
+    ("y[0] = td.exp(1.0, 2.0)", "takes 1 argument, not 2", "td.exp"),
+    ("y[0] = td.sqr(x[0])", "is it sqrt", "td.sqr"),
+    ("y[0] = td.grid(4)", "1, 2 or 3", "td.grid(4)"),
+    ("y[0] = Pair(1.0, 2.0, 3.0).a", "has 2 fields", "Pair("),
+    ("y[0] = 1 // 0", "has no value", "1 // 0"),
+    ("y[0] = ~x[0]", "~ works on integers", "~x"),
+    ("y[0] = x[0] & 1", "works on integers", "x[0] &"),
+    ("a, b = 1, 2, 3", "2 names for 3 values", "a, b"),
+    ("for k in x: pass", "for i in range(a.size)", "x: pass"),
+    ("for k in range(1.5): pass", "range counts integers", "range(1.5)"),
+    ("for k in range(0, 3, 0): pass", "is not 0", "range(0, 3, 0)"),
+    ("td.atomic_add(i, 0, 1)", "works on an array", "td.atomic_add"),
+    ("td.atomic_or(x, 0, 1)", "works on integers", "td.atomic_or"),
+    ("n[0] = 3000000000", "n[0] is i32", "n[0]"),
+    ("k = 3000000000", "write td.i64(3000000000)", "k ="),
+    ("y[0] = td.bitcast(x[0], td.u16)", "keeps the size", "td.bitcast"),
+    ("v = td.vec3[td.f32](1.0, 2.0)", "has 3 components", "td.vec3"),
+    ("y[0] = td.vec2[td.f32](1.0).z", "it has x, y", "td.vec2"),
+    ("a = td.shared((i, 2), td.f32)", "is fixed when the kernel is compiled", "td.shared"),
+    ("a = td.local(0, td.f32)", "positive integers", "td.local"),
+    ("a = td.local(None, td.f32)", "only td.shared", "td.local"),
+    ("i: td.f32 = 0", "set at its first assignment", "i: td"),
+    ("y[0] = n[0] ** -1", "is a fraction", "n[0] **"),
+    ("assert i > 0, i", "literal text", "i\n"),
+]
+
+
+@pytest.mark.parametrize(("body", "says", "fragment"), ERRORS)
+def test_an_error_of_types_or_arguments(body: str, says: str, fragment: str) -> None:
+    text = HEAD + "    " + body + "\n"
+    error = refused(text)
+    assert says in error.message
+    assert (error.line, error.column) == place(text, fragment)
+
+
+def test_an_error_inside_a_device_function_says_where_it_was_called() -> None:
+    text = HEAD + "    y[0] = sometimes(x[0])\n"
+    error = refused(text)
+    assert error.file == __file__
+    assert "is called at <kernel source" in error.__notes__[0]
+
+
+def test_an_async_kernel() -> None:
+    async def kernel(x):
+        pass
+
+    with pytest.raises(CompileError, match="async"):
+        td.kernel(kernel)
