@@ -168,7 +168,7 @@ def test_a_divergent_barrier_is_refused(device):
             td.sync_threads()
         x[0] = 1.0
 
-    with pytest.raises(td.errors.CompileError, match="barrier") as caught:
+    with pytest.raises(td.errors.CompileError, match="sync_threads") as caught:
         divergent[1, 64](td.zeros(4))
     assert caught.value.line > 0
 

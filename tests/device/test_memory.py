@@ -25,7 +25,7 @@ def test_memory_is_counted_and_reused(device):
 
 
 def test_an_array_that_cannot_be(device):
-    with pytest.raises(td.errors.OutOfMemory, match=r"asked|GiB"):
+    with pytest.raises(td.errors.OutOfMemory, match=r"asked for|cannot allocate"):
         td.empty((1 << 44,), dtype=td.u8)
     assert isinstance(td.errors.OutOfMemory("x"), MemoryError)
     assert td.ones(4).tolist() == [1.0] * 4

@@ -203,7 +203,8 @@ def test_comparisons(device, rng, dtype, op):
         a = edge_integers(rng, dtype)
         b = np.where(rng.random(a.size) < 0.3, a, rng.permutation(a))
     found = run_binary(op, dtype, a, b, td.bool)
-    np.testing.assert_array_equal(found, COMPARING[op](a, b))
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(found, COMPARING[op](a, b))
 
 
 @pytest.mark.parametrize("source", [*INTEGERS, *FLOATS, td.bool], ids=str)

@@ -11,7 +11,17 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError
-from treadle.ir.types import SCALARS, Array, Field, Struct, Type, size_of
+from treadle.ir.types import (
+    SCALARS,
+    Array,
+    Field,
+    Scalar,
+    Struct,
+    Type,
+    Vector,
+    field_offset,
+    size_of,
+)
 from treadle.runtime.memory import Storage
 
 if TYPE_CHECKING:
@@ -153,21 +163,42 @@ def element_type(dtype: DType | np.dtype[Any]) -> Type:
     """
     if isinstance(dtype, DType):
         return SCALARS[dtype.short]
+    # Small subarrays may be vectors, which align to their size, or arrays, which do not.
+    for vectors in (False, True):
+        type = _structured(dtype, vectors)
+        if _lies_as(type, dtype):
+            return type
+    raise DtypeError(
+        f"the structured dtype {dtype} does not have C's layout: make it with "
+        "np.dtype(…, align=True), or use the .dtype of a @td.struct class"
+    )
+
+
+def _structured(dtype: np.dtype[Any], vectors: bool) -> Type:
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
-        element = element_type(base)
+        element = _structured(base, vectors)
+        if vectors and len(shape) == 1 and 2 <= shape[0] <= 4 and isinstance(element, Scalar):
+            return Vector(element, shape[0])
         for extent in reversed(shape):
             element = Array(element, extent)
         return element
     if dtype.names is None:
         return SCALARS[dtypes.as_dtype(dtype).short]
     assert dtype.fields is not None
-    fields = tuple(Field(name, element_type(dtype.fields[name][0])) for name in dtype.names)
-    struct = Struct("record", fields)
-    aligned = np.dtype({"names": dtype.names, "formats": [dtype.fields[n][0] for n in dtype.names]}, align=True)
-    if aligned != dtype or size_of(struct) != dtype.itemsize:
-        raise DtypeError(
-            f"the structured dtype {dtype} does not have C's layout: make it with "
-            "np.dtype(…, align=True), or use the .dtype of a @td.struct class"
+    fields = (Field(name, _structured(dtype.fields[name][0], vectors)) for name in dtype.names)
+    return Struct("record", tuple(fields))
+
+
+def _lies_as(type: Type, dtype: np.dtype[Any]) -> bool:
+    """Whether an IR type lies in memory as a NumPy dtype does."""
+    if size_of(type) != dtype.itemsize:
+        return False
+    if isinstance(type, Struct):
+        assert dtype.fields is not None
+        parts = ((field, dtype.fields[field.name]) for field in type.fields)
+        return all(
+            field_offset(type, field.name) == offset and _lies_as(field.type, inner)
+            for field, (inner, offset, *_) in parts
         )
-    return struct
+    return True

@@ -212,8 +212,6 @@ class Launcher:
                     f"{one.device.id}, but the launch is on {device.id}: move it with "
                     f'{name}.to("{device.id}")'
                 )
-        if min(grid) < 0:
-            raise LaunchError(f"kernel {definition.name}: the grid {tuple(grid)} has a negative part")
         check_block(definition.name, block)
         bound = tuple(
             binding.bind(definition, position, one, value)
@@ -234,8 +232,8 @@ class Launcher:
         if min(grid) == 0 and any(isinstance(v, DeviceArray) and v.size == 0 for v in values):
             return
         raise LaunchError(
-            f"kernel {self.definition.name}: the grid {tuple(grid)} must be at least 1 in every "
-            "part (0 is allowed where an argument is an empty array)"
+            f"kernel {self.definition.name}: the grid {tuple(grid)} has a negative part or a zero; "
+            "every part must be at least 1 (0 is allowed where an argument is an empty array)"
         )
 
     def source(
