@@ -147,9 +147,11 @@ class _Wgsl:
             part <= limit for part, limit in zip(block, target.limits.max_block, strict=True)
         )
         own = "subgroups" in target.features and target.limits.subgroup_size
-        if fits and (own or not uses_subgroups(kernel)):
+        if fits and own:
             return kernel, block
-        result = fission(kernel, FissionOptions(most))
+        # A block that is only too long along y or z must be rearranged too.
+        lanes = most if fits or block.count > most else block.count - 1
+        result = fission(kernel, FissionOptions(lanes))
         return fold(result.kernel), result.workgroup
 
     @staticmethod
@@ -186,12 +188,3 @@ class _Llvm:
 
 _LANGUAGES: dict[str, type[_Wgsl] | type[_Llvm]] = {"wgsl": _Wgsl, "llvm": _Llvm}
 
-
-def uses_subgroups(kernel: n.Kernel) -> bool:
-    """Whether a kernel asks for anything of its subgroup."""
-    return any(
-        isinstance(node, n.Subgroup)
-        or (isinstance(node, n.Barrier) and node.scope == "subgroup")
-        or (isinstance(node, n.Builtin) and node.name in ("lane", "subgroup_size"))
-        for node in walk(kernel.body)
-    )

@@ -135,7 +135,7 @@ class Launcher:
                 buffers = list(unique)
         folded = max(grid) > _FOLD_FROM
         key = (
-            *keys, same, block, shared_bytes, folded, len(threads), stream.device,
+            *keys, same, block, shared_bytes, folded, len(threads), stream.handle.device,
             self.definition.captured(), settings.check,
         )  # fmt: skip
         prepared = self._prepared.get(key)

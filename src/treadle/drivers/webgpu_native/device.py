@@ -182,6 +182,8 @@ class WebgpuDevice(Device):
         """The buffer, if it is usable memory of this device."""
         self.check()
         if not isinstance(buffer, WebgpuBuffer) or buffer.device is not self:
+            if isinstance(buffer, WebgpuBuffer):
+                buffer.device.check()
             raise LaunchError(f"a buffer is not memory of {self.info.id} ({self.info.name})")
         if buffer.freed:
             raise LaunchError("a buffer has been freed")

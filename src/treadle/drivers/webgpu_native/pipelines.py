@@ -180,6 +180,8 @@ def _check_buffers(
     for buffer, binding in zip(buffers, bindings, strict=True):
         what = "/".join(binding.buffers)
         if not isinstance(buffer, WebgpuBuffer) or buffer.device is not device:
+            if isinstance(buffer, WebgpuBuffer):
+                buffer.device.check()
             raise LaunchError(f"{what} of kernel {name} is not memory of {device.info.id}")
         if buffer.freed:
             raise LaunchError(f"{what} of kernel {name} has been freed")

@@ -77,7 +77,12 @@ def fission(kernel: n.Kernel, options: FissionOptions = FissionOptions()) -> Fis
 
 
 def _has_warp_operations(kernel: n.Kernel) -> bool:
-    return any(is_sync(node) and node != n.Barrier("block") for node in walk(kernel.body))
+    """Whether anything in the kernel depends on which threads form a warp."""
+    return any(
+        (is_sync(node) and node != n.Barrier("block"))
+        or (isinstance(node, n.Builtin) and node.name in ("lane", "subgroup_size"))
+        for node in walk(kernel.body)
+    )
 
 
 def _prepared(kernel: n.Kernel, block: Dim3, width: int) -> n.Kernel:
