@@ -1,325 +1,328 @@
-"""Random kernels whose threads share memory, meet at barriers and return early, without races.
+"""Random kernels that are well typed, end, and touch memory only inside of it or checked.
 
-Between two barriers one of two shared arrays may be written, each thread its own element, and the
-other read anywhere. Barriers stand in uniform flow, subgroup operations in flow that is uniform
-over the warp; whatever a thread computes it mixes into its own elements of `out` and `fout`.
+A pass that keeps the meaning of a kernel gives one that leaves the same bits in its buffers:
+
+    kernel = random_kernel(seed)
+    assert outputs(kernel) == outputs(some_pass(kernel))
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
-Pick = Callable[[int], int]  # a number below the given one
+import numpy as np
 
-HEAD = """\
-kernel drawn block({x}, {y}, {z}) {{
-  buffer x: i32
-  buffer few: i32
-  buffer out: i32
-  buffer fout: f32
-  buffer counts: i32
-  parameter n: i32 from ("value", "n")
-  parameter k: i32 from ("value", "k")
-  shared a: i32[{count}]
-  shared b: i32[{count}]
-  local m: i32[4]
-  local words: f32[3]
+from tests.support.ir_evaluator import run
+from treadle.core.dim3 import Dim3
+from treadle.ir import nodes as n
+from treadle.ir import types as t
+from treadle.ir.builder import constant
+from treadle.ir.rules import binary_type
 
-  var tid: i32 = thread_idx.x + ({x} * (thread_idx.y + ({y} * thread_idx.z)))
-  var gid: i32 = (block_idx.x * {count}) + tid
-  a[tid] = gid
-  b[tid] = x[gid]
-  for i0: i32 in range(0, 4) {{
-    m[i0] = i0 + tid
-  }}
-  words[0] = 1.5
-  words[1] = f32(tid)
-  words[2] = 0.25
-  var acc: i32 = gid
-  var facc: f32 = f32(tid)
-"""
+LENGTH = 6  # elements of each buffer
+NUMBERS = (t.I32, t.I32, t.I32, t.U32, t.I8, t.I64, t.F32, t.F32, t.F16)
+BUFFERS = {"x": t.I32, "y": t.F32, "z": t.U32}
+_INTEGERS = [0, 1, -1, 2, 3, 4, 5, 8, 16, 31, 32, 127, -128, 2**31 - 1, -(2**31), 1000003]
+_FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 3.0, float("inf"), float("nan"), 1e10, 0.1]
 
 
-@dataclass
-class Scope:
-    """What may be named at a point of the program."""
-
-    mine: list[str] = field(default_factory=lambda: ["tid", "gid", "acc"])  # differ by thread
-    ours: list[str] = field(default_factory=lambda: ["n", "k"])  # the same for the block
-    fixed: set[str] = field(default_factory=lambda: {"tid", "gid", "n", "k"})  # not assigned
-    depth: int = 1
-    sync: bool = True  # barriers may stand here
-    warp: bool = True  # subgroup operations may stand here
-    loop: str = ""  # "ours": break by conditions of the block; "mine": by any
-    readable: str = "b"
-
-    def inside(self, **changes: object) -> Scope:
-        new = Scope(
-            list(self.mine), list(self.ours), self.fixed, self.depth + 1,
-            self.sync, self.warp, self.loop, self.readable,
-        )  # fmt: skip
-        for name, value in changes.items():
-            setattr(new, name, value)
-        return new
+def random_kernel(seed: int, size: int = 12) -> n.Kernel:
+    """A kernel of three buffers and a parameter, with functions of values and of memory."""
+    maker = _Maker(random.Random(seed))
+    functions = tuple(maker.function(i) for i in range(maker.random.randrange(4)))
+    return maker.kernel(functions, size)
 
 
-class Program:
-    """One random kernel as text."""
+def outputs(kernel: n.Kernel, grid: int = 2) -> dict[str, bytes]:
+    """The bytes of every buffer after a run, NaN of any kind being one."""
+    arrays = {
+        "x": np.arange(LENGTH, dtype=np.int32) - 2,
+        "y": np.linspace(-3, 3, LENGTH, dtype=np.float32),
+        "z": np.arange(LENGTH, dtype=np.uint32) * 7,
+    }
+    run(kernel, grid, arrays, {"p": 3})
+    arrays["y"][np.isnan(arrays["y"])] = np.nan
+    return {name: array.tobytes() for name, array in arrays.items()}
 
-    def __init__(
-        self, pick: Pick, block: tuple[int, int, int], *, sync: bool, warps: bool, returns: bool
-    ) -> None:
-        self.pick = pick
-        self.block = block
-        self.count = block[0] * block[1] * block[2]
-        self.sync = sync
-        self.warps = warps
-        self.returns = returns
-        self.returned = False
-        self.budget = 14
-        self.names = 0
-        self.lines: list[str] = []
 
-    def text(self) -> str:
-        x, y, z = self.block
-        self.lines = [HEAD.format(x=x, y=y, z=z, count=self.count).rstrip("\n")]
-        scope = Scope(sync=self.sync, warp=self.warps)
-        if self.sync:
-            self.barrier(scope)
-        else:
-            scope.readable = ""
-        self.block_of(scope, 3 + self.pick(5))
-        self.line(scope, "out[gid] = (acc ^ (m[0] * 7)) + (m[2] - m[3])")
-        self.line(scope, "fout[gid] = (facc + words[1]) * words[2]")
-        return "\n".join([*self.lines, "}\n"])
+class _Maker:
+    def __init__(self, drawn: random.Random) -> None:
+        self.random = drawn
+        self.functions: list[n.Function] = []
+        self.variables: list[n.Variable] = []
+        self.writable: list[n.Variable] = []
+        self.memories: dict[str, t.Scalar] = {}
+        self.count = 0
+        self.result: t.Type | None = None
+        self.loops = 0
+        self.pure = False
 
-    # --- pieces ---
+    def name(self, prefix: str) -> str:
+        self.count += 1
+        return f"{prefix}{self.count}"
 
-    def line(self, scope: Scope, text: str) -> None:
-        self.lines.append("  " * scope.depth + text)
+    # --- functions and the kernel ---
 
-    def one(self, choices: list[str]) -> str:
-        return choices[self.pick(len(choices))]
+    def function(self, number: int) -> n.Function:
+        self.variables, self.writable, self.memories = [], [], {}
+        self.pure = self.random.random() < 0.4
+        parameters: list[n.Variable | n.Buffer] = []
+        for _ in range(self.random.randrange(1, 4)):
+            if self.random.random() < 0.4 and not self.pure:
+                buffer = n.Buffer(self.name("m"), self.random.choice(list(BUFFERS.values())))
+                self.memories[buffer.name] = buffer.element  # type: ignore[assignment]
+                parameters.append(buffer)
+            else:
+                variable = n.Variable(self.name("a"), self.random.choice(NUMBERS))
+                self.variables.append(variable)
+                parameters.append(variable)
+        memories: tuple[n.Memory, ...] = ()
+        if self.random.random() < 0.3 and not self.pure:
+            memories = (n.Memory(self.name("own"), "local", t.I32, LENGTH),)
+            self.memories[memories[0].name] = t.I32
+        self.result = self.random.choice(NUMBERS)
+        body = self.filled(memories) + self.block(self.random.randrange(2, 7), 2)
+        body += (n.Return(self.expression(self.result, 2)),)
+        function = n.Function(f"f{number}", tuple(parameters), self.result, body, memories)
+        self.functions.append(function)
+        return function
 
-    def fresh(self, name: str) -> str:
-        self.names += 1
-        return f"{name}{self.names}"
-
-    def barrier(self, scope: Scope) -> None:
-        self.line(scope, "barrier block")
-        scope.readable = "a" if self.pick(2) else "b"
-
-    def our_value(self, scope: Scope, depth: int = 2) -> str:
-        choice = self.pick(6 if depth else 3)
-        if choice == 0:
-            return str(self.pick(5))
-        if choice <= 2:
-            return self.one(scope.ours)
-        if choice == 3:
-            return f"few[{self.our_value(scope, 0)} & 7]"
-        if choice == 4:
-            return f"({self.our_value(scope, depth - 1)} + block_idx.x)"
-        op = self.one(["+", "-", "*", "//", "%%", "^", "&"])
-        return f"({self.our_value(scope, depth - 1)} {op} {self.our_value(scope, depth - 1)})"
-
-    def value(self, scope: Scope, depth: int = 2) -> str:
-        choice = self.pick(9 if depth else 3)
-        if choice == 0:
-            return str(self.pick(9))
-        if choice == 1:
-            return self.one(scope.mine)
-        if choice == 2:
-            return self.one(scope.ours)
-        inner = self.value(scope, depth - 1)
-        if choice == 3:
-            return f"m[{inner} & 3]"
-        if choice == 4:
-            return f"x[{inner}; {inner} in {8 + self.pick(40)}]"
-        if choice == 5 and scope.readable:
-            return f"{scope.readable}[({inner} %% {self.count})]"
-        if choice == 6:
-            return f"select({self.condition(scope)}, {inner}, {self.one(scope.mine)})"
-        op = self.one(["+", "-", "*", "//", "%%", "^", "&", "|"])
-        return f"({inner} {op} {self.value(scope, depth - 1)})"
-
-    def condition(self, scope: Scope) -> str:
-        sign = self.one(["<", ">", "==", "<=", "!="])
-        return f"(({self.value(scope, 1)} & 15) {sign} {self.value(scope, 0)})"
-
-    def our_condition(self, scope: Scope) -> str:
-        return (
-            f"({self.our_value(scope, 1)} {self.one(['<', '>', '!='])} {self.our_value(scope, 1)})"
+    def filled(self, memories: tuple[n.Memory, ...]) -> n.Block:
+        """Stores that give every element of a fresh memory a value."""
+        return tuple(
+            n.Assign(n.Element(memory.name, constant(i, t.I32), t.I32), constant(i * i, t.I32))
+            for memory in memories
+            for i in range(LENGTH)
         )
 
-    def warp_condition(self, scope: Scope) -> str:
-        linear = self.one(["tid", f"((block_idx.x * {-(-self.count // 32) * 32}) + tid)"])
-        split = self.one([f"{linear} // 32", f"{linear} >> 5"])
-        if not self.returned and self.pick(3) == 0:
-            return f"(({split}) == {self.our_value(scope, 0)})"
-        return f"(({split}) {self.one(['==', '!=', '<'])} {self.pick(3)})"
+    def kernel(self, functions: tuple[n.Function, ...], size: int) -> n.Kernel:
+        self.variables, self.writable = [n.Variable("p", t.I32)], []
+        self.memories = dict(BUFFERS)
+        self.result, self.pure = None, False
+        memories = (n.Memory("mine", "local", t.I32, LENGTH),)
+        self.memories["mine"] = t.I32
+        body = self.filled(memories) + self.block(size, 3)
+        last = [
+            n.Assign(self.place(memory), self.expression(type, 3))
+            for memory, type in BUFFERS.items()
+        ]
+        return n.Kernel(
+            "k",
+            tuple(n.Buffer(name, element) for name, element in BUFFERS.items()),
+            (n.Parameter("p", t.I32, ("value", "p")),),
+            (*body, *last),
+            memories,
+            functions,
+            Dim3(2),
+        )
 
     # --- statements ---
 
-    def block_of(self, scope: Scope, length: int) -> None:
-        for _ in range(length):
-            if self.budget <= 0:
-                return
-            self.budget -= 1
-            makers = [
-                self.declare, self.assign, self.assign, self.store, self.divergent_if,
-                self.our_if, self.divergent_loop, self.our_declare, self.our_assign, self.atomic,
-                self.our_loop, self.our_loop,
-            ]  # fmt: skip
-            if scope.sync:
-                makers += [self.phase, self.phase, self.our_loop]
-            if scope.warp:
-                makers += [self.warp_operation] * 3 + [self.warp_if]
-            if self.returns:
-                makers += [self.leave]
-            if scope.loop:
-                makers += [self.jump]
-            makers[self.pick(len(makers))](scope)
+    def block(self, size: int, depth: int) -> n.Block:
+        variables, writable = list(self.variables), list(self.writable)
+        statements: list[n.Statement] = []
+        for _ in range(size):
+            statements.extend(self.statement(depth))
+        self.variables, self.writable = variables, writable
+        return tuple(statements)
 
-    def phase(self, scope: Scope) -> None:
-        self.barrier(scope)
+    def body(self, size: int, depth: int) -> n.Block:
+        """The body of a function or loop, whose declarations stay visible in it."""
+        return self.block(size, depth)
 
-    def declare(self, scope: Scope) -> None:
-        name = self.fresh("v")
-        self.line(scope, f"var {name}: i32 = {self.value(scope)}")
-        scope.mine.append(name)
+    def statement(self, depth: int) -> list[n.Statement]:
+        kinds: list[tuple[int, Callable[[int], list[n.Statement]]]] = [
+            (4, self.declare),
+            (4, self.assign),
+            (2, self.leave),
+        ]
+        if not self.pure:
+            kinds += [(3, self.store), (1, self.atomic), (2, self.call)]
+        if depth:
+            kinds += [(3, self.conditional), (2, self.count_loop), (1, self.while_loop)]
+        weights, makers = zip(*kinds, strict=True)
+        return self.random.choices(makers, weights)[0](depth)
 
-    def our_declare(self, scope: Scope) -> None:
-        name = self.fresh("our")
-        self.line(scope, f"var {name}: i32 = {self.our_value(scope)}")
-        scope.ours.append(name)
+    def declare(self, depth: int) -> list[n.Statement]:
+        variable = n.Variable(self.name("v"), self.random.choice((*NUMBERS, t.BOOL)))
+        value = self.expression(variable.type, 3) if self.random.random() < 0.9 else None
+        self.variables.append(variable)
+        self.writable.append(variable)
+        return [n.Declare(variable, value)]
 
-    def assign(self, scope: Scope) -> None:
-        choices = [name for name in scope.mine if name not in scope.fixed]
-        if self.pick(4) == 0:
-            self.line(scope, f"m[{self.value(scope, 0)} & 3] = {self.value(scope)}")
-        elif self.pick(4) == 0:
-            self.line(
-                scope, f"facc = (facc * words[{self.pick(3)}]) + f32({self.value(scope)} & 63)"
-            )
-        else:
-            self.line(scope, f"{self.one(choices)} = {self.value(scope)}")
+    def assign(self, depth: int) -> list[n.Statement]:
+        if not self.writable:
+            return self.declare(depth)
+        variable = self.random.choice(self.writable)
+        return [n.Assign(variable, self.expression(variable.type, 3))]
 
-    def our_assign(self, scope: Scope) -> None:
-        choices = [name for name in scope.ours if name not in scope.fixed]
-        divergent = not (scope.sync or scope.warp) and (self.sync or self.warps)
-        if choices and not divergent and scope.loop != "mine":
-            self.line(scope, f"{self.one(choices)} = {self.our_value(scope)}")
-        else:
-            self.assign(scope)
+    def store(self, depth: int) -> list[n.Statement]:
+        if not self.memories:
+            return self.assign(depth)
+        memory = self.random.choice(list(self.memories))
+        return [n.Assign(self.place(memory), self.expression(self.memories[memory], 3))]
 
-    def store(self, scope: Scope) -> None:
-        other = {"a": "b", "b": "a", "": "a"}[scope.readable]
-        self.line(scope, f"{other}[tid] = {self.value(scope)}")
+    def atomic(self, depth: int) -> list[n.Statement]:
+        memories = [name for name, element in self.memories.items() if element == t.I32]
+        results = [variable for variable in self.writable if variable.type == t.I32]
+        if not memories:
+            return self.assign(depth)
+        result = self.random.choice(results) if results else None
+        place = self.place(self.random.choice(memories))
+        op = self.random.choice(("add", "min", "xor", "exchange"))
+        return [n.Atomic(op, place, (self.expression(t.I32, 2),), result)]
 
-    def atomic(self, scope: Scope) -> None:
-        self.line(scope, f"atomic add counts[{self.value(scope, 0)} & 3], {self.value(scope, 1)}")
+    def call(self, depth: int) -> list[n.Statement]:
+        if not self.functions:
+            return self.assign(depth)
+        function = self.random.choice(self.functions)
+        arguments = self.arguments(function)
+        if arguments is None:
+            return self.assign(depth)
+        results = [variable for variable in self.writable if variable.type == function.result]
+        result = self.random.choice(results) if results else None
+        return [n.CallStatement(function.name, arguments, result)]
 
-    def divergent_if(self, scope: Scope) -> None:
-        loop = scope.loop if scope.loop != "ours" or not (self.sync or self.warps) else ""
-        for part in range(1 + self.pick(2)):
-            self.line(scope, "} else {" if part else f"if ({self.condition(scope)}) {{")
-            inside = scope.inside(sync=False, warp=False, ours=["n", "k"], loop=loop)
-            self.block_of(inside, 1 + self.pick(3))
-        self.line(scope, "}")
+    def arguments(self, function: n.Function) -> tuple[n.Argument, ...] | None:
+        arguments: list[n.Argument] = []
+        for parameter in function.parameters:
+            if isinstance(parameter, n.Buffer):
+                fitting = [
+                    m for m, element in self.memories.items() if element == parameter.element
+                ]
+                if not fitting:
+                    return None
+                arguments.append(n.MemoryReference(self.random.choice(fitting)))
+            else:
+                arguments.append(self.expression(parameter.type, 2))
+        return tuple(arguments)
 
-    def our_if(self, scope: Scope) -> None:
-        self.line(scope, f"if ({self.our_condition(scope)}) {{")
-        for part in range(1 + self.pick(2)):
-            if part:
-                self.line(scope, "} else {")
-            inside = scope.inside(sync=scope.sync)
-            if scope.sync:
-                self.barrier(inside)
-            self.block_of(inside, 1 + self.pick(4))
-            if scope.sync:
-                self.barrier(inside)
-        self.line(scope, "}")
-        if scope.sync:
-            self.barrier(scope)
+    def conditional(self, depth: int) -> list[n.Statement]:
+        then = self.block(self.random.randrange(1, 4), depth - 1)
+        otherwise = self.block(self.random.randrange(3), depth - 1)
+        return [n.If(self.expression(t.BOOL, 2), then, otherwise)]
 
-    def warp_if(self, scope: Scope) -> None:
-        self.line(scope, f"if ({self.warp_condition(scope)}) {{")
-        self.block_of(scope.inside(sync=False, loop="", ours=["n", "k"]), 1 + self.pick(4))
-        self.line(scope, "}")
+    def count_loop(self, depth: int) -> list[n.Statement]:
+        variable = n.Variable(self.name("k"), t.I32)
+        start, step = self.random.randrange(-1, 4), self.random.choice((1, 1, 2, -1))
+        stop = start + self.random.randrange(-1, 4) * step
+        self.variables.append(variable)
+        self.loops += 1
+        body = self.block(self.random.randrange(1, 4), depth - 1)
+        self.loops -= 1
+        self.variables.remove(variable)
+        return [n.For(variable, constant(start, t.I32), constant(stop, t.I32), step, body)]
 
-    def divergent_loop(self, scope: Scope) -> None:
-        name = self.fresh("at")
-        step = self.one(["1", "2", "-1"])
-        bounds = (
-            f"{self.value(scope, 1)} & 7, -1, -1" if step == "-1"
-            else f"{self.value(scope, 0)} & 3, {self.value(scope, 1)} & 7, {step}"
-        )  # fmt: skip
-        self.line(scope, f"for {name}: i32 in range({bounds}) {{")
-        inside = scope.inside(sync=False, warp=False, loop="mine", ours=["n", "k"])
-        inside.mine.append(name)
-        inside.fixed = scope.fixed | {name}
-        self.block_of(inside, 1 + self.pick(3))
-        self.line(scope, "}")
+    def while_loop(self, depth: int) -> list[n.Statement]:
+        counter = n.Variable(self.name("w"), t.I32)
+        self.variables.append(counter)
+        self.loops += 1
+        body = self.block(self.random.randrange(1, 4), depth - 1)
+        self.loops -= 1
+        below = n.Binary("lt", counter, constant(self.random.randrange(4), t.I32), t.BOOL)
+        condition = below
+        if self.random.random() < 0.3:
+            condition = n.Binary("logical_and", below, self.expression(t.BOOL, 1), t.BOOL)
+        one_more = n.Assign(counter, n.Binary("add", counter, constant(1, t.I32), t.I32))
+        self.variables.remove(counter)
+        return [n.Declare(counter), n.While(condition, body, (one_more,))]
 
-    def our_loop(self, scope: Scope) -> None:
-        name = self.fresh("j")
-        while_loop = self.pick(3) == 0
-        if while_loop:
-            self.line(scope, f"var {name}: i32 = 0")
-            self.line(scope, f"while ({name} < ({self.our_value(scope, 1)} & 3)) {{")
-        else:
-            self.line(scope, f"for {name}: i32 in range(0, {self.our_value(scope, 1)} & 3) {{")
-        inside = scope.inside(loop="ours")
-        inside.ours.append(name)
-        inside.fixed = scope.fixed | {name}
-        if scope.sync:
-            self.barrier(inside)
-        self.block_of(inside, 1 + self.pick(4))
-        if scope.sync:
-            self.barrier(inside)
-        if while_loop:
-            self.line(scope, "} update {")
-            self.line(inside, f"{name} = {name} + 1")
-        self.line(scope, "}")
-        if scope.sync:
-            self.barrier(scope)
+    def leave(self, depth: int) -> list[n.Statement]:
+        """A return, break or continue, usually under a condition."""
+        options: list[n.Statement] = []
+        if self.loops:
+            options += [n.Break(), n.Continue()]
+        if self.result is not None:
+            options.append(n.Return(self.expression(self.result, 2)))
+        elif self.random.random() < 0.2:
+            options.append(n.Return())
+        if not options:
+            return self.assign(depth)
+        statement = self.random.choice(options)
+        if self.random.random() < 0.1:
+            return [statement]
+        return [n.If(self.expression(t.BOOL, 2), (statement,))]
 
-    def jump(self, scope: Scope) -> None:
-        condition = self.condition(scope) if scope.loop == "mine" else self.our_condition(scope)
-        self.line(scope, f"if ({condition}) {{")
-        self.line(scope, f"  {self.one(['break', 'continue'])}")
-        self.line(scope, "}")
+    # --- places and expressions ---
 
-    def leave(self, scope: Scope) -> None:
-        divergent = self.pick(2) or not (scope.sync or scope.warp)
-        condition = self.condition(scope) if divergent else self.our_condition(scope)
-        self.returned = True
-        self.line(scope, f"if ({condition}) {{")
-        self.line(scope, "  out[gid] = acc - 1")
-        self.line(scope, "  return")
-        self.line(scope, "}")
+    def place(self, memory: str) -> n.Element:
+        index = self.expression(t.I32, 2)
+        checks = (n.Check(index, constant(LENGTH, t.I32)),)
+        if self.random.random() < 0.2:
+            index, checks = constant(self.random.randrange(LENGTH), t.I32), ()
+        return n.Element(memory, index, self.memories[memory], checks)
 
-    def warp_operation(self, scope: Scope) -> None:
-        name = self.fresh("w")
-        op = self.one(
-            ["sum", "min", "max", "prefix_sum", "ballot", "vote_all", "vote_any"]
-            + ["shuffle", "shuffle_up", "shuffle_down", "shuffle_xor"] * (not self.returned)
+    def expression(self, type: t.Type, depth: int) -> n.Expression:
+        assert isinstance(type, t.Scalar)
+        fitting = [variable for variable in self.variables if variable.type == type]
+        choice = self.random.random()
+        if depth == 0 or choice < 0.2:
+            if fitting and self.random.random() < 0.7:
+                return self.random.choice(fitting)
+            if type == t.I32 and self.random.random() < 0.2:
+                return n.Builtin(self.random.choice(("thread_idx", "block_dim", "block_idx")))
+            return self.constant(type)
+        if choice < 0.3 and type in self.memories.values():
+            memories = [name for name, element in self.memories.items() if element == type]
+            return n.Load(self.place(self.random.choice(memories)), type)
+        if choice < 0.36:
+            condition = self.expression(t.BOOL, depth - 1)
+            both = self.expression(type, depth - 1), self.expression(type, depth - 1)
+            return n.Select(condition, *both, type)
+        if choice < 0.46:
+            return n.Cast(self.expression(self.random.choice(NUMBERS), depth - 1), type)
+        if choice < 0.52:
+            calls = self.pure_calls(type)
+            if calls:
+                return self.random.choice(calls)
+        if type == t.BOOL:
+            return self.condition(depth)
+        if choice < 0.6:
+            op = "neg" if type.is_float or self.random.random() < 0.5 else "invert"
+            return n.Unary(op, self.expression(type, depth - 1), type)
+        if choice < 0.66:
+            op = self.random.choice(("min", "max", "abs"))
+            operands = [self.expression(type, depth - 1) for _ in range(n.INTRINSICS[op])]
+            return n.Intrinsic(op, tuple(operands), type)
+        ops = n.ARITHMETIC if type.is_float else n.ARITHMETIC + n.BITWISE
+        op = self.random.choice(ops)
+        return n.Binary(
+            op, self.expression(type, depth - 1), self.expression(type, depth - 1), type
         )
-        if op in ("ballot", "vote_all", "vote_any"):
-            got = self.fresh("g")
-            self.line(scope, f"var {got}: {'u32' if op == 'ballot' else 'bool'}")
-            self.line(scope, f"{got} = subgroup {op} {self.condition(scope)}")
-            self.line(scope, f"var {name}: i32 = i32({got})")
-        else:
-            by = f", ({self.value(scope, 1)} & 33)" if op.startswith("shuffle") else ""
-            self.line(scope, f"var {name}: i32")
-            self.line(scope, f"{name} = subgroup {op} {self.value(scope, 1)}{by}")
-        if self.pick(4) == 0:
-            self.line(scope, "barrier subgroup")
-        scope.mine.append(name)
+
+    def pure_calls(self, type: t.Scalar) -> list[n.Expression]:
+        """Calls of functions whose body changes nothing but its own variables."""
+        found: list[n.Expression] = []
+        for function in self.functions:
+            value_only = all(isinstance(p, n.Variable) for p in function.parameters)
+            if function.result == type and value_only and not _changes(function):
+                arguments = self.arguments(function)
+                assert arguments is not None
+                found.append(n.Call(function.name, arguments, type))
+        return found
+
+    def condition(self, depth: int) -> n.Expression:
+        if self.random.random() < 0.3:
+            op = self.random.choice((*n.LOGICAL, "xor", "eq"))
+            both = self.expression(t.BOOL, depth - 1), self.expression(t.BOOL, depth - 1)
+            return n.Binary(op, *both, t.BOOL)
+        if self.random.random() < 0.2:
+            return n.Unary("not", self.expression(t.BOOL, depth - 1), t.BOOL)
+        type = self.random.choice(NUMBERS)
+        op = self.random.choice(n.COMPARISONS)
+        left, right = self.expression(type, depth - 1), self.expression(type, depth - 1)
+        return n.Binary(op, left, right, binary_type(op, type))
+
+    def constant(self, type: t.Scalar) -> n.Constant:
+        if type == t.BOOL:
+            return constant(self.random.random() < 0.5, type)
+        return constant(self.random.choice(_FLOATS if type.is_float else _INTEGERS), type)
 
 
-def draw(pick: Pick, block: tuple[int, int, int], *, sync: bool, warps: bool, returns: bool) -> str:
-    """The text of a random kernel for blocks of this extent."""
-    return Program(pick, block, sync=sync, warps=warps, returns=returns).text()
+def _changes(function: n.Function) -> bool:
+    from treadle.ir.effects import effects
+    from treadle.ir.traverse import walk
+
+    calls = any(isinstance(node, n.CallStatement) for node in walk(function.body))
+    return bool(effects([function])) or bool(function.memories) or calls

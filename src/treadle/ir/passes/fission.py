@@ -61,17 +61,14 @@ class FissionResult:
 
 
 def fission(kernel: n.Kernel, options: FissionOptions = FissionOptions()) -> FissionResult:
-    """The kernel for at most `options.lanes` invocations a block.
+    """The kernel for at most `options.lanes` invocations a block, all along x.
 
-    The block must be known, calls pure, and barriers uniform (`check_barriers`). A kernel that
-    fits and has no subgroup operations is returned as it is.
+    The block must be known, calls pure, and barriers uniform (`check_barriers`).
     """
     block = kernel.block
     if block is None:
         raise ValueError("fission needs a kernel whose block is known")
     warps = _has_warp_operations(kernel)
-    if options.lanes >= block.count > 1 and not warps:
-        return FissionResult(kernel, block)
     kernel = _prepared(remove_returns(kernel, options.width), block, options.width)
     return _run(kernel, block, options, warps)
 

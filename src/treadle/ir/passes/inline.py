@@ -43,7 +43,8 @@ def inline(kernel: n.Kernel) -> n.Kernel:
 
 def needs_inlining(function: n.Function, functions: Iterable[n.Function]) -> bool:
     """Whether a function can only be inlined: it (or one it calls) takes memory, has memory of
-    its own, or has effects. `functions` are the kernel's, callees before callers."""
+    its own, asks where its thread is, or has effects. `functions` are the kernel's, callees
+    before callers."""
     return function.name in _to_inline(functions)
 
 
@@ -52,7 +53,8 @@ def _to_inline(functions: Iterable[n.Function]) -> frozenset[str]:
     found = set(effects(functions))
     for function in functions:
         takes_memory = any(isinstance(parameter, n.Buffer) for parameter in function.parameters)
-        if takes_memory or function.memories or _calls_any(function.body, found):
+        placed = any(isinstance(node, n.Builtin) for node in walk(function.body))
+        if takes_memory or function.memories or placed or _calls_any(function.body, found):
             found.add(function.name)
     return frozenset(found)
 

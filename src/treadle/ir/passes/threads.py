@@ -195,8 +195,10 @@ class Threads:
         coordinates, derived = self._derived(thread)
 
         def wrap(body: n.Block) -> list[n.Statement]:
-            inside = tuple(self._strided(thread, turn, body))
-            return [_parallel(turn, number(self.rounds), inside)]
+            inside = self._strided(thread, turn, body)
+            if self.rounds == 1:
+                return [n.Declare(turn, number(0)), *inside]
+            return [_parallel(turn, number(self.rounds), tuple(inside))]
 
         lane = n.Binary("rem", thread, number(self.width), I32)
         return Each(Place(coordinates, lane, turn), derived, wrap)

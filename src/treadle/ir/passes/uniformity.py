@@ -120,12 +120,15 @@ def analyze(
     )
 
 
-def check_barriers(kernel: n.Kernel, width: int = WARP_WIDTH) -> None:
+def check_barriers(
+    kernel: n.Kernel, width: int = WARP_WIDTH, also_written: frozenset[str] = frozenset()
+) -> None:
     """Refuse a barrier that some threads of its block (warp, for subgroup operations) may skip.
 
     Raises CompileError at the barrier's place; the message names the condition and the reason.
+    `also_written` is as in `analyze`.
     """
-    analysis = analyze(kernel, width)
+    analysis = analyze(kernel, width, also_written=also_written)
     for node in walk(kernel.body):
         if not is_sync(node):
             continue
@@ -215,6 +218,7 @@ class _Analysis:
         self.block = kernel.block
         self.written = written
         self.buffers = frozenset(buffer.name for buffer in kernel.buffers)
+        self.threaded = _asking_for_threads(kernel.functions)
         self.shared = frozenset(m.name for m in kernel.memories if m.space == "shared")
         self.variables: dict[str, Value] = {}
         self.flows: dict[int, Flow] = {}
@@ -398,6 +402,9 @@ class _Analysis:
                 return self._builtin(expression)
             case n.Load():
                 return self._load(expression, state)
+            case n.Call() if expression.function in self.threaded:
+                source = f"{expression.function}() asks for thread_idx"
+                return Value(Level.THREAD, None, Cause(source, ""))
         parts = [self.value(part, state) for part in _expressions_in(expression)]
         result = Value()
         for part in parts:
@@ -475,6 +482,17 @@ class _Analysis:
             case n.Cast(_, type), [Pattern() as operand]:
                 return patterns.cast(operand, type)
         return None
+
+
+def _asking_for_threads(functions: tuple[n.Function, ...]) -> frozenset[str]:
+    """The functions whose results differ by thread whatever their arguments are."""
+    found: set[str] = set()
+    for function in functions:
+        for node in walk(function.body):
+            own = isinstance(node, n.Builtin) and node.name in ("thread_idx", "lane")
+            if own or (isinstance(node, n.Call) and node.function in found):
+                found.add(function.name)
+    return frozenset(found)
 
 
 def _expressions_in(node: object) -> list[n.Expression]:
