@@ -248,7 +248,7 @@ def test_functions_with_arrays() -> None:
 def test_functions_for_each_type_of_argument() -> None:
     lowered = lower(
         td.kernel(
-            source="def k(x, y):\n    y[0] = widened(x[0])\n    y[1] = widened(1)\n    y[2] = widened(2)\n"
+            source="def k(x, y):\n    y[0] = widened(x[0])\n    y[1] = widened(1) + widened(2)\n"
         ),
         f32s,
         f32s,

@@ -187,5 +187,5 @@ UNDECIDED = [
 
 @pytest.mark.parametrize("text", UNDECIDED)
 def test_a_mix_that_asks_for_a_cast(text: str) -> None:
-    with pytest.raises(CompileError, match="[Cc]ast one of"):
+    with pytest.raises(CompileError, match=r"[Cc]ast one of"):
         expression_type(text)
