@@ -16,6 +16,7 @@ import numpy as np
 from treadle.core.dtypes import BY_SHORT_NAME, DType, FixedArray, as_dtype
 from treadle.core.errors import DtypeError
 from treadle.ir import types as t
+from treadle.runtime.arrays import remember_struct
 from treadle.runtime.signature import Declared, DeclaredArray
 
 # --- vectors -------------------------------------------------------------------------------------
@@ -214,6 +215,7 @@ def struct_from(cls: type[C], name: str | None = None) -> type[C]:
     made.__treadle_fields__ = dict(annotations)
     made.dtype = numpy_dtype(ir)
     _classes.setdefault(ir, cls)
+    remember_struct(made.dtype, ir)
     defaults = {f: getattr(cls, f) for f in annotations if hasattr(cls, f)}
 
     def __init__(self: Any, *values: Any, **keywords: Any) -> None:

@@ -49,7 +49,17 @@ _classes: dict[tuple[Any, ...], ArrayClass] = {}
 class DeviceArray:
     """Elements in a storage, reached by strides and an offset that count elements."""
 
-    __slots__ = ("buffer", "device", "dtype", "key", "offset", "shape", "size", "storage", "strides")
+    __slots__ = (
+        "buffer",
+        "device",
+        "dtype",
+        "key",
+        "offset",
+        "shape",
+        "size",
+        "storage",
+        "strides",
+    )
 
     def __init__(
         self,
@@ -112,7 +122,11 @@ class DeviceArray:
     def host_target(self) -> tuple[np.ndarray[Any, Any], memoryview, int]:
         """For a read: an uninitialized NumPy array, its bytes, and where they lie in the buffer."""
         target = np.empty(self.shape, numpy_dtype(self.dtype))
-        return target, memoryview(target.reshape(-1).view(np.uint8)), self.offset * self.dtype.itemsize
+        return (
+            target,
+            memoryview(target.reshape(-1).view(np.uint8)),
+            self.offset * self.dtype.itemsize,
+        )
 
 
 def packed_strides(shape: Sequence[int]) -> tuple[int, ...]:
@@ -155,6 +169,15 @@ def array_dtype(dtype: np.dtype[Any]) -> DType | np.dtype[Any]:
     return dtypes.as_dtype(dtype)
 
 
+_structs: dict[np.dtype[Any], Struct] = {}
+
+
+def remember_struct(dtype: np.dtype[Any], struct: Struct) -> None:
+    """Let arrays of a structured dtype have this element type, whose alignment NumPy may not
+    express (vectors of two and four align to their size)."""
+    _structs.setdefault(dtype, struct)
+
+
 def element_type(dtype: DType | np.dtype[Any]) -> Type:
     """The IR type of one element.
 
@@ -175,6 +198,9 @@ def element_type(dtype: DType | np.dtype[Any]) -> Type:
 
 
 def _structured(dtype: np.dtype[Any], vectors: bool) -> Type:
+    known = _structs.get(dtype)
+    if known is not None:
+        return known
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
         element = _structured(base, vectors)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pdb
+import bdb
 
 import numpy as np
 import pytest
@@ -111,19 +111,18 @@ def test_assert() -> None:
             positive[1, 2](f32(1, -2))
 
 
-def test_a_debugger_sees_the_users_lines(monkeypatch) -> None:
+def test_a_debugger_sees_the_users_lines() -> None:
     seen = []
 
-    class Debugger(pdb.Pdb):
+    class Debugger(bdb.Bdb):
         def user_line(self, frame) -> None:
             if frame.f_code.co_name == "saxpy":
                 names = {k: v for k, v in frame.f_locals.items() if not k.startswith("_")}
                 seen.append((frame.f_code.co_filename, frame.f_lineno, sorted(names)))
             self.set_step()
 
-    debugger = Debugger()
     with td.interpret():
-        debugger.runcall(lambda: saxpy[1, 1](2.0, f32(1), f32(1)))
+        Debugger().runcall(lambda: saxpy[1, 1](2.0, f32(1), f32(1)))
     first = saxpy.definition.__code__.co_firstlineno
     assert seen[0][:2] == (__file__, first + 2)
     assert seen[-1] == (__file__, first + 4, ["a", "i", "x", "y"])
@@ -206,7 +205,7 @@ def test_structs_are_values_and_array_elements_places() -> None:
         bodies[0].history[2] += 4
         bodies[0].history[9] = 1
         out[0] = bodies[0].mass
-        out[1] = td.f32(bodies[0].history[2] + bodies[0].history[-3 + 2])
+        out[1] = td.f32(bodies[0].history[2] + bodies[0].history[td.grid(1) - 1])
 
     bodies = np.zeros(2, Body.dtype)
     out = f32(9, 9)
@@ -224,7 +223,7 @@ def test_arguments_are_checked_as_on_a_device() -> None:
             saxpy[1, 1](f32(1), f32(1))
         with pytest.raises(DtypeError, match="argument 2 \\(x\\)"):
             saxpy[1, 1](1.0, np.zeros(3), f32(1))
-        with pytest.raises(DtypeError, match="an array came|array"):
+        with pytest.raises(DtypeError, match=r"an array came"):
             saxpy[1, 1](f32(1), f32(1), f32(1))
         with pytest.raises(DtypeError, match="does not take list"):
             saxpy[1, 1](1.0, [1.0], f32(1))
@@ -237,7 +236,7 @@ def test_what_a_device_refuses_is_refused_here_too() -> None:
     def mixed(x, n):
         x[0] = td.u32(n) + n
 
-    with td.interpret(), pytest.raises(CompileError, match="i32 do not mix|do not mix"):
+    with td.interpret(), pytest.raises(CompileError, match=r"do not mix"):
         mixed[1, 1](f32(1), 3)
 
 

@@ -33,7 +33,7 @@ def endless(x):
 @td.func
 def sometimes(x):
     if x > 0:
-        return x
+        return x  # noqa: RET503 - this is the mistake
 
 
 @td.kernel

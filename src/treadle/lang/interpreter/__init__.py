@@ -242,6 +242,7 @@ class _Helper:
     item = staticmethod(item)
     attribute = staticmethod(attribute)
     function = staticmethod(functions.known_function)
+    shown = staticmethod(functions.shown)
     element = staticmethod(ElementPlace)
     member = staticmethod(MemberPlace)
 

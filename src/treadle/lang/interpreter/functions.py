@@ -324,12 +324,13 @@ def _range(*bounds: Any) -> Any:
 
 
 def _print(*parts: Any) -> None:
-    builtins.print(*(_shown(part) for part in parts))  # noqa: T201 - what the kernel asked for
+    builtins.print(*(shown(part) for part in parts))  # noqa: T201 - what the kernel asked for
 
 
-def _shown(part: Any) -> str:
+def shown(part: Any) -> str:
+    """A value as `print` writes it."""
     if isinstance(part, (tuple, Vector)):
-        items = [_shown(item) for item in part]
+        items = [shown(item) for item in part]
         return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
     return str(part)
 

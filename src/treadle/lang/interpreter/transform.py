@@ -122,6 +122,11 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         return _call("attribute", self.visit(node.value), ast.Constant(node.attr))
 
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
+        self.generic_visit(node)
+        node.value = _call("shown", node.value)
+        return node
+
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
         node.func = _call("function", node.func)
