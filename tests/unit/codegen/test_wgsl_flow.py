@@ -502,6 +502,17 @@ def test_fewer_invocations_after_fission():
     assert "@workgroup_size(1, 1, 1)" in code.source
 
 
+def test_invocations_along_another_axis_than_the_block():
+    b = Builder("lanes", block=(1, 64))
+    out = b.buffer("out", t.I32)
+    with b.loop("item", 0, 8, parallel=True) as k:
+        b.store(out, add(mul(builtin("thread_idx"), 8), k), add(builtin("block_dim", 1), k))
+    code = print_kernel(b.kernel(), options(workgroup=Dim3(8, 1, 1)))
+    array = np.zeros(64, dtype=np.int32)
+    run(code, 1, {"out": array})
+    assert array.tolist() == [64 + k for k in range(8)] * 8
+
+
 def test_scalars_of_every_kind_travel_in_the_parameter_block():
     b = Builder("scalars", block=1)
     values = {

@@ -17,10 +17,10 @@ from treadle.codegen.wgsl.scope import Scope
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
-from treadle.ir.passes.fold import fold, specialize
+from treadle.ir.passes.fold import fold
 from treadle.ir.passes.scalarize import scalarize
 from treadle.ir.passes.unroll import unroll
-from treadle.ir.traverse import walk
+from treadle.ir.traverse import rewrite_kernel, walk
 from treadle.ir.types import I32, SCALARS, Void, size_of
 
 MISSING = frozenset({
@@ -41,7 +41,7 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
         raise CompileError(f"{kernel.name} has no block yet: give one before printing", kernel.span)
     workgroup = options.workgroup or kernel.block
     module = Module(options, workgroup.x * workgroup.y * workgroup.z)
-    kernel = _prepared(module, kernel)
+    kernel = _prepared(module, kernel, workgroup)
     _check_threads(module, kernel, workgroup)
 
     bodies = [kernel.body, *(function.body for function in kernel.functions)]
@@ -98,11 +98,10 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
     )
 
 
-def _prepared(module: Module, kernel: n.Kernel) -> n.Kernel:
+def _prepared(module: Module, kernel: n.Kernel, workgroup: Dim3) -> n.Kernel:
     """The kernel as it is printed: loops that asked for it unrolled, constant arrays in registers,
     without the operations WGSL lacks, and with the parameters it needs."""
-    assert kernel.block is not None
-    kernel = scalarize(fold(unroll(specialize(kernel, kernel.block))))
+    kernel = scalarize(fold(unroll(_with_sizes(kernel, workgroup))))
     missing = MISSING if "int64" in module.available else MISSING | {"mul_high"}
     kernel = legalize(kernel, missing)
     if not module.options.folded:
@@ -114,6 +113,22 @@ def _prepared(module: Module, kernel: n.Kernel) -> n.Kernel:
         if ("grid", axis) not in known
     )
     return replace(kernel, parameters=kernel.parameters + added)
+
+
+def _with_sizes(kernel: n.Kernel, workgroup: Dim3) -> n.Kernel:
+    """The kernel with the block's size as constants; the invocations that run it may be others."""
+    block = kernel.block
+    assert block is not None
+
+    def change(node: object) -> object:
+        if isinstance(node, n.Builtin):
+            if node.name == "block_dim":
+                return n.Constant(block[node.axis], node.type, node.span)
+            if node.name == "thread_idx" and workgroup[node.axis] == 1:
+                return n.Constant(0, node.type, node.span)
+        return node
+
+    return rewrite_kernel(kernel, change)
 
 
 def _check_threads(module: Module, kernel: n.Kernel, workgroup: Dim3) -> None:
