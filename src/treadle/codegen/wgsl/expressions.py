@@ -105,7 +105,10 @@ def render(scope: Scope, node: n.Expression) -> Text:
         case n.Call():
             return _call(scope, node)
         case n.Construct():
-            arguments = ", ".join(scope.argument(operand) for operand in node.operands)
+            operands = node.operands
+            if isinstance(node.type, Vector) and _same(operands):
+                operands = operands[:1]
+            arguments = ", ".join(scope.argument(operand) for operand in operands)
             return f"{scope.module.register(node.type, node.span)}({arguments})", PRIMARY
         case n.Extract():
             field = mangle_field(node.name) if isinstance(node.operand.type, Struct) else node.name
@@ -113,6 +116,15 @@ def render(scope: Scope, node: n.Expression) -> Text:
         case n.Load():
             return access.load(scope, node)
     raise CompileError(f"WGSL has no expression {type(node).__name__}", node.span)
+
+
+def _same(operands: tuple[n.Expression, ...]) -> bool:
+    """Whether a vector has one variable, or one constant, in every component."""
+    names = {operand.name for operand in operands if isinstance(operand, n.Variable)}
+    # By their spelling: 0.0 and -0.0 are equal, but not the same.
+    values = {repr(operand.value) for operand in operands if isinstance(operand, n.Constant)}
+    known = all(isinstance(operand, (n.Constant, n.Variable)) for operand in operands)
+    return known and len(names) + len(values) == 1
 
 
 # --- constants -----------------------------------------------------------------------------------

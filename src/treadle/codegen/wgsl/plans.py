@@ -51,6 +51,10 @@ class Uses:
     def writes(self) -> bool:
         return bool(self.stored or self.atomics)
 
+    @property
+    def exchanges(self) -> bool:
+        return self.writes and bool(self.loaded or self.atomics)
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -62,6 +66,7 @@ class Plan:
     unit: Type
     atomic: bool
     writes: bool
+    exchanges: bool  # threads may read what others wrote
 
     @property
     def word(self) -> Scalar:
@@ -156,14 +161,16 @@ def make_plan(
     elements = uses.elements or {declared}
     typed = len(elements) == 1 and _can_be_typed(module, space, next(iter(elements)), uses, packed)
     if typed:
-        (unit,) = elements
-        return Plan(variable, space, "typed", unit, bool(uses.atomics), uses.writes)
+        (element,) = elements
+        atomic = bool(uses.atomics)
+        return Plan(variable, space, "typed", element, atomic, uses.writes, uses.exchanges)
     if space == "private" and uses.atomics:
         raise CompileError("atomics on local memory: it is one thread's own", uses.span)
     word = _word(elements, uses)
     narrow = uses.narrow_store and space != "private"
     atomic = bool(uses.atomics) or narrow
-    return Plan(variable, space, "words", U32 if narrow else word, atomic, uses.writes)
+    unit = U32 if narrow else word
+    return Plan(variable, space, "words", unit, atomic, uses.writes, uses.exchanges)
 
 
 def _can_be_typed(module: Module, space: Space, type: Type, uses: Uses, packed: bool) -> bool:

@@ -204,7 +204,7 @@ def _barrier(scope: Scope, node: n.Barrier) -> None:
             )
         scope.emit(text)
         return
-    spaces = {plan.space for plan in scope.plans.values() if plan.writes}
+    spaces = {plan.space for plan in scope.plans.values() if plan.exchanges}
     if "workgroup" in spaces or "storage" not in spaces:
         scope.emit("workgroupBarrier();")
     if "storage" in spaces:
