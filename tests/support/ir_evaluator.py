@@ -463,7 +463,7 @@ class _Evaluator:
                 self.atomic(statement)
             case n.Print():
                 parts = (p if isinstance(p, str) else str(self.value(p)) for p in statement.parts)
-                self.launch.outcome.printed.append(" ".join(parts))
+                self.launch.outcome.printed.append("".join(parts))
             case n.Assert():
                 if not self.value(statement.condition):
                     self.launch.outcome.failed.append(statement.message)

@@ -16,6 +16,7 @@ from treadle.ir.passes.access import buffer_access
 from treadle.ir.passes.fission import FissionOptions, fission
 from treadle.ir.passes.fold import fold, specialize
 from treadle.ir.passes.inline import inline
+from treadle.ir.passes.instrument import instrument
 from treadle.ir.passes.predicate import predicate_returns
 from treadle.ir.passes.uniformity import check_barriers
 from treadle.ir.traverse import Node, rewrite_kernel, walk
@@ -58,13 +59,12 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     """Every pass before printing. CompileError and UnsupportedOnTarget point at the user's line;
     LaunchError for a launch that asks for too much shared memory."""
     verify(kernel)
-    sites: tuple[Any, ...] = ()
     kernel = specialize(kernel, options.block)
     kernel = with_dynamic_memory(kernel, options.shared_bytes)
     check_shared_memory(kernel, target.limits)
-    kernel = fold(inline(fold(kernel)))
-    kernel = predicate_returns(kernel)
-    check_barriers(kernel)
+    kernel, sites = instrument(inline(fold(kernel)), options.check)
+    kernel = predicate_returns(fold(kernel))
+    check_barriers(kernel, also_written=_written_under_other_names(kernel, options))
     kernel = fold(kernel)
     kernel, workgroup = _LANGUAGES[target.language].arrange(kernel, target)
     return Lowered(kernel, workgroup, sites)
@@ -82,6 +82,13 @@ def print_code(lowered: Lowered, options: Options, target: Target) -> KernelCode
 def writes_of(kernel: n.Kernel) -> frozenset[str]:
     """The buffers that a kernel stores to."""
     return frozenset(name for name, access in buffer_access(kernel).items() if access.writes)
+
+
+def _written_under_other_names(kernel: n.Kernel, options: Options) -> frozenset[str]:
+    """The buffers that are one array with a buffer that the kernel stores to."""
+    slots = dict(options.slots)
+    written = {slots[name] for name in writes_of(kernel) if name in slots}
+    return frozenset(name for name, slot in slots.items() if slot in written)
 
 
 def with_dynamic_memory(kernel: n.Kernel, shared_bytes: int) -> n.Kernel:

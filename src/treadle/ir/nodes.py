@@ -391,7 +391,7 @@ class CallStatement:
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """Literal text and numbers, in order, as one line on the host."""
+    """Literal text and numbers, in order and without anything between, as one line on the host."""
 
     parts: tuple[str | Expression, ...]
     span: Span = field(default=NOWHERE, compare=False)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 from treadle.core.dim3 import Dim3
 from treadle.core.dtypes import uint32
 from treadle.core.errors import LaunchError
 from treadle.drivers import base
+from treadle.ir.passes.instrument import decode_report, format_entry, lost_words
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.build import Built
 from treadle.runtime.streams import Stream
@@ -34,3 +37,20 @@ def launch_with_report(
     report.upload(words)
     stream.handle.launch(compiled, grid, [*buffers, report.buffer], parameters)
     stream.handle.read(report.buffer, 0, memoryview(words.view(np.uint8)))
+    _show(words, built, grid)
+
+
+def _show(words: np.ndarray[tuple[int, ...], np.dtype[np.uint32]], built: Built, grid: Dim3) -> None:
+    """Print the lines of a report; LaunchError with the first failure in it, if there is one."""
+    failed: list[str] = []
+    for entry in decode_report(words, built.sites):
+        line = format_entry(entry, built.code.name, built.code.block, grid)
+        if entry.site.kind == "print":
+            sys.stdout.write(line + "\n")
+        else:
+            failed.append(line)
+    if lost := lost_words(words, built.sites):
+        sys.stdout.write(f"kernel {built.code.name}: {lost * 4} bytes of reports did not fit\n")
+    if failed:
+        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+        raise LaunchError(failed[0] + more)

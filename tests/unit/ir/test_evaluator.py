@@ -116,7 +116,7 @@ def test_structs_functions_and_reinterpreted_memory() -> None:
       r = call twice(&p, 21)
       out[0] = r
       out[1] = p@i32[3]
-      print "r", r
+      print "r ", r
       assert r == 41, "not so"
     }
     """

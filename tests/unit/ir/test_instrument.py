@@ -73,7 +73,7 @@ def lines_of(body: str, *, grid=1, **options: object) -> list[str]:
     ],
 )
 def test_printed_values_keep_their_type(value: str, spelled: str) -> None:
-    lines = lines_of(f'  if (tid == 5) {{\n    print "v", {value}, "end"\n  }}\n', check=False)
+    lines = lines_of(f'  if (tid == 5) {{\n    print "v ", {value}, " end"\n  }}\n', check=False)
     assert lines == [f"v {spelled} end"]
 
 

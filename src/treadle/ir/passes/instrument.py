@@ -290,7 +290,7 @@ def format_entry(entry: ReportEntry, kernel: str, block: Dim3, grid: Dim3) -> st
         parts = (
             part if isinstance(part, str) else _spelled(next(numbers), part) for part in site.parts
         )
-        return " ".join(parts)
+        return "".join(parts)
     line = f", line {site.span.line}" if site.span.line else ""
     where = f"block {_point(entry.block, grid)}, thread {_point(entry.thread, block)}"
     if site.kind == "check":
