@@ -224,6 +224,26 @@ def test_parameter_blocks_of_many_sizes(device: WebgpuDevice) -> None:
         device.free(x)
 
 
+def test_kernels_with_and_without_parameters_take_turns(device: WebgpuDevice) -> None:
+    """What is set in a pass is not set again: also across kernels that bind otherwise."""
+    stream = device.default_stream
+    increment, saxpy = device.compile(INCREMENT), device.compile(SAXPY)
+    double = device.compile(wgsl("  if (i < 4u) { b0[i] *= 2u; }"))
+    x, y = upload(stream, np.zeros(4, np.uint32)), upload(stream, np.zeros(4, np.float32))
+    ones = upload(stream, np.ones(4, np.float32))
+    for _ in range(3):
+        stream.launch(increment, Dim3(1), (x,), block("II", 4, 1))
+        stream.launch(double, Dim3(1), (x,), b"")
+        stream.launch(increment, Dim3(1), (x,), block("II", 4, 1))
+        stream.launch(saxpy, Dim3(1), (ones, y), block("If", 4, 0.5))
+        stream.launch(increment, Dim3(1), (x,), block("II", 4, 1))
+    expected = 0
+    for _ in range(3):
+        expected = (expected + 1) * 2 + 2
+    assert list(download(stream, x, 4)) == [expected] * 4
+    assert list(download(stream, y, 4, np.float32)) == [1.5] * 4
+
+
 def test_kernel_without_parameters_and_with_many_buffers(device: WebgpuDevice) -> None:
     count = min(device.info.limits.max_buffers_per_kernel, 8)
     stream = device.default_stream
@@ -384,9 +404,9 @@ def test_staging_memory_is_reused(own_device: WebgpuDevice) -> None:
 
 def test_reads_await_without_blocking_the_event_loop(device: WebgpuDevice) -> None:
     stream, kernel = device.create_stream(), device.compile(INCREMENT)
-    count = 3 << 20  # two pieces
+    count = 5 << 20  # two pieces
     x = upload(stream, np.arange(count, dtype=np.uint32))
-    stream.launch(kernel, Dim3(-(-count // 64)), (x,), block("II", count, 1))
+    stream.launch(kernel, Dim3(65535), (x,), block("II", count, 1))
     result = np.empty(count, np.uint32)
     turns = 0
 
@@ -403,7 +423,7 @@ def test_reads_await_without_blocking_the_event_loop(device: WebgpuDevice) -> No
         counter.cancel()
 
     asyncio.run(main())
-    np.testing.assert_array_equal(result, np.arange(count) + 1)
+    np.testing.assert_array_equal(result, np.arange(count) + (np.arange(count) < 65535 * 64))
     assert turns > 1
 
 

@@ -117,6 +117,8 @@ def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter:
     assured = _SUBGROUPS.get(vendor, 0)
     subgroups = (raw["subgroup_min"] or assured, raw["subgroup_max"] or assured)
     kind: Kind = _KINDS.get(raw["type"], "discrete" if vendor == "NVIDIA" else "integrated")
+    if kind == "discrete":
+        features.discard("mappable-primary-buffers")  # kernels would reach across the bus
     limits = read_limits(native.adapter_limits(handle), subgroup_size(features, subgroups))
     info = DeviceInfo(
         id="webgpu",
@@ -127,7 +129,7 @@ def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter:
         driver=raw["driver"],
         api=raw["api"],
         limits=limits,
-        features=_features(features, kind, limits),
+        features=_features(features, limits),
     )
     return Adapter(
         info, handle, instance, frozenset(features), raw["vendor_id"], raw["device_id"],
@@ -141,11 +143,11 @@ def subgroup_size(features: set[str] | frozenset[str], sizes: tuple[int, int]) -
     return smallest if "subgroup" in features and smallest == largest else 0
 
 
-def _features(native_features: set[str], kind: Kind, limits: Limits) -> frozenset[str]:
+def _features(native_features: set[str], limits: Limits) -> frozenset[str]:
     features = {name for name, needed in FEATURES.items() if native_features.issuperset(needed)}
     if limits.subgroup_size:
         features.add("subgroups")
-    if kind in ("integrated", "software") and "mappable-primary-buffers" in native_features:
+    if "mappable-primary-buffers" in native_features:
         features.add("unified_memory")
     return frozenset(features)
 

@@ -56,8 +56,8 @@ class Batch:
     """Records and parameter blocks; `room` and `limit` say when they are full."""
 
     __slots__ = (
-        "__weakref__", "after", "at", "dispatches", "groups", "kept", "limit", "records", "room",
-        "used", "view",
+        "__weakref__", "after", "at", "blocks", "dispatches", "groups", "kept", "limit",
+        "records", "room", "used", "view",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -67,6 +67,7 @@ class Batch:
         self.view: Any = None  # writable memory for parameter blocks
         self.used = 0
         self.limit = 0
+        self.blocks: dict[bytes, int] = {}  # parameter blocks that are there already
         self.groups: list[int] = []  # of the uniform buffer, by parameter bucket
         self.dispatches = 0  # of replayed recordings
         self.after: list[Deferred] = []
@@ -119,6 +120,7 @@ class LiveBatch(Batch):
         self.uploaded = PARAMETER_BYTES
         self.view = self.chunk = None
         self.chunks.clear()
+        self.blocks.clear()
         self.kept.clear()
         self.settle()
 
@@ -152,6 +154,7 @@ class CaptureBatch(Batch):
         self.parameters.append(Parameters(self._device))
         self.groups = self.parameters[-1].groups
         self.view = bytearray(PARAMETER_BYTES)
+        self.blocks.clear()
         self.used, self.limit = 0, PARAMETER_BYTES
 
     def _close_parameters(self) -> None:

@@ -108,9 +108,9 @@ class WebgpuDevice(Device):
         self._done_info = native.done_info(self.loop.on_done, self._done)
         self.parameter_layout = native.create_bind_group_layout(handle, ("uniform",), dynamic=True)
         self.small_uploads = StagingPool(self, SMALL_UPLOAD, write=True, keep=MAX_IN_FLIGHT + 2)
-        self.large_uploads = StagingPool(self, LARGE_UPLOAD, write=True, keep=4)
+        self.large_uploads = StagingPool(self, LARGE_UPLOAD, write=True, keep=3)
         self._small_downloads = StagingPool(self, SMALL_DOWNLOAD, write=False, keep=4)
-        self._large_downloads = StagingPool(self, LARGE_DOWNLOAD, write=False, keep=4)
+        self._large_downloads = StagingPool(self, LARGE_DOWNLOAD, write=False, keep=3)
         self._default_stream: WebgpuStream | None = None
         _opened.add(self)
 

@@ -53,13 +53,13 @@ _FUNCTIONS = (
     "wgpuDevicePoll",
 )
 
-# In C, with `state` = {encoder, pass, pipeline, group}:
+# In C, with `state` = {encoder, pass, pipeline, group 0, group 1, its offset}:
 #   encode(encoder, records, count): walk(&state, records, count); close(&state)
 #   spin(device, flag, target, tries): while (*flag < target && tries--) wgpuDevicePoll(device)
 #   on_done(status, message, flag, value): *flag = value
 #   on_mapped(status, message, flag, value): *flag = status
 _ASSEMBLY = """
-%State = type { ptr, ptr, i64, i64 }
+%State = type { ptr, ptr, i64, i64, i64, i32 }
 
 define private void @close(ptr %state) {
 entry:
@@ -75,6 +75,8 @@ end:
   store ptr null, ptr %pass.at
   store i64 0, ptr %pipeline.at
   store i64 0, ptr %group.at
+  %parameters.at = getelementptr %State, ptr %state, i32 0, i32 4
+  store i64 0, ptr %parameters.at
   br label %done
 done:
   ret void
@@ -86,6 +88,8 @@ entry:
   %pass.at = getelementptr %State, ptr %state, i32 0, i32 1
   %pipeline.at = getelementptr %State, ptr %state, i32 0, i32 2
   %group.at = getelementptr %State, ptr %state, i32 0, i32 3
+  %parameters.at = getelementptr %State, ptr %state, i32 0, i32 4
+  %offset.at = getelementptr %State, ptr %state, i32 0, i32 5
   br label %loop
 loop:
   %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
@@ -134,12 +138,23 @@ set.group0:
   store i64 %group.wanted, ptr %group.at
   br label %group1
 group1:
-  %parameters = load ptr, ptr %at32, align 1
-  %parameters.none = icmp eq ptr %parameters, null
-  br i1 %parameters.none, label %go, label %set.group1
+  %parameters.wanted = load i64, ptr %at32, align 1
+  %parameters.none = icmp eq i64 %parameters.wanted, 0
+  br i1 %parameters.none, label %go, label %compare.group1
+compare.group1:
+  %parameters.set = load i64, ptr %parameters.at
+  %offset.wanted = load i32, ptr %at40, align 1
+  %offset.set = load i32, ptr %offset.at
+  %parameters.same = icmp eq i64 %parameters.wanted, %parameters.set
+  %offset.same = icmp eq i32 %offset.wanted, %offset.set
+  %both.same = and i1 %parameters.same, %offset.same
+  br i1 %both.same, label %go, label %set.group1
 set.group1:
+  %parameters = inttoptr i64 %parameters.wanted to ptr
   call void @wgpuComputePassEncoderSetBindGroup(
       ptr %pass, i32 1, ptr %parameters, i64 1, ptr %at40)
+  store i64 %parameters.wanted, ptr %parameters.at
+  store i32 %offset.wanted, ptr %offset.at
   br label %go
 go:
   %x = load i32, ptr %at4, align 1

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.device import WebgpuDevice
 
 # Sizes of staging buffers: for many small transfers in a batch, and for pieces of large ones.
-SMALL_UPLOAD, LARGE_UPLOAD = 1 << 20, 8 << 20
-SMALL_DOWNLOAD, LARGE_DOWNLOAD = 1 << 16, 8 << 20
+SMALL_UPLOAD, LARGE_UPLOAD = 1 << 20, 16 << 20
+SMALL_DOWNLOAD, LARGE_DOWNLOAD = 1 << 16, 16 << 20
 # Bytes of parameter blocks in a batch.
 PARAMETER_BYTES = 1 << 16
 # A parameter block is bound with one of these sizes, so that few bind groups serve all kernels.

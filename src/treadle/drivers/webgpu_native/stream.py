@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _pack_dispatch = loop.pack_dispatch
 _DISPATCH, _RECORD = loop.DISPATCH, loop.RECORD
-_READS_AHEAD = 4  # pieces of a large download that are on their way at a time
+_READS_AHEAD = 3  # pieces of a large download that are on their way at a time
 
 
 class WebgpuStream(Stream):
@@ -92,15 +92,12 @@ class WebgpuStream(Stream):
             )
         batch = self._batch
         if size:
-            used = batch.used
-            if used + kernel.stride > batch.limit:
-                self._make_parameter_room(kernel.stride)
-                used = batch.used
-            batch.view[used : used + size] = parameters
-            batch.used = used + kernel.stride
+            place = batch.blocks.get(parameters)
+            if place is None:
+                place = self._place_parameters(batch, parameters, kernel.stride)
             _pack_dispatch(
                 batch.records, batch.at, _DISPATCH, x, y, z,
-                kernel.pipeline, group, batch.groups[kernel.bucket], used, 0,
+                kernel.pipeline, group, batch.groups[kernel.bucket], place, 0,
             )  # fmt: skip
         else:
             _pack_dispatch(
@@ -125,14 +122,20 @@ class WebgpuStream(Stream):
             raise max_grid_error(kernel, grid, largest)
         return x, y, z
 
-    def _make_parameter_room(self, stride: int) -> None:
-        if self._capture is not None:
-            self._capture.open_parameters()
-            return
-        if self._live.chunk is not None:  # it is full
-            self.flush()
-        self._live.open_chunk(self.device)
-        assert stride <= PARAMETER_BYTES
+    def _place_parameters(self, batch: Batch, parameters: bytes, stride: int) -> int:
+        """Write a parameter block that the batch does not have yet; its offset."""
+        if batch.used + stride > batch.limit:
+            if self._capture is not None:
+                self._capture.open_parameters()
+            else:
+                if self._live.chunk is not None:  # it is full
+                    self.flush()
+                self._live.open_chunk(self.device)
+        place = batch.used
+        batch.view[place : place + len(parameters)] = parameters
+        batch.used = place + stride
+        batch.blocks[parameters] = place
+        return place
 
     def _appended(self, buffers: Iterable[Buffer] = ()) -> None:
         """A record was appended, and the batch is full or has to know the buffers."""

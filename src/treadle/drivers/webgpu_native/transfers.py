@@ -10,7 +10,7 @@ import numpy as np
 
 # Below this a memcpy is over before a thread has woken up.
 _SHARE = 2 << 20
-_THREADS = min(4, max((os.cpu_count() or 1) // 4, 1))
+_THREADS = min(8, max((os.cpu_count() or 1) // 2, 1))
 
 
 @functools.cache
