@@ -354,8 +354,9 @@ class WebgpuDevice(Device):
             time.sleep(min((time.perf_counter() - began) / 8, _LONGEST_NAP))
 
     async def wait_async(self, flag: Any, value: int) -> None:
-        """`wait`, giving way to the event loop between polls."""
+        """`wait`, giving way to the event loop between polls, and at least once."""
         began = time.perf_counter()
+        await asyncio.sleep(0)
         while self.loop.spin(self.handle, flag, value, 1) < value:
             self.check()
             waited = time.perf_counter() - began
