@@ -6,6 +6,8 @@ leaves undefined (a zero divisor, a shift by the width) is given the IR's meanin
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from treadle.codegen.llvm import bfloat
 from treadle.codegen.llvm.emitter import Emitter
 from treadle.codegen.llvm.spelling import constant, value_type, widened
@@ -14,6 +16,7 @@ from treadle.ir.types import BF16, F32, F64, Scalar
 _FLOAT_OPS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rem": "frem"}
 _WRAPPING = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 _FLOAT_TESTS = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
+Rule = Callable[[Emitter, Scalar, str, str, int], str]
 _DIVISIONS = frozenset({"div", "rem", "floordiv", "mod"})
 
 
@@ -63,11 +66,8 @@ def select(e: Emitter, condition: str, llvm: str, a: str, b: str, width: int) ->
 
 
 def _float_binary(e: Emitter, op: str, type: Scalar, a: str, b: str, width: int) -> str:
-    if op == "floordiv":
-        quotient = _float_binary(e, "div", type, a, b, width)
-        return rounded(e, "floor", type, quotient, width)
-    if op == "mod":
-        return _float_modulo(e, type, a, b, width)
+    if op in ("floordiv", "mod"):
+        return _in_single(e, _FLOORED[op], type, a, b, width)
     llvm = value_type(type, width)
     result = e.op(f"{_FLOAT_OPS[op]} {e.float_flags}{llvm} {a}, {b}")
     return bfloat.rounded(e, result, width) if type == BF16 else result
@@ -86,19 +86,64 @@ def _extend(a: str, width: int) -> str:
     return f"fpext {widened('half', width)} {a} to {widened('float', width)}"
 
 
-def _float_modulo(e: Emitter, type: Scalar, a: str, b: str, width: int) -> str:
-    """The remainder with the sign of the divisor: that of `rem`, moved up by the divisor where
-    the signs differ."""
-    zero = constant(type, 0.0, width)
-    rest = _float_binary(e, "rem", type, a, b, width)
-    moved = _float_binary(e, "add", type, rest, b, width)
+def _in_single(e: Emitter, rule: Rule, type: Scalar, a: str, b: str, width: int) -> str:
+    """A rule for f32 and f64 on any float."""
+    if type.bits != 16:
+        return rule(e, type, a, b, width)
+    if type == BF16:
+        return bfloat.rounded(e, rule(e, F32, a, b, width), width)
+    single = rule(e, F32, e.op(_extend(a, width)), e.op(_extend(b, width)), width)
+    return e.op(f"fptrunc {value_type(F32, width)} {single} to {value_type(type, width)}")
+
+
+def _remainder(e: Emitter, type: Scalar, a: str, b: str, width: int) -> tuple[str, str, str]:
+    """The truncated remainder; whether it is not zero; whether the divisor's sign differs too."""
     llvm, bits = value_type(type, width), widened("i1", width)
+    zero = constant(type, 0.0, width)
+    rest = e.op(f"frem {llvm} {a}, {b}")
+    not_zero = e.op(f"fcmp une {llvm} {rest}, {zero}")
     rest_negative = e.op(f"fcmp olt {llvm} {rest}, {zero}")
     divisor_negative = e.op(f"fcmp olt {llvm} {b}, {zero}")
     differ = e.op(f"xor {bits} {rest_negative}, {divisor_negative}")
-    not_zero = e.op(f"fcmp one {llvm} {rest}, {zero}")
-    move = e.op(f"and {bits} {differ}, {not_zero}")
-    return select(e, move, llvm, moved, rest, width)
+    return rest, not_zero, e.op(f"and {bits} {differ}, {not_zero}")
+
+
+def _float_modulo(e: Emitter, type: Scalar, a: str, b: str, width: int) -> str:
+    """The remainder with the sign of the divisor, a zero too."""
+    llvm = value_type(type, width)
+    rest, not_zero, move = _remainder(e, type, a, b, width)
+    moved = e.op(f"fadd {llvm} {rest}, {b}")
+    signed_zero = _copysign(e, llvm, constant(type, 0.0, width), b)
+    result = select(e, move, llvm, moved, rest, width)
+    return select(e, not_zero, llvm, result, signed_zero, width)
+
+
+def _float_floor_quotient(e: Emitter, type: Scalar, a: str, b: str, width: int) -> str:
+    """The quotient that goes with the remainder above, in NumPy's steps."""
+    llvm = value_type(type, width)
+    zero, one = constant(type, 0.0, width), constant(type, 1.0, width)
+    plain = e.op(f"fdiv {llvm} {a}, {b}")
+    rest, _, move = _remainder(e, type, a, b, width)
+    difference = e.op(f"fsub {llvm} {a}, {rest}")
+    quotient = e.op(f"fdiv {llvm} {difference}, {b}")
+    lower = e.op(f"fsub {llvm} {quotient}, {one}")
+    quotient = select(e, move, llvm, lower, quotient, width)
+    floor = e.intrinsic("floor", llvm, [(llvm, quotient)], [llvm])
+    above = e.op(f"fsub {llvm} {quotient}, {floor}")
+    far = e.op(f"fcmp ogt {llvm} {above}, {constant(type, 0.5, width)}")
+    next_floor = e.op(f"fadd {llvm} {floor}, {one}")
+    result = select(e, far, llvm, next_floor, floor, width)
+    is_zero = e.op(f"fcmp oeq {llvm} {quotient}, {zero}")
+    result = select(e, is_zero, llvm, _copysign(e, llvm, zero, plain), result, width)
+    by_zero = e.op(f"fcmp oeq {llvm} {b}, {zero}")
+    return select(e, by_zero, llvm, plain, result, width)
+
+
+def _copysign(e: Emitter, llvm: str, size: str, sign: str) -> str:
+    return e.intrinsic("copysign", llvm, [(llvm, size), (llvm, sign)], [llvm])
+
+
+_FLOORED: dict[str, Rule] = {"floordiv": _float_floor_quotient, "mod": _float_modulo}
 
 
 # --- integers -------------------------------------------------------------------------------------

@@ -37,13 +37,16 @@ class Module:
 class Emitter:
     """One function's instructions. Everything is appended where the function stands now."""
 
-    __slots__ = ("_labels", "_temporaries", "allocas", "current", "float_flags", "lines", "module")
+    __slots__ = (
+        "_labels", "_temporaries", "allocas", "current", "float_flags", "lines", "module", "open",
+    )  # fmt: skip
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.lines: list[str] = []
         self.allocas: list[str] = []
         self.current = "entry"  # the label of the block that instructions go to
+        self.open = True  # whether that block still lacks its end
         self.float_flags = "contract afn arcp " if module.fast else "contract "
         self._temporaries = 0
         self._labels = 0
@@ -75,14 +78,17 @@ class Emitter:
         """Begin a basic block."""
         self.lines.append(f"{label}:")
         self.current = label
+        self.open = True
 
-    def jump(self, label: str) -> None:
+    def jump(self, label: str, marks: str = "") -> None:
         """End the basic block: go to a label."""
-        self.lines.append(f"  br label %{label}")
+        self.lines.append(f"  br label %{label}{marks}")
+        self.open = False
 
     def branch(self, condition: str, if_true: str, if_false: str) -> None:
         """End the basic block: go to one of two labels."""
         self.lines.append(f"  br i1 {condition}, label %{if_true}, label %{if_false}")
+        self.open = False
 
     def intrinsic(
         self, name: str, type: str, operands: Iterable[tuple[str, str]], overloads: Iterable[str]

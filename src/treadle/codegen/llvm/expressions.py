@@ -9,23 +9,25 @@ from typing import Any
 from treadle.codegen.llvm import arithmetic, casts, intrinsics, memory
 from treadle.codegen.llvm.emitter import Emitter
 from treadle.codegen.llvm.memory import Address, Storage
-from treadle.codegen.llvm.spelling import constant, global_name, value_type, widened
+from treadle.codegen.llvm.spelling import constant, value_type, widened
 from treadle.codegen.llvm.values import (
     Interval,
     Value,
     combine,
+    extreme,
     fits,
     leaf_range,
     leaf_types,
-    zero,
+    union,
 )
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.traverse import walk
-from treadle.ir.types import I64, Array, Scalar, Struct, Type, field_offset, size_of
+from treadle.ir.types import BOOL, I64, Array, Scalar, Struct, Type, field_offset, size_of
 
 # A grid is launched only if its threads along each axis can be counted in an i32.
 LARGEST_EXTENT = (1 << 31) - 1
+_LARGEST_STEP = 1 << 24  # bytes or elements from lane to lane, so that lanes never reach far
 _NEVER_NEGATIVE = frozenset({"shape", "size", "threads", "grid", "length"})
 
 
@@ -38,6 +40,8 @@ class Scope:
     frames: dict[str, Storage] = field(default_factory=dict)  # variables that hold arrays
     memories: dict[str, tuple[Storage, Type]] = field(default_factory=dict)
     functions: dict[str, n.Function] = field(default_factory=dict)
+    # The name of a function for arguments of some widths, and for that many lanes.
+    function_name: Callable[[n.Function, tuple[int, ...], int], str] = lambda *_: ""
     builtins: dict[tuple[str, int], Value] = field(default_factory=dict)
 
 
@@ -51,7 +55,8 @@ class Expressions:
 
     def value(self, node: n.Expression) -> Value:
         """The value of an expression."""
-        return _RULES[type(node)](self, node)
+        result: Value = getattr(self, _RULES[type(node)])(node)
+        return result
 
     def scalar(self, node: n.Expression) -> str:
         """The operand of an expression that is one number, the same in all lanes."""
@@ -118,40 +123,67 @@ class Expressions:
                 (arithmetic.compare(self.e, node.op, of_type, x.leaves[0], y.leaves[0], width),),
                 width,
             )
-        interval = combine(node.op, a.interval, b.interval)
         if isinstance(node.type, Scalar) and node.type.is_integer:
-            return self.integer(node.op, node.type, a, b, interval)
+            return self.integer(node.op, node.type, a, b)
         return self.each(
             node.type, [a, b], lambda s, x, w: arithmetic.binary(self.e, node.op, s, x[0], x[1], w)
         )
 
-    def integer(
-        self, op: str, type: Scalar, a: Value, b: Value, interval: Interval | None
-    ) -> Value:
+    def integer(self, op: str, type: Scalar, a: Value, b: Value) -> Value:
         """An integer operation, told to LLVM as one that does not wrap where that is known."""
-        if not fits(interval, type):
-            return self.each(
-                type, [a, b], lambda s, x, w: arithmetic.binary(self.e, op, s, x[0], x[1], w)
-            )
-        assert interval is not None
         width = max(a.width, b.width)
         x, y = self.widen(a, width, type).leaves[0], self.widen(b, width, type).leaves[0]
-        if op not in ("add", "sub", "mul"):
-            return Value((arithmetic.binary(self.e, op, type, x, y, width),), width, interval)
+        interval = combine(op, a.interval, b.interval)
+        if not fits(interval, type):
+            interval = None
+        result = self.bounded(op, type, x, y, width, interval)
+        linear = self.linear(op, type, a, b, interval) if width > 1 else None
+        return Value((result,), width, interval, linear)
+
+    def bounded(
+        self, op: str, type: Scalar, x: str, y: str, width: int, interval: Interval | None
+    ) -> str:
+        """An integer operation with a result in an interval, unless that is None."""
+        if interval is None or op not in ("add", "sub", "mul"):
+            return arithmetic.binary(self.e, op, type, x, y, width)
         flags = " nsw" if interval[1] < 1 << (type.bits - 1) else ""
         if interval[0] >= 0 and op != "sub":
             flags += " nuw"
-        return Value(
-            (self.e.op(f"{op}{flags} {value_type(type, width)} {x}, {y}"),), width, interval
-        )
+        return self.e.op(f"{op}{flags} {value_type(type, width)} {x}, {y}")
+
+    def linear(
+        self, op: str, type: Scalar, a: Value, b: Value, interval: Interval | None
+    ) -> tuple[str, int] | None:
+        """Lane 0 and the step of an operation, if its lanes go in steps."""
+        first, second = _steps(a), _steps(b)
+        if first is None or second is None:
+            return None
+        if op in ("mul", "shl"):
+            if first[1] and second[1]:
+                return None
+            step, factor = (first[1], second[0]) if first[1] else (second[1], first[0])
+            if not arithmetic.is_literal(factor) or (op == "shl" and not first[1]):
+                return None
+            step = step * int(factor) if op == "mul" else step << min(int(factor), 63)
+        elif op in ("add", "sub"):
+            step = first[1] + second[1] if op == "add" else first[1] - second[1]
+        else:
+            return None
+        if abs(step) >= _LARGEST_STEP:
+            return None
+        return self.bounded(op, type, first[0], second[0], 1, interval), step
 
     def logical(self, node: n.Binary) -> Value:
         """`and` and `or`: the right side stands behind a branch if evaluating it may matter."""
-        left = self.scalar(node.left)
+        return self.logical_after(node, self.scalar(node.left))
+
+    def logical_after(self, node: n.Binary, left: str) -> Value:
+        """`and` or `or`, given its left operand."""
         is_and = node.op == "logical_and"
-        if not _must_not_run(node.right):
+        known = "false" if is_and else "true"
+        if not must_not_run(node.right):
             right = self.scalar(node.right)
-            pair = (right, "false") if is_and else ("true", right)
+            pair = (right, known) if is_and else (known, right)
             return Value((self.e.op(f"select i1 {left}, i1 {pair[0]}, i1 {pair[1]}"),))
         more, done = self.e.new_label(), self.e.new_label()
         before = self.e.current
@@ -161,7 +193,6 @@ class Expressions:
         after = self.e.current
         self.e.jump(done)
         self.e.place(done)
-        known = "false" if is_and else "true"
         return Value((self.e.op(f"phi i1 [ {known}, %{before} ], [ {right}, %{after} ]"),))
 
     def select(self, node: n.Select) -> Value:
@@ -180,6 +211,7 @@ class Expressions:
                 for scalar, x, y in zip(leaf_types(type), a.leaves, b.leaves, strict=True)
             ),
             width,
+            union(a.interval, b.interval),
         )
 
     def cast(self, node: n.Cast) -> Value:
@@ -190,7 +222,11 @@ class Expressions:
             for source, target, leaf in zip(sources, targets, a.leaves, strict=True)
         )
         kept = targets[0].is_integer and fits(a.interval, targets[0])
-        return Value(result, a.width, a.interval if kept else None)
+        linear = None
+        if a.linear is not None and (kept or (sources[0].bits == targets[0].bits)):
+            start, step = a.linear
+            linear = casts.cast(self.e, sources[0], targets[0], start, 1), step
+        return Value(result, a.width, a.interval if kept else None, linear)
 
     def bitcast(self, node: n.Bitcast) -> Value:
         a = self.value(node.operand)
@@ -208,11 +244,14 @@ class Expressions:
         of_type = node.operands[0].type
         if node.op == "dot":
             return self.dot(node, *operands)
-        return self.each(
+        value = self.each(
             of_type,
             operands,
             lambda s, x, w: intrinsics.intrinsic(self.e, node.op, s, x, w),
         )
+        if node.op in ("min", "max"):
+            value.interval = extreme(node.op, operands[0].interval, operands[1].interval)
+        return value
 
     def dot(self, node: n.Intrinsic, a: Value, b: Value) -> Value:
         element = node.type
@@ -232,26 +271,27 @@ class Expressions:
 
     def call(self, node: n.Call) -> Value:
         """A call of a pure function, whose leaves travel as single arguments."""
+        return self.called(node, [self.value(argument) for argument in _values(node)], 1, [])
+
+    def called(
+        self, node: n.Call, arguments: list[Value], width: int, operands: list[str]
+    ) -> Value:
+        """The result of a function in that many lanes; `operands` go before its arguments."""
         function = self.scope.functions[node.function]
-        operands: list[str] = []
-        for argument in node.arguments:
-            if isinstance(argument, n.MemoryReference):
-                raise CompileError(
-                    f"`{node.function}` takes a memory: such functions are inlined "
-                    "(ir.passes.inline) before a kernel is printed",
-                    node.span,
-                )
-            value = self.value(argument)
+        for argument, value in zip(node.arguments, arguments, strict=True):
+            assert not isinstance(argument, n.MemoryReference)
             operands += [
-                f"{value_type(scalar)} {leaf}"
+                f"{value_type(scalar, value.width)} {leaf}"
                 for scalar, leaf in zip(leaf_types(argument.type), value.leaves, strict=True)
             ]
-        result = result_type(function.result)
-        called = self.e.op(f"call {result} {function_name(function)}({', '.join(operands)})")
+        name = self.scope.function_name(function, tuple(a.width for a in arguments), width)
+        result = result_type(function.result, width)
+        called = self.e.op(f"call {result} {name}({', '.join(operands)})")
         if isinstance(function.result, Scalar):
-            return Value((called,))
+            return Value((called,), width)
         count = len(leaf_types(function.result))
-        return Value(tuple(self.e.op(f"extractvalue {result} {called}, {i}") for i in range(count)))
+        leaves = tuple(self.e.op(f"extractvalue {result} {called}, {i}") for i in range(count))
+        return Value(leaves, width)
 
     def construct(self, node: n.Construct) -> Value:
         parts = [self.value(operand) for operand in node.operands]
@@ -309,17 +349,16 @@ class Expressions:
     def load(self, node: n.Load) -> Value:
         place = node.place
         guard = self.guard(place)
-        if not guard:
-            address = self.address(place)
-            return memory.load(self.e, address, node.type, self.marks(address.storage))
-        return self.guarded(guard, node.type, lambda: self.loaded(place, node.type))
+        if guard is None:
+            return self.loaded(place, node.type)
+        return self.guarded(guard.leaves[0], node.type, lambda: self.loaded(place, node.type))
 
     def loaded(self, place: n.Place, type: Type) -> Value:
         address = self.address(place)
         return memory.load(self.e, address, type, self.marks(address.storage))
 
-    def guarded(self, guard: str, type: Type, run: Callable[[], Value]) -> Value:
-        """What `run` gives if the guard holds, else zero."""
+    def guarded(self, guard: str, type: Type, run: Callable[[], Value], width: int = 1) -> Value:
+        """What `run` gives if the guard holds, else zero, in that many lanes."""
         inside, join = self.e.new_label(), self.e.new_label()
         before = self.e.current
         self.e.branch(guard, inside, join)
@@ -328,54 +367,59 @@ class Expressions:
         after = self.e.current
         self.e.jump(join)
         self.e.place(join)
-        return Value(
-            tuple(
-                self.e.op(
-                    f"phi {value_type(scalar)} [ {leaf}, %{after} ], [ {nothing}, %{before} ]"
-                )
-                for scalar, leaf, nothing in zip(
-                    leaf_types(type), value.leaves, zero(type).leaves, strict=True
-                )
+        leaves = tuple(
+            self.e.op(
+                f"phi {value_type(scalar, width)} [ {leaf}, %{after} ], "
+                f"[ {constant(scalar, 0, width)}, %{before} ]"
             )
+            for scalar, leaf in zip(leaf_types(type), value.leaves, strict=True)
         )
+        return Value(leaves, width)
 
     def marks(self, storage: Storage) -> str:
         """What an access to a memory is marked with."""
         return storage.marks + self.group if storage.grouped else storage.marks
 
-    def guard(self, place: n.Place) -> str:
-        """The operand that says whether all checks of a place hold; "" if it has none."""
-        conditions: list[str] = []
+    def guard(self, place: n.Place) -> Value | None:
+        """Whether all checks of a place hold; None if it has none."""
+        total: Value | None = None
         while not isinstance(place, n.Variable):
             if isinstance(place, (n.Element, n.Item)):
                 for check in place.checks:
-                    conditions += self.check(check)
+                    for condition in self.check(check):
+                        total = self.both(total, condition)
             if isinstance(place, n.Element):
                 break
             place = place.base
-        total = conditions[0] if conditions else ""
-        for condition in conditions[1:]:
-            total = self.e.op(f"and i1 {total}, {condition}")
         return total
 
-    def check(self, check: n.Check) -> list[str]:
+    def both(self, a: Value | None, b: Value) -> Value:
+        """The conjunction of two conditions."""
+        if a is None:
+            return b
+        width = max(a.width, b.width)
+        x, y = self.widen(a, width, BOOL).leaves[0], self.widen(b, width, BOOL).leaves[0]
+        return Value((self.e.op(f"and {value_type(BOOL, width)} {x}, {y}"),), width)
+
+    def check(self, check: n.Check) -> list[Value]:
         """The conditions of one check: one unsigned comparison if the bound is not negative."""
         index, bound = self.value(check.index), self.value(check.bound)
-        index_type, bound_type = check.index.type, check.bound.type
-        assert isinstance(index_type, Scalar)
+        type, bound_type = check.index.type, check.bound.type
+        assert isinstance(type, Scalar)
         assert isinstance(bound_type, Scalar)
-        a, b = index.leaves[0], bound.leaves[0]
-        if index_type.bits != bound_type.bits or index_type.kind != bound_type.kind:
-            a = casts.cast(self.e, index_type, I64, a, 1)
-            b = casts.cast(self.e, bound_type, I64, b, 1)
-            index_type = I64
-        llvm = value_type(index_type)
         known = bound.interval is not None and bound.interval[0] >= 0
-        if known or not index_type.is_signed:
-            return [self.e.op(f"icmp ult {llvm} {a}, {b}")]
+        if type.bits != bound_type.bits or type.kind != bound_type.kind:
+            index = self.as_index(index, type)
+            bound = self.as_index(bound, bound_type)
+            type = I64
+        width = max(index.width, bound.width)
+        llvm = value_type(type, width)
+        a, b = self.widen(index, width, type).leaves[0], self.widen(bound, width, type).leaves[0]
+        if known or not type.is_signed:
+            return [Value((self.e.op(f"icmp ult {llvm} {a}, {b}"),), width)]
         return [
-            self.e.op(f"icmp sge {llvm} {a}, 0"),
-            self.e.op(f"icmp slt {llvm} {a}, {b}"),
+            Value((self.e.op(f"icmp sge {llvm} {a}, {constant(type, 0, width)}"),), width),
+            Value((self.e.op(f"icmp slt {llvm} {a}, {b}"),), width),
         ]
 
     def address(self, place: n.Place) -> Address:
@@ -408,7 +452,16 @@ class Expressions:
     def index(self, node: n.Expression) -> str:
         """An index as an i64."""
         assert isinstance(node.type, Scalar)
-        return casts.cast(self.e, node.type, I64, self.scalar(node), 1)
+        return self.as_index(self.value(node), node.type).leaves[0]
+
+    def as_index(self, value: Value, type: Scalar) -> Value:
+        """An integer as an i64. Lanes of an i32 that go in steps keep doing so: an index that is
+        valid is not negative, and from one such index to another no step of lanes wraps."""
+        linear = None
+        if value.linear is not None:
+            linear = casts.cast(self.e, type, I64, value.linear[0], 1), value.linear[1]
+        wide = casts.cast(self.e, type, I64, value.leaves[0], value.width)
+        return Value((wide,), value.width, value.interval, linear)
 
 
 def member_offset(type: Type, name: str) -> int:
@@ -426,36 +479,51 @@ def parameter_interval(parameter: n.Parameter) -> Interval | None:
     return None
 
 
-def result_type(type: Type) -> str:
+def result_type(type: Type, width: int = 1) -> str:
     """The LLVM type that a function returns: a scalar, or a struct of leaves."""
     scalars = leaf_types(type)
     if isinstance(type, Scalar):
-        return value_type(type)
-    return "{ " + ", ".join(map(value_type, scalars)) + " }" if scalars else "void"
+        return value_type(type, width)
+    inner = ", ".join(value_type(scalar, width) for scalar in scalars)
+    return f"{{ {inner} }}" if scalars else "void"
 
 
-def function_name(function: n.Function) -> str:
-    """The name of a device function, apart from every name that means something to LLVM."""
-    return global_name(f"treadle.function.{function.name}")
+def _values(node: n.Call) -> list[n.Expression]:
+    """The arguments of a call, none of which may be a memory."""
+    values: list[n.Expression] = []
+    for argument in node.arguments:
+        if isinstance(argument, n.MemoryReference):
+            raise CompileError(
+                f"`{node.function}` takes a memory: such functions are inlined "
+                "(ir.passes.inline) before a kernel is printed",
+                node.span,
+            )
+        values.append(argument)
+    return values
 
 
-def _must_not_run(node: n.Expression) -> bool:
+def _steps(value: Value) -> tuple[str, int] | None:
+    """Lane 0 and the step of an integer in lanes; what is the same in all has a step of 0."""
+    return (value.leaves[0], 0) if value.width == 1 else value.linear
+
+
+def must_not_run(node: n.Expression) -> bool:
     """Whether evaluating an expression that the source would skip could fault or take long."""
     return any(isinstance(part, (n.Load, n.Call)) for part in walk(node))
 
 
-_RULES: dict[type[Any], Callable[[Expressions, Any], Value]] = {
-    n.Constant: Expressions.constant,
-    n.Variable: Expressions.variable,
-    n.Builtin: Expressions.builtin,
-    n.Unary: Expressions.unary,
-    n.Binary: Expressions.binary,
-    n.Select: Expressions.select,
-    n.Cast: Expressions.cast,
-    n.Bitcast: Expressions.bitcast,
-    n.Intrinsic: Expressions.intrinsic,
-    n.Call: Expressions.call,
-    n.Construct: Expressions.construct,
-    n.Extract: Expressions.extract,
-    n.Load: Expressions.load,
+_RULES: dict[type[Any], str] = {
+    n.Constant: "constant",
+    n.Variable: "variable",
+    n.Builtin: "builtin",
+    n.Unary: "unary",
+    n.Binary: "binary",
+    n.Select: "select",
+    n.Cast: "cast",
+    n.Bitcast: "bitcast",
+    n.Intrinsic: "intrinsic",
+    n.Call: "call",
+    n.Construct: "construct",
+    n.Extract: "extract",
+    n.Load: "load",
 }

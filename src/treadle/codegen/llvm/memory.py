@@ -23,6 +23,7 @@ class Storage:
     marks: str = ""
     grouped: bool = True
     atomic: bool = True  # other threads may reach it at the same time
+    copies: int = 1  # lanes, where each of them has a copy of everything
 
 
 @dataclass(frozen=True, slots=True)

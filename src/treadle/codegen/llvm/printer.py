@@ -11,28 +11,24 @@ one binding to parameters that are the same array, and says so in the options.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
 
 from treadle.codegen.llvm import casts
 from treadle.codegen.llvm.emitter import Emitter, Module
-from treadle.codegen.llvm.expressions import (
-    LARGEST_EXTENT,
-    Scope,
-    function_name,
-    parameter_interval,
-    result_type,
-)
+from treadle.codegen.llvm.expressions import LARGEST_EXTENT, Scope, parameter_interval
+from treadle.codegen.llvm.functions import Functions
 from treadle.codegen.llvm.memory import Storage
 from treadle.codegen.llvm.spelling import global_name, value_type
 from treadle.codegen.llvm.statements import Statements
-from treadle.codegen.llvm.values import Value, leaf_types
+from treadle.codegen.llvm.strips import print_strips
+from treadle.codegen.llvm.values import Value
 from treadle.codegen.records import Binding, KernelCode, ParameterLayout
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of, walk
-from treadle.ir.types import SCALARS, Type, size_of
+from treadle.ir.types import SCALARS, size_of
 
 # Bytes of shared and local memory that a block may have. They lie on the stack of whoever runs
 # the block, and threads have stacks of 8 MiB or more.
@@ -45,10 +41,15 @@ class LlvmOptions:
 
     `bindings` maps every buffer parameter to a binding (two that are one array share it); if
     empty, each gets its own, in order. `shared_bytes` is the launch's dynamic shared memory.
+    `private` names the local memories that belong to one turn of the parallel loop they are used
+    in, as fission says (None: all of them). `lanes` is how many turns of a parallel loop are
+    printed as one vector; 1 leaves the loops to LLVM.
     """
 
     bindings: tuple[tuple[str, int], ...] = ()
     shared_bytes: int = 0
+    private: frozenset[str] | None = None
+    lanes: int = 16
 
 
 _DEFAULTS = LlvmOptions()
@@ -63,11 +64,10 @@ def print_kernel(kernel: n.Kernel, options: LlvmOptions = _DEFAULTS) -> KernelCo
     slots = dict(options.bindings) or {b.name: i for i, b in enumerate(kernel.buffers)}
     module = Module(fast=kernel.fastmath)
     module.node("")  # !0, which `!invariant.load` wants
-    functions = {function.name: function for function in kernel.functions}
-    for function in kernel.functions:
-        _print_function(module, function, functions, block)
+    named = {function.name: function for function in kernel.functions}
+    functions = Functions(module, named, _constant_builtins(block))
     entry = f"treadle.kernel.{kernel.name}"
-    _print_entry(module, kernel, entry, slots, functions)
+    _print_entry(module, kernel, entry, slots, functions, options)
     return KernelCode(
         target="llvm",
         dialect="",
@@ -118,60 +118,6 @@ def _bindings(kernel: n.Kernel, slots: dict[str, int]) -> tuple[Binding, ...]:
     return tuple(Binding(buffers, any(name in written for name in buffers)) for buffers in names)
 
 
-# --- functions ------------------------------------------------------------------------------------
-
-
-def _print_function(
-    module: Module, function: n.Function, functions: dict[str, n.Function], block: Dim3
-) -> None:
-    """A pure function: leaves in, leaves out, always inlined so that loops vectorize."""
-    e = Emitter(module)
-    scope = Scope(functions=functions, builtins=_constant_builtins(block))
-    body = Statements(e, scope)
-
-    def returns(node: n.Return) -> None:
-        if node.value is None:
-            e.do("ret void")
-            return
-        _return_leaves(e, function.result, body.value(node.value))
-
-    body.setup(function.body, returns)
-    arguments: list[str] = []
-    for parameter in function.parameters:
-        if isinstance(parameter, n.Buffer):
-            raise CompileError(
-                f"`{function.name}` takes the memory `{parameter.name}`: such functions are "
-                "inlined (ir.passes.inline) before a kernel is printed",
-                function.span,
-            )
-        leaves = tuple(f"%a{len(arguments) + i}" for i in range(len(leaf_types(parameter.type))))
-        arguments += [
-            f"{value_type(scalar)} {leaf}"
-            for scalar, leaf in zip(leaf_types(parameter.type), leaves, strict=True)
-        ]
-        body.declare_value(parameter, Value(leaves))
-    _add_memories(body, function.memories)
-    if body.block(function.body):
-        e.do("ret void" if not leaf_types(function.result) else "unreachable")
-    header = (
-        f"define internal {result_type(function.result)} {function_name(function)}"
-        f"({', '.join(arguments)}) alwaysinline nounwind {{"
-    )
-    module.functions.append("\n".join((header, "entry:", *e.allocas, *e.lines, "}")))
-
-
-def _return_leaves(e: Emitter, type: Type, value: Value) -> None:
-    scalars = leaf_types(type)
-    result = result_type(type)
-    if len(scalars) == 1 and not result.startswith("{"):
-        e.do(f"ret {result} {value.leaves[0]}")
-        return
-    whole = "poison"
-    for i, (scalar, leaf) in enumerate(zip(scalars, value.leaves, strict=True)):
-        whole = e.op(f"insertvalue {result} {whole}, {value_type(scalar)} {leaf}, {i}")
-    e.do(f"ret {result} {whole}")
-
-
 # --- the entry point ------------------------------------------------------------------------------
 
 
@@ -180,17 +126,24 @@ def _print_entry(
     kernel: n.Kernel,
     entry: str,
     slots: dict[str, int],
-    functions: dict[str, n.Function],
+    functions: Functions,
+    options: LlvmOptions,
 ) -> None:
     assert kernel.block is not None
-    e = Emitter(module)
-    scope = Scope(functions=functions, builtins=_constant_builtins(kernel.block))
+    e, scope = Emitter(module), functions.scope()
     body = Statements(e, scope)
+    private = {
+        memory.name: memory
+        for memory in kernel.memories
+        if memory.space == "local" and (options.private is None or memory.name in options.private)
+    }
+    if options.lanes > 1:
+        body.print_lanes = lambda outer, loop: print_strips(outer, loop, options.lanes, private)
     block_done = e.new_label()
     body.setup(kernel.body, lambda _: e.jump(block_done))
     _load_bindings(e, scope, kernel, slots)
     _load_parameters(body, kernel)
-    _add_memories(body, kernel.memories)
+    _add_memories(body, kernel.memories, private)
     _block_loop(e, scope, kernel.block, block_done, lambda: body.block(kernel.body))
     header = (
         f"define void {global_name(entry)}(ptr noalias readonly %bindings, "
@@ -238,10 +191,10 @@ def _load_parameters(body: Statements, kernel: n.Kernel) -> None:
         body.declare_value(variable, Value((value,), 1, parameter_interval(parameter)))
 
 
-def _add_memories(body: Statements, memories: Iterable[n.Memory]) -> None:
+def _add_memories(body: Statements, memories: Iterable[n.Memory], private: Container[str]) -> None:
     for memory in memories:
         storage = body.frame_memory(memory.element, max(memory.length or 0, 1))
-        storage = replace(storage, grouped=memory.space == "shared")
+        storage = replace(storage, grouped=memory.name not in private)
         body.scope.memories[memory.name] = (storage, memory.element)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.codegen.llvm import atomics, memory
+from treadle.codegen.llvm import arithmetic, atomics, memory
+from treadle.codegen.llvm.emitter import Emitter
 from treadle.codegen.llvm.expressions import Expressions
 from treadle.codegen.llvm.memory import Storage
 from treadle.codegen.llvm.spelling import constant, value_type
@@ -45,6 +46,8 @@ class Statements(Expressions):
 
     assigned: frozenset[str] = frozenset()
     returns: Callable[[n.Return], None]  # how a `return` ends this thread or function
+    # Prints a parallel loop many lanes at a time, and says whether that is possible.
+    print_lanes: Callable[[Statements, n.For], bool] | None = None
 
     def setup(self, body: n.Block, returns: Callable[[n.Return], None]) -> None:
         """Prepare to print a function's body."""
@@ -55,7 +58,7 @@ class Statements(Expressions):
 
     def block(self, body: n.Block) -> bool:
         """Print statements; what cannot be reached is left out."""
-        return all(_RULES[type(statement)](self, statement) for statement in body)
+        return all(getattr(self, _RULES[type(statement)])(statement) for statement in body)
 
     # --- variables --------------------------------------------------------------------------------
 
@@ -107,16 +110,25 @@ class Statements(Expressions):
             return True
         guard = self.guard(place)
         value = self.value(node.value)
-        if guard:
-            inside, join = self.e.new_label(), self.e.new_label()
-            self.e.branch(guard, inside, join)
-            self.e.place(inside)
+        if guard is None:
+            self.put(place, value)
+        else:
+            self.when(guard.leaves[0], lambda: self.put(place, value))
+        return True
+
+    def put(self, place: n.Place, value: Value) -> None:
+        """Store a value at a place in memory, whatever its checks."""
         address = self.address(place)
         memory.store(self.e, address, place.type, value, self.marks(address.storage))
-        if guard:
-            self.e.jump(join)
-            self.e.place(join)
-        return True
+
+    def when(self, condition: str, run: Callable[[], None]) -> None:
+        """Do something only if a condition holds."""
+        inside, join = self.e.new_label(), self.e.new_label()
+        self.e.branch(condition, inside, join)
+        self.e.place(inside)
+        run()
+        self.e.jump(join)
+        self.e.place(join)
 
     def atomic(self, node: n.Atomic) -> bool:
         type = node.place.type
@@ -131,7 +143,7 @@ class Statements(Expressions):
                 (atomics.atomic(self.e, node.op, type, pointer, operands, address.storage),)
             )
 
-        old = self.guarded(guard, type, run) if guard else run()
+        old = run() if guard is None else self.guarded(guard.leaves[0], type, run)
         if node.result is not None:
             self.set_leaves(node.result, 0, old)
         return True
@@ -173,6 +185,8 @@ class Statements(Expressions):
 
     def count(self, node: n.For) -> bool:
         """A counted loop. A step other than 1 counts its turns, so that nothing can wrap."""
+        if node.parallel and self.print_lanes is not None and self.print_lanes(self, node):
+            return True
         type = node.variable.type
         assert isinstance(type, Scalar)
         llvm = value_type(type)
@@ -180,7 +194,7 @@ class Statements(Expressions):
         interval = loop_interval(node, start.interval, stop.interval)
         first, last = start.leaves[0], stop.leaves[0]
         by_turns = abs(node.step) != 1
-        turns = self.turns(node, type, first, last) if by_turns else last
+        turns = turns_of(self.e, node, start, stop).leaves[0] if by_turns else last
         from_, step = ("0", 1) if by_turns else (first, node.step)
         test, body, again, done = (self.e.new_label() for _ in range(4))
         before = self.e.current
@@ -206,18 +220,6 @@ class Statements(Expressions):
             self.leave_parallel()
         self.e.place(done)
         return True
-
-    def turns(self, node: n.For, type: Scalar, start: str, stop: str) -> str:
-        """How often a loop runs, as an unsigned number: the distance over the step, rounded up."""
-        llvm = value_type(type)
-        low, high = (start, stop) if node.step > 0 else (stop, start)
-        relation = "slt" if type.is_signed else "ult"
-        runs = self.e.op(f"icmp {relation} {llvm} {low}, {high}")
-        distance = self.e.op(f"sub {llvm} {high}, {low}")
-        before = self.e.op(f"sub {llvm} {distance}, 1")
-        whole = self.e.op(f"udiv {llvm} {before}, {abs(node.step)}")
-        turns = self.e.op(f"add {llvm} {whole}, 1")
-        return self.e.op(f"select i1 {runs}, {llvm} {turns}, {llvm} 0")
 
     def loop_body(self, node: n.For, done: str, again: str) -> None:
         if node.parallel:
@@ -295,6 +297,26 @@ class Statements(Expressions):
         )
 
 
+def turns_of(e: Emitter, node: n.For, start: Value, stop: Value) -> Value:
+    """How often a loop runs, as an unsigned number: the distance over the step, rounded up. Both
+    values have one width."""
+    type = node.variable.type
+    assert isinstance(type, Scalar)
+    width = start.width
+    llvm, zero, one = (value_type(type, width), constant(type, 0, width), constant(type, 1, width))
+    low, high = (start, stop) if node.step > 0 else (stop, start)
+    a, b = low.leaves[0], high.leaves[0]
+    relation = "slt" if type.is_signed else "ult"
+    runs = e.op(f"icmp {relation} {llvm} {a}, {b}")
+    distance = e.op(f"sub {llvm} {b}, {a}")
+    turns = distance
+    if abs(node.step) != 1:
+        before = e.op(f"sub {llvm} {distance}, {one}")
+        whole = e.op(f"udiv {llvm} {before}, {constant(type, abs(node.step), width)}")
+        turns = e.op(f"add {llvm} {whole}, {one}")
+    return Value((arithmetic.select(e, runs, llvm, turns, zero, width),), width)
+
+
 def leaf_start(place: n.Place) -> int:
     """The first leaf, in its variable, of a place without arrays."""
     start = 0
@@ -313,20 +335,20 @@ def loop_interval(node: n.For, start: Interval | None, stop: Interval | None) ->
     return min(stop[0] + 1, start[1]), start[1]
 
 
-_RULES: dict[type[Any], Callable[[Statements, Any], bool]] = {
-    n.Declare: Statements.declare,
-    n.Assign: Statements.assign,
-    n.If: Statements.branch,
-    n.For: Statements.count,
-    n.While: Statements.repeat,
-    n.Break: Statements.leave,
-    n.Continue: Statements.proceed,
-    n.Return: Statements.finish,
-    n.Barrier: Statements.unexpected,
-    n.Fence: Statements.fence,
-    n.Atomic: Statements.atomic,
-    n.Subgroup: Statements.unexpected,
-    n.CallStatement: Statements.unexpected,
-    n.Print: Statements.print_line,
-    n.Assert: Statements.check_only,
+_RULES: dict[type[Any], str] = {
+    n.Declare: "declare",
+    n.Assign: "assign",
+    n.If: "branch",
+    n.For: "count",
+    n.While: "repeat",
+    n.Break: "leave",
+    n.Continue: "proceed",
+    n.Return: "finish",
+    n.Barrier: "unexpected",
+    n.Fence: "fence",
+    n.Atomic: "atomic",
+    n.Subgroup: "unexpected",
+    n.CallStatement: "unexpected",
+    n.Print: "print_line",
+    n.Assert: "check_only",
 }

@@ -94,6 +94,19 @@ def combine(op: str, a: Interval | None, b: Interval | None) -> Interval | None:
     return None
 
 
+def extreme(op: str, a: Interval | None, b: Interval | None) -> Interval | None:
+    """Where the min or max of two integers lies."""
+    if a is None or b is None:
+        return None
+    choose = min if op == "min" else max
+    return choose(a[0], b[0]), choose(a[1], b[1])
+
+
+def union(a: Interval | None, b: Interval | None) -> Interval | None:
+    """Where one of two integers lies."""
+    return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
+
+
 def fits(interval: Interval | None, type: Scalar) -> bool:
     """Whether all of an interval can be represented in an integer type."""
     if interval is None:

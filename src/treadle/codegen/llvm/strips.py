@@ -1,0 +1,213 @@
+"""A parallel loop in strips: as many turns at once as there are lanes, and a masked rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from treadle.codegen.llvm.divergence import Divergence, analyze
+from treadle.codegen.llvm.lane_memory import Mask
+from treadle.codegen.llvm.lanes import Lanes, lane_memories
+from treadle.codegen.llvm.spelling import constant, value_type
+from treadle.codegen.llvm.statements import Statements, loop_interval, turns_of
+from treadle.codegen.llvm.values import Interval, Value, fits, holds_array
+from treadle.ir import nodes as n
+from treadle.ir.traverse import root_of, walk
+from treadle.ir.types import Scalar, size_of
+
+_FEWEST = 4  # turns that are worth lanes
+_TWICE = 500  # nodes of a body that may be printed twice, once without masks
+_LARGEST_COPIES = 256 << 10  # bytes that lanes' copies of one memory may take
+
+
+def print_strips(
+    outer: Statements, node: n.For, lanes: int, private: Mapping[str, n.Memory]
+) -> bool:
+    """Print a parallel loop many lanes at a time; False, and nothing printed, if it cannot be."""
+    used = {
+        part.memory: private[part.memory]
+        for part in walk(node.body)
+        if isinstance(part, n.Element) and part.memory in private
+    }
+    if not _is_fit(node.body, used, lanes, outer.scope.functions):
+        return False
+    start, stop = outer.value(node.start), outer.value(node.stop)
+    interval = loop_interval(node, start.interval, stop.interval)
+    most = _most_turns(node, interval)
+    if most is not None and most < _FEWEST:
+        return False
+    while most is not None and lanes > _FEWEST and most <= lanes // 2:
+        lanes //= 2
+    strips = _Strips(outer, node, lanes, start, interval, used)
+    exact = _exact_turns(node, start, stop)
+    if exact is not None:
+        strips.known(exact)
+    else:
+        strips.counted(turns_of(outer.e, node, start, stop).leaves[0])
+    return True
+
+
+def _is_fit(
+    body: n.Block,
+    private: Mapping[str, n.Memory],
+    lanes: int,
+    functions: Mapping[str, n.Function],
+    given: Iterable[str] = (),
+) -> bool:
+    """Whether a body can be printed in lanes: what cannot are variables that hold arrays, nested
+    parallel loops, and lanes' own memories that are seen as several types."""
+    parts = list(walk(body))
+    declared = {part.variable.name for part in parts if isinstance(part, (n.Declare, n.For))}
+    declared |= set(given)
+    for part in parts:
+        match part:
+            case n.For(parallel=True):
+                return False
+            case n.Declare(variable) if holds_array(variable.type):
+                return False
+            case n.Assign(place):
+                root = root_of(place)
+                if isinstance(root, n.Variable) and root.name not in declared:
+                    return False
+            case n.Atomic(result=n.Variable(name)) if name not in declared:
+                return False
+            case n.Load(place) if isinstance(root_of(place), n.Variable):
+                return False
+            case n.Element(memory=name, type=type) if name in private:
+                if type != private[name].element:
+                    return False
+            case n.Call(function=name):
+                function = functions[name]
+                own = {memory.name: memory for memory in function.memories}
+                names = [parameter.name for parameter in function.parameters]
+                if any(
+                    holds_array(p.type) for p in function.parameters if isinstance(p, n.Variable)
+                ):
+                    return False
+                if not _is_fit(function.body, own, lanes, functions, names):
+                    return False
+    sizes = (size_of(m.element) * (m.length or 0) * lanes for m in private.values())
+    return all(size <= _LARGEST_COPIES for size in sizes)
+
+
+def _most_turns(node: n.For, interval: Interval | None) -> int | None:
+    return None if interval is None else (interval[1] - interval[0]) // abs(node.step) + 1
+
+
+def _exact_turns(node: n.For, start: Value, stop: Value) -> int | None:
+    a, b = start.interval, stop.interval
+    if a is None or b is None or a[0] != a[1] or b[0] != b[1]:
+        return None
+    return len(range(a[0], b[0], node.step))
+
+
+class _Strips:
+    """The strips of one loop."""
+
+    def __init__(
+        self,
+        outer: Statements,
+        node: n.For,
+        width: int,
+        start: Value,
+        interval: Interval | None,
+        private: Mapping[str, n.Memory],
+    ) -> None:
+        assert isinstance(node.variable.type, Scalar)
+        self.outer = outer
+        self.e = outer.e
+        self.node = node
+        self.width = width
+        self.start = start
+        self.interval = interval
+        self.type = node.variable.type
+        self.llvm = value_type(self.type)
+        self.vector = value_type(self.type, width)
+        self.private = private
+        self.divergence: Divergence = analyze(node.body, [node.variable.name], frozenset(private))
+        self.memories = lane_memories(outer, private.values(), width)
+
+    def known(self, turns: int) -> None:
+        """A known number of turns."""
+        whole = turns - turns % self.width
+        if whole:
+            self.loop(str(whole), None)
+        if turns > whole:
+            bits = ", ".join(
+                f"i1 {'true' if lane < turns - whole else 'false'}" for lane in range(self.width)
+            )
+            self.body(str(whole), f"<{bits}>")
+
+    def counted(self, turns: str) -> None:
+        """A number of turns that is known when it runs. A small body is printed twice, so that
+        whole strips need no mask; a large one is masked always."""
+        if sum(1 for _ in walk(self.node.body)) > _TWICE:
+            self.loop(turns, turns)
+            return
+        e = self.e
+        whole = e.op(f"and {self.llvm} {turns}, {constant(self.type, -self.width)}")
+        self.loop(whole, None)
+        rest, done = e.new_label(), e.new_label()
+        e.branch(e.op(f"icmp ne {self.llvm} {whole}, {turns}"), rest, done)
+        e.place(rest)
+        self.body(whole, self.mask_below(whole, turns))
+        e.jump(done)
+        e.place(done)
+
+    def mask_below(self, first: str, turns: str) -> str:
+        """The lanes whose turn, counted from `first` on, is there."""
+        e = self.e
+        left = e.op(f"sub {self.llvm} {turns}, {first}")
+        wide = self.outer.broadcast(left, self.llvm, self.width)
+        return e.op(f"icmp ult {self.vector} {self.lane_numbers(1)}, {wide}")
+
+    def lane_numbers(self, step: int) -> str:
+        values = (constant(self.type, step * lane) for lane in range(self.width))
+        numbers = ", ".join(f"{self.llvm} {value}" for value in values)
+        return f"<{numbers}>"
+
+    def loop(self, stop: str, turns: str | None) -> None:
+        """Strips from turn 0 up to `stop`; masked if `turns` says how many turns there are."""
+        e = self.e
+        test, run, latch, done = (e.new_label() for _ in range(4))
+        before = e.current
+        counter, following = f"%i{test}", f"%n{test}"
+        e.jump(test)
+        e.place(test)
+        e.do(f"{counter} = phi {self.llvm} [ 0, %{before} ], [ {following}, %{latch} ]")
+        e.branch(e.op(f"icmp ult {self.llvm} {counter}, {stop}"), run, done)
+        e.place(run)
+        self.body(counter, None if turns is None else self.mask_below(counter, turns))
+        e.jump(latch)
+        e.place(latch)
+        e.do(f"{following} = add nuw {self.llvm} {counter}, {self.width}")
+        e.jump(test)
+        e.place(done)
+
+    def body(self, turn: str, mask: Mask) -> None:
+        """The loop's body for the lanes from a turn on."""
+        e, outer, node = self.e, self.outer, self.node
+        end = e.new_label()
+        lanes = Lanes(e, outer.scope, self.width, self.divergence, mask, end)
+        lanes.setup(node.body, outer.returns)
+        outer.scope.values[node.variable.name] = self.index(turn)
+        hidden = {name: outer.scope.memories[name] for name in self.memories}
+        outer.scope.memories.update(self.memories)
+        lanes.begin()
+        lanes.block(node.body)
+        outer.scope.memories.update(hidden)
+        if e.open:
+            e.jump(end)
+        e.place(end)
+
+    def index(self, turn: str) -> Value:
+        """The loop's variable in each lane."""
+        e, step = self.e, self.node.step
+        counted = Value((turn,))
+        if step != 1:
+            factor = Value((constant(self.type, step),))
+            counted = self.outer.integer("mul", self.type, counted, factor)
+        first = self.outer.integer("add", self.type, counted, self.start).leaves[0]
+        wide = self.outer.broadcast(first, self.llvm, self.width)
+        flags = "nsw " if fits(self.interval, self.type) and self.type.is_signed else ""
+        lanes = e.op(f"add {flags}{self.vector} {wide}, {self.lane_numbers(step)}")
+        return Value((lanes,), self.width, self.interval, (first, step))
