@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from treadle.codegen import llvm, wgsl
-from treadle.codegen.legalize import legalize
 from treadle.codegen.records import KernelCode
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError
@@ -48,11 +47,13 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A kernel ready to be printed: `workgroup` is what the device runs for a block."""
+    """A kernel ready to be printed: `workgroup` is what the device runs for a block, `private` the
+    local memories that belong to one turn of a parallel loop."""
 
     kernel: n.Kernel
     workgroup: Dim3
-    sites: tuple[Any, ...]
+    sites: tuple[Any, ...] = ()
+    private: frozenset[str] = frozenset()
 
 
 def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
@@ -66,8 +67,7 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     kernel = predicate_returns(fold(kernel))
     check_barriers(kernel, also_written=_written_under_other_names(kernel, options))
     kernel = fold(kernel)
-    kernel, workgroup = _LANGUAGES[target.language].arrange(kernel, target)
-    return Lowered(kernel, workgroup, sites)
+    return replace(_LANGUAGES[target.language].arrange(kernel, target), sites=sites)
 
 
 def print_code(lowered: Lowered, options: Options, target: Target) -> KernelCode:
@@ -147,7 +147,7 @@ class _Wgsl:
     has no subgroups of its own."""
 
     @staticmethod
-    def arrange(kernel: n.Kernel, target: Target) -> tuple[n.Kernel, Dim3]:
+    def arrange(kernel: n.Kernel, target: Target) -> Lowered:
         block = kernel.block or Dim3()
         most = target.limits.max_threads_per_block
         fits = block.count <= most and all(
@@ -155,11 +155,11 @@ class _Wgsl:
         )
         own = "subgroups" in target.features and target.limits.subgroup_size
         if fits and own:
-            return kernel, block
+            return Lowered(kernel, block)
         # A block that is only too long along y or z must be rearranged too.
         lanes = most if fits or block.count > most else block.count - 1
         result = fission(kernel, FissionOptions(lanes))
-        return fold(result.kernel), result.workgroup
+        return Lowered(fold(result.kernel), result.workgroup)
 
     @staticmethod
     def print(
@@ -182,15 +182,17 @@ class _Llvm:
     """The CPU runs a block as loops over its threads."""
 
     @staticmethod
-    def arrange(kernel: n.Kernel, target: Target) -> tuple[n.Kernel, Dim3]:
+    def arrange(kernel: n.Kernel, target: Target) -> Lowered:
         result = fission(kernel)
-        return fold(legalize(result.kernel, frozenset({'floordiv','mod'}))), result.workgroup
+        return Lowered(fold(result.kernel), result.workgroup, private=result.private)
 
     @staticmethod
     def print(
         lowered: Lowered, slots: dict[str, int], options: Options, target: Target
     ) -> KernelCode:
-        return llvm.print_kernel(lowered.kernel, llvm.LlvmOptions(tuple(slots.items())))
+        return llvm.print_kernel(
+            lowered.kernel, llvm.LlvmOptions(tuple(slots.items()), private=lowered.private)
+        )
 
 
 _LANGUAGES: dict[str, type[_Wgsl] | type[_Llvm]] = {"wgsl": _Wgsl, "llvm": _Llvm}
