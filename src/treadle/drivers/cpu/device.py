@@ -193,7 +193,7 @@ class Backend(base.Backend):
 
     name = "cpu"
 
-    def list_devices(self) -> list[DeviceInfo]:
+    def list_devices(self, **choice: str) -> list[DeviceInfo]:
         """The CPU, or nothing where llvmlite is not installed (a browser)."""
         version = _llvmlite_version()
         if version is None:
