@@ -97,6 +97,14 @@ def test_an_index_that_costs_something_is_computed_once() -> None:
     )
 
 
+def test_a_store_converts_as_numpy_does() -> None:
+    assert body("x[0] = y[0]", array(t.U32), array(t.I8), checked=False) == "x[0] = u32(y[0])"
+    assert body("x[0] = y[0]", array(t.F16), f32s, checked=False) == "x[0] = f16(y[0])"
+    assert body("td.atomic_add(x, 0, y[0])", array(t.U32), i32s, checked=False) == (
+        "atomic add x[0], u32(y[0])"
+    )
+
+
 def test_struct_fields_are_loaded_alone() -> None:
     pair = t.Struct("Pair", (t.Field("a", t.F32), t.Field("v", t.Vector(t.F32, 3))))
     assert body("y[0] = x[1].v.z\nx[1].v.x += 2.0", array(pair), f32s, checked=False) == (

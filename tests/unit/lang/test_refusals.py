@@ -1,5 +1,7 @@
 """Everything the kernel language refuses: the error, its line and its column."""
 
+# ruff: noqa: RET503  a function that forgets to return is one of the mistakes here
+
 from __future__ import annotations
 
 import numpy as np
@@ -32,8 +34,8 @@ def endless(x):
 
 @td.func
 def sometimes(x):
-    if x > 0:
-        return x  # noqa: RET503 - this is the mistake
+    while x > 0:
+        return x
 
 
 @td.kernel

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treadle.core.dim3 import Dim3
-from treadle.core.dtypes import DType
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.traverse import walk
@@ -36,7 +35,7 @@ from treadle.lang.interpreter.threads import BlockState, Request, ThreadState, r
 from treadle.lang.interpreter.transform import python_function
 from treadle.lang.lower import lower_with_types
 from treadle.lang.source import Source, resolve_annotations, source_of
-from treadle.lang.types import ArrayType, Vector, declared_type, ir_type, is_struct, make_value
+from treadle.lang.types import ArrayType, Vector, declared_type, ir_type, is_struct
 from treadle.runtime.signature import Signature
 
 if TYPE_CHECKING:
@@ -302,5 +301,3 @@ def _call_definition(definition: Any, values: list[Any]) -> Any:
 
 
 functions.call_function[:] = [_call_definition]
-
-__all__ = ["DType", "current_run", "interpret", "is_active", "make_value", "run", "run_threads"]

@@ -11,7 +11,7 @@ from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.lang.lower.context import Context
-from treadle.lang.lower.conversions import cast, constant, convert, number
+from treadle.lang.lower.conversions import cast, constant, convert_for_store, number
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
@@ -141,7 +141,7 @@ def store(cx: Context, place: n.Place, value: Value, node: ast.AST, what: str) -
             raise cx.error(f"{what} is {place.type}, and this is {describe(value)}", node)
         copy_parts(cx, place, source, node)
         return
-    cx.emit(n.Assign(place, convert(cx, value, place.type, node, what), cx.span(node)))
+    cx.emit(n.Assign(place, convert_for_store(cx, value, place.type, node, what), cx.span(node)))
 
 
 def copy_parts(cx: Context, target: n.Place, source: n.MemoryPlace, node: ast.AST) -> None:

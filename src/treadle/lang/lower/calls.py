@@ -17,8 +17,8 @@ from treadle.lang.builtins import BuiltinFunction
 from treadle.lang.lower import mathematics
 from treadle.lang.lower.arrays import own_array, place_of
 from treadle.lang.lower.context import Context
-from treadle.lang.lower.conversions import cast, convert, number, scalar, typed
-from treadle.lang.lower.expressions import attribute, in_order, lower_condition, lower_expression
+from treadle.lang.lower.conversions import cast, convert, convert_for_store, number, scalar, typed
+from treadle.lang.lower.expressions import in_order, lower_condition, lower_expression
 from treadle.lang.lower.functions import call_function
 from treadle.lang.lower.names import PYTHON_CASTS, PYTHON_FUNCTIONS
 from treadle.lang.lower.values import (
@@ -447,7 +447,8 @@ def _atomic(cx: Context, op: str, node: ast.Call, unused: bool) -> Value:
         raise cx.error(f"an atomic works on numbers, not on {type}", node)
     if op in ("and", "or", "xor") and type.is_float:
         raise cx.error(f"atomic_{op} works on integers, not on {type}", node)
-    operands = tuple(convert(cx, value, type, node, "the array's element") for value in values)
+    what = "the array's element"
+    operands = tuple(convert_for_store(cx, value, type, node, what) for value in values)
     result = None if unused else cx.temporary(type, cx.span(node), "old")
     cx.emit(n.Atomic(op, place, operands, result, cx.span(node)))
     return PythonObject(None, "None") if result is None else result
@@ -482,6 +483,3 @@ def _subgroup(cx: Context, op: str, node: ast.Call) -> Value:
     result = cx.temporary(type, cx.span(node), op)
     cx.emit(n.Subgroup(op, operands, result, cx.span(node)))
     return result
-
-
-__all__ = ["attribute", "global_index", "lower_call", "make_struct", "make_vector", "zero"]

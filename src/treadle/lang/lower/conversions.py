@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 
 from treadle.ir import nodes as n
 from treadle.ir import types as t
@@ -17,7 +16,7 @@ from treadle.lang.lower.values import (
     describe,
     is_expression,
 )
-from treadle.lang.rules import Literal, Number, default_type, fits, holds, literal_type, round_to
+from treadle.lang.rules import Literal, Number, default_type, fits, holds, round_to
 
 
 def constant(value: Number, type: t.Scalar, cx: Context, node: ast.AST) -> n.Constant:
@@ -82,6 +81,20 @@ def convert(cx: Context, value: Value, wanted: t.Type, node: ast.AST, what: str)
     raise cx.error(f"{what} is {wanted}, and this is {describe(found)}", node)
 
 
+def convert_for_store(
+    cx: Context, value: Value, wanted: t.Type, node: ast.AST, what: str
+) -> n.Expression:
+    """The value as the type of an array's element, as NumPy stores it: integers wrap and floats
+    round to the element's width. Only a float for an integer (a fraction lost) is refused."""
+    if isinstance(wanted, t.Scalar) and is_expression(value):
+        given = value.type  # type: ignore[union-attr]
+        if isinstance(given, t.Scalar) and (
+            (given.is_integer and wanted.is_integer) or (given.is_float and wanted.is_float)
+        ):
+            return cast(cx, value, wanted, node)
+    return convert(cx, value, wanted, node, what)
+
+
 def _literal_fits(value: Number, wanted: t.Scalar) -> bool:
     if isinstance(value, bool):
         return True
@@ -128,14 +141,3 @@ def broadcast(cx: Context, value: n.Expression, wanted: t.Vector) -> n.Expressio
     """A scalar as a vector of equal components."""
     one = cx.spill(value)
     return n.Construct((one,) * wanted.count, wanted, value.span)
-
-
-def at(value: n.Expression, cx: Context, node: ast.AST) -> n.Expression:
-    """The same expression, placed at another node."""
-    return replace(value, span=cx.span(node))
-
-
-__all__ = [
-    "at", "broadcast", "cast", "condition", "constant", "convert", "literal_type", "number",
-    "scalar", "type_of", "typed", "with_type",
-]  # fmt: skip

@@ -6,15 +6,13 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from treadle.core.dtypes import BY_SHORT_NAME
 from treadle.core.errors import CompileError, DtypeError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.lang.builtins import Place
 from treadle.lang.lower.arrays import load, place_of, static_number
-from treadle.lang.lower.context import Context, is_movable, is_trivial
+from treadle.lang.lower.context import Context, is_movable
 from treadle.lang.lower.conversions import condition, number, typed
 from treadle.lang.lower.names import attribute_of_object, outside_value
 from treadle.lang.lower.operators import SYMBOLS, binary, compare, invert_condition, join, unary
@@ -371,8 +369,3 @@ _HANDLERS: dict[type[ast.expr], Callable[[Context, Any], Value]] = {
     ast.Call: _call,
     ast.JoinedStr: _string,
 }
-
-__all__ = [
-    "attribute", "in_order", "in_order_with_index", "is_cheap", "is_trivial", "lower_condition",
-    "lower_expression", "np",
-]  # fmt: skip

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import BY_SHORT_NAME, DType, FixedArray, as_dtype
+from treadle.core.dtypes import DType, FixedArray, as_dtype
 from treadle.core.errors import DtypeError
-from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.lang.builtins import BuiltinFunction, Place
-from treadle.lang.captures import MISSING, is_library, read_name
+from treadle.lang.captures import MISSING, read_name
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import constant
 from treadle.lang.lower.values import PythonObject, TupleValue, Value
@@ -99,8 +98,3 @@ PYTHON_CASTS: dict[Any, t.Scalar] = {
     builtins.float: t.F32,
     builtins.bool: t.BOOL,
 }
-
-__all__ = [
-    "BY_SHORT_NAME", "PYTHON_CASTS", "PYTHON_FUNCTIONS", "attribute_of_object", "from_python",
-    "is_library", "n", "outside_value",
-]  # fmt: skip

@@ -7,7 +7,6 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.lang import rules
@@ -250,9 +249,3 @@ def join(
     scalar(cx, first, node, what)
     common = rules.common_type(operand(first), operand(second))
     return with_type(first, common, cx, node), with_type(second, common, cx, node)
-
-
-__all__ = [
-    "ARITHMETIC", "BITWISE", "COMPARISONS", "SHIFTS", "SYMBOLS", "CompileError", "binary",
-    "compare", "invert_condition", "join", "operand", "plain", "unary",
-]  # fmt: skip

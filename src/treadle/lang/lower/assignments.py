@@ -1,0 +1,387 @@
+"""Assignments: to local names, to elements and fields, to several targets at once."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from treadle.core.errors import DtypeError
+from treadle.ir import nodes as n
+from treadle.ir import types as t
+from treadle.lang.lower.arrays import copy_parts, memory_variable, place_of, store
+from treadle.lang.lower.calls import lower_call
+from treadle.lang.lower.context import Binding, Context
+from treadle.lang.lower.conversions import convert, number, type_of, typed
+from treadle.lang.lower.expressions import (
+    in_order_with_index,
+    lower_expression,
+)
+from treadle.lang.lower.operators import SYMBOLS, binary
+from treadle.lang.lower.values import (
+    ArrayView,
+    FixedArrayPlace,
+    PythonObject,
+    Range,
+    TupleValue,
+    Value,
+    contains_array,
+    describe,
+    is_expression,
+)
+from treadle.lang.rules import Literal, holds
+from treadle.lang.types import ir_type
+
+# --- assignment ----------------------------------------------------------------------------------
+
+
+def lower_assign(cx: Context, node: ast.Assign) -> None:
+    """`a = b`."""
+    hint = node.targets[0].id if isinstance(node.targets[0], ast.Name) else ""
+    if isinstance(node.value, ast.Call):
+        value = lower_call(cx, node.value, hint)
+    else:
+        value = lower_expression(cx, node.value)
+    if len(node.targets) > 1:
+        value = _kept(cx, value, node)
+    for target in node.targets:
+        assign_to(cx, target, value)
+
+
+def lower_annotated(cx: Context, node: ast.AnnAssign) -> None:
+    """`a: td.f32 = b`."""
+    if not isinstance(node.target, ast.Name):
+        raise cx.error("only a plain name can be annotated: leave the annotation out", node)
+    annotation = lower_expression(cx, node.annotation)
+    if isinstance(annotation, PythonObject) and isinstance(annotation.value, str):
+        written = ast.parse(annotation.value, mode="eval").body
+        annotation = lower_expression(cx, ast.copy_location(written, node.annotation))
+    resolved = annotation.value if isinstance(annotation, PythonObject) else annotation
+    try:
+        type = ir_type(resolved)
+    except DtypeError as error:
+        raise cx.error(f"annotation of {node.target.id}: {error}", node.annotation) from None
+    if node.target.id in cx.bindings and cx.bindings[node.target.id].variable is not None:
+        old = cx.bindings[node.target.id].value.type  # type: ignore[union-attr]
+        if old != type:
+            raise cx.refusal(
+                "changed_type",
+                node,
+                name=node.target.id,
+                old=old,
+                new=type,
+                advice="use another name",
+            )
+    cx.declared[node.target.id] = type
+    if node.value is not None:
+        assign_to(cx, node.target, lower_expression(cx, node.value))
+
+
+def assign_to(cx: Context, target: ast.expr, value: Value) -> None:
+    """Put a value where a target says."""
+    match target:
+        case ast.Name():
+            assign_name(cx, target.id, value, target)
+        case ast.Tuple() | ast.List():
+            _unpack(cx, target, value)
+        case ast.Subscript() | ast.Attribute():
+            mark = len(cx.statements)
+            place = place_of_target(cx, target)
+            (value,) = cx.protect([value], mark)
+            store(cx, place, value, target, _called(target))
+        case ast.Starred():
+            raise cx.refusal("Starred", target)
+        case _:
+            raise cx.error("this can't be assigned to", target)
+
+
+def _called(target: ast.expr) -> str:
+    return f"{ast.unparse(target)}"
+
+
+def _unpack(cx: Context, target: ast.Tuple | ast.List, value: Value) -> None:
+    items = items_of(cx, value, target)
+    for each in target.elts:
+        if isinstance(each, ast.Starred):
+            raise cx.refusal("Starred", each)
+    if len(items) != len(target.elts):
+        raise cx.error(
+            f"{len(target.elts)} names for {len(items)} values: give one name for each", target
+        )
+    names = [each.id for each in target.elts if isinstance(each, ast.Name)]
+    all_new = len(names) == len(target.elts) and not any(name in cx.bindings for name in names)
+    if not all_new:  # a, b = b, a: every value is taken before any is assigned
+        items = [_kept(cx, item, target) for item in items]
+    for each, item in zip(target.elts, items, strict=True):
+        assign_to(cx, each, item)
+
+
+def items_of(cx: Context, value: Value, node: ast.AST) -> list[Value]:
+    """The parts of a tuple or vector."""
+    if isinstance(value, TupleValue):
+        return list(value.items)
+    if not isinstance(value, (Literal, ArrayView, FixedArrayPlace, PythonObject, Range)) and (
+        isinstance(value.type, t.Vector)
+    ):
+        kept = cx.spill(value)
+        return [
+            n.Extract(kept, c, value.type.element, cx.span(node))
+            for c in t.COMPONENTS[: value.type.count]
+        ]
+    raise cx.error(f"{describe(value)} can't be unpacked", node)
+
+
+def _kept(cx: Context, value: Value, node: ast.AST) -> Value:
+    """The value as it is now, whatever is assigned next."""
+    if isinstance(value, TupleValue):
+        return TupleValue(tuple(_kept(cx, item, node) for item in value.items))
+    if is_expression(value) and not isinstance(value, n.Constant):
+        if contains_array(value.type):  # type: ignore[union-attr]
+            return value
+        return cx.keep(value, len(cx.statements))  # type: ignore[arg-type]
+    return value
+
+
+def assign_name(cx: Context, name: str, value: Value, node: ast.AST) -> None:
+    """Assign to a local name: a variable, or a name for what exists at compile time."""
+    binding = cx.bindings.get(name)
+    if isinstance(value, (ArrayView, FixedArrayPlace, PythonObject, TupleValue, Range)):
+        _bind_object(cx, name, binding, value, node)
+        return
+    found = number(cx, value, node)
+    if binding is not None:
+        if binding.variable is None:
+            _assign_memory(cx, name, binding, found, node)
+            return
+        new = _for_variable(cx, name, binding.variable, found, node)
+        binding.constant = None
+        cx.emit(n.Assign(binding.variable, new, cx.span(node)))
+        return
+    wanted = cx.declared.get(name) or type_of(found)
+    if contains_array(wanted):
+        place = memory_variable(cx, wanted, name, node)
+        cx.bindings[name] = Binding(place)
+        store(cx, place.place, found, node, name)
+        return
+    cx.types[name] = wanted
+    variable = n.Variable(cx.unique(name), wanted, cx.span(node))
+    new = convert(cx, found, wanted, node, name)
+    constant = None
+    if isinstance(found, Literal) and cx.scope.stores.get(name) == 1:
+        constant = found.value
+    cx.bindings[name] = Binding(variable, variable, constant)
+    _declare(cx, name, variable, new, node)
+
+
+def _declare(
+    cx: Context, name: str, variable: n.Variable, value: n.Expression, node: ast.AST
+) -> None:
+    """Declare a variable in the block that its name belongs to."""
+    span = cx.span(node)
+    owner = cx.owner.get(name)
+    depth = next(
+        (at for at, frame in enumerate(cx.frames) if frame.body == owner), len(cx.frames) - 1
+    )
+    if depth == len(cx.frames) - 1:
+        cx.emit(n.Declare(variable, value, span))
+        return
+    # First assigned deeper than where it is used: a variable there, which keeps its value from
+    # one turn of a loop to the next as Python's does.
+    loops = [at for at, frame in enumerate(cx.frames[: depth + 1]) if frame.loop]
+    if loops:
+        depth = loops[0] - 1
+    frame = cx.frames[depth]
+    if frame.body is not None:
+        cx.owner[name] = frame.body
+    frame.statements.append(n.Declare(variable, None, span))
+    cx.emit(n.Assign(variable, value, span))
+
+
+def _for_variable(
+    cx: Context, name: str, variable: n.Variable, value: n.Expression | Literal, node: ast.AST
+) -> n.Expression:
+    """A value in the type of the variable it goes to."""
+    old = variable.type
+    if isinstance(value, Literal):
+        new: Any = (
+            t.F32 if isinstance(value.value, float) else t.BOOL if value.value is True else t.I32
+        )
+        fitting = (
+            isinstance(old, t.Scalar)
+            and (old.is_float or not isinstance(value.value, float))
+            and (old != t.BOOL or isinstance(value.value, bool))
+        )
+    else:
+        new = value.type
+        fitting = old == new or (
+            isinstance(old, t.Scalar) and isinstance(new, t.Scalar) and holds(old, new)
+        )
+    if not fitting:
+        advice = "cast the value, or use another name"
+        if isinstance(old, t.Scalar) and isinstance(new, t.Scalar) and old.kind != new.kind:
+            advice = f"start it with td.{new}(…), or cast this value with td.{old}(…)"
+            if old == t.I32 and new == t.F32:
+                advice = "start it with a float, as in 0.0, or cast this value with td.i32(…)"
+        raise cx.refusal("changed_type", node, name=name, old=old, new=new, advice=advice)
+    return convert(cx, value, old, node, name)
+
+
+def _bind_object(
+    cx: Context, name: str, binding: Binding | None, value: Value, node: ast.AST
+) -> None:
+    """A name for an array, a tuple, a dtype: bound when it is lowered, assigned nowhere else."""
+    if isinstance(value, Range):
+        raise cx.error("a range stands in a for: for i in range(…)", node)
+    if isinstance(value, TupleValue) and binding is not None:
+        old = binding.value
+        if isinstance(old, TupleValue) and len(old.items) == len(value.items):
+            kept = _kept(cx, value, node)
+            assert isinstance(kept, TupleValue)
+            for place, item in zip(old.items, kept.items, strict=True):
+                if not isinstance(place, n.Variable):
+                    raise cx.refusal("rebound", node, name=name, kind=describe(old))
+                new = _for_variable(cx, name, place, number(cx, item, node), node)
+                cx.emit(n.Assign(place, new, cx.span(node)))
+            return
+    if binding is not None or (
+        cx.scope.stores.get(name, 0) > 1 and not isinstance(value, TupleValue)
+    ):
+        what = binding.value if binding is not None else value
+        raise cx.refusal("rebound", node, name=name, kind=describe(what))
+    if isinstance(value, TupleValue):
+        value = _tuple_variables(cx, name, value, node)
+    cx.bindings[name] = Binding(value)
+
+
+def _tuple_variables(cx: Context, name: str, value: TupleValue, node: ast.AST) -> TupleValue:
+    """A tuple's numbers as variables of their own, unless they are constants."""
+    changes = cx.scope.stores.get(name, 0) > 1
+    items: list[Value] = []
+    for item in value.items:
+        if isinstance(item, TupleValue):
+            items.append(_tuple_variables(cx, name, item, node))
+        elif is_expression(item) or (isinstance(item, Literal) and changes):
+            found = typed(cx, item, node)
+            variable = n.Variable(cx.unique(f"{name}.0"), found.type, cx.span(node))
+            _declare(cx, name, variable, found, node)
+            items.append(variable)
+        else:
+            items.append(item)
+    return TupleValue(tuple(items))
+
+
+def _assign_memory(
+    cx: Context, name: str, binding: Binding, value: n.Expression | Literal, node: ast.AST
+) -> None:
+    """Assign to a variable that lives in memory (a struct that holds arrays)."""
+    old = binding.value
+    if isinstance(old, n.Load) and isinstance(value, n.Load) and old.type == value.type:
+        copy_parts(cx, old.place, value.place, node)
+        return
+    raise cx.refusal("rebound", node, name=name, kind=describe(old))
+
+
+# --- places --------------------------------------------------------------------------------------
+
+
+def place_of_target(cx: Context, target: ast.Subscript | ast.Attribute) -> n.Place:
+    """Where an assignment to `a[i]`, `p.x` or `a[i].x` goes."""
+    if isinstance(target, ast.Subscript):
+        owner, index = in_order_with_index(cx, target)
+        if isinstance(owner, (ArrayView, FixedArrayPlace)):
+            return place_of(cx, owner, index, target)
+        if isinstance(owner, TupleValue):
+            raise cx.error("a tuple's items can't be assigned: assign a new tuple", target)
+        place = _place_of_value(cx, owner, target)
+        if isinstance(place.type, t.Vector) and isinstance(index, Literal):
+            at = int(index.value)
+            if 0 <= at < place.type.count:
+                name = t.COMPONENTS[at]
+                return n.Member(place, name, place.type.element, cx.span(target))
+        raise cx.error(f"{describe(owner)} can't be assigned by index", target)
+    owner = lower_expression(cx, target.value)
+    if isinstance(owner, ArrayView):
+        raise cx.refusal("array_assignment", target, name=target.attr)
+    place = _place_of_value(cx, owner, target)
+    known = (
+        [field.name for field in place.type.fields]
+        if isinstance(place.type, t.Struct)
+        else list(t.COMPONENTS[: place.type.count])
+        if isinstance(place.type, t.Vector)
+        else []
+    )
+    if target.attr not in known:
+        choices = ", ".join(known) or "none"
+        owned = str(place.type)
+        raise cx.refusal(
+            "unknown_attribute", target, owner=owned, name=target.attr, choices=choices
+        )
+    type = t.member_type(place.type, target.attr)
+    return n.Member(place, target.attr, type, cx.span(target))
+
+
+def _place_of_value(cx: Context, value: Value, node: ast.AST) -> n.Place:
+    """The place that a value was read from."""
+    if isinstance(value, n.Load):
+        return value.place
+    if isinstance(value, n.Variable):
+        return value
+    if isinstance(value, n.Extract):
+        base = _place_of_value(cx, value.operand, node)
+        return n.Member(base, value.name, value.type, value.span)
+    raise cx.error(f"a part of {describe(value)} can't be assigned", node)
+
+
+def lower_augmented(cx: Context, node: ast.AugAssign) -> None:
+    """`a += b`."""
+    if isinstance(node.op, ast.MatMult):
+        raise cx.refusal("MatMult", node)
+    symbol = SYMBOLS[type(node.op)]
+    if isinstance(node.target, ast.Name):
+        load = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        old = lower_expression(cx, load)
+        mark = len(cx.statements)
+        right = lower_expression(cx, node.value)
+        (old,) = cx.protect([old], mark)
+        assign_name(cx, node.target.id, binary(cx, symbol, old, right, node), node)
+        return
+    assert isinstance(node.target, (ast.Subscript, ast.Attribute))
+    place = _repeatable_place(cx, place_of_target(cx, node.target))
+    if isinstance(place.type, t.Array) or contains_array(place.type):
+        raise cx.refusal("whole_array", node)
+    span = cx.span(node.target)
+    root: n.Place = place
+    while isinstance(root, (n.Member, n.Item)):
+        root = root.base
+    if isinstance(root, n.Variable):
+        assert isinstance(place, n.Member)
+        current: n.Expression = _read_variable_part(place)
+    else:
+        current = n.Load(place, place.type, span)  # type: ignore[arg-type]
+    mark = len(cx.statements)
+    right = lower_expression(cx, node.value)
+    (kept,) = cx.protect([current], mark)
+    result = binary(cx, symbol, kept, right, node)
+    store(cx, place, result, node, _called(node.target))
+
+
+def _read_variable_part(place: n.Place) -> n.Expression:
+    if isinstance(place, n.Variable):
+        return place
+    assert isinstance(place, n.Member)
+    return n.Extract(_read_variable_part(place.base), place.name, place.type, place.span)
+
+
+def _repeatable_place(cx: Context, place: n.Place) -> n.Place:
+    """The place with its indices in variables where evaluating them twice would cost."""
+    from dataclasses import replace
+
+    match place:
+        case n.Element():
+            if len(place.checks) == 1 and place.checks[0].index == place.index:
+                return place  # the index was kept already
+            return replace(place, index=cx.spill(place.index, "at"))
+        case n.Member():
+            return replace(place, base=_repeatable_place(cx, place.base))
+        case n.Item():
+            return replace(place, base=_repeatable_place(cx, place.base))
+    return place

@@ -1,0 +1,217 @@
+"""Loops: while, ranges that count, and loops that are written out when they are lowered."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from treadle.ir import nodes as n
+from treadle.ir import types as t
+from treadle.lang import rules
+from treadle.lang.lower.assignments import assign_name, items_of
+from treadle.lang.lower.context import Binding, Context
+from treadle.lang.lower.conversions import number, with_type
+from treadle.lang.lower.expressions import (
+    lower_condition,
+    lower_expression,
+)
+from treadle.lang.lower.functions import ends
+from treadle.lang.lower.operators import operand
+from treadle.lang.lower.values import (
+    Range,
+    TupleValue,
+    Value,
+    describe,
+)
+from treadle.lang.rules import Literal
+
+
+def leaves(statement: n.Statement) -> bool:
+    """Whether nothing after a statement runs."""
+    return isinstance(statement, (n.Break, n.Continue)) or ends((statement,))
+
+
+def _body(cx: Context, body: list[ast.stmt]) -> None:
+    from treadle.lang.lower.statements import lower_body  # which knows the loops
+
+    lower_body(cx, body)
+
+
+def lower_while(cx: Context, node: ast.While) -> None:
+    """`while`."""
+    if node.orelse:
+        raise cx.refusal("loop_else", node.orelse[0])
+    before, cx.unrolled = cx.unrolled, 0
+    with cx.block(id(node.body), loop=True) as body:
+        with cx.block() as head:
+            test = lower_condition(cx, node.test)
+        if isinstance(test, Literal):
+            test = n.TRUE if test.value else n.FALSE
+        if head:  # the condition needs statements: it is tested inside
+            span = cx.span(node.test)
+            body.extend(head)
+            body.append(n.If(n.Unary("not", test, t.BOOL, span), (n.Break(span),), (), span))
+            test = n.TRUE
+        _body(cx, node.body)
+    cx.unrolled = before
+    cx.emit(n.While(test, tuple(body), (), cx.span(node)))
+
+
+def lower_for(cx: Context, node: ast.For) -> None:
+    """`for … in range(…)`, td.static_range(…) or a tuple."""
+    if node.orelse:
+        raise cx.refusal("loop_else", node.orelse[0])
+    found = lower_expression(cx, node.iter)
+    if isinstance(found, TupleValue):
+        _unroll(cx, node, list(found.items))
+        return
+    if not isinstance(found, Range):
+        raise cx.error(
+            f"for runs over range(…), td.static_range(…) or a tuple, not over {describe(found)}: "
+            "write for i in range(a.size)",
+            node.iter,
+        )
+    if not isinstance(node.target, ast.Name):
+        raise cx.error("the variable of a range is one name", node.target)
+    if found.unrolled:
+        _unroll(cx, node, _static_items(cx, found, node))
+        return
+    step = number(cx, found.step, node.iter)
+    if not isinstance(step, Literal):
+        _for_dynamic(cx, node, found, step)
+        return
+    if int(step.value) == 0:
+        raise cx.error("the step of a range is not 0", node.iter)
+    wanted = _range_type(cx, found, node.iter)
+    start = with_type(found.start, wanted, cx, node.iter)
+    stop = with_type(found.stop, wanted, cx, node.iter)
+    variable, copied = _loop_variable(cx, node, wanted)
+    with _loop_body(cx, node) as body:
+        if copied:
+            assign_name(cx, node.target.id, variable, node.target)
+        _body(cx, node.body)
+    if not copied:
+        cx.bindings.pop(node.target.id, None)
+    cx.emit(n.For(variable, start, stop, int(step.value), tuple(body), span=cx.span(node)))
+
+
+def _range_type(cx: Context, found: Range, node: ast.AST) -> t.Scalar:
+    kind: rules.Operand = operand(number(cx, found.start, node))
+    for bound in (found.stop, found.step):
+        kind = rules.common_type(kind, operand(number(cx, bound, node)))
+    assert isinstance(kind, t.Scalar)
+    return t.I32 if kind == t.BOOL else kind
+
+
+def _loop_variable(cx: Context, node: ast.For, type: t.Scalar) -> tuple[n.Variable, bool]:
+    """The counter of a loop, and whether the user's variable is a copy of it: where the body
+    assigns the variable, or where it is used outside the loop."""
+    assert isinstance(node.target, ast.Name)
+    name = node.target.id
+    variable = n.Variable(cx.unique(name), type, cx.span(node.target))
+    copied = name not in cx.scope.private_loops or name in cx.bindings
+    if not copied:
+        cx.bindings[name] = Binding(variable, variable)
+    return variable, copied
+
+
+@contextmanager
+def _loop_body(cx: Context, node: ast.For) -> Iterator[list[n.Statement]]:
+    before, cx.unrolled = cx.unrolled, 0
+    with cx.block(id(node.body), loop=True) as statements:
+        yield statements
+    cx.unrolled = before
+
+
+def _for_dynamic(cx: Context, node: ast.For, found: Range, step: n.Expression) -> None:
+    """A range whose step is known when it runs only: a while loop. A step of 0 runs nothing."""
+    assert isinstance(node.target, ast.Name)
+    span = cx.span(node)
+    wanted = _range_type(cx, found, node.iter)
+    counter = cx.temporary(wanted, span, node.target.id)
+    cx.emit(n.Assign(counter, with_type(found.start, wanted, cx, node.iter), span))
+    stop = cx.keep(with_type(found.stop, wanted, cx, node.iter), len(cx.statements), "stop")
+    by = cx.keep(with_type(step, wanted, cx, node.iter), len(cx.statements), "step")
+    zero = n.Constant(0, wanted, span)
+
+    def both(op: str, bound: str) -> n.Expression:
+        return n.Binary(
+            "logical_and",
+            n.Binary(op, by, zero, t.BOOL, span),
+            n.Binary(bound, counter, stop, t.BOOL, span),
+            t.BOOL,
+            span,
+        )
+
+    test = n.Binary("logical_or", both("gt", "lt"), both("lt", "gt"), t.BOOL, span)
+    update = n.Assign(counter, n.Binary("add", counter, by, wanted, span), span)
+    with _loop_body(cx, node) as body:
+        assign_name(cx, node.target.id, counter, node.target)
+        _body(cx, node.body)
+    if node.target.id in cx.scope.private_loops:
+        cx.bindings.pop(node.target.id, None)
+    cx.emit(n.While(test, tuple(body), (update,), span))
+
+
+def _static_items(cx: Context, found: Range, node: ast.For) -> list[Value]:
+    from treadle.lang.lower.arrays import static_number
+
+    bounds = []
+    for bound in (found.start, found.stop, found.step):
+        value = static_number(cx, bound)
+        if value is None:
+            raise cx.refusal("static", node.iter, what="a bound of td.static_range")
+        bounds.append(int(value))
+    if bounds[2] == 0:
+        raise cx.error("the step of a range is not 0", node.iter)
+    items = range(*bounds)
+    if len(items) > 1024:
+        raise cx.error(
+            f"td.static_range writes the body out, and {len(items)} times is too many: use range",
+            node.iter,
+        )
+    return [Literal(at) for at in items]
+
+
+def _unroll(cx: Context, node: ast.For, items: list[Value]) -> None:
+    """The body once for each item, with the loop's variable as a constant."""
+    names = [each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)]
+    for name in names:
+        if cx.scope.assigned_in.get(id(node), set()) & {name}:
+            raise cx.error(f"{name} is a constant in each turn of an unrolled loop", node.target)
+    for item in items:
+        with cx.unrolled_body(id(node.body)):
+            _bind_item(cx, node.target, item)
+            _body(cx, node.body)
+        for name in names:
+            cx.bindings.pop(name, None)
+        if cx.statements and leaves(cx.statements[-1]):
+            break
+
+
+def _bind_item(cx: Context, target: ast.expr, item: Value) -> None:
+    if isinstance(target, ast.Name):
+        cx.bindings[target.id] = Binding(item)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        items = items_of(cx, item, target)
+        if len(items) != len(target.elts):
+            raise cx.error(f"{len(target.elts)} names for {len(items)} values", target)
+        for each, part in zip(target.elts, items, strict=True):
+            _bind_item(cx, each, part)
+    else:
+        raise cx.error("the variable of a loop is a name", target)
+
+
+def lower_break(cx: Context, node: ast.Break) -> None:
+    """`break`."""
+    if cx.unrolled:
+        raise cx.refusal("unrolled_exit", node)
+    cx.emit(n.Break(cx.span(node)))
+
+
+def lower_continue(cx: Context, node: ast.Continue) -> None:
+    """`continue`."""
+    if cx.unrolled:
+        raise cx.refusal("unrolled_exit", node)
+    cx.emit(n.Continue(cx.span(node)))
