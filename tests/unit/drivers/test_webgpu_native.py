@@ -769,7 +769,12 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env=environment
+        # Python warns of a fork where there are threads: that is the point here.
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
     )
     assert (done.returncode, done.stderr) == (0, "")
 

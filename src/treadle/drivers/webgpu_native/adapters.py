@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -76,7 +77,8 @@ def _all_adapters(validate: bool, _process: int) -> tuple[Adapter, ...]:
     # By process: after a fork the parent's adapters are unusable, and the child finds its own.
     native = native_module.load()
     instance = native.create_instance(_API_ORDER, validate=validate)
-    found = [_describe(native, instance, handle) for handle in native.enumerate_adapters(instance)]
+    handles = native.enumerate_adapters(instance)
+    found = [a for a in (_describe(native, instance, handle) for handle in handles) if a]
     found.sort(key=lambda a: (_API_ORDER.index(a.info.api), _PREFERENCE["high"][a.info.kind]))
     found = [replace(a, hidden=hidden) for a, hidden in zip(found, _hidden(found), strict=True)]
     found.sort(key=lambda adapter: (adapter.hidden, _PREFERENCE["high"][adapter.info.kind]))
@@ -110,8 +112,24 @@ def _hidden(found: list[Adapter]) -> list[bool]:
     return hidden
 
 
-def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter:
+def gl_computes(version: str) -> bool:
+    """Whether an OpenGL of this version has compute shaders: 4.3, or 3.1 of OpenGL ES.
+
+    >>> gl_computes("4.5 (Core Profile) Mesa 22.3.6"), gl_computes("OpenGL ES 3.2 Mesa 22.3.6")
+    (True, True)
+    >>> gl_computes("3.3.0 NVIDIA 580.159.04")
+    False
+    """
+    found = re.search(r"(\d+)\.(\d+)", version)
+    needed = (3, 1) if "OpenGL ES" in version else (4, 3)
+    return found is not None and (int(found[1]), int(found[2])) >= needed
+
+
+def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter | None:
+    """What there is to know of an adapter; None if it cannot compute."""
     raw = native.adapter_info(handle)
+    if raw["api"] == "gl" and not gl_computes(raw["driver"]):
+        return None
     features = native.adapter_features(handle)
     vendor = _VENDORS.get(raw["vendor_id"], "")
     assured = _SUBGROUPS.get(vendor, 0)
