@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.ir_evaluator import run
 from tests.support.flow_programs import draw
+from tests.support.ir_evaluator import run
 from treadle.ir.parser import from_text
 from treadle.ir.passes.fission import FissionOptions, fission
 from treadle.ir.passes.predicate import predicate_returns

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
@@ -32,6 +33,7 @@ HEADER = 2  # words before the first record
 _PREFIX = 3  # words of a record before its values
 
 Number: TypeAlias = bool | int | float
+Words: TypeAlias = Sequence[int] | npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +259,7 @@ def _as_words(value: n.Expression) -> tuple[n.Expression, ...]:
 # --- out of the buffer ---------------------------------------------------------------------------
 
 
-def decode_report(words: Sequence[int], sites: Sequence[ReportSite]) -> list[ReportEntry]:
+def decode_report(words: Words, sites: Sequence[ReportSite]) -> list[ReportEntry]:
     """The records in a report buffer, in the order they were written."""
     data = np.asarray(words, np.uint32)
     end = HEADER + min(int(data[0]), len(data) - HEADER)
@@ -276,7 +278,7 @@ def decode_report(words: Sequence[int], sites: Sequence[ReportSite]) -> list[Rep
     return entries
 
 
-def lost_words(words: Sequence[int], sites: Sequence[ReportSite]) -> int:
+def lost_words(words: Words, sites: Sequence[ReportSite]) -> int:
     """The words of records that did not fit into a report buffer; 0 if all did."""
     written = sum(entry.site.words for entry in decode_report(words, sites))
     return int(words[0]) - written
@@ -301,7 +303,7 @@ def format_entry(entry: ReportEntry, kernel: str, block: Dim3, grid: Dim3) -> st
     return f"kernel {kernel}{line}: {what}, {where}"
 
 
-def _number(words: np.ndarray[tuple[int, ...], np.dtype[np.uint32]], type: Scalar) -> Number:
+def _number(words: npt.NDArray[np.uint32], type: Scalar) -> Number:
     if type == BOOL:
         return bool(words[0])
     if type.is_float:
