@@ -31,17 +31,47 @@ from treadle.core.dtypes import (
     uint16,
     uint32,
     uint64,
-)
+)  # fmt: skip
 from treadle.core.dtypes import bool_ as bool
-from treadle.lang.builtins import *  # noqa: F403
-from treadle.lang.builtins import __all__ as _builtins
-from treadle.lang.interpreter import interpret
+from treadle.lang import builtins
+from treadle.lang.builtins import *  # noqa: F403  every name there is public
+from treadle.lang.interpreting import interpret
 from treadle.lang.kernel import func, kernel
 from treadle.lang.types import Array, struct, vec2, vec3, vec4
 
 __all__ = [
-    "Array", "bf16", "bfloat16", "bool", "f16", "f32", "f64", "float16", "float32", "float64",
-    "func", "i16", "i32", "i64", "i8", "int16", "int32", "int64", "int8", "interpret", "kernel",
-    "struct", "u16", "u32", "u64", "u8", "uint16", "uint32", "uint64", "uint8", "vec2", "vec3",
-    "vec4", *_builtins,
+    "Array",
+    "bf16",
+    "bfloat16",
+    "bool",
+    "f16",
+    "f32",
+    "f64",
+    "float16",
+    "float32",
+    "float64",
+    "func",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "interpret",
+    "kernel",
+    "struct",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "vec2",
+    "vec3",
+    "vec4",
 ]  # fmt: skip
+__all__ += builtins.__all__

@@ -246,6 +246,9 @@ logaddexp = _math("logaddexp", 2, "log(exp(a) + exp(b)) without overflow.")
 nextafter = _math("nextafter", 2, "The next number after the first, towards the second.")
 erf = _math("erf", 1, "The error function.")
 erfc = _math("erfc", 1, "1 - erf(x), precise for large x.")
+gamma = _math("gamma", 1, "The gamma function.")
+lgamma = _math("lgamma", 1, "The logarithm of the gamma function's magnitude.")
+sigmoid = _math("sigmoid", 1, "1 / (1 + exp(-x)).")
 rand_uniform = _math("rand_uniform", 2, "A random f32 in [0, 1) from (seed, counter).")
 rand_normal = _math("rand_normal", 2, "A standard normal f32 from (seed, counter).")
 
@@ -303,6 +306,7 @@ __all__ = [
     "floor",
     "floor_divide",
     "fma",
+    "gamma",
     "greater",
     "greater_equal",
     "grid",
@@ -315,6 +319,7 @@ __all__ = [
     "lane",
     "less",
     "less_equal",
+    "lgamma",
     "local",
     "log",
     "log1p",
@@ -347,6 +352,7 @@ __all__ = [
     "shuffle_down",
     "shuffle_up",
     "shuffle_xor",
+    "sigmoid",
     "sign",
     "signbit",
     "sin",

@@ -12,6 +12,7 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, DtypeError, LaunchError, TreadleError
 from treadle.core.source import Span
 from treadle.lang.captures import CaptureSet
+from treadle.lang.interpreting import current_run, is_active
 from treadle.lang.refusals import REFUSALS
 from treadle.lang.source import Source, function_from_text, resolve_annotations, source_of
 from treadle.lang.types import declared_type
@@ -36,9 +37,7 @@ class Function:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Run it as plain Python, inside `td.interpret()`; elsewhere TreadleError."""
-        from treadle.lang import interpreter
-
-        run = interpreter.current_run()
+        run = current_run()
         if run is None:
             raise TreadleError(
                 f"{self.definition.__name__} is a device function: call it from a kernel "
@@ -135,9 +134,9 @@ class Kernel:
 
     def launch(self, threads: Extent, *arguments: Any) -> None:
         """Run exactly `threads` threads: an int, or a tuple (…, i, j) in array order."""
-        from treadle.lang import interpreter
+        if is_active():
+            from treadle.lang import interpreter
 
-        if interpreter.is_active():
             interpreter.run_threads(self, threads, arguments)
             return
         self._launcher.launch_threads(threads, arguments)
@@ -178,9 +177,9 @@ class BoundKernel:
 
     def __call__(self, *arguments: Any) -> None:
         """Launch with these arguments."""
-        from treadle.lang import interpreter
+        if is_active():
+            from treadle.lang import interpreter
 
-        if interpreter.is_active():
             interpreter.run(self.kernel, self.grid, self.block, self.shared_bytes, arguments)
             return
         self.kernel._launcher.launch_blocks(

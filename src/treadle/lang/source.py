@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
@@ -50,8 +51,18 @@ class Source:
         return len(lines[line - 1].encode()[:byte].decode(errors="replace"))
 
 
+_sources: WeakKeyDictionary[FunctionType, Source] = WeakKeyDictionary()
+
+
 def source_of(function: FunctionType) -> Source:
     """The source of a Python function; CompileError that names `td.kernel(source=…)` if none."""
+    found = _sources.get(function)
+    if found is None:
+        found = _sources[function] = _find(function)
+    return found
+
+
+def _find(function: FunctionType) -> Source:
     code = function.__code__
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if lines:

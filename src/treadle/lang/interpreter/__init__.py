@@ -8,9 +8,7 @@ round and mix as they do on a device. `print` prints and a debugger stops in the
 from __future__ import annotations
 
 import inspect
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +18,6 @@ from treadle.core.dim3 import Dim3
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.traverse import walk
-from treadle.lang import builtins as names
 from treadle.lang.interpreter import functions, numbers
 from treadle.lang.interpreter.arguments import Taken, take_arguments
 from treadle.lang.interpreter.arrays import (
@@ -33,6 +30,7 @@ from treadle.lang.interpreter.arrays import (
 )
 from treadle.lang.interpreter.threads import BlockState, Request, ThreadState, run_together
 from treadle.lang.interpreter.transform import python_function
+from treadle.lang.interpreting import current_run, state
 from treadle.lang.lower import lower_with_types
 from treadle.lang.source import Source, resolve_annotations, source_of
 from treadle.lang.types import ArrayType, Vector, declared_type, ir_type, is_struct
@@ -42,53 +40,6 @@ if TYPE_CHECKING:
     from treadle.lang.kernel import Kernel
 
 LocalTypes = dict[Any, dict[str, t.Type]]
-
-
-class _State(threading.local):
-    """What this Python thread interprets."""
-
-    active: int = 0
-    run: Run | None = None
-    thread: ThreadState | None = None
-
-
-_state = _State()
-
-
-@contextmanager
-def interpret() -> Iterator[None]:
-    """Launches inside this block run as plain Python, on arrays of any device.
-
-    Reads outside an array give 0 and writes there are dropped, as on a device; `print`, `pdb` and
-    `assert` work; a kernel with barriers gets a Python thread for each of its block's threads.
-    """
-    _state.active += 1
-    try:
-        yield
-    finally:
-        _state.active -= 1
-
-
-def is_active() -> bool:
-    """Whether launches on this Python thread are interpreted."""
-    return _state.active > 0
-
-
-def current_run() -> Run | None:
-    """The launch that this Python thread is interpreting, or None."""
-    return _state.run if _state.thread is not None else None
-
-
-def _builtin_runner() -> Callable[..., Any] | None:
-    thread = _state.thread
-    if thread is None:
-        return None
-    return lambda target, arguments, keywords: functions.run_builtin(
-        thread, target, arguments, keywords
-    )
-
-
-names.set_interpreter(_builtin_runner)
 
 
 def run(
@@ -151,15 +102,15 @@ class Run:
                 self._thread(state)
 
     def _thread(self, thread: ThreadState) -> None:
-        before = _state.run, _state.thread
-        _state.run, _state.thread = self, thread
+        before = state.run, state.thread
+        state.run, state.thread = self, thread
         try:
             arguments = [copied(value) for value in self.taken.values]
             thread.types.append(self._types(self.kernel.definition, arguments))
             with np.errstate(all="ignore"):
                 self.body(*arguments)
         finally:
-            _state.run, _state.thread = before
+            state.run, state.thread = before
 
     def _types(self, function: FunctionType, arguments: Sequence[Any]) -> dict[str, t.Type]:
         return self.types.get((function, tuple(kind_of(value) for value in arguments)), {})
@@ -172,7 +123,7 @@ class Run:
         keywords: dict[str, Any],
     ) -> Any:
         """A device function."""
-        thread = _state.thread
+        thread = state.thread
         assert thread is not None
         bound = inspect.signature(function).bind(*arguments, **keywords)
         bound.apply_defaults()
@@ -248,7 +199,7 @@ class _Helper:
     @staticmethod
     def local(name: str, value: Any) -> Any:
         """A value as a local variable keeps it."""
-        thread = _state.thread
+        thread = state.thread
         assert thread is not None
         wanted = thread.types[-1].get(name) if thread.types else None
         if numbers.is_number(value):

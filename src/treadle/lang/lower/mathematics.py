@@ -337,9 +337,10 @@ _OPERATORS: dict[str, Handler] = {
 @cache
 def library_definitions() -> dict[str, Any]:
     """The functions of `treadle.lang.math`, by name or by name and type (`exp_f32`)."""
+    from treadle.lang.lower.library import OWN
     from treadle.lang.math import LIBRARY
 
-    return dict(LIBRARY)
+    return OWN | dict(LIBRARY)
 
 
 def _library(
@@ -347,8 +348,9 @@ def _library(
 ) -> Value:
     """A function of the library, in the version for the operands' type."""
     definitions = library_definitions()
-    if name in definitions:  # one version only, whose annotations convert
-        return _call(cx, definitions[name], values, node)
+    if name in definitions:  # one version only: seeds and counters, of any integer type
+        operands = [_as_counter(cx, value, node) for value in values]
+        return _call(cx, definitions[name], operands, node)
     operands = floats(cx, values, node)
     type = operands[0].type
     work = t.F32 if type in _NARROW else type
@@ -366,6 +368,13 @@ def _library(
         there = f"it exists for {', '.join(has)}" if has else "it does not exist yet"
         raise cx.error(f"td.{name} does not work on {type}: {there}", node)
     return cast(cx, _call(cx, definition, operands, node), type, node)
+
+
+def _as_counter(cx: Context, value: n.Expression | Literal, node: ast.AST) -> n.Expression:
+    (found,) = common(cx, [value], node)
+    if _is_float(found):
+        raise cx.error("seeds and counters are integers", node)
+    return cast(cx, found, t.U32, node)
 
 
 def _call(cx: Context, definition: Any, values: Sequence[Value], node: ast.AST) -> Value:
