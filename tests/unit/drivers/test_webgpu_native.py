@@ -145,6 +145,15 @@ def test_limits_and_features_are_the_adapters_not_the_defaults(device: WebgpuDev
     assert device.info.name in device.cache_key()
 
 
+def test_preferences_that_mean_nothing_are_refused() -> None:
+    assert {i.id for i in BACKEND.list_devices(power="low")} == {
+        i.id for i in BACKEND.list_devices()
+    }
+    for choice in ({"api": "directx"}, {"power": "some"}):
+        with pytest.raises(ValueError, match="api is one of"):
+            BACKEND.list_devices(**choice)
+
+
 def test_open_says_what_is_missing() -> None:
     info = replace(BACKEND.list_devices()[0], id="webgpu:99")
     with pytest.raises(DeviceNotFound, match="webgpu:99"):

@@ -66,6 +66,10 @@ def list_adapters(
     *, api: str | None = None, power: str = "high", validate: bool = False
 ) -> list[Adapter]:
     """The adapters, best first; with `api`, all those of that interface."""
+    if api not in (None, *_API_ORDER) or power not in _PREFERENCE:
+        raise ValueError(
+            f"api is one of {', '.join(_API_ORDER)}, and power high or low; not {api}, {power}"
+        )
     found = _all_adapters(validate, os.getpid())
     chosen = [a for a in found if (a.info.api == api if api else not a.hidden)]
     order = _PREFERENCE[power]

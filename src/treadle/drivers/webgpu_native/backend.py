@@ -16,14 +16,14 @@ class WebgpuBackend(Backend):
 
     name = "webgpu"
 
-    def list_devices(self, *, api: str | None = None, power: str = "high") -> list[DeviceInfo]:
+    def list_devices(self, **choice: str) -> list[DeviceInfo]:
         """The devices, best first: one entry per physical device.
 
-        With `api` ("vulkan", "metal", "d3d12", "gl"): all that this interface reaches. `power`
-        "low" puts integrated GPUs before discrete ones.
+        With `api` ("vulkan", "metal", "d3d12", "gl"): all that this interface reaches. With
+        `power` "low" integrated GPUs come before discrete ones. ValueError for other values.
         """
         try:
-            found = adapters.list_adapters(api=api, power=power)
+            found = adapters.list_adapters(api=choice.get("api"), power=choice.get("power", "high"))
         except (ImportError, OSError):
             return []
         return [adapter.info for adapter in found]

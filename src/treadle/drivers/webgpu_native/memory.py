@@ -36,6 +36,7 @@ class WebgpuBuffer(Buffer):
     """Device memory."""
 
     __slots__ = ("freed", "groups", "handle", "holds", "number", "start")
+    device: WebgpuDevice
 
     def __init__(
         self, device: WebgpuDevice, identity: int, size: int, handle: Handle, start: int = 0
