@@ -7,9 +7,8 @@ fills are calls too, of an entry that ignores what it does not need.
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 
-from treadle.drivers.cpu.compiler import Loaded, compiler
+from treadle.drivers.cpu.compiler import Loaded, compiler, once
 
 CALL_WORDS = 6
 
@@ -99,7 +98,7 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 _SYMBOLS = ("treadle.share", "treadle.replay", "treadle.copy", "treadle.zero")
 
 
-@cache
+@once
 def _loaded() -> Loaded:
     host = compiler()
     return host.load_object(host.compile_object(_SOURCE, "the driver's loops"), _SYMBOLS)
@@ -110,7 +109,7 @@ def address(name: str) -> int:
     return _loaded().addresses[f"treadle.{name}"]
 
 
-@cache
+@once
 def share() -> ctypes._CFuncPtr:  # type: ignore[name-defined]
     """Run chunks of a call's blocks until none is left, then wait a while for those of others.
 
@@ -123,7 +122,7 @@ def share() -> ctypes._CFuncPtr:  # type: ignore[name-defined]
     return prototype(_loaded().addresses["treadle.share"])
 
 
-@cache
+@once
 def replay() -> ctypes._CFuncPtr:  # type: ignore[name-defined]
     """Run calls one after the other. Takes (calls, count)."""
     prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)

@@ -284,11 +284,14 @@ def _run(
         kernel.seconds = (now - start) / first
         start = now
     rest = blocks - first
+    expected = rest * kernel.seconds
     threads: int = kernel.device.threads  # type: ignore[attr-defined]
-    if rest <= 1 or threads == 1 or rest * kernel.seconds < _SHARED_SECONDS:
+    if rest <= 1 or threads == 1 or expected < _SHARED_SECONDS:
         kernel.entry(bindings, parameters, grid, first, blocks)
-        if rest:
-            kernel.seconds = (_clock() - start) / rest
+        measured = (_clock() - start) / rest
+        # Being interrupted looks like work: one launch may not raise the estimate by much.
+        known = kernel.seconds
+        kernel.seconds = measured if not known or measured < 2 * known else 2 * known
         return
     chunk = max(rest // (threads * _CHUNKS_PER_THREAD), int(_CHUNK_SECONDS / kernel.seconds), 1)
     helpers = min(threads - 1, -(-rest // chunk) - 1)
@@ -296,6 +299,8 @@ def _run(
         kernel.pointer, _address(bindings), _address(parameters), _address(grid), 0, blocks
     )
     workers.run(call, (bindings, parameters, grid), first, blocks, chunk, helpers)
+    if _clock() - start < 3 * _SHARED_SECONDS:  # it may have been worth less than it seemed
+        kernel.seconds *= 0.7
 
 
 def _check_grid(kernel: base.CompiledKernel, grid: Dim3) -> tuple[bytes, int]:
