@@ -12,6 +12,7 @@ from treadle.core.errors import CompileError, LaunchError
 from treadle.core.limits import Limits
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import buffer_access
+from treadle.ir.passes.bounds import drop_provable_checks
 from treadle.ir.passes.fission import FissionOptions, fission
 from treadle.ir.passes.fold import fold, specialize
 from treadle.ir.passes.inline import inline
@@ -66,7 +67,7 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     kernel, sites = instrument(inline(fold(kernel)), options.check)
     kernel = predicate_returns(fold(kernel))
     check_barriers(kernel, also_written=_written_under_other_names(kernel, options))
-    kernel = fold(kernel)
+    kernel = drop_provable_checks(fold(kernel))
     return replace(_LANGUAGES[target.language].arrange(kernel, target), sites=sites)
 
 
@@ -196,4 +197,3 @@ class _Llvm:
 
 
 _LANGUAGES: dict[str, type[_Wgsl] | type[_Llvm]] = {"wgsl": _Wgsl, "llvm": _Llvm}
-

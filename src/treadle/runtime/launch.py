@@ -134,6 +134,8 @@ class Launcher:
                 same = tuple(buffers.index(buffer) for buffer in buffers)
                 buffers = list(unique)
         folded = max(grid) > _FOLD_FROM
+        if folded:
+            check_extent(self.definition.name, grid, block)
         key = (
             *keys, same, block, shared_bytes, folded, len(threads), stream.handle.device,
             self.definition.captured(), settings.check,
@@ -266,6 +268,15 @@ def check_block(name: str, block: Dim3) -> None:
         raise LaunchError(
             f"kernel {name}: a block of {tuple(block)} is {block.count} threads; at most "
             f"{MAX_BLOCK} are possible on any device"
+        )
+
+
+def check_extent(name: str, grid: Dim3, block: Dim3) -> None:
+    """LaunchError unless a thread's index fits an i32: kernels are compiled to count on it."""
+    if any(n * b >= 1 << 31 for n, b in zip(grid, block, strict=True)):
+        raise LaunchError(
+            f"kernel {name}: a grid of {tuple(grid)} blocks of {tuple(block)} threads has 2**31 "
+            "threads or more in one direction; spread them over x, y and z, or launch in parts"
         )
 
 
