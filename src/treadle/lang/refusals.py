@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 
@@ -245,3 +246,18 @@ REFUSALS: dict[str, Refusal] = {
         "use range, or put the body under an if",
     ),
 }
+
+
+def markdown_table() -> str:
+    """The table as `docs/limitations.md` shows it; what a place fills in is in italics."""
+    lines = ["| refused | message |", "|---|---|"]
+    for refusal in REFUSALS.values():
+        text = _plain(f"{refusal.says}: {refusal.instead}")
+        text = re.sub(r"\{(\w+)\}", r"*\1*", text.replace("{hint}", "").replace("{s}", "s"))
+        lines.append(f"| {_plain(refusal.construct)} | {text} |")
+    return "\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Text whose signs mean nothing to Markdown."""
+    return re.sub(r"([*|_\[\]])", r"\\\1", text)
