@@ -9,10 +9,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from treadle.codegen.records import ParameterLayout
 from treadle.core import dtypes
 from treadle.core.errors import CompileError, DtypeError, LaunchError
 from treadle.ir.types import (
@@ -36,9 +37,6 @@ from treadle.runtime.signature import (
     ScalarArgument,
     ValueArgument,
 )
-
-if TYPE_CHECKING:
-    from treadle.codegen.records import ParameterLayout
 
 # What a number of a Python or NumPy type is to an unannotated parameter.
 NUMBER_TYPES: dict[type, Scalar] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,26 +20,23 @@ from treadle.runtime.memory import Storage
 _DLPACK_CPU = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Packed:
-    """A struct or vector value: its IR type, and its fields or components as a NumPy record. For
-    what no kernel takes, its Python type."""
-
-    key: Any
-    data: Any
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Taken:
     """Arguments as a launch wants them, and which host arrays they were copied from."""
 
-    arguments: list[Any]  # numbers, tensors, DeviceArrays, Packed
-    copied: dict[int, np.ndarray[Any, Any]]
+    values: list[Any] = field(default_factory=list)
+    keys: list[Any] = field(default_factory=list)
+    copied: dict[int, np.ndarray[Any, Any]] = field(default_factory=dict)
+
+    def add_array(self, array: DeviceArray) -> None:
+        """Append an array argument."""
+        self.values.append(array)
+        self.keys.append(array.key)
 
     def give_back(self, written: frozenset[int]) -> None:
         """Copy what the kernel wrote back into the host arrays it came from."""
         for position in written & self.copied.keys():
-            array = self.arguments[position]
+            array = self.values[position]
             target, raw, offset = array.host_target()
             if array.size:
                 array.device.default_stream.handle.read(array.buffer, offset, raw)
@@ -60,22 +57,27 @@ def take_in(definition: KernelDefinition, arguments: tuple[Any, ...], where: Dev
 
     LaunchError names the argument that cannot be used there.
     """
-    taken = Taken(list(arguments), {})
+    taken = Taken()
     borrowed: dict[int, np.ndarray[Any, Any]] = {}
     for position, value in enumerate(arguments):
-        if type(value) in NUMBER_TYPES or hasattr(value, "_array"):
-            continue
         name = definition.parameters[position].name
         what = f"argument {position + 1} ({name}) of kernel {definition.name}"
-        if isinstance(value, np.ndarray):
-            taken.arguments[position] = _copied_in(value, where)
+        array = getattr(value, "_array", None)
+        if array is not None:
+            taken.add_array(array)
+        elif isinstance(value, np.ndarray):
+            taken.add_array(_copied_in(value, where))
             taken.copied[position] = value
-        elif hasattr(value, "__dlpack_device__"):
+        elif type(value) not in NUMBER_TYPES and hasattr(value, "__dlpack_device__"):
             borrowed[position] = _checked_foreign(value, where, what)
+            taken.keys.append(None)
+            taken.values.append(None)
         else:
-            taken.arguments[position] = Packed(*_class_of(value))
+            key, packed = _class_of(value)
+            taken.keys.append(key)
+            taken.values.append(packed)
     for position, array in zip(borrowed, borrow_host(list(borrowed.values()), where), strict=True):
-        taken.arguments[position] = array
+        taken.keys[position], taken.values[position] = array.key, array
     return taken
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import ctypes
 
-from treadle.core.once import once
-from treadle.drivers.cpu.compiler import Loaded, compiler
+from treadle.drivers.cpu.compiler import Loaded, compiler, once
 
 CALL_WORDS = 6
 

@@ -395,11 +395,9 @@ class WebgpuDevice(Device):
             return
         type, message = self.take_errors()[0]
         self.check()
-        words = message.lower()
-        if "device is lost" in words or "device lost" in words:
+        if "device is lost" in message.lower() or "device lost" in message.lower():
             raise self.lose(message.strip())
-        # wgpu-native files a failed allocation under validation errors.
-        if type == OUT_OF_MEMORY_ERROR or "not enough memory" in words:
+        if type == OUT_OF_MEMORY_ERROR:
             raise OutOfMemory(
                 f"{self.info.id} ({self.info.name}) has no memory left for {what}; "
                 f"{self._allocated:,} bytes in {len(self._buffers)} buffers are in use, and "

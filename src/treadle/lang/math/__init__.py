@@ -1,0 +1,91 @@
+"""The math library: written once, in the kernel language, and used on every target.
+
+WGSL's and PTX's own functions promise little, and drivers differ. These give the same results
+everywhere, to within the roundings that a target is free to make: `ULP_BOUNDS` says how near to
+the true value each is. The frontend looks a function up in `LIBRARY`, under its name and the type
+it computes in ("exp_f32"), and lowers it like a function that a user wrote.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+
+from treadle.lang.math import (
+    exponential,
+    logarithm,
+    powers,
+    random,
+    special,
+    trigonometry,
+)
+
+
+@dataclass(frozen=True)
+class MathFunction:
+    """A function of the library: how many arguments, and its version for each type."""
+
+    arity: int
+    versions: dict[str, FunctionType]
+
+
+_MODULES: dict[str, tuple[ModuleType, ...]] = {
+    "f32": (exponential, logarithm, trigonometry, powers, special),
+}
+
+# name: the largest error in units in the last place, for f32 and f64, on a target with IEEE
+# arithmetic or fused multiply-adds, and where division and square root are off by up to 2.5 ULP.
+ULP_BOUNDS: dict[str, dict[str, float]] = {
+    "exp": {"f32": 1.5, "f64": 1.5},
+    "exp2": {"f32": 1.5, "f64": 1.5},
+    "expm1": {"f32": 2.0, "f64": 2.0},
+    "sigmoid": {"f32": 4.0, "f64": 4.0},
+    "sinh": {"f32": 2.0, "f64": 2.0},
+    "cosh": {"f32": 2.0, "f64": 2.0},
+    "tanh": {"f32": 2.5, "f64": 2.5},
+    "log": {"f32": 1.5, "f64": 1.5},
+    "log2": {"f32": 1.5, "f64": 1.5},
+    "log10": {"f32": 2.5, "f64": 2.5},
+    "log1p": {"f32": 2.0, "f64": 2.0},
+    "logaddexp": {"f32": 4.0, "f64": 4.0},
+    "asinh": {"f32": 3.0, "f64": 3.0},
+    "acosh": {"f32": 3.0, "f64": 3.0},
+    "atanh": {"f32": 3.0, "f64": 3.0},
+    "sin": {"f32": 3.0, "f64": 3.0},
+    "cos": {"f32": 3.0, "f64": 3.0},
+    "tan": {"f32": 4.0, "f64": 4.0},
+    "asin": {"f32": 3.0, "f64": 3.0},
+    "acos": {"f32": 2.0, "f64": 2.0},
+    "atan": {"f32": 3.0, "f64": 3.0},
+    "atan2": {"f32": 3.0, "f64": 3.0},
+    "pow": {"f32": 4.0, "f64": 4.0},
+    "rsqrt": {"f32": 2.0, "f64": 2.0},
+    "cbrt": {"f32": 3.0, "f64": 3.0},
+    "hypot": {"f32": 2.0, "f64": 2.0},
+    "erf": {"f32": 2.0, "f64": 3.0},
+    "erfc": {"f32": 4.0, "f64": 4.0},
+    "gamma": {"f32": 4.0, "f64": 8.0},
+    "lgamma": {"f32": 4.0, "f64": 4.0},
+}
+
+
+def _versions(name: str) -> dict[str, FunctionType]:
+    found: dict[str, FunctionType] = {}
+    for type, modules in _MODULES.items():
+        for module in modules:
+            function = vars(module).get(name if type == "f32" else f"{name}_{type}")
+            if function is not None and function.__module__ == module.__name__:
+                found[type] = function
+    return found
+
+
+FUNCTIONS: dict[str, MathFunction] = {
+    name: MathFunction(next(iter(versions.values())).__code__.co_argcount, versions)
+    for name, versions in ((name, _versions(name)) for name in ULP_BOUNDS)
+}
+# "exp_f32": …; what works on one type only has its plain name.
+LIBRARY: dict[str, FunctionType] = {
+    f"{name}_{type}": version
+    for name, function in FUNCTIONS.items()
+    for type, version in function.versions.items()
+} | {"rand_uniform": random.rand_uniform, "rand_normal": random.rand_normal}

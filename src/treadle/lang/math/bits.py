@@ -1,0 +1,84 @@
+"""Work on the bits of floats, and the few exact tricks that the rest of the library stands on.
+
+Targets differ: a*b+c may be fused, division and square root may be off by 2.5 ULP (WGSL), and a
+driver may simplify `(a + b) - a` to `b`. What has to be exact is therefore made exact by clearing
+bits: a product of two heads has no rounding error, fused or not, and no driver knows what a head
+is. (T. J. Dekker, "A floating-point technique for extending the available precision", 1971, splits
+numbers for the same purpose, by arithmetic.)
+"""
+
+from __future__ import annotations
+
+import treadle as td
+
+
+def power_of_two(n: td.i32) -> td.f32:
+    """2^n, -126 <= n <= 127."""
+    return td.bitcast((n + 127) << 23, td.f32)
+
+
+def power_of_two_f64(n: td.i32) -> td.f64:
+    """2^n, -1022 <= n <= 1023."""
+    return td.bitcast((td.i64(n) + 1023) << 52, td.f64)
+
+
+def head(x: td.f32) -> td.f32:
+    """The upper 12 bits of a significand. head(x) * head(y) and x - head(x) are exact."""
+    return td.bitcast(td.bitcast(x, td.u32) & 0xFFFFF000, td.f32)
+
+
+def head_f64(x: td.f64) -> td.f64:
+    """The upper 26 bits of a significand. head(x) * head(y) and x - head(x) are exact."""
+    return td.bitcast(td.bitcast(x, td.u64) & 0xFFFFFFFFF8000000, td.f64)
+
+
+def with_sign_of(magnitude: td.f32, sign: td.f32) -> td.f32:
+    """A number >= 0 (or a NaN) with the sign bit of another."""
+    bits = td.bitcast(magnitude, td.u32) | (td.bitcast(sign, td.u32) & 0x80000000)
+    return td.bitcast(bits, td.f32)
+
+
+def with_sign_of_f64(magnitude: td.f64, sign: td.f64) -> td.f64:
+    """A number >= 0 (or a NaN) with the sign bit of another."""
+    bits = td.bitcast(magnitude, td.u64) | (td.bitcast(sign, td.u64) & 0x8000000000000000)
+    return td.bitcast(bits, td.f64)
+
+
+def flip_sign_by(x: td.f32, sign: td.f32) -> td.f32:
+    """`x`, negated where `sign` has its sign bit set."""
+    bits = td.bitcast(x, td.u32) ^ (td.bitcast(sign, td.u32) & 0x80000000)
+    return td.bitcast(bits, td.f32)
+
+
+def flip_sign_by_f64(x: td.f64, sign: td.f64) -> td.f64:
+    """`x`, negated where `sign` has its sign bit set."""
+    bits = td.bitcast(x, td.u64) ^ (td.bitcast(sign, td.u64) & 0x8000000000000000)
+    return td.bitcast(bits, td.f64)
+
+
+def quotient_of_parts(a: td.f32, b_head: td.f32, b_rest: td.f32) -> td.f32:
+    """a / (b_head + b_rest) to 0.6 ULP, where `b_head` has 12 bits; see `exact_quotient`."""
+    inverse = 1.0 / (b_head + b_rest)
+    q = head(a * inverse)
+    rest = (a - q * b_head) - q * b_rest
+    return q + rest * inverse
+
+
+def exact_quotient(a: td.f32, b: td.f32) -> td.f32:
+    """a / b to 0.6 ULP, however sloppy the target's division. Both far from over- and underflow.
+
+    The quotient's head times b is subtracted from a without error; the rest needs few bits.
+    """
+    b_head = head(b)
+    return quotient_of_parts(a, b_head, b - b_head)
+
+
+def exact_root(x: td.f32) -> td.f32:
+    """sqrt(x) to 0.6 ULP, however sloppy the target's root. x = 0, or far from denormal.
+
+    With s the head of the root, sqrt(x) = s + (x - s^2) / (sqrt(x) + s), and x - s^2 is exact.
+    """
+    root = td.sqrt(x)
+    s = head(root)
+    rest = x - s * s
+    return td.where(x > 0.0, s + rest / (root + s), root)

@@ -1,0 +1,121 @@
+"""Powers and roots, in f32."""
+
+from __future__ import annotations
+
+import treadle as td
+from treadle.lang.math.bits import exact_quotient, exact_root, head, with_sign_of
+from treadle.lang.math.exponential import limited, scaled
+from treadle.lang.math.logarithm import exponent_of, fraction_of, normalized
+from treadle.lang.math.polynomials import exp2_tail, log2_quotient_tail
+
+INFINITY = float("inf")
+NAN = float("nan")
+TWO_OVER_LN2 = 2.8853900817779268
+TWO_OVER_LN2_HIGH = 2.884765625  # 12 bits
+TWO_OVER_LN2_LOW = 0.0006244567921385169
+
+
+def log2_parts(a: td.f32, lower: td.bool) -> td.f32:
+    """log2(a) as the sum of a number of 12 bits and a small one, good to 2^-31; a > 0.
+
+    With s = f / (2 + f), log2(1 + f) = (2/ln 2) s + s^3 p(s^2). Only s has to be known to more than
+    a float's precision: its head, and the rest of the division, which is exact.
+    """
+    small = normalized(a)
+    e = td.f32(exponent_of(small) - td.where(a < 1.17549435e-38, 25, 0))
+    f = fraction_of(small)
+    divisor = 2.0 + f
+    divisor_head = head(divisor)
+    divisor_rest = f - (divisor_head - 2.0)
+    inverse = 1.0 / divisor
+    s_head = head(f * inverse)
+    s_rest = ((f - s_head * divisor_head) - s_head * divisor_rest) * inverse
+    s = s_head + s_rest
+    z = s * s
+    rest = s_rest * TWO_OVER_LN2 + (s_head * TWO_OVER_LN2_LOW + s * z * log2_quotient_tail(z))
+    product = s_head * TWO_OVER_LN2_HIGH  # exact
+    high = head(e + (product + rest))
+    return td.where(lower, ((e - high) + product) + rest, high)
+
+
+def exp2_of_product(y: td.f32, high: td.f32, low: td.f32) -> td.f32:
+    """2^(y (high + low)), where `high` has 12 bits; 0 or infinity far outside the range."""
+    y_head = head(y)
+    product = y_head * high  # exact
+    rest = (y - y_head) * high + y * low
+    p = product + rest
+    n = td.round(limited(p, td.f32(-151.0), td.f32(128.0)))
+    r = limited((product - n) + rest, td.f32(-1.0), td.f32(1.0))
+    result = scaled(1.0 + r * exp2_tail(r), td.i32(n))
+    return td.where(p >= 128.0, INFINITY, td.where(p < -151.0, 0.0, result))
+
+
+def pow(x: td.f32, y: td.f32) -> td.f32:
+    """`x` to the power y, with the special cases of C and IEEE 754."""
+    a = td.abs(x)
+    b = td.abs(y)
+    ordinary = a > 0.0 and a <= 3.4028235e38
+    base = td.where(ordinary, a, 1.0)
+    # Beyond 2^33 the power is 0, 1 or infinite whatever the base.
+    exponent = limited(y, td.f32(-8589934592.0), td.f32(8589934592.0))
+    exponent = td.where(td.isnan(y), 1.0, exponent)
+    result = exp2_of_product(exponent, log2_parts(base, False), log2_parts(base, True))
+    grows = td.where(y < 0.0, INFINITY, 0.0)
+    result = td.where(a == 0.0, grows, result)
+    result = td.where(td.isinf(x), td.where(y < 0.0, td.f32(0.0), INFINITY), result)
+    whole = td.trunc(y) == y or b >= 8388608.0
+    odd = (
+        whole and b < 16777216.0 and (td.i32(limited(b, td.f32(0.0), td.f32(16777216.0))) & 1) != 0
+    )
+    negative = td.bitcast(x, td.i32) < 0
+    result = td.where(negative and odd, -result, result)
+    result = td.where(x < 0.0 and not whole and not td.isinf(x), NAN, result)
+    result = td.where(td.isnan(x) or td.isnan(y), NAN, result)
+    return td.where(x == 1.0 or y == 0.0, 1.0, result)
+
+
+def rsqrt(x: td.f32) -> td.f32:
+    """1 / sqrt(x)."""
+    small = x < 1e-20
+    inside = x > 0.0 and x <= 3.4028235e38
+    s = td.where(inside, td.where(small, x * 281474976710656.0, x), 1.0)
+    y = exact_quotient(td.f32(1.0), exact_root(s)) * td.where(small, 16777216.0, 1.0)
+    special = td.where(x == 0.0, INFINITY, td.where(x > 0.0, 0.0, NAN))
+    special = td.where(x == 0.0, with_sign_of(special, x), special)
+    return td.where(inside and s != 0.0, y, td.where(td.isnan(x), x, special))
+
+
+def cbrt(x: td.f32) -> td.f32:
+    """The cube root: a third of the exponent, one step of Halley's iteration, and a last one from
+    eight bits, whose square is exact."""
+    a = td.abs(x)
+    small = a < 1e-30
+    big = a > 1e30
+    inside = a > 0.0 and a <= 3.4028235e38
+    down = td.where(small, 16777216.0, td.where(big, 5.960464477539063e-08, 1.0))
+    up = td.where(small, 0.00390625, td.where(big, 256.0, 1.0))
+    s = td.where(inside, a * down, 1.0)
+    t = td.bitcast(td.bitcast(s, td.i32) // 3 + 709965728, td.f32)
+    t_cubed = t * t * t
+    t = t * ((t_cubed + 2.0 * s) / (2.0 * t_cubed + s))
+    t = td.bitcast((td.bitcast(t, td.u32) + 0x8000) & 0xFFFF0000, td.f32)
+    r = s / (t * t)
+    t = t + t * ((r - t) / (2.0 * t + r))
+    return td.where(inside and s != 0.0, with_sign_of(t * up, x), x)
+
+
+def hypot(x: td.f32, y: td.f32) -> td.f32:
+    """sqrt(x^2 + y^2), without overflow or underflow on the way."""
+    a = td.abs(x)
+    b = td.abs(y)
+    high = td.where(a > b, a, b)
+    low = td.where(a > b, b, a)
+    big = high > 1.1529215e18  # 2^60
+    tiny = high < 9.094947e-13  # 2^-40
+    down = td.where(big, 1.3552527156068805e-20, td.where(tiny, 1.2379400392853803e27, 1.0))
+    up = td.where(big, 7.378697629483821e19, td.where(tiny, 8.077935669463161e-28, 1.0))
+    u = high * down
+    v = low * down
+    result = exact_root(u * u + v * v) * up
+    result = td.where(td.isnan(x) or td.isnan(y), NAN, result)
+    return td.where(td.isinf(x) or td.isinf(y), INFINITY, result)

@@ -1,0 +1,165 @@
+"""The error function and the gamma function, in f32."""
+
+from __future__ import annotations
+
+import treadle as td
+from treadle.lang.math.bits import (
+    exact_quotient,
+    flip_sign_by,
+    head,
+    quotient_of_parts,
+    with_sign_of,
+)
+from treadle.lang.math.exponential import exp_sum, scaled
+from treadle.lang.math.logarithm import log
+from treadle.lang.math.polynomials import (
+    erf_tail,
+    erfc_exponent,
+    erfc_scaled,
+    exp2_tail,
+    gamma_of_one_plus,
+    lgamma_near_one,
+    lgamma_near_two,
+    sinpi_tail,
+    stirling_tail,
+)
+from treadle.lang.math.powers import log2_parts
+
+INFINITY = float("inf")
+NAN = float("nan")
+PI = 3.141592653589793
+HALF_LOG_TWO_PI = 0.9189385332046727
+LOG2_ROOT_TWO_PI = 1.3257480647361592
+LOG2_E = 1.4426950408889634
+LOG2_E_HIGH = 1.4423828125  # 12 bits
+LOG2_E_LOW = 0.00031222839606925845
+TWO_OVER_ROOT_PI = 1.1283791670955126
+LOG_PI = 1.1447298858494002
+
+
+def erf(x: td.f32) -> td.f32:
+    """The error function: a polynomial up to 1, then 1 - exp(-p(|x|))."""
+    a = td.abs(x)
+    near = a < 1.0
+    z = td.where(near, x * x, 0.0)
+    b = td.where(a < 4.0, a, 4.0)
+    far = 1.0 - exp_sum(-erfc_exponent(b), td.f32(0.0), 0)
+    y = td.where(near, a + a * erf_tail(z), far)
+    y = td.where(a < 1e-30, a * TWO_OVER_ROOT_PI, y)  # there a term of the sum may be denormal
+    return td.where(td.isnan(x), x, with_sign_of(y, x))
+
+
+def erfc(x: td.f32) -> td.f32:
+    """1 - erf(x), to full precision where it is small.
+
+    exp(x^2) erfc(x) (x + 2) is a nearly flat function of (x - 2)/(x + 2) (M. M. Shepherd and J. G.
+    Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", 1981, have the idea), and
+    x^2 is the exact square of x's head and a rest.
+    """
+    a = td.abs(x)
+    near = a < 1.0
+    z = td.where(near, x * x, 0.0)
+    close = (1.0 - x) - x * erf_tail(z)
+    b = td.where(a < 10.1, td.where(near, 1.0, a), 10.1)
+    b_head = head(b)
+    power = exp_sum(-(b_head * b_head), (b_head - b) * (b_head + b), 64)
+    divisor = head(b + 2.0)
+    divisor_rest = b - (divisor - 2.0)
+    u = quotient_of_parts(b - 2.0, divisor, divisor_rest)
+    far = quotient_of_parts(power * erfc_scaled(u), divisor, divisor_rest)
+    far = far * 5.421010862427522e-20
+    y = td.where(x < 0.0, 2.0 - far, far)
+    return td.where(td.isnan(x), x, td.where(near, close, y))
+
+
+def sin_pi(a: td.f32) -> td.f32:
+    """|sin(pi a)| for a >= 0: exactly 0 at integers."""
+    r = td.abs(a - td.round(a))
+    z = r * r
+    return r * PI + r * z * sinpi_tail(z)
+
+
+def gamma_one_plus(a: td.f32, k: td.i32) -> td.f32:
+    """gamma(1 + a) * 2^k, 0 <= a < 45.
+
+    Up to 3 from gamma on [1, 2] by its recurrence, whose factors are exact; then by Stirling's
+    series (DLMF 5.11.1), as a power of 2 whose exponent is summed in parts.
+    """
+    t = a - td.floor(a)
+    near = gamma_of_one_plus(t)
+    near = td.where(a >= 1.0, near * a, near)
+    near = td.where(a >= 2.0, near * (a - 1.0), near)
+    b = td.where(a < 3.0, 3.0, a)
+    log_high = log2_parts(b, False)
+    log_low = log2_parts(b, True)
+    inverse = 1.0 / b
+    power = b + 0.5
+    power_head = head(power)
+    product = power_head * log_high  # exact
+    b_head = head(b)
+    minus = b_head * LOG2_E_HIGH  # exact
+    rest = ((power - power_head) * log_high + power * log_low) - (
+        (b - b_head) * LOG2_E_HIGH + b * LOG2_E_LOW
+    )
+    rest = rest + (LOG2_ROOT_TWO_PI + stirling_tail(inverse * inverse) * inverse * LOG2_E)
+    n = td.round((product - minus) + rest)
+    r = ((product - n) - minus) + rest
+    far = scaled(1.0 + r * exp2_tail(r), td.i32(n) + k)
+    return td.where(a < 3.0, scaled(near, k), far)
+
+
+def gamma(x: td.f32) -> td.f32:
+    """The gamma function; NaN at negative integers. Below 0 by Euler's reflection formula."""
+    a = td.abs(x)
+    negative = x < 0.0
+    inside = a < 45.0
+    b = td.where(inside and a > 1e-20, td.where(x >= 1.0, x - 1.0, a), 0.0)
+    far_below = negative and a > 20.0  # there the gamma function of |x| may be too large
+    g = gamma_one_plus(b, td.where(far_below, -64, 0))
+    sine = sin_pi(b)
+    odd = (td.i32(td.floor(b)) & 1) != 0
+    safe = td.where(negative and sine != 0.0, g * sine, 1.0)
+    reflected = exact_quotient(td.f32(PI), safe) * td.where(far_below, 5.421010862427522e-20, 1.0)
+    reflected = td.where(odd, reflected, -reflected)
+    reflected = td.where(td.floor(x) == x, NAN, reflected)
+    small = a < 1e-20  # there gamma(x) is 1/x, and the product above could be denormal
+    tiny = 1.0 / td.where(small and a > 2.9387359e-39, a, 1.0)
+    tiny = td.where(a > 2.9387359e-39, tiny, INFINITY)
+    y = td.where(x >= 1.0, g, g / td.where(small, 1.0, td.where(x > 0.0, x, 1.0)))
+    y = td.where(negative, reflected, y)
+    y = td.where(inside, y, td.where(negative, td.where(td.floor(x) == x, NAN, 0.0), INFINITY))
+    y = td.where(x > 35.0401, INFINITY, y)
+    y = td.where(small, flip_sign_by(tiny, x), y)
+    return td.where(td.isnan(x), x, y)
+
+
+def lgamma_positive(a: td.f32, log_a: td.f32) -> td.f32:
+    """log gamma(a), a > 0, given the logarithm of a."""
+    product = td.where(a >= 3.0, a - 1.0, 1.0) * td.where(a >= 4.0, a - 2.0, 1.0)
+    product = product * td.where(a >= 5.0, a - 3.0, 1.0) * td.where(a >= 6.0, a - 4.0, 1.0)
+    product = product * td.where(a >= 7.0, a - 5.0, 1.0)
+    b = td.where(a < 8.0, a, 7.0)
+    low = b < 0.5
+    one = b < 1.5
+    t = td.where(low, b, td.where(one, b - 1.0, td.where(b < 3.0, b - 2.0, b - td.floor(b))))
+    near = t * td.where(one, lgamma_near_one(t), lgamma_near_two(t)) + 0.0  # no -0 at 1
+    near = td.where(low, near - log_a, td.where(b >= 3.0, near + log(product), near))
+    c = td.where(a < 8.0, 8.0, a)
+    inverse = 1.0 / td.where(c < 1e30, c, 1e30)
+    tail = stirling_tail(inverse * inverse) * inverse
+    far = (c - 0.5) * (log_a - 1.0) + ((HALF_LOG_TWO_PI - 0.5) + tail)
+    return td.where(a < 8.0, near, far)
+
+
+def lgamma(x: td.f32) -> td.f32:
+    """log |gamma(x)|. Below 0 by reflection: there, near its zeros, only absolutely precise."""
+    a = td.abs(x)
+    log_a = log(a)
+    y = lgamma_positive(td.where(a > 0.0, a, 1.0), log_a)
+    below = td.where(a < 8388608.0, sin_pi(a), 0.0)
+    reflected = (LOG_PI - log_a) - (log(td.where(below > 0.0, below, 1.0)) + y)
+    reflected = td.where(below > 0.0, reflected, INFINITY)
+    reflected = td.where(a < 1e-20, -log_a, reflected)
+    y = td.where(x < 0.0, reflected, y)
+    y = td.where(td.isinf(x) or x == 0.0, INFINITY, y)
+    return td.where(td.isnan(x), x, y)
