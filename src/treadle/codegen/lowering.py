@@ -67,7 +67,7 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     kernel, sites = instrument(inline(fold(kernel)), options.check)
     kernel = predicate_returns(fold(kernel))
     check_barriers(kernel, also_written=_written_under_other_names(kernel, options))
-    kernel = drop_provable_checks(fold(kernel))
+    kernel = fold(drop_provable_checks(kernel))
     return replace(_LANGUAGES[target.language].arrange(kernel, target), sites=sites)
 
 
@@ -197,3 +197,4 @@ class _Llvm:
 
 
 _LANGUAGES: dict[str, type[_Wgsl] | type[_Llvm]] = {"wgsl": _Wgsl, "llvm": _Llvm}
+

@@ -12,11 +12,12 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, DtypeError, LaunchError, TreadleError
 from treadle.core.source import Span
 from treadle.lang.captures import CaptureSet
-from treadle.lang.interpreting import current_run, is_active
+from treadle.lang.interpreting import current_run, state
 from treadle.lang.refusals import REFUSALS
 from treadle.lang.source import Source, function_from_text, resolve_annotations, source_of
 from treadle.lang.types import declared_type
 from treadle.runtime.definition import KernelOptions, LoweredKernel
+from treadle.runtime.launch import Launcher
 from treadle.runtime.signature import DeclaredParameter, Signature
 
 Extent = int | Sequence[int]
@@ -110,9 +111,7 @@ class Kernel:
         return LoweredKernel(kernel, captured, self.source_code.text)
 
     @cached_property
-    def _launcher(self) -> Any:
-        from treadle.runtime.launch import Launcher
-
+    def _launcher(self) -> Launcher:
         return Launcher(self)
 
     # --- for people ---
@@ -134,7 +133,7 @@ class Kernel:
 
     def launch(self, threads: Extent, *arguments: Any) -> None:
         """Run exactly `threads` threads: an int, or a tuple (…, i, j) in array order."""
-        if is_active():
+        if state.active:
             from treadle.lang import interpreter
 
             interpreter.run_threads(self, threads, arguments)
@@ -143,7 +142,7 @@ class Kernel:
 
     def source(self, target: str, *arguments: Any, block: Extent | None = None) -> str:
         """The generated source for a target: "wgsl", "cuda", "ptx", "msl", "llvm" or "ir"."""
-        return str(self._launcher.source(target, arguments, block))
+        return self._launcher.source(target, arguments, block)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Kernel:
         """A kernel is launched with a grid and a block: this says how.
@@ -164,7 +163,7 @@ class Kernel:
 class BoundKernel:
     """A kernel with its grid and block; calling it launches."""
 
-    __slots__ = ("block", "grid", "kernel", "shared_bytes", "stream")
+    __slots__ = ("_launch", "block", "grid", "kernel", "shared_bytes", "stream")
 
     def __init__(
         self, kernel: Kernel, grid: Dim3, block: Dim3, shared_bytes: int, stream: Any
@@ -174,17 +173,16 @@ class BoundKernel:
         self.block = block
         self.shared_bytes = shared_bytes
         self.stream = stream
+        self._launch = kernel._launcher.bound(grid, block, shared_bytes, stream)
 
     def __call__(self, *arguments: Any) -> None:
         """Launch with these arguments."""
-        if is_active():
+        if state.active:
             from treadle.lang import interpreter
 
             interpreter.run(self.kernel, self.grid, self.block, self.shared_bytes, arguments)
             return
-        self.kernel._launcher.launch_blocks(
-            self.grid, self.block, arguments, self.shared_bytes, self.stream
-        )
+        self._launch(arguments)
 
 
 def _check_text(source: Source) -> None:

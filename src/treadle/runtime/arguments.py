@@ -9,11 +9,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treadle.codegen.records import ParameterLayout
 from treadle.core import dtypes
 from treadle.core.errors import CompileError, DtypeError, LaunchError
 from treadle.ir.types import (
@@ -37,6 +36,9 @@ from treadle.runtime.signature import (
     ScalarArgument,
     ValueArgument,
 )
+
+if TYPE_CHECKING:
+    from treadle.codegen.records import ParameterLayout
 
 # What a number of a Python or NumPy type is to an unannotated parameter.
 NUMBER_TYPES: dict[type, Scalar] = {

@@ -104,6 +104,11 @@ class DeviceArray:
         return cls(device, Storage(device.pool, count * dtype.itemsize), dtype, shape)
 
     @property
+    def _array(self) -> DeviceArray:
+        """A launch asks what it is given for this; a Tensor has one too."""
+        return self
+
+    @property
     def contiguous(self) -> bool:
         """Whether the elements lie row by row without gaps."""
         return self.key.contiguous

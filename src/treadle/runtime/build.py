@@ -17,25 +17,12 @@ from treadle.core.limits import DeviceInfo, Limits
 from treadle.drivers import base
 from treadle.ir.printer import to_text
 from treadle.runtime import disk_cache, settings
-from treadle.runtime.definition import KernelDefinition, LoweredKernel
+from treadle.runtime.definition import KernelDefinition, LoweredKernel, Variant
 from treadle.runtime.devices import Device
 from treadle.runtime.signature import ArrayArgument, Signature
 
 _log = logging.getLogger("treadle")
 _SLOW = 1.0  # seconds of compiling after which people are told what took so long
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """What a build depends on beside definition, signature and device. `same` says for each array
-    argument which earlier one it shares its memory with (its own position if none), or is None
-    where all are different."""
-
-    block: Dim3
-    same: tuple[int, ...] | None = None
-    folded: bool = False
-    shared_bytes: int = 0
-    check: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,23 +20,26 @@ from treadle.runtime.memory import Storage
 _DLPACK_CPU = 1
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A struct or vector value: its IR type, and its fields or components as a NumPy record. For
+    what no kernel takes, its Python type."""
+
+    key: Any
+    data: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Taken:
     """Arguments as a launch wants them, and which host arrays they were copied from."""
 
-    values: list[Any] = field(default_factory=list)
-    keys: list[Any] = field(default_factory=list)
-    copied: dict[int, np.ndarray[Any, Any]] = field(default_factory=dict)
-
-    def add_array(self, array: DeviceArray) -> None:
-        """Append an array argument."""
-        self.values.append(array)
-        self.keys.append(array.key)
+    arguments: list[Any]  # numbers, tensors, DeviceArrays, Packed
+    copied: dict[int, np.ndarray[Any, Any]]
 
     def give_back(self, written: frozenset[int]) -> None:
         """Copy what the kernel wrote back into the host arrays it came from."""
         for position in written & self.copied.keys():
-            array = self.values[position]
+            array = self.arguments[position]
             target, raw, offset = array.host_target()
             if array.size:
                 array.device.default_stream.handle.read(array.buffer, offset, raw)
@@ -57,27 +60,22 @@ def take_in(definition: KernelDefinition, arguments: tuple[Any, ...], where: Dev
 
     LaunchError names the argument that cannot be used there.
     """
-    taken = Taken()
+    taken = Taken(list(arguments), {})
     borrowed: dict[int, np.ndarray[Any, Any]] = {}
     for position, value in enumerate(arguments):
+        if type(value) in NUMBER_TYPES or hasattr(value, "_array"):
+            continue
         name = definition.parameters[position].name
         what = f"argument {position + 1} ({name}) of kernel {definition.name}"
-        array = getattr(value, "_array", None)
-        if array is not None:
-            taken.add_array(array)
-        elif isinstance(value, np.ndarray):
-            taken.add_array(_copied_in(value, where))
+        if isinstance(value, np.ndarray):
+            taken.arguments[position] = _copied_in(value, where)
             taken.copied[position] = value
-        elif type(value) not in NUMBER_TYPES and hasattr(value, "__dlpack_device__"):
+        elif hasattr(value, "__dlpack_device__"):
             borrowed[position] = _checked_foreign(value, where, what)
-            taken.keys.append(None)
-            taken.values.append(None)
         else:
-            key, packed = _class_of(value)
-            taken.keys.append(key)
-            taken.values.append(packed)
+            taken.arguments[position] = Packed(*_class_of(value))
     for position, array in zip(borrowed, borrow_host(list(borrowed.values()), where), strict=True):
-        taken.keys[position], taken.values[position] = array.key, array
+        taken.arguments[position] = array
     return taken
 
 

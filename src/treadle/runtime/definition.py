@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from treadle.core.dim3 import Dim3
-from treadle.ir.nodes import Kernel
 from treadle.runtime.signature import DeclaredParameter, Signature
+
+if TYPE_CHECKING:
+    from treadle.ir.nodes import Kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,19 @@ class LoweredKernel:
     kernel: Kernel
     captured: Hashable
     source_text: str | None = None  # the user's file, for messages about the IR's spans
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What a build depends on beside definition, signature and device. `same` says for each array
+    argument which earlier one it shares its memory with (its own position if none), or is None
+    where all are different."""
+
+    block: Dim3
+    same: tuple[int, ...] | None = None
+    folded: bool = False
+    shared_bytes: int = 0
+    check: bool = False
 
 
 class KernelDefinition(Protocol):

@@ -12,11 +12,11 @@ import importlib
 import os
 import threading
 from collections.abc import Iterator
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.errors import DeviceLost, DeviceNotFound
 from treadle.core.limits import DeviceInfo, Limits
+from treadle.core.once import once
 from treadle.runtime.memory import Pool
 
 if TYPE_CHECKING:
@@ -250,14 +250,14 @@ def is_available(spec: str) -> bool:
     return True
 
 
-@cache
+@once
 def _backend(name: str) -> base.Backend:
     package, maker = _BACKENDS[name]
     made: base.Backend = getattr(importlib.import_module(package), maker)()
     return made
 
 
-@cache
+@once
 def _infos(name: str, **choice: str) -> tuple[DeviceInfo, ...]:
     return tuple(_backend(name).list_devices(**choice))
 

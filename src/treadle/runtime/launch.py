@@ -10,21 +10,24 @@ from __future__ import annotations
 
 import struct
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.drivers import base
 from treadle.runtime import arguments as binding
-from treadle.runtime import convert, reports, settings
+from treadle.runtime import convert, settings
 from treadle.runtime.arrays import ArrayClass, DeviceArray
-from treadle.runtime.build import Built, Variant, build, print_source
-from treadle.runtime.definition import KernelDefinition
+from treadle.runtime.definition import KernelDefinition, Variant
 from treadle.runtime.devices import Device, default_device
 from treadle.runtime.signature import Signature
 from treadle.runtime.streams import Stream
+
+# Compilers are imported when there is something to compile: `import treadle` stays quick.
+if TYPE_CHECKING:
+    from treadle.runtime.build import Built
 
 MAX_BLOCK = 1024  # threads; devices with smaller workgroups run several threads a lane
 _FOLD_FROM = 65535  # blocks along an axis that every device takes as they are
@@ -60,9 +63,7 @@ class Launcher:
         LaunchError, DtypeError or CompileError before anything runs; a grid of 0 is allowed only
         where an argument is an empty array, and then does nothing.
         """
-        grid = grid if type(grid) is Dim3 else Dim3.of(grid)
-        block = block if type(block) is Dim3 else Dim3.of(block)
-        self._run(grid, block, arguments, shared_bytes, stream, ())
+        self.bound(Dim3.of(grid), Dim3.of(block), shared_bytes, stream)(arguments)
 
     def launch_threads(
         self, extent: int | Sequence[int], arguments: tuple[Any, ...], stream: Stream | None = None
@@ -80,107 +81,97 @@ class Launcher:
         device = self._device_of(arguments, stream)
         block = self.definition.options.block or suitable_block(threads, device)
         grid = Dim3(*(-(-n // b) for n, b in zip(threads, block, strict=True)))
-        self._run(grid, block, arguments, 0, stream, threads[:axes])
+        self.bound(grid, block, 0, stream, threads[:axes])(arguments)
 
-    def _run(
+    def bound(
         self,
         grid: Dim3,
         block: Dim3,
-        arguments: tuple[Any, ...],
-        shared_bytes: int,
-        stream: Stream | None,
-        threads: tuple[int, ...],
-    ) -> None:
-        keys: list[Any] = []
-        values: list[Any] = []
-        buffers: list[base.Buffer] = []
-        device: Device | None = None
-        numbers = binding.NUMBER_TYPES
-        for value in arguments:
-            kind = type(value)
-            if kind in numbers:
-                keys.append(kind)
-                values.append(value)
-                continue
-            try:
-                array = value._array
-            except AttributeError:
-                return self._run_foreign(grid, block, arguments, shared_bytes, stream, threads)
-            key = array.key
-            device = key.device
-            keys.append(key)
-            values.append(array)
-            buffers.append(array.buffer)
-        if stream is None:
-            stream = (device or default_device()).default_stream
-        self._submit(grid, block, keys, values, buffers, shared_bytes, stream, threads)
-
-    def _submit(
-        self,
-        grid: Dim3,
-        block: Dim3,
-        keys: list[Any],
-        values: list[Any],
-        buffers: list[base.Buffer],
-        shared_bytes: int,
-        stream: Stream,
-        threads: tuple[int, ...],
-    ) -> Built | None:
-        """Launch; what was launched, or None for a launch that does nothing."""
-        same: tuple[int, ...] | None = None
-        if len(buffers) > 1:
-            unique = dict.fromkeys(buffers)
-            if len(unique) < len(buffers):
-                same = tuple(buffers.index(buffer) for buffer in buffers)
-                buffers = list(unique)
+        shared_bytes: int = 0,
+        stream: Stream | None = None,
+        threads: tuple[int, ...] = (),
+    ) -> Callable[[tuple[Any, ...]], Built | None]:
+        """A function of the arguments that launches like this, for calling often. It gives what
+        was launched, or None where there was nothing to do."""
+        definition = self.definition
+        runs = min(grid) > 0
         folded = max(grid) > _FOLD_FROM
         if folded:
-            check_extent(self.definition.name, grid, block)
-        key = (
-            *keys, same, block, shared_bytes, folded, len(threads), stream.handle.device,
-            self.definition.captured(), settings.check,
-        )  # fmt: skip
-        prepared = self._prepared.get(key)
-        if prepared is None:
-            prepared = self._prepare(
-                key, grid, block, keys, values, same, shared_bytes, folded, stream.device, threads
-            )
-        if min(grid) <= 0:
-            self._refuse_grid(grid, values)
-            return None
-        try:
-            parameters = prepared.pack(values, grid, threads)
-        except (struct.error, OverflowError) as error:
-            raise binding.number_out_of_range(error, self.definition, values) from None
-        if stream.keeping is not None:
-            stream.keeping.extend(values)
-        if prepared.built.sites:
-            reports.launch_with_report(prepared.compiled, prepared.built, grid, buffers, parameters, stream)
-        else:
-            stream.handle.launch(prepared.compiled, grid, buffers, parameters)
-        return prepared.built
+            check_extent(definition.name, grid, block)
+        shape = (block, shared_bytes, folded, len(threads))
+        prepared_launches = self._prepared
+        captured = definition.captured
+        numbers = binding.NUMBER_TYPES
 
-    def _run_foreign(
+        def launch(arguments: tuple[Any, ...]) -> Built | None:
+            keys: list[Any] = [shape]
+            values: list[Any] = []
+            buffers: list[base.Buffer] = []
+            to = stream
+            for value in arguments:
+                kind = type(value)
+                if kind in numbers:
+                    keys.append(kind)
+                    values.append(value)
+                    continue
+                try:
+                    array = value._array
+                except AttributeError:
+                    if kind is not convert.Packed:
+                        return self._launch_foreign(launch, arguments, stream)
+                    keys.append(value.key)
+                    values.append(value.data)
+                    continue
+                if to is None:
+                    to = array.device.default_stream
+                keys.append(array.key)
+                values.append(array)
+                buffers.append(array.buffer)
+            if to is None:
+                to = default_device().default_stream
+            if len(buffers) > 1 and len(set(buffers)) < len(buffers):
+                keys.append(tuple(buffers.index(buffer) for buffer in buffers))
+                buffers = list(dict.fromkeys(buffers))
+            handle = to.handle
+            key = (*keys, handle.device, captured(), settings.check)
+            prepared = prepared_launches.get(key)
+            if prepared is None:
+                variant = Variant(block, _sharing(keys), folded, shared_bytes, settings.check)
+                classes = keys[1 : len(values) + 1]
+                prepared = self._prepare(key, classes, values, variant, len(threads), to.device)
+            if not runs:
+                return _refuse_grid(definition.name, grid, values)
+            try:
+                parameters = prepared.pack(values, grid, threads)
+            except (struct.error, OverflowError) as error:
+                raise binding.number_out_of_range(error, definition, values) from None
+            if to.keeping is not None:
+                to.keeping.extend(values)
+            built = prepared.built
+            if built.sites:
+                from treadle.runtime import reports
+
+                reports.launch_with_report(prepared.compiled, built, grid, buffers, parameters, to)
+            else:
+                handle.launch(prepared.compiled, grid, buffers, parameters)
+            return built
+
+        return launch
+
+    def _launch_foreign(
         self,
-        grid: Dim3,
-        block: Dim3,
+        launch: Callable[[tuple[Any, ...]], Built | None],
         arguments: tuple[Any, ...],
-        shared_bytes: int,
         stream: Stream | None,
-        threads: tuple[int, ...],
-    ) -> None:
+    ) -> Built | None:
         """A launch with arguments that are not ours: NumPy arrays, DLPack, struct values."""
         binding.check_count(self.definition, len(arguments))
         device = self._device_of(arguments, stream)
-        stream = stream or device.default_stream
         taken = convert.take_in(self.definition, arguments, device)
-        arrays = [value for value in taken.values if isinstance(value, DeviceArray)]
-        buffers = [array.buffer for array in arrays]
-        built = self._submit(
-            grid, block, taken.keys, taken.values, buffers, shared_bytes, stream, threads
-        )
+        built = launch(tuple(taken.arguments))
         if built is not None:
             taken.give_back(built.written)
+        return built
 
     def _device_of(self, arguments: tuple[Any, ...], stream: Stream | None) -> Device:
         if stream is not None:
@@ -194,19 +185,18 @@ class Launcher:
     def _prepare(
         self,
         key: Any,
-        grid: Dim3,
-        block: Dim3,
-        keys: list[Any],
+        classes: list[Any],
         values: list[Any],
-        same: tuple[int, ...] | None,
-        shared_bytes: int,
-        folded: bool,
+        variant: Variant,
+        axes: int,
         device: Device,
-        threads: tuple[int, ...],
     ) -> Prepared:
+        """Everything for the first launch of a kind: arguments checked, code built."""
+        from treadle.runtime.build import build
+
         definition = self.definition
-        binding.check_count(definition, len(keys))
-        for position, one in enumerate(keys):
+        binding.check_count(definition, len(classes))
+        for position, one in enumerate(classes):
             if isinstance(one, ArrayClass) and one.device is not device:
                 name = definition.parameters[position].name
                 raise LaunchError(
@@ -214,13 +204,12 @@ class Launcher:
                     f"{one.device.id}, but the launch is on {device.id}: move it with "
                     f'{name}.to("{device.id}")'
                 )
-        check_block(definition.name, block)
+        check_block(definition.name, variant.block)
         bound = tuple(
             binding.bind(definition, position, one, value)
-            for position, (one, value) in enumerate(zip(keys, values, strict=True))
+            for position, (one, value) in enumerate(zip(classes, values, strict=True))
         )
-        signature = Signature(tuple(map(binding.argument_of, bound)), len(threads))
-        variant = Variant(block, same, folded, shared_bytes, settings.check)
+        signature = Signature(tuple(map(binding.argument_of, bound)), axes)
         with self._lock:
             prepared = self._prepared.get(key)
             if prepared is None:
@@ -230,14 +219,6 @@ class Launcher:
                 prepared = self._prepared[key] = Prepared(built, compiled, pack)
         return prepared
 
-    def _refuse_grid(self, grid: Dim3, values: list[Any]) -> None:
-        if min(grid) == 0 and any(isinstance(v, DeviceArray) and v.size == 0 for v in values):
-            return
-        raise LaunchError(
-            f"kernel {self.definition.name}: the grid {tuple(grid)} has a negative part or a zero; "
-            "every part must be at least 1 (0 is allowed where an argument is an empty array)"
-        )
-
     def source(
         self, target: str, arguments: tuple[Any, ...], block: int | Sequence[int] | None = None
     ) -> str:
@@ -246,6 +227,8 @@ class Launcher:
         With arguments, for their types; without, for the parameters' annotations. No device is
         needed.
         """
+        from treadle.runtime.build import print_source
+
         extent = Dim3.of(block) if block is not None else self.definition.options.block or Dim3(256)
         check_block(self.definition.name, extent)
         if arguments:
@@ -260,15 +243,9 @@ class Launcher:
         return print_source(self.definition, signature, target, extent)
 
 
-def check_block(name: str, block: Dim3) -> None:
-    """LaunchError unless a block is possible."""
-    if min(block) < 1:
-        raise LaunchError(f"kernel {name}: the block {tuple(block)} must be at least 1 in every part")
-    if block.count > MAX_BLOCK:
-        raise LaunchError(
-            f"kernel {name}: a block of {tuple(block)} is {block.count} threads; at most "
-            f"{MAX_BLOCK} are possible on any device"
-        )
+def _sharing(keys: list[Any]) -> tuple[int, ...] | None:
+    """Which arrays share memory, if a launch's key ends by saying so."""
+    return keys[-1] if isinstance(keys[-1], tuple) and len(keys) > 1 else None
 
 
 def check_extent(name: str, grid: Dim3, block: Dim3) -> None:
@@ -277,6 +254,26 @@ def check_extent(name: str, grid: Dim3, block: Dim3) -> None:
         raise LaunchError(
             f"kernel {name}: a grid of {tuple(grid)} blocks of {tuple(block)} threads has 2**31 "
             "threads or more in one direction; spread them over x, y and z, or launch in parts"
+        )
+
+
+def _refuse_grid(name: str, grid: Dim3, values: list[Any]) -> None:
+    if min(grid) == 0 and any(isinstance(v, DeviceArray) and v.size == 0 for v in values):
+        return
+    raise LaunchError(
+        f"kernel {name}: the grid {tuple(grid)} has a negative part or a zero; every part must be "
+        "at least 1 (0 is allowed where an argument is an empty array)"
+    )
+
+
+def check_block(name: str, block: Dim3) -> None:
+    """LaunchError unless a block is possible."""
+    if min(block) < 1:
+        raise LaunchError(f"kernel {name}: the block {tuple(block)} must be at least 1 in every part")
+    if block.count > MAX_BLOCK:
+        raise LaunchError(
+            f"kernel {name}: a block of {tuple(block)} is {block.count} threads; at most "
+            f"{MAX_BLOCK} are possible on any device"
         )
 
 

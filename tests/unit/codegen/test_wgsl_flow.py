@@ -86,6 +86,22 @@ def test_for_loops_run_exactly(start, stop, step, fixed):
     assert array[1 : array[0] + 1].tolist() == list(range(start, stop, step))
 
 
+def test_loops_over_an_array_are_plain():
+    b = Builder("strided", block=1)
+    x, y = b.buffer("x", t.F32), b.buffer("y", t.U8)
+    x_size = b.parameter("x.size", t.I32, "size", "x")
+    y_size = b.parameter("y.size", t.I32, "size", "y")
+    with b.loop("k", 0, x_size, 4) as k:
+        b.store(x, k, cast(k, t.F32))
+    with b.loop("j", 1, y_size, 4) as j:
+        b.store(y, j, constant(1, t.U8))
+    arrays = {"x": np.zeros(11, dtype=np.float32), "y": np.zeros(12, dtype=np.uint8)}
+    source = compare(b.kernel(), 1, arrays)
+    assert "for (var k: i32 = 0; k < parameters.x_size; k += 4)" in source
+    assert "trips" in source  # 2**31 - 1 bytes are possible
+    assert arrays["y"].tolist() == [0, 1, 0, 0] * 3
+
+
 def test_unsigned_loops_end_at_the_top():
     b, out = counter()
     last = b.parameter("last", t.U32)

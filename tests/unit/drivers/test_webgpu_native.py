@@ -29,7 +29,7 @@ from treadle.drivers.base import Buffer
 from treadle.drivers.webgpu_native import WebgpuBackend, encode_loop
 from treadle.drivers.webgpu_native.device import MAX_IN_FLIGHT, WebgpuDevice
 from treadle.drivers.webgpu_native.memory import LARGE_DOWNLOAD, LARGE_UPLOAD
-from treadle.drivers.webgpu_native.native import OUT_OF_MEMORY_ERROR
+from treadle.drivers.webgpu_native.native import OUT_OF_MEMORY_ERROR, VALIDATION_ERROR
 from treadle.drivers.webgpu_native.stream import WebgpuStream
 
 BACKEND = WebgpuBackend()
@@ -688,13 +688,21 @@ def test_impossible_allocations_say_why(device: WebgpuDevice) -> None:
     assert device.memory_stats() == before
 
 
+@pytest.mark.parametrize(
+    ("type", "message"),
+    [
+        (OUT_OF_MEMORY_ERROR, "Out of memory"),
+        # As wgpu-native says it on a full GPU.
+        (VALIDATION_ERROR, "Validation Error\n\nCaused by:\n    Not enough memory left."),
+    ],
+)
 def test_the_drivers_out_of_memory_error_is_ours(
-    own_device: WebgpuDevice, monkeypatch: pytest.MonkeyPatch
+    own_device: WebgpuDevice, monkeypatch: pytest.MonkeyPatch, type: int, message: str
 ) -> None:
     create = own_device.native.create_buffer
 
     def create_and_complain(*args: object, **keywords: object) -> object:
-        own_device._errors.append((OUT_OF_MEMORY_ERROR, "Not enough memory left."))
+        own_device._errors.append((type, message))
         return create(*args, **keywords)
 
     kept = own_device.allocate(256)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.flow_programs import draw
 from tests.support.ir_evaluator import run
+from treadle.core.errors import CompileError
 from treadle.ir.parser import from_text
-from treadle.ir.passes.fission import FissionOptions, fission
+from treadle.ir.passes.fission import FissionOptions, FissionResult, fission
 from treadle.ir.passes.predicate import predicate_returns
 from treadle.ir.passes.uniformity import check_barriers
 from treadle.ir.printer import to_text
@@ -69,3 +71,236 @@ def test_drawn_kernels_do_the_same_on_fewer_lanes(data, block, lanes, sync, warp
     for reverse in (False, True):
         got = results(split.kernel, count, invocations=split.workgroup, reverse=reverse)
         assert got == expected, text + to_text(split.kernel)
+
+
+# --- the shape of the result, on small kernels ---
+
+
+def divided(text: str, lanes: int = 1, width: int = 32) -> FissionResult:
+    kernel = from_text(text)
+    verify(kernel)
+    result = fission(kernel, FissionOptions(lanes, width))
+    verify(result.kernel)
+    return result
+
+
+def names(result: FissionResult) -> set[str]:
+    return {memory.name for memory in result.kernel.memories}
+
+
+def body(result: FissionResult) -> str:
+    text = to_text(result.kernel)
+    return text[text.index("\n\n") + 2 : -3]
+
+
+def test_loops_run_over_z_y_and_x_without_axes_of_extent_one() -> None:
+    text = "kernel k block({}) {{\n  buffer y: i32\n  y[{}] = 1\n}}\n"
+    everything = divided(text.format("4, 3, 2", "thread_idx.x"))
+    assert body(everything) == (
+        "  for thread.z: i32 in range(0, 2) parallel {\n"
+        "    for thread.y: i32 in range(0, 3) parallel {\n"
+        "      for thread.x: i32 in range(0, 4) parallel {\n"
+        "        y[thread.x] = 1\n      }\n    }\n  }"
+    )
+    flat = divided(text.format("1, 3, 1", "thread_idx.y + thread_idx.x"))
+    assert body(flat) == (
+        "  for thread.y: i32 in range(0, 3) parallel {\n    y[thread.y + 0] = 1\n  }"
+    )
+    single = divided(text.format("1, 1, 1", "thread_idx.z"))
+    assert body(single) == "  y[0] = 1"
+    assert single.workgroup == (1, 1, 1)
+
+
+def test_lanes_take_every_other_thread_and_barriers_stay() -> None:
+    text = (
+        "kernel k block(10, 1, 1) {\n  buffer y: i32\n"
+        "  y[thread_idx.x] = 1\n  barrier block\n  y[thread_idx.x] = block_dim.x\n}\n"
+    )
+    result = divided(text, 4)
+    assert result.workgroup == (4, 1, 1)
+    assert body(result) == (
+        "  for round: i32 in range(0, 3) parallel {\n"
+        "    var thread: i32 = (round * 4) + thread_idx.x\n"
+        "    if (thread < 10) {\n      y[thread] = 1\n    }\n  }\n"
+        "  barrier block\n"
+        "  for round.1: i32 in range(0, 3) parallel {\n"
+        "    var thread.1: i32 = (round.1 * 4) + thread_idx.x\n"
+        "    if (thread.1 < 10) {\n      y[thread.1] = 10\n    }\n  }"
+    )
+
+
+def test_no_more_lanes_are_used_than_there_is_work_for() -> None:
+    text = "kernel k block(100, 1, 1) {\n  buffer y: i32\n  y[thread_idx.x] = 1\n}\n"
+    assert divided(text, 64).workgroup == (50, 1, 1)
+    assert divided(text, 512).workgroup == (100, 1, 1)
+    warps = text.replace("  y[", "  barrier subgroup\n  y[")
+    assert divided(warps, 64).workgroup == (4, 1, 1)
+
+
+REDUCTION = """\
+kernel k block(64, 1, 1) {
+  buffer x: f32
+  buffer y: f32
+  parameter n: i32 from ("value", "n")
+  shared t: f32[64]
+
+  var tid: i32 = thread_idx.x
+  var i: i32 = (block_idx.x * block_dim.x) + tid
+  var mine: f32 = x[i; i in n]
+  t[tid] = mine
+  barrier block
+  var step: i32 = 32
+  while (step > 0) {
+    if (tid < step) {
+      t[tid] = t[tid] + t[tid + step]
+    }
+    barrier block
+    step = step // 2
+  }
+  y[i] = t[0] - mine
+}
+"""
+
+
+def test_only_what_threads_really_carry_gets_an_array() -> None:
+    result = divided(REDUCTION)
+    assert names(result) == {"t", "mine.threads"}
+    assert "while (step > 0) {" in body(result)
+    assert "barrier" not in body(result)
+
+
+def test_a_value_overwritten_before_it_is_read_is_not_carried() -> None:
+    text = (
+        "kernel k block(8, 1, 1) {\n  buffer y: i32\n  var a: i32 = y[thread_idx.x]\n"
+        "  y[thread_idx.x] = a\n  barrier block\n  a = y[7 - thread_idx.x]\n"
+        "  y[a] = a\n}\n"
+    )
+    assert "a.threads[" not in body(divided(text))
+
+
+def test_a_uniform_condition_is_decided_once() -> None:
+    text = (
+        "kernel k block(8, 1, 1) {\n  buffer x: i32\n  buffer y: i32\n"
+        "  if (x[block_idx.x] > 0) {\n    y[thread_idx.x] = 1\n    barrier block\n  }\n}\n"
+    )
+    assert body(divided(text)).startswith("  if (x[block_idx.x] > 0) {\n    for thread.x")
+
+
+def test_a_uniform_variable_of_a_plain_loop_is_taken_from_the_first_thread() -> None:
+    text = (
+        'kernel k block(8, 1, 1) {\n  buffer y: i32\n  parameter n: i32 from ("value", "n")\n'
+        "  var s: i32 = 0\n  for j: i32 in range(0, n) {\n"
+        "    s = s + j\n    y[thread_idx.x] = j\n  }\n"
+        "  if (s > 3) {\n    y[thread_idx.x] = s\n    barrier block\n  }\n}\n"
+    )
+    assert "if (s.threads[0] > 3) {" in body(divided(text))
+    pure = text.replace("    y[thread_idx.x] = j\n", "")
+    assert names(divided(pure)) == set()
+
+
+def test_local_memories_of_one_region_stay_and_are_named_private() -> None:
+    text = (
+        "kernel k block(8, 1, 1) {\n  buffer y: i32\n  local a: i32[3]\n  local b: i32[3]\n"
+        "  a[0] = thread_idx.x\n  y[thread_idx.x] = a[0]\n  b[1] = 5\n  barrier block\n"
+        "  y[thread_idx.x] = b[1]\n}\n"
+    )
+    result = divided(text)
+    lengths = {memory.name: memory.length for memory in result.kernel.memories}
+    assert lengths == {"a": 3, "b": 24}
+    assert result.private == {"a"}
+    assert "b[(thread.x * 3) + 1] = 5" in body(result)
+
+
+def test_a_local_memory_seen_as_another_type_keeps_its_parts_apart() -> None:
+    text = (
+        "kernel k block(2, 1, 1) {\n  buffer y: u64\n  local a: u32[3]\n"
+        "  a@u64[0] = u64(thread_idx.x)\n  barrier block\n  y[thread_idx.x] = a@u64[0]\n}\n"
+    )
+    result = divided(text)
+    assert result.kernel.memories[0].length == 8  # 16 bytes a thread
+    y = np.full(2, 9, np.uint64)
+    run(result.kernel, 1, {"y": y}, invocations=1)
+    assert y.tolist() == [0, 1]
+
+
+def test_structs_are_carried_and_zeroed() -> None:
+    text = """\
+struct Pair {
+  a: i32
+  b: array<f32, 2>
+}
+
+kernel k block(4, 1, 1) {
+  buffer y: f32
+  for k: i32 in range(0, 2) {
+    var p: Pair
+    if (thread_idx.x > k) {
+      p->a = thread_idx.x
+      p->b[1] = 0.5
+    }
+    barrier block
+    y[thread_idx.x] = y[thread_idx.x] + f32(p->a)
+    barrier block
+  }
+}
+"""
+    y = np.zeros(4, np.float32)
+    run(divided(text).kernel, 1, {"y": y}, invocations=1)
+    assert y.tolist() == [0.0, 1.0, 4.0, 6.0]
+
+
+def test_warp_operations_under_a_warps_condition() -> None:
+    text = """\
+kernel k block(80, 1, 1) {
+  buffer y: i32
+  var tid: i32 = thread_idx.x
+  var total: i32 = -1
+  if ((tid // 32) != 1) {
+    total = subgroup sum tid
+    var other: i32
+    other = subgroup shuffle tid, 20
+    total = total + other
+  }
+  y[tid] = total
+}
+"""
+    result = divided(text)
+    assert "if (((warp * 32) // 32) != 1) {" in body(result)
+    y = np.zeros(80, np.int32)
+    run(result.kernel, 1, {"y": y}, invocations=1)
+    last = sum(range(64, 80))  # the third warp has 16 lanes: lane 20 is outside
+    assert y.tolist() == [
+        *[sum(range(32)) + 20] * 32, *[-1] * 32, *[last + tid for tid in range(64, 80)]
+    ]  # fmt: skip
+
+
+def test_narrower_warps() -> None:
+    text = (
+        "kernel k block(8, 1, 1) {\n  buffer y: i32\n  var s: i32\n"
+        "  s = subgroup sum thread_idx.x\n"
+        "  y[thread_idx.x] = ((s * 100) + (lane * 10)) + subgroup_size\n}\n"
+    )
+    y = np.zeros(8, np.int32)
+    run(divided(text, width=4).kernel, 1, {"y": y}, invocations=1)
+    assert y.tolist() == [604, 614, 624, 634, 2204, 2214, 2224, 2234]
+
+
+@pytest.mark.parametrize("lanes", [1, 3, 64])
+def test_lanes_are_known_without_warp_operations(lanes: int) -> None:
+    text = (
+        "kernel k block(20, 2, 1) {\n  buffer y: i32\n"
+        "  y[thread_idx.x + (thread_idx.y * 20)] = lane\n}\n"
+    )
+    result = divided(text, lanes)
+    y = np.zeros(40, np.int32)
+    run(result.kernel, 1, {"y": y}, invocations=result.workgroup)
+    assert y.tolist() == [*range(32), *range(8)]
+
+
+def test_a_function_that_asks_for_its_thread_is_refused() -> None:
+    text = (
+        "function f() -> i32 {\n  return thread_idx.x\n}\n"
+        "kernel k block(8, 1, 1) {\n  buffer y: i32\n  y[0] = @f()\n}\n"
+    )
+    with pytest.raises(CompileError, match="f asks for thread_idx"):
+        fission(from_text(text))

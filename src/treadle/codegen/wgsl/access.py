@@ -223,7 +223,7 @@ def _typed_shape(place: n.Place) -> tuple[list[n.Expression], str]:
 
 def _load_function(module: Module, plan: Plan, type: Type, narrow: int | str, guarded: bool) -> str:
     key = ("load words", plan.variable, type, narrow, guarded)
-    name, new = module.helper(key, f"load_{plan.variable}_{mangle(str(type))}")
+    name, new = module.helper(key, f"load_{plan.variable}_{_spelled(type)}")
     if not new:
         return name
     register = module.register(type)
@@ -236,6 +236,10 @@ def _load_function(module: Module, plan: Plan, type: Type, narrow: int | str, gu
     lines += [f"    return {value};", "}"]
     module.add(key, "\n".join(lines))
     return name
+
+
+def _spelled(type: Type) -> str:
+    return mangle(str(type)).strip("_")
 
 
 def compose(module: Module, type: Type, leaf: Callable[[Scalar, int], str], at: int) -> str:
@@ -314,7 +318,7 @@ def _write(plan: Plan, path: str, value: str) -> str:
 
 def _store_function(module: Module, plan: Plan, type: Type, narrow: int | str) -> str:
     key = ("store words", plan.variable, type, narrow)
-    name, new = module.helper(key, f"store_{plan.variable}_{mangle(str(type))}")
+    name, new = module.helper(key, f"store_{plan.variable}_{_spelled(type)}")
     if not new:
         return name
     index = "byte" if narrow == "byte" else "word"
@@ -391,18 +395,22 @@ def _store_leaf(
 ) -> list[str]:
     """A store of part of a word. Other threads may be storing the other parts, so in memory that
     is shared its bits are cleared and set atomically."""
+    ones = (1 << leaf.bits) - 1
+    packed = casts.pack(module, text, leaf)
     if narrow == "byte":
         byte = f"(byte + {at})" if at else "byte"
-        position, shift = f"{byte} >> 2u", f"(u32({byte} & 3) * 8u)"
+        position = f"{byte} >> 2u"
+        shift = f"(u32({byte} & 3) * 8u)"
+        mask, packed = f"~({ones}u << {shift})", f"(({packed}) << {shift})"
     else:
         assert isinstance(narrow, int)
         word, rest = divmod(at + narrow, 4)
-        position, shift = (f"{index} + {word}" if word else index), f"{rest * 8}u"
+        position = f"{index} + {word}" if word else index
+        mask = f"{~(ones << 8 * rest) & 0xFFFFFFFF:#010x}u"
+        packed = f"(({packed}) << {8 * rest}u)" if rest else packed
     slot = f"{plan.variable}[{position}]"
-    mask = f"({(1 << leaf.bits) - 1}u << {shift})"
-    packed = f"(({casts.pack(module, text, leaf)}) << {shift})"
     if plan.atomic:
-        return [f"    atomicAnd(&{slot}, ~{mask});", f"    atomicOr(&{slot}, {packed});"]
+        return [f"    atomicAnd(&{slot}, {mask});", f"    atomicOr(&{slot}, {packed});"]
     old = casts.same_word(module, slot, plan.word, U32)
-    new = casts.same_word(module, f"({old} & ~{mask}) | {packed}", U32, plan.word)
+    new = casts.same_word(module, f"({old} & {mask}) | ({packed})", U32, plan.word)
     return [f"    {slot} = {new};"]

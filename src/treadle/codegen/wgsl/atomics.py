@@ -8,13 +8,13 @@ other thread has come between.
 from __future__ import annotations
 
 from treadle.codegen.wgsl import casts
-from treadle.codegen.wgsl.access import checks_of, condition, element_of, spot, typed_path
+from treadle.codegen.wgsl.access import checks_of, condition, element_of, spot
 from treadle.codegen.wgsl.module import Module
 from treadle.codegen.wgsl.plans import Plan
 from treadle.codegen.wgsl.scope import Scope
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n
-from treadle.ir.types import F32, U32, Scalar
+from treadle.ir.types import F32, I32, U32, Scalar
 
 _NATIVE = {
     "add": "atomicAdd", "sub": "atomicSub", "min": "atomicMin", "max": "atomicMax",
@@ -44,8 +44,9 @@ def atomic(scope: Scope, node: n.Atomic) -> None:
 
 
 def _statement(result: str | None, call: str) -> str:
-    # `_ = …` because a helper's result may not simply be dropped in every dialect.
-    return f"{result} = {call};" if result is not None else f"_ = {call};"
+    if result is not None:
+        return f"{result} = {call};"
+    return f"_ = {call};" if call.startswith("bitcast") else f"{call};"
 
 
 def _update(scope: Scope, node: n.Atomic) -> str:
@@ -56,8 +57,8 @@ def _update(scope: Scope, node: n.Atomic) -> str:
     values = [scope.argument(operand) for operand in node.operands]
     narrow: int | str = 0
     if plan.form == "typed":
-        path = typed_path(scope, node.place)
-        index = path[len(plan.variable) + 1 : -1]
+        where = element_of(node.place).index
+        index = scope.text(where) if where.type == I32 else f"i32({scope.text(where)})"
     else:
         at = spot(scope, node.place)
         index, narrow = at.index, at.narrow
@@ -74,8 +75,7 @@ def _update(scope: Scope, node: n.Atomic) -> str:
     if node.op in _NATIVE and _is_native(plan.word, type, node.op):
         return _native(plan, type, node.op, index, values[0], module)
     name = _loop(module, plan, type, node.op, narrow)
-    # `index` is an i32 or a u32; the function takes an i32.
-    return f"{name}(i32({index}), {', '.join(values)})"
+    return f"{name}({index}, {', '.join(values)})"
 
 
 def _is_native(unit: Scalar, type: Scalar, op: str) -> bool:

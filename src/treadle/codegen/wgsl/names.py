@@ -64,6 +64,8 @@ class Names:
     def fresh(self, wanted: str) -> str:
         """`wanted`, mangled, with a number behind it if it is taken."""
         base = mangle(wanted)
+        if base in _TAKEN:
+            base += "_"
         name, count = base, 1
         while self._is_taken(name):
             count += 1

@@ -44,6 +44,7 @@ class Uses:
     loaded: set[Type] = field(default_factory=set)
     stored: set[Type] = field(default_factory=set)
     atomics: set[tuple[str, Scalar]] = field(default_factory=set)
+    is_read: bool = False  # by loads, or by atomics whose result is wanted
     narrow_store: bool = False  # stores of less than a word, which other threads may share
     span: Span = NOWHERE
 
@@ -53,7 +54,8 @@ class Uses:
 
     @property
     def exchanges(self) -> bool:
-        return self.writes and bool(self.loaded or self.atomics)
+        """Whether a thread may read what another wrote."""
+        return self.writes and self.is_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +84,18 @@ def gather_uses(blocks: Iterable[n.Block]) -> dict[str, Uses]:
         for node in walk(block):
             match node:
                 case n.Load():
-                    _uses_of(uses, node.place).loaded.add(node.type)
+                    found = _uses_of(uses, node.place)
+                    found.loaded.add(node.type)
+                    found.is_read = True
                 case n.Assign() if isinstance(root_of(node.place), n.Element):
                     found = _uses_of(uses, node.place)
                     found.stored.add(node.place.type)
                     found.narrow_store |= not fills_words(node.place)
                 case n.Atomic():
                     assert isinstance(node.place.type, Scalar)
-                    _uses_of(uses, node.place).atomics.add((node.op, node.place.type))
+                    found = _uses_of(uses, node.place)
+                    found.atomics.add((node.op, node.place.type))
+                    found.is_read |= node.result is not None
     return uses
 
 
@@ -110,6 +116,7 @@ def merge(parts: Iterable[Uses]) -> Uses:
         total.loaded |= part.loaded
         total.stored |= part.stored
         total.atomics |= part.atomics
+        total.is_read |= part.is_read
         total.narrow_store |= part.narrow_store
         total.span = part.span
     return total

@@ -52,7 +52,7 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
     memories = [*kernel.memories, *(m for f in kernel.functions for m in f.memories)]
     layout = ParameterLayout.of(kernel.parameters)
     variables = {name: module.names.fresh(name) for name in _memory_names(slots, memories)}
-    for name in (*_local_names(bodies, kernel), "index", "stop"):
+    for name in (*_local_names(bodies, kernel), "index", "start", "stop", "trip", "trips"):
         module.names.avoid(mangle(name))
     table, bindings, declarations = _bind_buffers(module, kernel, slots, uses, variables)
     shared_bytes = _bind_memories(module, memories, uses, variables, table, declarations)
@@ -378,14 +378,28 @@ def _entry(
     workgroup: Dim3,
 ) -> str:
     scope = _scope(module, outer, table, functions, kernel.body, parameters)
+    scope.lengths = _lengths(kernel)
     statements.block(scope, kernel.body)
     opening = _opening(module, kernel, parameters)
-    inputs = ", ".join(module.builtins.values())
+    inputs = "".join(f"\n    {declaration}," for declaration in module.builtins.values())
+    inputs += "\n" if inputs else ""
     head = (
         f"@compute @workgroup_size({workgroup.x}, {workgroup.y}, {workgroup.z})\n"
         f"fn {entry}({inputs}) {{"
     )
     return "\n".join([head, *opening, *scope.lines, "}"])
+
+
+def _lengths(kernel: n.Kernel) -> frozenset[str]:
+    """Parameters that cannot be near the top of their range: extents of arrays whose elements
+    take two bytes or more, since an array takes less than 2 GiB."""
+    sizes = {buffer.name: size_of(buffer.element) for buffer in kernel.buffers}
+    return frozenset(
+        parameter.name
+        for parameter in kernel.parameters
+        if parameter.origin[:1] in (("size",), ("shape",))
+        and sizes.get(str(parameter.origin[1]), 0) >= 2
+    )
 
 
 def _opening(module: Module, kernel: n.Kernel, parameters: dict[str, str]) -> list[str]:

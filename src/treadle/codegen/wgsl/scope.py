@@ -27,6 +27,7 @@ class Scope:
     parameters: Mapping[str, str]  # texts of the kernel's scalar parameters
     render: Callable[[Scope, n.Expression], tuple[str, int]]
     mutable: frozenset[str] = frozenset()  # variables that are assigned after their declaration
+    lengths: frozenset[str] = frozenset()  # parameters that count the elements of an array
     is_entry: bool = True
     names: Names = field(default_factory=Names)
     spelled: dict[str, str] = field(default_factory=dict)

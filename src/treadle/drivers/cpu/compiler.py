@@ -5,13 +5,11 @@ from __future__ import annotations
 import ctypes
 import itertools
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
+from treadle.core.once import once
 from treadle.core.errors import CompileError
-
-T = TypeVar("T")
 
 # void entry(ptr bindings, ptr parameters, ptr grid, i64 first, i64 last)
 ENTRY = ctypes.CFUNCTYPE(
@@ -117,22 +115,7 @@ def _features(llvm: Any) -> str:
     return features + ",-prefer-256-bit" if "+avx512f" in features else features
 
 
-def once(make: Callable[[], T]) -> Callable[[], T]:
-    """A function that makes something at its first call, and only then, whoever calls first.
-
-    `functools.cache` lets two threads make two, and drops one that may be in use already.
-    """
-    made: list[T] = []
-    lock = threading.Lock()
-
-    def get() -> T:
-        if not made:
-            with lock:
-                if not made:
-                    made.append(make())
-        return made[0]
-
-    return get
-
-
-compiler = once(Compiler)  # the process's compiler
+@once
+def compiler() -> Compiler:
+    """The process's compiler, made at first use."""
+    return Compiler()

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 
-from treadle.drivers.cpu.compiler import Loaded, compiler, once
+from treadle.core.once import once
+from treadle.drivers.cpu.compiler import Loaded, compiler
 
 CALL_WORDS = 6
 

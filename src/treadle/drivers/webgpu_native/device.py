@@ -395,9 +395,11 @@ class WebgpuDevice(Device):
             return
         type, message = self.take_errors()[0]
         self.check()
-        if "device is lost" in message.lower() or "device lost" in message.lower():
+        words = message.lower()
+        if "device is lost" in words or "device lost" in words:
             raise self.lose(message.strip())
-        if type == OUT_OF_MEMORY_ERROR:
+        # wgpu-native files a failed allocation under validation errors.
+        if type == OUT_OF_MEMORY_ERROR or "not enough memory" in words:
             raise OutOfMemory(
                 f"{self.info.id} ({self.info.name}) has no memory left for {what}; "
                 f"{self._allocated:,} bytes in {len(self._buffers)} buffers are in use, and "

@@ -32,7 +32,7 @@ from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.passes.names import Names
 from treadle.ir.passes.predicate import remove_returns
-from treadle.ir.passes.regions import Control, Jump, Once, Region, Sync, Unit, assigned_in
+from treadle.ir.passes.regions import Control, Jump, Once, Region, Sync, Unit
 from treadle.ir.passes.storage import Storage, place_variables
 from treadle.ir.passes.threads import Place, Threads
 from treadle.ir.passes.uniformity import WARP_WIDTH, analyze, is_sync
@@ -74,16 +74,12 @@ def fission(kernel: n.Kernel, options: FissionOptions = FissionOptions()) -> Fis
 
 
 def _has_warp_operations(kernel: n.Kernel) -> bool:
-    """Whether anything in the kernel depends on which threads form a warp."""
-    return any(
-        (is_sync(node) and node != n.Barrier("block"))
-        or (isinstance(node, n.Builtin) and node.name in ("lane", "subgroup_size"))
-        for node in walk(kernel.body)
-    )
+    """Whether threads of a warp meet anywhere (to know its lane, a thread meets nobody)."""
+    return any(is_sync(node) and node != n.Barrier("block") for node in walk(kernel.body))
 
 
 def _prepared(kernel: n.Kernel, block: Dim3, width: int) -> n.Kernel:
-    """The kernel with the block's extent known, and parameters that are never assigned."""
+    """The kernel with the block's extent known."""
     _refuse_hidden_threads(kernel)
 
     def change(node: object) -> object:
@@ -101,22 +97,6 @@ def _prepared(kernel: n.Kernel, block: Dim3, width: int) -> n.Kernel:
         replace(function, body=rewrite_block(function.body, change))
         for function in kernel.functions
     )
-    names = Names(kernel)
-    assigned = assigned_in(body)
-    copies: dict[str, n.Variable] = {}
-    for parameter in kernel.parameters:
-        if parameter.name in assigned:
-            fresh = names.fresh(f"{parameter.name}.own")
-            copies[parameter.name] = n.Variable(fresh, parameter.type, parameter.span)
-    if copies:
-        declares = tuple(
-            n.Declare(copy, n.Variable(name, copy.type), copy.span) for name, copy in copies.items()
-        )
-
-        def rename(node: object) -> object:
-            return copies.get(node.name, node) if isinstance(node, n.Variable) else node
-
-        body = (*declares, *rewrite_block(body, rename))
     return replace(kernel, body=body, functions=functions)
 
 

@@ -23,7 +23,7 @@ Condition = tuple[tuple[Sum, ...], tuple[Sum, ...]]
 NOTHING: Condition = ((), ())
 NEVER: Sum = (-1, ())  # a sum that cannot be at least 0
 _ANY = (-(1 << 64), 1 << 64)
-_STEPS = 150  # of one proof
+_STEPS = 100  # of one proof
 _DEPTH = 4
 
 
@@ -54,6 +54,13 @@ def plus(left: Sum, right: Sum, factor: int = 1) -> Sum:
 def minus(left: Sum, right: Sum) -> Sum:
     """Left - right."""
     return plus(left, right, -1)
+
+
+def _coefficient(value: Sum, name: int) -> int:
+    for other, coefficient in value[1]:
+        if other == name:
+            return coefficient
+    return 0
 
 
 def times(factor: int, value: Sum) -> Sum:
@@ -190,7 +197,7 @@ class Knowledge:
         # A sum is at least 0 if it is a known one, some number of times, plus one that is.
         for name, coefficient in value[1]:
             for fact in (*self.facts.get(name, ()), *state.facts):
-                own = next((c for other, c in fact[1] if other == name), 0)
+                own = _coefficient(fact, name)
                 if own * coefficient <= 0 or coefficient % own:
                     continue
                 rest = plus(value, fact, -(coefficient // own))

@@ -73,7 +73,12 @@ class KernelArray:
     def load(self, index: Any) -> Any:
         """The element at an index; zero outside."""
         at = self.find(index)
-        return make_value(self.annotation, None if at is None else self.data[at])
+        if at is None:
+            return make_value(self.annotation, None)
+        value = make_value(self.annotation, self.data[at])
+        if is_struct(self.annotation):
+            _share_arrays(value, self.data[at])
+        return value
 
     def store(self, index: Any, value: Any) -> None:
         """Put a value, converted to the element's type; outside nothing happens."""
@@ -83,6 +88,17 @@ class KernelArray:
 
     def __repr__(self) -> str:
         return f"{self.name} = {self.data!r}"
+
+
+def _share_arrays(value: Any, record: Any) -> None:
+    """Let the fixed arrays in a struct that was loaded be those in memory: `a[i].items[k]` is a
+    place. (A local variable gets a copy when it is assigned.)"""
+    for name in type(value).__treadle_fields__:
+        part = getattr(value, name)
+        if isinstance(part, np.ndarray):
+            vars(value)[name] = record[name]
+        elif is_struct(type(part)):
+            _share_arrays(part, record[name])
 
 
 def index_value(part: Any) -> int:
