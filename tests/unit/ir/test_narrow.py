@@ -93,7 +93,8 @@ def test_an_early_return_is_a_guard_too() -> None:
 
 
 def test_two_guards_in_a_row_both_end_the_loop() -> None:
-    body = f"  if (i >= n) {{\n    return\n  }}\n  var k: i32 = i + 1\n  if (i < 11) {{\n    {HIT}\n  }}\n"
+    body = "  if (i >= n) {\n    return\n  }\n  var k: i32 = i + 1\n"
+    body += f"  if (i < 11) {{\n    {HIT}\n  }}\n"
     kernel, result = split(body)
     assert not any(isinstance(node, n.If) for node in walk(result.body))
     for number in (0, 10, 11, 12):
