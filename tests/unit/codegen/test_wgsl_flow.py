@@ -397,6 +397,42 @@ def test_barriers_name_the_memory_in_use():
     assert "workgroupBarrier();" in source
 
 
+@pytest.mark.parametrize("guarded", [False, True])
+def test_a_barrier_that_hangs_on_a_shared_value(guarded):
+    b, out = counter(block=8)
+    going = b.memory("shared", "going", t.I32, 1)
+    i = b.let("i", builtin("thread_idx"))
+    checks = (check(0, constant(1, t.I32)),) if guarded else ()
+    more = b.let("more", constant(1, t.I32))
+    with b.repeat(less(0, more)):
+        with b.when(equal(i, 0)):
+            b.store(going, 0, select(less(load(out, 7), 3), constant(1, t.I32), 0))
+        b.emit(n.Barrier())
+        b.assign(more, load(going, 0, checks))
+        b.emit(n.Barrier())
+        b.store(out, i, add(load(out, i), 1))
+        b.emit(n.Barrier())
+    array = np.zeros(8, dtype=np.int32)
+    source = compare(b.kernel(), 1, {"out": array})
+    assert array.tolist() == [4] * 8
+    assert "workgroupUniformLoad" not in source  # naga's; `compare` shows Tint its own
+
+
+def test_only_barriers_need_uniform_loads():
+    b, out = counter(block=8)
+    tile = b.memory("shared", "tile", t.I32, 8)
+    b.store(tile, builtin("thread_idx"), constant(2, t.I32))
+    b.emit(n.Barrier())
+    b.let("first", load(tile, 0))
+    second = b.let("second", load(tile, 1))
+    with b.when(less(second, 5)):
+        b.emit(n.Barrier())
+    b.store(out, builtin("thread_idx"), second)
+    source = print_kernel(b.kernel(), WgslOptions("tint")).source
+    assert source.count("workgroupUniformLoad") == 1
+    assert tint_error(source) is None
+
+
 def test_a_device_wide_fence_is_refused():
     b, _ = counter()
     b.emit(n.Fence())

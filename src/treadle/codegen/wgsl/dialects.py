@@ -14,6 +14,7 @@ class Dialect:
     features: frozenset[str]  # the features, of those a device may have, that it can express
     headers: Mapping[str, tuple[str, ...]]
     subgroup_barrier: str | None
+    checks_uniformity: bool  # whether a barrier must provably be reached by all
 
 
 DIALECTS: dict[str, Dialect] = {
@@ -24,6 +25,7 @@ DIALECTS: dict[str, Dialect] = {
         }),
         headers={"float16": ("enable f16;",)},
         subgroup_barrier="subgroupBarrier();",
+        checks_uniformity=False,
     ),
     "tint": Dialect(
         name="tint",
@@ -34,5 +36,6 @@ DIALECTS: dict[str, Dialect] = {
             "subgroups": ("enable subgroups;", "diagnostic(off, subgroup_uniformity);"),
         },
         subgroup_barrier=None,
+        checks_uniformity=True,
     ),
 }  # fmt: skip

@@ -14,6 +14,7 @@ from treadle.codegen.wgsl.names import Names, mangle
 from treadle.codegen.wgsl.options import WgslOptions
 from treadle.codegen.wgsl.plans import Plan
 from treadle.codegen.wgsl.scope import Scope
+from treadle.codegen.wgsl.uniform import deciding_loads
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
@@ -379,6 +380,8 @@ def _entry(
 ) -> str:
     scope = _scope(module, outer, table, functions, kernel.body, parameters)
     scope.lengths = _lengths(kernel)
+    if module.dialect.checks_uniformity:
+        scope.uniform_loads = deciding_loads(kernel)
     statements.block(scope, kernel.body)
     opening = _opening(module, kernel, parameters)
     inputs = "".join(f"\n    {declaration}," for declaration in module.builtins.values())

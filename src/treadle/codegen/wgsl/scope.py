@@ -28,6 +28,7 @@ class Scope:
     render: Callable[[Scope, n.Expression], tuple[str, int]]
     mutable: frozenset[str] = frozenset()  # variables that are assigned after their declaration
     lengths: frozenset[str] = frozenset()  # parameters that count the elements of an array
+    uniform_loads: frozenset[int] = frozenset()  # statements, by identity
     is_entry: bool = True
     names: Names = field(default_factory=Names)
     spelled: dict[str, str] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from treadle.codegen.wgsl import access
 from treadle.codegen.wgsl.atomics import atomic
 from treadle.codegen.wgsl.scope import SHIFT, SUM, Scope
 from treadle.codegen.wgsl.subgroups import subgroup
+from treadle.codegen.wgsl.uniform import uniform_load
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of, walk
@@ -42,20 +43,30 @@ def block(scope: Scope, statements: n.Block) -> None:
 def _declare(scope: Scope, node: n.Declare) -> None:
     variable = node.variable
     if node.value is not None and variable.name not in scope.mutable:
-        value = scope.text(node.value)
+        value = _value(scope, node, node.value)
         scope.emit(f"let {scope.name(variable.name)} = {value};")
         return
     register = scope.module.register(variable.type, node.span)
     # A declaration in a loop starts afresh in every iteration, so zero is said and not implied.
-    value = scope.text(node.value) if node.value is not None else scope.module.zero(variable.type)
+    if node.value is not None:
+        value = _value(scope, node, node.value)
+    else:
+        value = scope.module.zero(variable.type)
     scope.emit(f"var {scope.name(variable.name)}: {register} = {value};")
+
+
+def _value(scope: Scope, statement: n.Statement, value: n.Expression) -> str:
+    if id(statement) in scope.uniform_loads:
+        assert isinstance(value, n.Load)
+        return uniform_load(scope, value)
+    return scope.text(value)
 
 
 def _assign(scope: Scope, node: n.Assign) -> None:
     root = root_of(node.place)
     if isinstance(root, n.Variable):
         checks = access.checks_of(node.place)
-        line = f"{access.typed_path(scope, node.place)} = {scope.text(node.value)};"
+        line = f"{access.typed_path(scope, node.place)} = {_value(scope, node, node.value)};"
     else:
         checks = access.checks_of(node.place)
         line = ""

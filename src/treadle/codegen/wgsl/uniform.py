@@ -1,0 +1,91 @@
+"""Shared values that decide whether a barrier is reached.
+
+Right after a barrier, all threads that read one place of shared memory read one value. The
+uniformity pass knows that; Tint wants to be told, by `workgroupUniformLoad`. That is a barrier of
+its own, so it is printed only where a barrier hangs on the value.
+"""
+
+from __future__ import annotations
+
+from treadle.codegen.wgsl.access import checks_of, condition, element_of, spot, typed_path
+from treadle.codegen.wgsl.casts import same_word
+from treadle.codegen.wgsl.scope import Scope
+from treadle.core.errors import UnsupportedOnTarget
+from treadle.ir import nodes as n
+from treadle.ir.passes.uniformity import uniform_shared_loads
+from treadle.ir.traverse import walk
+from treadle.ir.types import F32, I32, U32, Scalar
+
+
+def deciding_loads(kernel: n.Kernel) -> frozenset[int]:
+    """The statements (by identity) that read a shared value on which a barrier hangs."""
+    deciding = _deciding_variables(kernel.body)
+    if not deciding:
+        return frozenset()
+    return frozenset(
+        id(statement)
+        for statement in uniform_shared_loads(kernel)
+        if _target(statement) in deciding
+    )
+
+
+def _target(statement: n.Declare | n.Assign) -> str:
+    place = statement.variable if isinstance(statement, n.Declare) else statement.place
+    assert isinstance(place, n.Variable)
+    return place.name
+
+
+def _deciding_variables(body: n.Block) -> set[str]:
+    """The variables that conditions around barriers depend on, directly or through others."""
+    found: set[str] = set()
+    for node in walk(body):
+        if isinstance(node, (n.If, n.For, n.While)) and _has_barrier(node):
+            # A loop may also be left, or turned, by any condition inside it.
+            found |= _names(node.condition if isinstance(node, n.If) else node)
+    sources: dict[str, set[str]] = {}
+    for node in walk(body):
+        if isinstance(node, n.Declare) and node.value is not None:
+            sources.setdefault(node.variable.name, set()).update(_names(node.value))
+        elif isinstance(node, n.Assign) and isinstance(node.place, n.Variable):
+            sources.setdefault(node.place.name, set()).update(_names(node.value))
+    waiting = list(found)
+    while waiting:
+        for name in sources.get(waiting.pop(), ()):
+            if name not in found:
+                found.add(name)
+                waiting.append(name)
+    return found
+
+
+def _has_barrier(node: n.Statement) -> bool:
+    return any(isinstance(inner, n.Barrier) for inner in walk(node))
+
+
+def _names(node: n.Expression | n.Statement) -> set[str]:
+    return {inner.name for inner in walk(node) if isinstance(inner, n.Variable)}
+
+
+def uniform_load(scope: Scope, node: n.Load) -> str:
+    """The text of a load that tells Tint that all threads get one value."""
+    plan = scope.plans[element_of(node.place).memory]
+    checks = checks_of(node.place)
+    type = node.type
+    if plan.form == "typed":
+        path = typed_path(scope, node.place)
+    else:
+        at = spot(scope, node.place)
+        if at.narrow != 0 or type not in (I32, U32, F32):
+            raise UnsupportedOnTarget(
+                f"a barrier hangs on a {type} in shared memory that is also seen as another type; "
+                "keep such a value in a shared array of its own",
+                node.span,
+            )
+        path = f"{plan.variable}[{at.index}]"
+    text = f"workgroupUniformLoad(&{path})"
+    if plan.form == "words":
+        assert isinstance(type, Scalar)
+        text = same_word(scope.module, text, plan.word, type)
+    if checks:
+        # In range or not, the place is the same for all; memory keeps its own bounds here.
+        text = f"select({scope.module.zero(type)}, {text}, ({condition(scope, checks)}))"
+    return text
