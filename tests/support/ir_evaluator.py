@@ -17,6 +17,20 @@ from typing import Any
 
 import numpy as np
 
+from tests.support.ir_values import (
+    Bytes,
+    EvaluationError,
+    bytes_of,
+    combine,
+    each_part,
+    exact_or_close,
+    owned_memories,
+    path_of,
+    position_of,
+    replaced,
+    scalar_of,
+    zero,
+)
 from treadle.core.dim3 import Dim3
 from treadle.ir import arithmetic
 from treadle.ir import nodes as n
@@ -25,10 +39,6 @@ from treadle.ir import types as t
 Event = n.Barrier | tuple[n.Subgroup, tuple[Any, ...]]
 Thread = Generator[Event, Any, Any]
 _BREAK, _CONTINUE = object(), object()
-
-
-class EvaluationError(Exception):
-    """The kernel did what no kernel may do."""
 
 
 @dataclass
@@ -63,7 +73,7 @@ def run(
     )
     arrays = buffers or {}
     for buffer in kernel.buffers:
-        launch.memories[buffer.name] = _Bytes(buffer.name, _bytes_of(arrays[buffer.name]))
+        launch.memories[buffer.name] = Bytes(buffer.name, bytes_of(arrays[buffer.name]))
     for memory in kernel.memories:
         if memory.space == "shared" and memory.length is None:
             launch.dynamic = shared_bytes
@@ -88,7 +98,7 @@ class _Launch:
     block: Dim3
     subgroup_size: int
     reverse: bool
-    memories: dict[str, _Bytes] = field(default_factory=dict)
+    memories: dict[str, Bytes] = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
     outcome: Outcome = field(default_factory=Outcome)
     dynamic: int = 0
@@ -125,88 +135,6 @@ def _derived(
     raise EvaluationError(f"no value was given for the parameter {parameter.name!r}")
 
 
-# --- memory --------------------------------------------------------------------------------------
-
-
-def _bytes_of(array: np.ndarray[Any, Any]) -> memoryview:
-    if not array.flags.c_contiguous:
-        raise EvaluationError("buffers are contiguous arrays")
-    return array.reshape(-1).view(np.uint8).data if array.size else memoryview(bytearray())
-
-
-class _Bytes:
-    """A memory: bytes, read and written as typed values."""
-
-    def __init__(self, name: str, data: memoryview) -> None:
-        self.name = name
-        self.data = data
-
-    def read(self, offset: int, type: t.Type) -> Any:
-        match type:
-            case t.Scalar():
-                size = type.bits // 8
-                self.require(offset, size)
-                bits = int.from_bytes(self.data[offset : offset + size], "little")
-                return arithmetic.from_bits(bits, type)
-            case t.Struct():
-                return tuple(
-                    self.read(offset + t.field_offset(type, f.name), f.type) for f in type.fields
-                )
-            case t.Vector() | t.Array():
-                step = t.size_of(type.element)
-                return tuple(self.read(offset + step * i, type.element) for i in _range(type))
-        raise EvaluationError(f"{type} cannot lie in memory")
-
-    def write(self, offset: int, type: t.Type, value: Any) -> None:
-        match type:
-            case t.Scalar():
-                size = type.bits // 8
-                self.require(offset, size)
-                bits = arithmetic.to_bits(value, type)
-                self.data[offset : offset + size] = bits.to_bytes(size, "little")
-            case t.Struct():
-                for part, f in zip(value, type.fields, strict=True):
-                    self.write(offset + t.field_offset(type, f.name), f.type, part)
-            case t.Vector() | t.Array():
-                step = t.size_of(type.element)
-                for i in _range(type):
-                    self.write(offset + step * i, type.element, value[i])
-
-    def require(self, offset: int, size: int) -> None:
-        if offset < 0 or offset + size > len(self.data):
-            raise EvaluationError(
-                f"an unchecked access of bytes {offset} to {offset + size} "
-                f"of {self.name!r}, which has {len(self.data)}"
-            )
-
-
-def _range(type: t.Vector | t.Array) -> range:
-    return range(type.count if isinstance(type, t.Vector) else type.length)
-
-
-def _owned(memories: tuple[n.Memory, ...], space: str, dynamic: int) -> dict[str, _Bytes]:
-    sizes = {
-        memory.name: dynamic if memory.length is None else t.size_of(memory.element) * memory.length
-        for memory in memories
-        if memory.space == space
-    }
-    return {
-        name: _Bytes(name, memoryview(bytearray(b"\xa5" * size))) for name, size in sizes.items()
-    }
-
-
-def zero(type: t.Type) -> Any:
-    """The value of which every bit is zero."""
-    match type:
-        case t.Scalar():
-            return arithmetic.from_bits(0, type)
-        case t.Struct():
-            return tuple(zero(f.type) for f in type.fields)
-        case t.Vector() | t.Array():
-            return tuple(zero(type.element) for _ in _range(type))
-    return None
-
-
 # --- a block of threads --------------------------------------------------------------------------
 
 
@@ -229,9 +157,9 @@ class _State:
 
 
 def _run_block(launch: _Launch, block_index: tuple[int, int, int], threads: Dim3) -> None:
-    shared = _owned(launch.kernel.memories, "shared", launch.dynamic)
+    shared = owned_memories(launch.kernel.memories, "shared", launch.dynamic)
     for function in launch.kernel.functions:
-        for name, data in _owned(function.memories, "shared", 0).items():
+        for name, data in owned_memories(function.memories, "shared", 0).items():
             shared[f"{function.name}/{name}"] = data
     states: list[_State] = []
     for index in _points(threads, reverse=False):
@@ -310,17 +238,8 @@ def _exchange(node: n.Subgroup, values: dict[int, tuple[Any, ...]], lane: int) -
         active = [values[key][0] for key in sorted(values) if key < lane]
     total = zero(type) if node.op in ("sum", "prefix_sum") else active.pop(0)
     for value in active:
-        total = _combine("add" if "sum" in node.op else node.op, total, value, type)
+        total = combine("add" if "sum" in node.op else node.op, total, value, type)
     return total
-
-
-def _combine(op: str, left: Any, right: Any, type: t.Type) -> Any:
-    if isinstance(type, t.Vector):
-        return tuple(_combine(op, a, b, type.element) for a, b in zip(left, right, strict=True))
-    assert isinstance(type, t.Scalar)
-    if op in n.INTRINSICS:
-        return arithmetic.intrinsic(op, (left, right), type)
-    return arithmetic.binary(op, left, right, type)
 
 
 # --- one thread ----------------------------------------------------------------------------------
@@ -336,7 +255,7 @@ class _Frame:
     """The names of a function while it runs."""
 
     variables: dict[str, Any]
-    memories: dict[str, _Bytes]
+    memories: dict[str, Bytes]
 
 
 class _Evaluator:
@@ -346,7 +265,7 @@ class _Evaluator:
         block_index: tuple[int, int, int],
         thread_index: tuple[int, int, int],
         lane: int,
-        shared: dict[str, _Bytes],
+        shared: dict[str, Bytes],
     ) -> None:
         self.launch = launch
         self.shared = shared
@@ -363,7 +282,7 @@ class _Evaluator:
     def kernel(self) -> Thread:
         launch = self.launch
         memories = launch.memories | self.shared
-        memories |= _owned(launch.kernel.memories, "local", 0)
+        memories |= owned_memories(launch.kernel.memories, "local", 0)
         self.frame = _Frame(dict(launch.parameters), memories)
         yield from self.block(launch.kernel.body)
 
@@ -439,7 +358,7 @@ class _Evaluator:
             own.name: self.shared[f"{name}/{own.name}"]
             for own in function.memories
             if own.space == "shared"
-        } | _owned(function.memories, "local", 0)
+        } | owned_memories(function.memories, "local", 0)
         for parameter, argument in zip(function.parameters, arguments, strict=True):
             if isinstance(argument, n.MemoryReference):
                 memories[parameter.name] = self.frame.memories[argument.memory]
@@ -486,7 +405,7 @@ class _Evaluator:
             elif atomic.op == "exchange":
                 new = operands[0]
             else:
-                new = _combine(atomic.op, old, operands[0], type)
+                new = combine(atomic.op, old, operands[0], type)
             memory.write(offset, type, new)
         if atomic.result is not None:
             self.frame.variables[atomic.result.name] = old
@@ -494,13 +413,13 @@ class _Evaluator:
     # Places.
 
     def assign(self, place: n.Place, value: Any) -> None:
-        path = _path(place)
+        path = path_of(place)
         if isinstance(path[0], n.Variable):
             steps = [self.step(part) for part in path[1:]]
             if any(step is None for step in steps):
                 return
             name = path[0].name
-            self.frame.variables[name] = _replaced(self.frame.variables[name], steps, value)
+            self.frame.variables[name] = replaced(self.frame.variables[name], steps, value)
             return
         address = self.address(place)
         if address is not None:
@@ -509,14 +428,14 @@ class _Evaluator:
     def step(self, part: n.Place) -> int | None:
         """The position of a Member or Item in its base; None if its checks fail."""
         if isinstance(part, n.Member):
-            return _position(part.base.type, part.name)
+            return position_of(part.base.type, part.name)
         assert isinstance(part, n.Item)
         return self.value(part.index) if self.passes(part.checks) else None
 
     def passes(self, checks: tuple[n.Check, ...]) -> bool:
         return all(0 <= self.value(check.index) < self.value(check.bound) for check in checks)
 
-    def address(self, place: n.Place) -> tuple[_Bytes, int] | None:
+    def address(self, place: n.Place) -> tuple[Bytes, int] | None:
         """The memory and byte offset of a place; None if its checks fail."""
         match place:
             case n.Element():
@@ -553,7 +472,7 @@ class _Evaluator:
                     zero(node.type) if address is None else address[0].read(address[1], node.type)
                 )
             case n.Unary():
-                return _each(
+                return each_part(
                     lambda value, type: arithmetic.unary(node.op, value, type),
                     self.value(node.operand),
                     node.operand.type,
@@ -562,8 +481,8 @@ class _Evaluator:
                 values = self.value(node.if_true), self.value(node.if_false)
                 return values[0] if self.value(node.condition) else values[1]
             case n.Cast():
-                target = _scalar(node.type)
-                return _each(
+                target = scalar_of(node.type)
+                return each_part(
                     lambda value, type: arithmetic.cast(value, type, target),
                     self.value(node.operand),
                     node.operand.type,
@@ -577,7 +496,7 @@ class _Evaluator:
             case n.Construct():
                 return tuple(self.value(operand) for operand in node.operands)
             case n.Extract():
-                return self.value(node.operand)[_position(node.operand.type, node.name)]
+                return self.value(node.operand)[position_of(node.operand.type, node.name)]
         raise EvaluationError(f"not an expression: {node!r}")
 
     def binary(self, node: n.Binary) -> Any:
@@ -585,10 +504,10 @@ class _Evaluator:
         if node.op in n.LOGICAL:
             decided = left if node.op == "logical_or" else not left
             return left if decided else self.value(node.right)
-        return _combine(node.op, left, self.value(node.right), node.left.type)
+        return combine(node.op, left, self.value(node.right), node.left.type)
 
     def bitcast(self, node: n.Bitcast) -> Any:
-        scratch = _Bytes("a bitcast", memoryview(bytearray(t.size_of(node.type))))
+        scratch = Bytes("a bitcast", memoryview(bytearray(t.size_of(node.type))))
         scratch.write(0, node.operand.type, self.value(node.operand))
         return scratch.read(0, node.type)
 
@@ -598,14 +517,15 @@ class _Evaluator:
         if node.op == "dot":
             assert isinstance(type, t.Vector)
             total = zero(type.element)
-            for product in _combine("mul", operands[0], operands[1], type):
-                total = _combine("add", total, product, type.element)
+            for product in combine("mul", operands[0], operands[1], type):
+                total = combine("add", total, product, type.element)
             return total
         if isinstance(type, t.Vector):
             return tuple(
-                _intrinsic(node.op, parts, type.element) for parts in zip(*operands, strict=True)
+                exact_or_close(node.op, parts, type.element)
+                for parts in zip(*operands, strict=True)
             )
-        return _intrinsic(node.op, operands, _scalar(type))
+        return exact_or_close(node.op, operands, scalar_of(type))
 
     def pure_call(self, node: n.Call) -> Any:
         generator = self.call(node.function, node.arguments)
@@ -614,64 +534,3 @@ class _Evaluator:
         except StopIteration as end:
             return end.value
         raise EvaluationError(f"{node.function!r} waits for other threads inside an expression")
-
-
-def _intrinsic(op: str, operands: tuple[Any, ...], type: t.Scalar) -> Any:
-    exact = arithmetic.intrinsic(op, operands, type)
-    if exact is not None:
-        return exact
-    with np.errstate(all="ignore"):
-        result = _APPROXIMATE[op](*(np.float64(operand) for operand in operands))
-    return arithmetic.round_float(float(result), type)
-
-
-_APPROXIMATE: dict[str, Any] = {
-    "fast_rsqrt": lambda a: 1 / np.sqrt(a),
-    "fast_exp": np.exp,
-    "fast_exp2": np.exp2,
-    "fast_log": np.log,
-    "fast_log2": np.log2,
-    "fast_sin": np.sin,
-    "fast_cos": np.cos,
-    "fast_tan": np.tan,
-    "fast_tanh": np.tanh,
-    "fast_pow": np.power,
-}
-
-
-def _scalar(type: t.Type) -> t.Scalar:
-    element = type.element if isinstance(type, t.Vector) else type
-    assert isinstance(element, t.Scalar)
-    return element
-
-
-def _each(function: Any, value: Any, type: t.Type) -> Any:
-    if isinstance(type, t.Vector):
-        return tuple(function(part, type.element) for part in value)
-    return function(value, type)
-
-
-def _position(type: t.Type, name: str) -> int:
-    if isinstance(type, t.Vector):
-        return t.COMPONENTS.index(name)
-    assert isinstance(type, t.Struct)
-    return [f.name for f in type.fields].index(name)
-
-
-def _path(place: n.Place) -> list[n.Place]:
-    path: list[n.Place] = [place]
-    while isinstance(path[0], (n.Member, n.Item)):
-        path.insert(0, path[0].base)
-    return path
-
-
-def _replaced(whole: Any, steps: list[int | None], value: Any) -> Any:
-    if not steps:
-        return value
-    position = steps[0]
-    assert position is not None
-    if not 0 <= position < len(whole):
-        raise EvaluationError("an unchecked write outside of an array in a struct")
-    parts = list(whole)
-    parts[position] = _replaced(parts[position], steps[1:], value)
-    return tuple(parts)
