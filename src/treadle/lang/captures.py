@@ -119,8 +119,8 @@ class CaptureSet:
 
     def key(self) -> Hashable:
         """The values now, as something to look up compiled code by."""
-        if self._captures is None:
-            return self._renew()
+        if not self._captures:
+            return self._key if self._captures is not None else self._renew()
         for capture, last in zip(self._captures, self._values, strict=True):
             if capture.read() is not last:
                 return self._renew()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, update_wrapper
 from types import FunctionType
 from typing import Any, overload
@@ -21,6 +22,7 @@ from treadle.runtime.launch import Launcher
 from treadle.runtime.signature import DeclaredParameter, Signature
 
 Extent = int | Sequence[int]
+_MOST_BOUND = 256  # grids and blocks that a kernel remembers
 
 
 class Function:
@@ -61,6 +63,7 @@ class Kernel:
         self.options = options
         self._local_names = dict(local_names or {})
         self._from_text = function.__code__.co_filename.startswith("<kernel source")
+        self._bound: dict[Any, BoundKernel] = {}  # by what stood in the brackets
         _check_text(self.source_code)
         self.parameters = self._declared()
 
@@ -117,6 +120,17 @@ class Kernel:
     # --- for people ---
 
     def __getitem__(self, launch: Any) -> BoundKernel:
+        try:
+            return self._bound[launch]
+        except (KeyError, TypeError):
+            bound = self._bind(launch)
+        if len(self._bound) >= _MOST_BOUND:
+            self._bound.clear()
+        with suppress(TypeError):  # a list in the brackets is fine, but no key
+            self._bound[launch] = bound
+        return bound
+
+    def _bind(self, launch: Any) -> BoundKernel:
         parts = launch if isinstance(launch, tuple) else (launch,)
         if not 2 <= len(parts) <= 4:
             raise LaunchError(
@@ -173,7 +187,7 @@ class BoundKernel:
         self.block = block
         self.shared_bytes = shared_bytes
         self.stream = stream
-        self._launch = kernel._launcher.bound(grid, block, shared_bytes, stream)
+        self._launch = kernel._launcher.launch_blocks
 
     def __call__(self, *arguments: Any) -> None:
         """Launch with these arguments."""
@@ -181,8 +195,8 @@ class BoundKernel:
             from treadle.lang import interpreter
 
             interpreter.run(self.kernel, self.grid, self.block, self.shared_bytes, arguments)
-            return
-        self._launch(arguments)
+        else:
+            self._launch(self.grid, self.block, arguments, self.shared_bytes, self.stream)
 
 
 def _check_text(source: Source) -> None:

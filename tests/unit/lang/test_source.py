@@ -138,6 +138,10 @@ def test_calling_a_kernel_or_its_names_outside() -> None:
         kernel[1]
     with pytest.raises(LaunchError, match="integers"):
         kernel[1.5, 2]
+    with pytest.raises(LaunchError, match="integers"):
+        kernel["one", 2]
+    assert kernel[[2, 3], 2].grid == (2, 3, 1)
+    assert kernel[2, 2] is kernel[2, 2]
     with pytest.raises(TreadleError, match=r"td\.sync_threads works inside a kernel"):
         td.sync_threads()
     with pytest.raises(TreadleError, match="only inside a running kernel"):
