@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 
 from treadle.codegen.llvm.spelling import suffix
 
+VECTORIZED = "; all parallel loops are vectors"
+
 
 @dataclass(slots=True)
 class Module:
     """What the functions of a module share: declarations and metadata, each written once."""
 
     fast: bool = False
+    loops: set[str] = field(default_factory=set)  # how parallel loops are printed: lanes, plain
     functions: list[str] = field(default_factory=list)
     declarations: dict[str, str] = field(default_factory=dict)
     metadata: list[str] = field(default_factory=list)
@@ -29,8 +32,9 @@ class Module:
         self.declarations.setdefault(name, signature)
 
     def text(self) -> str:
-        """The whole module."""
-        parts = [*self.functions, *self.declarations.values(), "\n".join(self.metadata)]
+        """The whole module. Its first line says so if nothing is left to vectorize."""
+        head = VECTORIZED if self.loops == {"lanes"} else ""
+        parts = [head, *self.functions, *self.declarations.values(), "\n".join(self.metadata)]
         return "\n\n".join(part for part in parts if part) + "\n"
 
 

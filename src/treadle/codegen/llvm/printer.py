@@ -137,8 +137,15 @@ def _print_entry(
         for memory in kernel.memories
         if memory.space == "local" and (options.private is None or memory.name in options.private)
     }
-    if options.lanes > 1:
-        body.print_lanes = lambda outer, loop: print_strips(outer, loop, options.lanes, private)
+
+    def in_lanes(outer: Statements, loop: n.For) -> bool:
+        if any(isinstance(node, n.For) and node.parallel for node in walk(loop.body)):
+            return False  # the loops in it are what counts
+        printed = options.lanes > 1 and print_strips(outer, loop, options.lanes, private)
+        module.loops.add("lanes" if printed else "plain")
+        return printed
+
+    body.print_lanes = in_lanes
     block_done = e.new_label()
     body.setup(kernel.body, lambda _: e.jump(block_done))
     _load_bindings(e, scope, kernel, slots)

@@ -8,8 +8,8 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from treadle.core.once import once
 from treadle.core.errors import CompileError
+from treadle.core.once import once
 
 # void entry(ptr bindings, ptr parameters, ptr grid, i64 first, i64 last)
 ENTRY = ctypes.CFUNCTYPE(
@@ -67,7 +67,7 @@ class Compiler:
                 ) from None
             module.triple = self.triple
             module.data_layout = str(self._machine.target_data)
-            optimize(llvm, self._machine, module)
+            optimize(llvm, self._machine, module, source)
             return bytes(self._machine.emit_object(module))
 
     def assembly(self, source: str) -> str:
@@ -77,7 +77,7 @@ class Compiler:
             module = llvm.parse_assembly(source)
             module.triple = self.triple
             module.data_layout = str(self._machine.target_data)
-            optimize(llvm, self._machine, module)
+            optimize(llvm, self._machine, module, source)
             return str(self._machine.emit_assembly(module))
 
     def load_object(self, image: bytes, symbols: tuple[str, ...]) -> Loaded:
@@ -93,19 +93,34 @@ class Compiler:
         return Loaded({symbol: library[symbol] for symbol in symbols}, library)
 
 
-def optimize(llvm: Any, machine: Any, module: Any) -> None:
+def optimize(llvm: Any, machine: Any, module: Any, source: str) -> None:
     """The passes that a kernel's module goes through.
 
-    Unrolling and interleaving are left to what the kernel asks for: they double the time of
-    compilation, and loops over work-items are long and wide enough without.
+    What the printer vectorized needs its variables in registers and a clean up: a sixth of the
+    time that LLVM's own list takes, which makes it no faster. The other modules get that list, as
+    they need LLVM's vectorizer; unrolling and interleaving are left to what a kernel asks for,
+    because they double the time once more.
     """
+    from treadle.codegen.llvm import VECTORIZED
+
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = True
     options.slp_vectorization = True
     options.loop_interleaving = False
     options.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    if source.startswith(VECTORIZED) and "llvm.loop.unroll" not in source:
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_always_inliner_pass()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_loop_rotate_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+    else:
+        passes = builder.getModulePassManager()
+    passes.run(module, builder)
 
 
 def _features(llvm: Any) -> str:

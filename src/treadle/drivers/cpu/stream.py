@@ -293,7 +293,9 @@ def _run(
         known = kernel.seconds
         kernel.seconds = measured if not known or measured < 2 * known else 2 * known
         return
-    chunk = max(rest // (threads * _CHUNKS_PER_THREAD), int(_CHUNK_SECONDS / kernel.seconds), 1)
+    chunk = max(
+        1, rest // (threads * _CHUNKS_PER_THREAD), int(_CHUNK_SECONDS / max(kernel.seconds, 1e-9))
+    )
     helpers = min(threads - 1, -(-rest // chunk) - 1)
     call = _pack_call(
         kernel.pointer, _address(bindings), _address(parameters), _address(grid), 0, blocks
