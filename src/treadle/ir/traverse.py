@@ -46,6 +46,22 @@ def walk(root: Node | n.Block) -> Iterator[Node]:
         stack.extend(reversed(list(children(node))))
 
 
+def statements_in(block: n.Block) -> Iterator[n.Statement]:
+    """Every statement of a block, those inside others too, outermost first. Much quicker than
+    `walk`: expressions are not entered."""
+    stack = list(reversed(block))
+    while stack:
+        statement = stack.pop()
+        yield statement
+        match statement:
+            case n.If():
+                stack.extend(reversed((*statement.then, *statement.otherwise)))
+            case n.For():
+                stack.extend(reversed(statement.body))
+            case n.While():
+                stack.extend(reversed((*statement.body, *statement.update)))
+
+
 def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
     """The node with `change` applied to the nodes directly inside it, in evaluation order; the
     same node if nothing changed. In a block, a tuple from `change` is spliced in."""

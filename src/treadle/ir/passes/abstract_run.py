@@ -14,7 +14,7 @@ from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir.passes import patterns
 from treadle.ir.passes.patterns import Pattern
-from treadle.ir.traverse import children, root_of, walk
+from treadle.ir.traverse import children, root_of, statements_in, walk
 
 
 class Level(IntEnum):
@@ -117,7 +117,7 @@ class AbstractRun:
 
     def _unreached(self, statement: n.Statement, flow: Flow) -> None:
         """Statements that nothing reaches may be asked about too."""
-        for node in walk(statement):
+        for node in statements_in((statement,)):
             self.flows.setdefault(id(node), flow)
 
     def _here(self, flow: Flow) -> Flow:

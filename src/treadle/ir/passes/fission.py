@@ -33,11 +33,12 @@ from treadle.ir import nodes as n
 from treadle.ir.passes.names import Names
 from treadle.ir.passes.predicate import remove_returns
 from treadle.ir.passes.regions import Control, Jump, Once, Region, Sync, Unit
+from treadle.ir.passes.shared_values import cut_kernel
 from treadle.ir.passes.storage import Storage, place_variables
 from treadle.ir.passes.threads import Place, Threads
-from treadle.ir.passes.uniformity import WARP_WIDTH, analyze, is_sync
+from treadle.ir.passes.uniformity import WARP_WIDTH, analyze, has_sync, is_sync
 from treadle.ir.passes.warps import WarpArrays
-from treadle.ir.traverse import rewrite_block, walk
+from treadle.ir.traverse import rewrite_block, statements_in, walk
 
 Change = Callable[[object], object]
 
@@ -75,7 +76,7 @@ def fission(kernel: n.Kernel, options: FissionOptions = FissionOptions()) -> Fis
 
 def _has_warp_operations(kernel: n.Kernel) -> bool:
     """Whether threads of a warp meet anywhere (to know its lane, a thread meets nobody)."""
-    return any(is_sync(node) and node != n.Barrier("block") for node in walk(kernel.body))
+    return any(is_sync(node) and node != n.Barrier("block") for node in statements_in(kernel.body))
 
 
 def _prepared(kernel: n.Kernel, block: Dim3, width: int) -> n.Kernel:
@@ -113,10 +114,12 @@ def _refuse_hidden_threads(kernel: n.Kernel) -> None:
 def _run(kernel: n.Kernel, block: Dim3, options: FissionOptions, whole: bool) -> FissionResult:
     names = Names(kernel)
     threads = Threads(block, options.lanes, options.width, whole, names)
-    uniformity = analyze(kernel, options.width)
+    # Without a barrier there is one region, and nothing to share between several.
+    uniformity = analyze(kernel, options.width) if has_sync(kernel.body) else None
     warps = WarpArrays(names, options.width)
     kernel = replace(kernel, body=warps.expand(kernel.body))
-    units, storage = place_variables(kernel, uniformity, threads, names, warps)
+    units, plain = cut_kernel(kernel, uniformity, threads, warps)
+    storage = place_variables(kernel, units, plain, warps.arrays, threads, names)
     body = tuple(_Emitter(threads, storage, names, warps.count).units(units, None))
     result = replace(kernel, body=body, memories=storage.memories)
     return FissionResult(result, Dim3(threads.lanes), storage.private)

@@ -29,7 +29,7 @@ from treadle.ir.passes.uniformity import (
     has_sync,
     is_sync,
 )
-from treadle.ir.traverse import root_of, walk
+from treadle.ir.traverse import root_of, statements_in, walk
 from treadle.ir.types import BOOL, Scalar
 
 
@@ -70,13 +70,13 @@ _OPPOSITES = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": 
 
 
 def _has_return(block: n.Block) -> bool:
-    return any(isinstance(node, n.Return) for node in walk(block))
+    return any(isinstance(node, n.Return) for node in statements_in(block))
 
 
 def _return_before_sync(body: n.Block) -> bool:
     """Whether a barrier may come after a return, in the order of the text or around a loop."""
     returned = False
-    for node in walk(body):
+    for node in statements_in(body):
         if isinstance(node, n.Return):
             returned = True
         elif (returned and is_sync(node)) or (
@@ -202,7 +202,7 @@ class _Remover:
     def _leaves(self, statement: n.Statement) -> _Leaves:
         levels = [
             self.uniformity.flow(node).level
-            for node in walk(statement)
+            for node in statements_in((statement,))
             if isinstance(node, n.Return)
         ]
         return _Leaves(Level.BLOCK in levels, any(level > Level.BLOCK for level in levels))
@@ -350,7 +350,8 @@ class _Remover:
             case _:
                 return False
         return agreed and any(
-            isinstance(node, n.Assign) and self._is_free(node) for node in walk(statement)
+            isinstance(node, n.Assign) and self._is_free(node)
+            for node in statements_in((statement,))
         )
 
     def _all_free(self, block: n.Block) -> bool:

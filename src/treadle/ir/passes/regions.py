@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from treadle.ir import nodes as n
-from treadle.ir.traverse import walk
+from treadle.ir.traverse import root_of, statements_in, walk
 
 
 @dataclass(eq=False, slots=True)
@@ -96,7 +96,7 @@ def cut(block: n.Block, divider: n.Barrier, is_shared: Callable[[n.Statement], b
 
 def _is_common(statement: n.If | n.For | n.While, divider: n.Barrier) -> bool:
     """Whether all threads go through a control statement together."""
-    return leaves_loop((statement,)) or any(node == divider for node in walk(statement))
+    return leaves_loop((statement,)) or any(node == divider for node in statements_in((statement,)))
 
 
 def blocks_of(statement: n.If | n.For | n.While) -> tuple[n.Block, ...]:
@@ -136,20 +136,17 @@ def memories_in(part: object) -> set[str]:
 def assigned_in(block: n.Block | list[n.Statement]) -> set[str]:
     """The variables that statements declare, assign or receive results in."""
     names: set[str] = set()
-    for statement in block:
-        for node in walk(statement):
-            match node:
-                case n.Declare() | n.For():
-                    names.add(node.variable.name)
-                case n.Assign():
-                    place = node.place
-                    while isinstance(place, (n.Member, n.Item)):
-                        place = place.base
-                    if isinstance(place, n.Variable):
-                        names.add(place.name)
-                case n.Atomic() | n.CallStatement() | n.Subgroup():
-                    if node.result is not None:
-                        names.add(node.result.name)
+    for node in statements_in(tuple(block)):
+        match node:
+            case n.Declare() | n.For():
+                names.add(node.variable.name)
+            case n.Assign():
+                root = root_of(node.place)
+                if isinstance(root, n.Variable):
+                    names.add(root.name)
+            case n.Atomic() | n.CallStatement() | n.Subgroup():
+                if node.result is not None:
+                    names.add(node.result.name)
     return names
 
 
@@ -202,8 +199,7 @@ def _note(leaf: Leaf, statements: list[n.Statement]) -> None:
     leaf.memories = memories_in(statements)
     leaf.declared = {
         node.variable.name
-        for statement in statements
-        for node in walk(statement)
+        for node in statements_in(tuple(statements))
         if isinstance(node, (n.Declare, n.For))
     }
 

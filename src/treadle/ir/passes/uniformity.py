@@ -24,7 +24,7 @@ from types import MappingProxyType
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.passes.abstract_run import AbstractRun, Flow, Level, Value
-from treadle.ir.traverse import root_of, walk
+from treadle.ir.traverse import root_of, statements_in
 
 __all__ = [
     "WARP_WIDTH", "Flow", "Level", "Uniformity", "Value", "analyze", "check_barriers",
@@ -88,8 +88,10 @@ def check_barriers(
     Raises CompileError at the barrier's place; the message names the condition and the reason.
     `also_written` is as in `analyze`.
     """
+    if not has_sync(kernel.body):
+        return
     analysis = analyze(kernel, width, also_written=also_written)
-    for node in walk(kernel.body):
+    for node in statements_in(kernel.body):
         if not is_sync(node):
             continue
         needed = Level.BLOCK if node == n.Barrier("block") else Level.WARP
@@ -105,7 +107,11 @@ def uniform_shared_loads(kernel: n.Kernel) -> tuple[n.Declare | n.Assign, ...]:
     barrier. Where a target wants to be told, it has an operation for that (workgroupUniformLoad).
     """
     marked = analyze(kernel).shared_loads
-    return tuple(node for node in walk(kernel.body) if id(node) in marked)
+    return tuple(
+        node
+        for node in statements_in(kernel.body)
+        if id(node) in marked and isinstance(node, (n.Declare, n.Assign))
+    )
 
 
 _REACHES = {
@@ -139,13 +145,13 @@ def is_sync(node: object) -> bool:
 
 def has_sync(block: n.Block) -> bool:
     """Whether any statement in a block needs other threads to get on."""
-    return any(is_sync(node) for node in walk(block))
+    return any(is_sync(node) for node in statements_in(block))
 
 
 def written_memories(kernel: n.Kernel) -> frozenset[str]:
     """Names of all memories that the kernel stores to or updates."""
     names: set[str] = set()
-    for node in walk(kernel.body):
+    for node in statements_in(kernel.body):
         if isinstance(node, (n.Assign, n.Atomic)):
             root = root_of(node.place)
             if isinstance(root, n.Element):
