@@ -252,3 +252,21 @@ def test_vectors() -> None:
 
     v = f32(3, 4)
     agree(turn, 1, 3, v, td.vec2[td.i32](3, 5), f32(3))
+
+
+@pytest.mark.parametrize("name", ["exp", "log1p", "sin", "tanh", "rsqrt", "nextafter", "pow"])
+def test_the_library_is_the_same_in_the_interpreter(name: str) -> None:
+    arguments = "x[i], y[i]" if name in ("nextafter", "pow") else "x[i]"
+    text = f"def k(x, y):\n    i = td.grid(1)\n    y[i] = td.{name}({arguments})\n"
+    x = np.array([0.1, -2.5, 30, np.nan, np.inf, -0.0, 1e10], np.float32)
+    agree(td.kernel(source=text), 1, 7, x, x[::-1].copy())
+
+
+def test_integers_and_narrow_floats_go_through_the_library_in_float32() -> None:
+    @td.kernel
+    def k(h: td.Array[td.f16], n: td.Array[td.i32], out: td.Array[td.f32]):
+        i = td.grid(1)
+        out[i] = td.exp(n[i]) + td.rand_uniform(7, i)
+        h[i] = td.log(h[i])
+
+    agree(k, 1, 3, np.array([1, 2, 3], np.float16), np.arange(3, dtype=np.int32), f32(3))

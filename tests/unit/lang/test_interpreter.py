@@ -232,6 +232,20 @@ def test_arguments_are_checked_as_on_a_device() -> None:
             saxpy[1, 1](1.0, np.zeros((2, 2), np.float32), f32(1))
 
 
+def test_grids_and_blocks_are_checked_as_on_a_device() -> None:
+    one = f32(1)
+    with td.interpret():
+        with pytest.raises(LaunchError, match="must be at least 1"):
+            saxpy[0, 1](1.0, one, one)
+        with pytest.raises(LaunchError, match="block"):
+            saxpy[1, 2048](1.0, one, one)
+        with pytest.raises(LaunchError, match="negative number"):
+            saxpy.launch(-1, 1.0, one, one)
+        saxpy.launch(0, 1.0, one, one)
+        saxpy[0, 1](1.0, one, f32())
+    assert one.tolist() == [1]
+
+
 def test_what_a_device_refuses_is_refused_here_too() -> None:
     @td.kernel
     def mixed(x, n):

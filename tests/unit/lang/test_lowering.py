@@ -306,6 +306,13 @@ def test_subgroups() -> None:
     )
 
 
+def test_fast_mathematics_takes_the_targets_own() -> None:
+    assert body("x[0] = td.exp(y[0]) ** 0.5", checked=False, fastmath=True) == (
+        "x[0] = fast_pow(fast_exp(y[0]), 0.5)"
+    )
+    assert body("x[0] = td.exp(y[0])", checked=False) == "x[0] = @exp(y[0])"
+
+
 def test_the_wrong_number_of_arguments() -> None:
     with pytest.raises(CompileError, match="takes 1 arguments, not 2"):
         td.kernel(source="def k(x): pass").lower(Signature((f32s, f32s)))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treadle.core.dim3 import Dim3
+from treadle.core.errors import LaunchError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.traverse import walk
@@ -34,6 +35,7 @@ from treadle.lang.interpreting import current_run, state
 from treadle.lang.lower import lower_with_types
 from treadle.lang.source import Source, resolve_annotations, source_of
 from treadle.lang.types import ArrayType, Vector, declared_type, ir_type, is_struct
+from treadle.runtime.launch import check_block
 from treadle.runtime.signature import Signature
 
 if TYPE_CHECKING:
@@ -47,6 +49,13 @@ def run(
 ) -> None:
     """Interpret `kernel[grid, block](…)`."""
     taken = take_arguments(kernel, arguments)
+    check_block(kernel.name, block)
+    if min(grid) < 1:
+        if min(grid) == 0 and any(isinstance(v, KernelArray) and not v.size for v in taken.values):
+            return
+        raise LaunchError(
+            f"kernel {kernel.name}: the grid {tuple(grid)} must be at least 1 in every part"
+        )
     Run(kernel, taken).blocks(grid, block, shared_bytes, None)
     taken.give_back()
 
@@ -55,6 +64,10 @@ def run_threads(kernel: Kernel, threads: int | Sequence[int], arguments: Sequenc
     """Interpret `kernel.launch(threads, …)`."""
     taken = take_arguments(kernel, arguments)
     extent = Dim3.of(tuple(reversed(threads)) if isinstance(threads, Sequence) else threads)
+    if min(extent) < 0:
+        raise LaunchError(f"{kernel.name}.launch: negative number of threads {threads}")
+    if extent.count == 0:
+        return
     block = kernel.options.block or Dim3(min(extent.x, 64))
     grid = Dim3(*(-(-a // b) for a, b in zip(extent, block, strict=True)))
     Run(kernel, taken).blocks(grid, block, 0, extent)
