@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from treadle.codegen.records import KernelCode
     from treadle.core.dim3 import Dim3
-    from treadle.core.limits import DeviceInfo
+    from treadle.core.limits import DeviceInfo, Limits
 
 
 class Buffer(ABC):
@@ -203,5 +203,5 @@ class Backend(ABC):
         """If `list_devices` is empty: the reason, and what would make devices appear."""
 
     @abstractmethod
-    def open(self, info: DeviceInfo) -> Device:
-        """Open a device that `list_devices` gave."""
+    def open(self, info: DeviceInfo, *, limits: Limits | None = None) -> Device:
+        """Open a device that `list_devices` gave; with `limits` it allows no more than those."""

@@ -45,17 +45,24 @@ _fork_seen = False
 class Device:
     """A device that kernels run on. Get one from `td.device` or `td.devices`.
 
-    Opening it (its driver, its pool) happens at first use.
+    Opening it (its driver, its pool) happens at first use. `limits` lower what it allows, so that
+    it behaves like a smaller device; it is then one of its own, with its own memory and kernels,
+    and is opened at once, for only the driver knows what it then has.
     """
 
-    def __init__(self, backend: base.Backend, info: DeviceInfo) -> None:
+    def __init__(
+        self, backend: base.Backend, info: DeviceInfo, *, limits: Limits | None = None
+    ) -> None:
         self._backend = backend
         self._info = info
+        self._lowered = limits
         self._driver: base.Device | None = None
         self._pool: Pool | None = None
         self._stream: Stream | None = None
         self._process = 0  # that opened it
         self.compiled: dict[Any, Any] = {}  # built kernels, by their printed code
+        if limits is not None:
+            self._open()
 
     @property
     def info(self) -> DeviceInfo:
@@ -120,7 +127,7 @@ class Device:
         with _lock:
             if self._driver is None:
                 self._process = os.getpid()
-                self._driver = self._backend.open(self._info)
+                self._driver = self._backend.open(self._info, limits=self._lowered)
                 self._info = self._driver.info
                 self._pool = Pool(self._driver)
             return self._driver

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import struct
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -214,9 +215,9 @@ class Backend(base.Backend):
         """What is missing."""
         return "the cpu device needs llvmlite, which is not installed: pip install llvmlite"
 
-    def open(self, info: DeviceInfo) -> Device:
-        """The device."""
-        return Device(info)
+    def open(self, info: DeviceInfo, *, limits: Limits | None = None) -> Device:
+        """The device; with `limits` it says that it has those."""
+        return Device(info if limits is None else replace(info, limits=limits))
 
 
 def backend() -> Backend:
