@@ -591,6 +591,33 @@ def test_threads_with_streams_of_their_own(device: WebgpuDevice) -> None:
     assert not failures
 
 
+def test_threads_on_one_stream(device: WebgpuDevice) -> None:
+    stream, kernel = device.default_stream, device.compile(INCREMENT)
+    failures: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        try:
+            for _ in range(20):
+                x = upload(stream, np.full(100, seed, np.uint32))
+                for step in range(30):
+                    stream.launch(kernel, Dim3(2), (x,), block("II", 100, seed + step))
+                stream.write(x, 1, memoryview(b"odd"))
+                expected = np.full(100, 31 * seed + 435, np.uint32)
+                expected[0] = expected[0] % 256 + (int.from_bytes(b"odd", "little") << 8)
+                np.testing.assert_array_equal(download(stream, x, 100), expected)
+                stream.record().seconds()
+                device.free(x)
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
 # ---------------------------------------------------------------------- limits and errors
 
 

@@ -2,7 +2,10 @@
 
 Appending writes a record into the open batch and calls nothing of the library; a flush encodes the
 batch with the compiled loop and submits it. All streams of a device share its one queue, so work of
-different streams runs in the order of their flushes. A stream belongs to one thread at a time.
+different streams runs in the order of their flushes.
+
+Several threads may use one stream: appending holds the device's lock, waiting and large copies in
+host memory do not.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from treadle.drivers.webgpu_native.batch import (
 from treadle.drivers.webgpu_native.events import WebgpuEvent
 from treadle.drivers.webgpu_native.memory import (
     PARAMETER_BYTES,
+    SMALL_UPLOAD,
     Staging,
     StagingPool,
     WebgpuBuffer,
@@ -75,38 +79,39 @@ class WebgpuStream(Stream):
         assert type(kernel) is WebgpuKernel
         if type(buffers) is not tuple:
             buffers = tuple(buffers)
-        group = kernel.groups.get(buffers)
-        if group is None:
-            group = bind(self.device, kernel, buffers)
-        x, y, z = grid
-        largest = self._largest
-        if not (0 < x <= largest and 0 < y <= largest and 0 < z <= largest):
-            if x == 0 or y == 0 or z == 0:
-                return
-            x, y, z = self._fold(kernel, grid)
-        size = kernel.size
-        if len(parameters) != size:
-            raise LaunchError(
-                f"the parameter block of kernel {kernel.code.name} has {size} bytes, "
-                f"not {len(parameters)}"
-            )
-        batch = self._batch
-        if size:
-            place = batch.blocks.get(parameters)
-            if place is None:
-                place = self._place_parameters(batch, parameters, kernel.stride)
-            _pack_dispatch(
-                batch.records, batch.at, _DISPATCH, x, y, z,
-                kernel.pipeline, group, batch.groups[kernel.bucket], place, 0,
-            )  # fmt: skip
-        else:
-            _pack_dispatch(
-                batch.records, batch.at, _DISPATCH, x, y, z, kernel.pipeline, group, 0, 0, 0
-            )
-        at = batch.at + _RECORD
-        batch.at = at
-        if at >= batch.room:
-            self._appended(buffers)
+        with self.device.lock:
+            group = kernel.groups.get(buffers)
+            if group is None:
+                group = bind(self.device, kernel, buffers)
+            x, y, z = grid
+            largest = self._largest
+            if not (0 < x <= largest and 0 < y <= largest and 0 < z <= largest):
+                if x == 0 or y == 0 or z == 0:
+                    return
+                x, y, z = self._fold(kernel, grid)
+            size = kernel.size
+            if len(parameters) != size:
+                raise LaunchError(
+                    f"the parameter block of kernel {kernel.code.name} has {size} bytes, "
+                    f"not {len(parameters)}"
+                )
+            batch = self._batch
+            if size:
+                place = batch.blocks.get(parameters)
+                if place is None:
+                    place = self._place_parameters(batch, parameters, kernel.stride)
+                _pack_dispatch(
+                    batch.records, batch.at, _DISPATCH, x, y, z,
+                    kernel.pipeline, group, batch.groups[kernel.bucket], place, 0,
+                )  # fmt: skip
+            else:
+                _pack_dispatch(
+                    batch.records, batch.at, _DISPATCH, x, y, z, kernel.pipeline, group, 0, 0, 0
+                )
+            at = batch.at + _RECORD
+            batch.at = at
+            if at >= batch.room:
+                self._appended(buffers)
 
     def _fold(self, kernel: WebgpuKernel, grid: Dim3) -> tuple[int, int, int]:
         """A grid over the limit as x up to the limit, the rest in y, then z."""
@@ -146,12 +151,15 @@ class WebgpuStream(Stream):
 
     def append_replay(self, recording: WebgpuRecording) -> None:
         """Append a recording: one record, whatever its length."""
-        batch = self._batch
-        loop.pack_call(batch.records, batch.at, loop.CALL, 0, recording.address, recording.count)
-        batch.at += _RECORD
-        batch.dispatches += recording.dispatches
-        batch.kept.append(recording)
-        self._appended()
+        with self.device.lock:
+            batch = self._batch
+            loop.pack_call(
+                batch.records, batch.at, loop.CALL, 0, recording.address, recording.count
+            )
+            batch.at += _RECORD
+            batch.dispatches += recording.dispatches
+            batch.kept.append(recording)
+            self._appended()
 
     # ------------------------------------------------------------------ copies
 
@@ -176,31 +184,34 @@ class WebgpuStream(Stream):
         if self._capture is not None:
             self._write_captured(target, offset, raw)
         elif size <= UPLOAD_BYTES:
-            live = self._live
-            if live.chunk is not None and live.uploaded + size > UPLOAD_BYTES + PARAMETER_BYTES:
-                self.flush()
-            chunk = live.chunk or live.open_chunk(self.device)
-            at = live.uploaded
-            chunk.view[at : at + size] = raw
-            live.uploaded = at + size
-            self._append_copy(chunk.number, at, target, offset, size)
+            with self.device.lock:
+                live = self._live
+                if live.chunk is not None and live.uploaded + size > SMALL_UPLOAD:
+                    self.flush()
+                chunk = live.chunk or live.open_chunk(self.device)
+                at = live.uploaded
+                chunk.view[at : at + size] = raw
+                live.uploaded = at + size
+                self._append_copy(chunk.number, at, target, offset, size)
         else:
             pool = self.device.large_uploads
             for start in range(0, size, pool.size):
                 piece = raw[start : start + pool.size]
                 chunk = pool.take()
-                self._live.chunks.append(chunk)
                 copy_bytes(chunk.view, piece)
-                self._append_copy(chunk.number, 0, target, offset + start, len(piece))
-                self.flush()  # the device copies this piece while the host fills the next
+                with self.device.lock:
+                    self._live.chunks.append(chunk)
+                    self._append_copy(chunk.number, 0, target, offset + start, len(piece))
+                    self.flush()  # the device copies this piece while the host fills the next
 
     def _write_captured(self, target: WebgpuBuffer, offset: int, raw: memoryview) -> None:
         """The data becomes device memory of the recording, written once, before any replay."""
-        assert self._capture is not None
-        source = self.device.allocate_internal(len(raw))
-        self._capture.owned.append(source)
-        self._outside_capture(lambda: self._write_words(source, 0, raw))
-        self._append_copy(source.number, 0, target, offset, len(raw))
+        with self.device.lock:
+            assert self._capture is not None
+            source = self.device.allocate_internal(len(raw))
+            self._capture.owned.append(source)
+            self._outside_capture(lambda: self._write_words(source, 0, raw))
+            self._append_copy(source.number, 0, target, offset, len(raw))
 
     def _outside_capture(self, action: Any) -> None:
         capture, self._capture, self._batch = self._capture, None, self._live
@@ -212,9 +223,10 @@ class WebgpuStream(Stream):
 
     def _write_bytes(self, target: WebgpuBuffer, offset: int, raw: memoryview) -> None:
         """A part of a word: its bytes go to scratch memory and from there into their place."""
-        scratch = self._scratch_memory()
-        self._write_words(scratch, 0, memoryview(bytes(raw).ljust(4, b"\0")))
-        self._move_bytes(0, target, offset, len(raw))
+        with self.device.lock:
+            scratch = self._scratch_memory()
+            self._write_words(scratch, 0, memoryview(bytes(raw).ljust(4, b"\0")))
+            self._move_bytes(0, target, offset, len(raw))
 
     def _append_copy(
         self, source: int, source_offset: int, target: WebgpuBuffer, offset: int, size: int
@@ -231,21 +243,22 @@ class WebgpuStream(Stream):
         self, source: Buffer, source_offset: int, target: Buffer, target_offset: int, size: int
     ) -> None:
         """Append a copy between buffers of the device."""
-        origin, into = self.device.own(source), self.device.own(target)
-        _check_range(origin, source_offset, size)
-        _check_range(into, target_offset, size)
-        head, middle, tail = moves.split(target_offset, size)
-        if origin is not into and source_offset % 4 == target_offset % 4:
-            self._copy_bytes(origin, source_offset, into, target_offset, head)
-            if middle:
-                self._append_copy(
-                    origin.number, source_offset + head, into, target_offset + head, middle
-                )
-                self._hold((origin,))
-            done = head + middle
-            self._copy_bytes(origin, source_offset + done, into, target_offset + done, tail)
-        else:
-            self._copy_bytes(origin, source_offset, into, target_offset, size)
+        with self.device.lock:
+            origin, into = self.device.own(source), self.device.own(target)
+            _check_range(origin, source_offset, size)
+            _check_range(into, target_offset, size)
+            head, middle, tail = moves.split(target_offset, size)
+            if origin is not into and source_offset % 4 == target_offset % 4:
+                self._copy_bytes(origin, source_offset, into, target_offset, head)
+                if middle:
+                    self._append_copy(
+                        origin.number, source_offset + head, into, target_offset + head, middle
+                    )
+                    self._hold((origin,))
+                done = head + middle
+                self._copy_bytes(origin, source_offset + done, into, target_offset + done, tail)
+            else:
+                self._copy_bytes(origin, source_offset, into, target_offset, size)
 
     def _copy_bytes(
         self, source: WebgpuBuffer, source_offset: int, target: WebgpuBuffer, offset: int, size: int
@@ -266,15 +279,16 @@ class WebgpuStream(Stream):
 
     def fill_zero(self, buffer: Buffer, offset: int, size: int) -> None:
         """Append zeroing a range."""
-        target = self.device.own(buffer)
-        _check_range(target, offset, size)
-        head, middle, tail = moves.split(offset, size)
-        if head or tail:
-            self._append_clear(self._scratch_memory(), 0, 4)
-            self._move_bytes(0, target, offset, head)
-            self._move_bytes(0, target, offset + head + middle, tail)
-        if middle:
-            self._append_clear(target, offset + head, middle)
+        with self.device.lock:
+            target = self.device.own(buffer)
+            _check_range(target, offset, size)
+            head, middle, tail = moves.split(offset, size)
+            if head or tail:
+                self._append_clear(self._scratch_memory(), 0, 4)
+                self._move_bytes(0, target, offset, head)
+                self._move_bytes(0, target, offset + head + middle, tail)
+            if middle:
+                self._append_clear(target, offset + head, middle)
 
     def _append_clear(self, target: WebgpuBuffer, offset: int, size: int) -> None:
         batch = self._batch
@@ -356,15 +370,17 @@ class WebgpuStream(Stream):
                 pool.drop(staging)
 
     def _request(self, pool: StagingPool, source: WebgpuBuffer, offset: int, size: int) -> Staging:
+        """Submit a copy into staging memory, and ask to have that mapped."""
         staging = pool.take()
         try:
-            batch = self._batch
-            loop.pack_copy(
-                batch.records, batch.at, loop.COPY, 0,
-                source.number, offset, staging.number, 0, size,
-            )  # fmt: skip
-            batch.at += _RECORD
-            self.flush()
+            with self.device.lock:
+                batch = self._batch
+                loop.pack_copy(
+                    batch.records, batch.at, loop.COPY, 0,
+                    source.number, offset, staging.number, 0, size,
+                )  # fmt: skip
+                batch.at += _RECORD
+                self.flush()
             staging.request_map()
         except BaseException:
             pool.drop(staging)
@@ -392,48 +408,57 @@ class WebgpuStream(Stream):
 
     def read_timestamp(self, slot: tuple[int, int]) -> bytes:
         """The eight bytes of a recorded timestamp, in ticks."""
-        batch, resolved = self._batch, self.device.timestamps.resolved
         self._not_captured("read a timestamp")
-        loop.pack_resolve(
-            batch.records, batch.at, loop.RESOLVE, slot[1], slot[0], resolved.number, 0
-        )
-        batch.at += _RECORD
-        result = bytearray(8)
-        with self.device.lock:  # other streams resolve into the same place
-            self.read(resolved, 0, memoryview(result))
+        device, result = self.device, bytearray(8)
+        pool, resolved = device.download_pool(8), device.timestamps.resolved
+        with device.lock:  # all timestamps are resolved into the same place
+            batch = self._batch
+            loop.pack_resolve(
+                batch.records, batch.at, loop.RESOLVE, slot[1], slot[0], resolved.number, 0
+            )
+            batch.at += _RECORD
+            under_way = [(self._request(pool, resolved, 0, 8), 0, 8)]
+        try:
+            device.wait(under_way[0][0].flag, 1)
+            self._land(pool, under_way, memoryview(result), 0)
+        finally:
+            for staging, _, _ in under_way:
+                pool.drop(staging)
         return bytes(result)
 
     # ------------------------------------------------------------------ events and waiting
 
     def record(self) -> WebgpuEvent:
         """Mark the point after all work so far."""
-        self._not_captured("record an event")
-        device = self.device
-        if "timestamps" not in device.info.features:
-            self.synchronize()
-            return WebgpuEvent(self)
-        batch, pool = self._batch, device.timestamps
-        slot = pool.take()
-        loop.pack_timestamp(batch.records, batch.at, loop.TIMESTAMP, slot[1], slot[0])
-        batch.at += _RECORD
-        event = WebgpuEvent(self, slot, pool)
-        self._events.append(event)
-        self._appended()
-        return event
+        with self.device.lock:
+            self._not_captured("record an event")
+            device = self.device
+            if "timestamps" not in device.info.features:
+                self.synchronize()
+                return WebgpuEvent(self)
+            batch, pool = self._batch, device.timestamps
+            slot = pool.take()
+            loop.pack_timestamp(batch.records, batch.at, loop.TIMESTAMP, slot[1], slot[0])
+            batch.at += _RECORD
+            event = WebgpuEvent(self, slot, pool)
+            self._events.append(event)
+            self._appended()
+            return event
 
     def flush(self) -> None:
         """Encode and submit what was appended. Raises what the library found wrong with it."""
-        live = self._live
-        if self._capture is not None or not live.at:
-            return
-        try:
-            serial = self.device.submit(live, self._commands)
-            for event in self._events:
-                event.submitted(serial)
-        finally:
-            self._events.clear()
-            live.reset()
-        self.device.limit_work_in_flight()
+        with self.device.lock:
+            live = self._live
+            if self._capture is not None or not live.at:
+                return
+            try:
+                serial = self.device.submit(live, self._commands)
+                for event in self._events:
+                    event.submitted(serial)
+            finally:
+                self._events.clear()
+                live.reset()
+            self.device.limit_work_in_flight()
 
     def synchronize(self) -> None:
         """Wait until everything appended is done."""
@@ -465,25 +490,27 @@ class WebgpuStream(Stream):
 
     def begin_capture(self) -> None:
         """From here on launches and copies are recorded instead of run."""
-        self._not_captured("begin another capture")
-        self.device.check()
-        self._capture = CaptureBatch(self.device)
-        self._batch = self._capture
-        self.device.add_batch(self._capture)
+        with self.device.lock:
+            self._not_captured("begin another capture")
+            self.device.check()
+            self._capture = CaptureBatch(self.device)
+            self._batch = self._capture
+            self.device.add_batch(self._capture)
 
     def end_capture(self) -> WebgpuRecording:
         """The recording since `begin_capture`."""
-        capture = self._capture
-        if capture is None:
-            raise LaunchError("end_capture without begin_capture")
-        self._capture, self._batch = None, self._live
-        recording = WebgpuRecording(self.device, capture)
-        self.device.remove_batch(capture)
-        for parameters, block in capture.parameter_blocks():
-            target = self.device.wrap(parameters.handle, PARAMETER_BYTES)
-            self._write_words(target, 0, block)
-        self.flush()  # another stream may be the first to replay
-        return recording
+        with self.device.lock:
+            capture = self._capture
+            if capture is None:
+                raise LaunchError("end_capture without begin_capture")
+            self._capture, self._batch = None, self._live
+            recording = WebgpuRecording(self.device, capture)
+            self.device.remove_batch(capture)
+            for parameters, block in capture.parameter_blocks():
+                target = self.device.wrap(parameters.handle, PARAMETER_BYTES)
+                self._write_words(target, 0, block)
+            self.flush()  # another stream may be the first to replay
+            return recording
 
     def _not_captured(self, what: str) -> None:
         if self._capture is not None:
