@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -225,6 +226,15 @@ def resolve_annotations(
 def _frames_above() -> dict[str, Any]:
     """The local names of the first frame outside this package."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("treadle."):
+    while frame.f_back is not None and is_own_file(frame.f_code.co_filename):
         frame = frame.f_back
     return dict(frame.f_locals)
+
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_LIBRARY = os.path.join(_HERE, "math") + os.sep
+
+
+def is_own_file(name: str) -> bool:
+    """Whether a file belongs to the language's machinery (its library of kernels does not)."""
+    return name.startswith(_HERE) and not name.startswith(_LIBRARY)

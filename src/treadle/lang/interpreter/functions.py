@@ -19,6 +19,7 @@ from treadle.lang.interpreter import numbers
 from treadle.lang.interpreter.arrays import KernelArray
 from treadle.lang.interpreter.threads import SUBGROUP, Request, ThreadState
 from treadle.lang.lower.mathematics import library_definitions
+from treadle.lang.source import is_own_file
 from treadle.lang.types import Vector, ir_type, numpy_dtype
 
 _PACKAGE = __name__.rsplit(".", 2)[0]  # treadle.lang
@@ -27,10 +28,7 @@ _PACKAGE = __name__.rsplit(".", 2)[0]  # treadle.lang
 def call_site() -> tuple[str, int, int]:
     """The file, line and instruction of the user's call that is running."""
     frame = sys._getframe(1)
-    while frame.f_back is not None:
-        module = frame.f_globals.get("__name__", "")
-        if not module.startswith(_PACKAGE) or module.startswith(f"{_PACKAGE}.math"):
-            break
+    while frame.f_back is not None and is_own_file(frame.f_code.co_filename):
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno, frame.f_lasti
 
