@@ -25,6 +25,16 @@ def is_literal(operand: str) -> bool:
     return not operand.startswith("%")
 
 
+def literal_value(operand: str) -> int | None:
+    """The number that an integer constant is (in one lane or all); None for anything else."""
+    if operand.startswith("splat ("):
+        operand = operand[7:-1].split(" ")[1]
+    try:
+        return int(operand)
+    except ValueError:
+        return None
+
+
 def binary(e: Emitter, op: str, type: Scalar, a: str, b: str, width: int) -> str:
     """An arithmetic or bitwise operation; both operands and the result have one type."""
     if type.is_float:
@@ -151,6 +161,9 @@ _FLOORED: dict[str, Rule] = {"floordiv": _float_floor_quotient, "mod": _float_mo
 
 def _shift(e: Emitter, op: str, type: Scalar, a: str, b: str, width: int) -> str:
     llvm = value_type(type, width)
+    known = literal_value(b)
+    if known is not None:
+        return _shift_by(e, op, type, a, known, width)
     limit = constant(type, type.bits, width)
     if op == "shr" and type.is_signed:
         last = constant(type, type.bits - 1, width)
@@ -159,6 +172,17 @@ def _shift(e: Emitter, op: str, type: Scalar, a: str, b: str, width: int) -> str
     shifted = e.op(f"{'shl' if op == 'shl' else 'lshr'} {llvm} {a}, {b}")
     inside = e.op(f"icmp ult {llvm} {b}, {limit}")
     return select(e, inside, llvm, shifted, constant(type, 0, width), width)
+
+
+def _shift_by(e: Emitter, op: str, type: Scalar, a: str, amount: int, width: int) -> str:
+    """A shift by a number that is known."""
+    arithmetic = op == "shr" and type.is_signed
+    if not 0 <= amount < type.bits:
+        if not arithmetic:
+            return constant(type, 0, width)
+        amount = type.bits - 1
+    name = "shl" if op == "shl" else "ashr" if arithmetic else "lshr"
+    return e.op(f"{name} {value_type(type, width)} {a}, {constant(type, amount, width)}")
 
 
 def _divide(e: Emitter, op: str, type: Scalar, a: str, b: str, width: int) -> str:

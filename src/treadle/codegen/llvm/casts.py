@@ -45,11 +45,32 @@ def _integer_to_float(e: Emitter, source: Scalar, target: Scalar, a: str, width:
 
 
 def _float_to_integer(e: Emitter, source: Scalar, target: Scalar, a: str, width: int) -> str:
+    """Truncated; clamped to the type's range; 0 for NaN.
+
+    LLVM's saturating conversion says the same, but machines have none for vectors.
+    """
     wide = F64 if source == F64 else F32
     a = _float_to_float(e, source, wide, a, width)
-    name = "fptosi.sat" if target.is_signed else "fptoui.sat"
-    from_type, to_type = value_type(wide, width), value_type(target, width)
-    return e.intrinsic(name, to_type, [(from_type, a)], [to_type, from_type])
+    floats, integers = value_type(wide, width), value_type(target, width)
+    bit, signed = widened("i1", width), target.is_signed
+    digits = target.bits - signed
+    zero = constant(wide, 0.0, width)
+    beyond = constant(wide, 2.0**digits, width)
+    # What lies above -1 truncates to 0, what lies between two integers to the inner one.
+    above, lowest = ("oge", -(2.0**digits)) if signed else ("ogt", -1.0)
+    not_low = e.op(f"fcmp {above} {floats} {a}, {constant(wide, lowest, width)}")
+    high = e.op(f"fcmp oge {floats} {a}, {beyond}")
+    not_high = e.op(f"fcmp olt {floats} {a}, {beyond}")
+    inside = e.op(f"and {bit} {not_low}, {not_high}")
+    safe = e.op(f"select {bit} {inside}, {floats} {a}, {floats} {zero}")
+    result = e.op(f"fpto{'s' if signed else 'u'}i {floats} {safe} to {integers}")
+    largest = constant(target, (1 << digits) - 1, width)
+    result = e.op(f"select {bit} {high}, {integers} {largest}, {integers} {result}")
+    if not signed:
+        return result
+    low = e.op(f"fcmp olt {floats} {a}, {constant(wide, lowest, width)}")
+    least = constant(target, -(1 << digits), width)
+    return e.op(f"select {bit} {low}, {integers} {least}, {integers} {result}")
 
 
 def _float_to_float(e: Emitter, source: Scalar, target: Scalar, a: str, width: int) -> str:

@@ -54,9 +54,11 @@ class _Math:
         return self.e.op(f"bitcast {self.integer} {a} to {self.llvm}")
 
     def to_integer(self, a: str) -> str:
-        return self.e.intrinsic(
-            "fptosi.sat", self.integer, [(self.llvm, a)], [self.integer, self.llvm]
-        )
+        """A float that is an integer of moderate size; anything for others."""
+        limit = self.number(2.0 ** (self.type.bits - 2))
+        moderate = self.test("olt", self.call("fabs", a), limit)
+        safe = self.where(moderate, a, self.number(0.0))
+        return self.e.op(f"fptosi {self.llvm} {safe} to {self.integer}")
 
     def where(self, test: str, a: str, b: str) -> str:
         bits = widened("i1", self.width)

@@ -170,10 +170,11 @@ class Lanes(Statements):
             self.set_slot(slots[i], value_type(types[i], width), leaf, width)
 
     def set_slot(self, slot: str, llvm: str, leaf: str, width: int) -> None:
-        """Store what may differ among lanes for those of the mask."""
-        if width > 1 and self.mask is not None:
+        """Store what may differ among lanes for those of the mask. The lanes that the region
+        never had need no care."""
+        if width > 1 and self.mask is not self.region_mask:
             old = self.e.op(f"load {llvm}, ptr {slot}")
-            leaf = arithmetic.select(self.e, self.mask, llvm, leaf, old, width)
+            leaf = arithmetic.select(self.e, self.whole(self.mask), llvm, leaf, old, width)
         self.e.do(f"store {llvm} {leaf}, ptr {slot}")
 
     # --- expressions ------------------------------------------------------------------------------
