@@ -29,6 +29,23 @@ _INSTEAD = {
 }
 
 
+# What literals cannot say: the bits in float32 and in float64.
+_SPECIAL_BITS = {
+    "nan": ("0x7fc00000u", "0x7ff8000000000000lu"),
+    "infinity": ("0x7f800000u", "0x7ff0000000000000lu"),
+    "negative_infinity": ("0xff800000u", "0xfff0000000000000lu"),
+    "negative_zero": ("0x80000000u", "0x8000000000000000lu"),
+}
+
+
+def _special(value: float) -> str | None:
+    if math.isnan(value):
+        return "nan"
+    if math.isinf(value):
+        return "infinity" if value > 0 else "negative_infinity"
+    return "negative_zero" if value == 0 and math.copysign(1.0, value) < 0 else None
+
+
 class Module:
     """Collects the declarations, helpers and features that the printed bodies turn out to need."""
 
@@ -122,26 +139,22 @@ class Module:
     # --- constants -------------------------------------------------------------------------------
 
     def literal(self, value: bool | int | float, type: Scalar, span: Span = NOWHERE) -> str:
-        """A constant. What is not finite comes from bits in a private variable: compilers refuse
-        it as a constant expression, and some fold it wrongly."""
+        """A constant. What is not finite, and -0.0, comes from bits in a private variable:
+        compilers refuse it as a constant expression, or fold it wrongly."""
         register = self.scalar_register(type, span)
         if type.kind == "bool":
             return "true" if value else "false"
         if type.is_integer:
             return literals.integer(int(value), type)
         value = float(value)
-        if math.isfinite(value):
+        name = _special(value)
+        if name is None:
             return literals.real(value, register)
-        name = "nan" if math.isnan(value) else "infinity"
+        single, double = _SPECIAL_BITS[name]
         if register == "f64":
-            bits = "0x7ff8000000000000lu" if name == "nan" else "0x7ff0000000000000lu"
-            text = f"bitcast<f64>({self._private(name + '64_bits', 'u64', bits)})"
-        else:
-            bits = "0x7fc00000u" if name == "nan" else "0x7f800000u"
-            text = f"bitcast<f32>({self._private(name + '_bits', 'u32', bits)})"
-        if register == "f16":
-            text = f"f16({text})"
-        return f"-{text}" if value < 0 else text
+            return f"bitcast<f64>({self._private(f'{name}64_bits', 'u64', double)})"
+        text = f"bitcast<f32>({self._private(f'{name}_bits', 'u32', single)})"
+        return f"f16({text})" if register == "f16" else text
 
     def hidden(self, value: bool | int | float, type: Scalar, span: Span = NOWHERE) -> str:
         """A constant that compilers do not evaluate with: they refuse what overflows."""
