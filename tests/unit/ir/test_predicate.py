@@ -175,6 +175,25 @@ UNIFORM_RETURN_IN_A_LOOP = """\
   y[i] = y[i] + 100
 """
 
+BOTH_KINDS_IN_AN_INNER_LOOP = """\
+  for k: i32 in range(0, 3) {
+    s[i] = k
+    barrier block
+    for m: i32 in range(0, 4) {
+      if (m == n) {
+        y[i] = 50 + m
+        return
+      }
+      if ((m + k) > (i + 1)) {
+        y[i] = 60 + m
+        return
+      }
+    }
+    barrier block
+  }
+  y[i] = s[7 - i]
+"""
+
 RETURNS_IN_BOTH_BRANCHES = """\
   if (i < n) {
     if (i == 1) {
@@ -213,6 +232,7 @@ DECLARED_UNDER_GUARD_USED_AFTER_BARRIER = """\
         UNIFORM_AND_DIVERGENT,
         UNIFORM_VALUES_SET_AFTER_A_RETURN,
         UNIFORM_RETURN_IN_A_LOOP,
+        BOTH_KINDS_IN_AN_INNER_LOOP,
         RETURNS_IN_BOTH_BRANCHES,
         DECLARED_UNDER_GUARD_USED_AFTER_BARRIER,
     ],

@@ -25,6 +25,7 @@ from treadle.ir.passes.names import Names
 from treadle.ir.passes.uniformity import (
     WARP_WIDTH,
     Level,
+    Uniformity,
     analyze,
     has_sync,
     is_sync,
@@ -86,6 +87,25 @@ def _return_before_sync(body: n.Block) -> bool:
     return False
 
 
+def _returns_alone(body: n.Block, uniformity: Uniformity) -> set[int]:
+    """The returns (by identity) that some threads may take while others go on.
+
+    A thread that returns leaves a loop without barriers at once. Then those that go on take even a
+    return under a uniform condition without it.
+    """
+    alone = {
+        id(node)
+        for node in statements_in(body)
+        if isinstance(node, n.Return) and uniformity.flow(node).level > Level.BLOCK
+    }
+    for loop in statements_in(body):
+        if isinstance(loop, (n.For, n.While)) and not has_sync((loop,)):
+            inside = {id(node) for node in statements_in((loop,)) if isinstance(node, n.Return)}
+            if inside & alone:
+                alone |= inside
+    return alone
+
+
 def _always_returns(block: n.Block) -> bool:
     match block[-1:]:
         case (n.Return(),):
@@ -109,6 +129,7 @@ class _Remover:
     def __init__(self, kernel: n.Kernel, width: int) -> None:
         self.kernel = kernel
         self.uniformity = analyze(kernel, width, ignore_returns=True)
+        self.alone = _returns_alone(kernel.body, self.uniformity)
         names = Names(kernel)
         self.active = n.Variable(names.fresh("active"), BOOL)
         self.running = n.Variable(names.fresh("running"), BOOL)
@@ -200,12 +221,8 @@ class _Remover:
         return None
 
     def _leaves(self, statement: n.Statement) -> _Leaves:
-        levels = [
-            self.uniformity.flow(node).level
-            for node in statements_in((statement,))
-            if isinstance(node, n.Return)
-        ]
-        return _Leaves(Level.BLOCK in levels, any(level > Level.BLOCK for level in levels))
+        returns = {id(node) for node in statements_in((statement,)) if isinstance(node, n.Return)}
+        return _Leaves(bool(returns - self.alone), bool(returns & self.alone))
 
     def _left_by_break(self, statement: n.Statement) -> bool:
         """Whether a thread that returned in this statement has also left the enclosing loop."""
@@ -218,7 +235,7 @@ class _Remover:
         """A statement with each return replaced by clearing a flag."""
         match statement:
             case n.Return():
-                alone = self.uniformity.flow(statement).level > Level.BLOCK
+                alone = id(statement) in self.alone
                 flag = self.active if alone else self.running
                 self.cleared = self.cleared or alone
                 yield n.Assign(flag, n.FALSE, statement.span)
