@@ -211,6 +211,17 @@ def test_one_array_given_twice():
     assert data.tolist() == [2.0 * k for k in range(8)]
 
 
+@pytest.mark.parametrize("type", [t.F32, t.U8, VEC3], ids=str)
+def test_indices_of_64_bits(type):
+    b = Builder("long", block=8)
+    x, y = b.buffer("x", type), b.buffer("y", type)
+    size = b.parameter("size", t.I64)
+    i = b.let("i", n.Cast(global_index(), t.I64))
+    back = n.Binary("sub", n.Binary("sub", size, constant(1, t.I64), t.I64), i, t.I64)
+    b.store(y, back, load(x, i, (check(i, size),)), (check(back, size),))
+    compare(b.kernel(), 2, {"x": bytes_of(type, 13), "y": bytes_of(type, 13, 1)}, {"size": 13})
+
+
 def test_bytes_that_neighbours_write():
     b = Builder("neighbours", block=64)
     x = b.buffer("x", t.U8)
