@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -208,6 +210,7 @@ def test_many_launches_leave_memory_flat(device):
     x, y = td.ones(64), td.zeros(64)
     saxpy[1, 64](1.0, x, y)
     device.synchronize()
+    gc.collect()
     before = device.memory_stats()
     for _ in range(5000):
         saxpy[1, 64](1.0, x, y)

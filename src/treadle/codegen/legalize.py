@@ -4,6 +4,7 @@
 
     "floordiv" "mod"       flooring division, of integers and floats
     "div" "rem"            integer division that gives 0 for a divisor of 0
+    "half_div"             division of float16 to the last bit
     "float_rem"            the exact remainder of floats
     "shift"                shifts by amounts that may reach the width
     "float_to_int"         casts that saturate and turn NaN into 0
@@ -25,10 +26,10 @@ from typing import Any
 from treadle.codegen import prelude
 from treadle.ir import nodes as n
 from treadle.ir.traverse import rewrite_block
-from treadle.ir.types import F32, I32, U32, Scalar, Vector
+from treadle.ir.types import F16, F32, I32, U32, Scalar, Vector
 
 MISSING = frozenset({
-    "floordiv", "mod", "div", "rem", "float_rem", "shift", "float_to_int", "float_min_max",
+    "floordiv", "mod", "div", "rem", "half_div", "float_rem", "shift", "float_to_int", "float_min_max",
     "mul_high", "wide_mul_high", "wide_bits", "narrow_bits",
 })  # fmt: skip
 
@@ -87,15 +88,25 @@ class _Rewriter:
     def division(self, node: n.Binary) -> n.Expression:
         element = _element(node.type)
         if element.is_float:
+            if node.op == "div" and element == F16 and "half_div" in self.missing:
+                return self.half_division(node)
             wanted = {"floordiv": "floordiv", "mod": "mod", "rem": "float_rem"}.get(node.op)
             return self.float_call(node, node.op) if wanted in self.missing else node
         if node.op in ("floordiv", "mod") and node.op in self.missing:
             if element.is_signed:
                 return _by_power_of_two(node) or self.call(node.op, node, node.left, node.right)
             node = replace(node, op={"floordiv": "div", "mod": "rem"}[node.op])
-        if node.op in ("div", "rem") and node.op in self.missing and not _is_nonzero(node.right):
-            return self.call(node.op, node, node.left, node.right)
-        return node
+        if node.op not in self.missing or node.op not in ("div", "rem"):
+            return node
+        if _is_nonzero(node.right) and not (node.op == "rem" and element.is_signed):
+            return node
+        return self.call(node.op, node, node.left, node.right)
+
+    def half_division(self, node: n.Binary) -> n.Expression:
+        """By way of float32, whose quotient rounds to the right float16."""
+        wide = _like(node.type, F32)
+        left, right = (n.Cast(operand, wide, node.span) for operand in (node.left, node.right))
+        return n.Cast(n.Binary("div", left, right, wide, node.span), node.type, node.span)
 
     def shift(self, node: n.Binary) -> n.Expression:
         width = _element(node.type).bits

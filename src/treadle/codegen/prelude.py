@@ -94,7 +94,16 @@ def _div(type: Scalar) -> n.Block:
 
 def _rem(type: Scalar) -> n.Block:
     a, b = _two(type)
-    return _float_rem(type) if type.is_float else _guarded(_binary("rem", a, b), b)
+    return _float_rem(type) if type.is_float else _guarded(_integer_rem(a, b), b)
+
+
+def _integer_rem(a: n.Variable, b: n.Variable) -> n.Expression:
+    """The remainder of a truncating division. SPIR-V leaves a signed one undefined where an
+    operand is negative, and NVIDIA's driver then gives the unsigned one: so from the quotient."""
+    assert isinstance(a.type, Scalar)
+    if not a.type.is_signed:
+        return _binary("rem", a, b)
+    return _binary("sub", a, _binary("mul", _binary("div", a, b), b))
 
 
 def _floordiv(type: Scalar) -> n.Block:
@@ -127,7 +136,7 @@ def _mod(type: Scalar) -> n.Block:
     wrong = _both(_binary("ne", remainder, 0), differ)
     return (
         n.If(_binary("eq", b, 0), (n.Return(_number(0, type)),)),
-        n.Declare(remainder, _binary("rem", a, b)),
+        n.Declare(remainder, _integer_rem(a, b)),
         n.Return(_select(wrong, _binary("add", remainder, b), remainder)),
     )
 
