@@ -136,8 +136,9 @@ def test_threads_share_a_device(device):
     def work(number: int) -> None:
         with td.use_device(device):
             x = td.full(1000, float(number))
-            for _ in range(20):
+            for step in range(20):
                 add_one[16, 64](x)
+                assert x.numpy()[number] == number + step + 1
             results[number] = x.numpy()
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
