@@ -17,7 +17,7 @@ _FLOAT_OPS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "rem":
 _WRAPPING = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
 _FLOAT_TESTS = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
 Rule = Callable[[Emitter, Scalar, str, str, int], str]
-_DIVISIONS = frozenset({"div", "rem", "floordiv", "mod"})
+DIVISIONS = frozenset({"div", "rem", "floordiv", "mod"})
 
 
 def is_literal(operand: str) -> bool:
@@ -41,8 +41,8 @@ def binary(e: Emitter, op: str, type: Scalar, a: str, b: str, width: int) -> str
         return _float_binary(e, op, type, a, b, width)
     if op in _WRAPPING:
         return e.op(f"{_WRAPPING[op]} {value_type(type, width)} {a}, {b}")
-    if op in _DIVISIONS:
-        return _divide(e, op, type, a, b, width)
+    if op in DIVISIONS:
+        return divide(e, op, type, a, b, width)
     return _shift(e, op, type, a, b, width)
 
 
@@ -185,14 +185,17 @@ def _shift_by(e: Emitter, op: str, type: Scalar, a: str, amount: int, width: int
     return e.op(f"{name} {value_type(type, width)} {a}, {constant(type, amount, width)}")
 
 
-def _divide(e: Emitter, op: str, type: Scalar, a: str, b: str, width: int) -> str:
-    """A quotient or remainder; a divisor of 0 gives 0, and the lowest number by -1 wraps."""
+def divide(
+    e: Emitter, op: str, type: Scalar, a: str, b: str, width: int, positive: bool = False
+) -> str:
+    """A quotient or remainder; a divisor of 0 gives 0, and the lowest number by -1 wraps.
+    `positive`: the divisor is known to be."""
     llvm, zero, one = value_type(type, width), constant(type, 0, width), constant(type, 1, width)
     divisor = b
     by_zero = ""
     if b == zero:
         return zero
-    if not is_literal(b):
+    if not is_literal(b) and not positive:
         by_zero = e.op(f"icmp eq {llvm} {b}, {zero}")
         divisor = select(e, by_zero, llvm, one, b, width)
     quotient = _quotient(e, type, a, divisor, width)

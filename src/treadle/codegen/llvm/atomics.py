@@ -13,7 +13,7 @@ from treadle.codegen.llvm.arithmetic import binary
 from treadle.codegen.llvm.emitter import Emitter
 from treadle.codegen.llvm.intrinsics import intrinsic
 from treadle.codegen.llvm.memory import Storage
-from treadle.codegen.llvm.spelling import stored_type, value_type
+from treadle.codegen.llvm.spelling import constant, stored_type, value_type
 from treadle.ir.types import BF16, BOOL, Scalar
 
 _FLOAT_UPDATES = {"add": "fadd", "sub": "fsub", "min": "fminimum", "max": "fmaximum"}
@@ -117,3 +117,44 @@ def _loop(e: Emitter, op: str, type: Scalar, pointer: str, value: str) -> str:
     e.branch(swapped, done, again)
     e.place(done)
     return old
+
+
+# --- what lanes bring to one place ----------------------------------------------------------------
+
+_FLOAT_REDUCTIONS = {"add": "fadd", "sub": "fadd", "min": "fminimum", "max": "fmaximum"}
+
+
+def can_reduce(op: str, type: Scalar) -> bool:
+    """Whether updates of one place, whose old values nobody wants, may be one update. The sum of
+    floats has no order to keep: atomics come in any."""
+    if type.is_float:
+        return op in _FLOAT_REDUCTIONS and type.bits >= 32
+    return type.is_integer and op in ("add", "sub", "min", "max", "and", "or", "xor")
+
+
+def neutral(op: str, type: Scalar) -> int | float:
+    """What changes nothing."""
+    if op in ("min", "max"):
+        sign = 1 if op == "min" else -1
+        if type.is_float:
+            return sign * float("inf")
+        lowest = -(1 << (type.bits - 1)) if type.is_signed else 0
+        return (1 << (type.bits - type.is_signed)) - 1 if op == "min" else lowest
+    if type.is_float:
+        return -0.0
+    return -1 if op == "and" else 0
+
+
+def reduced(e: Emitter, op: str, type: Scalar, operand: str, width: int) -> str:
+    """The operands of all lanes as one."""
+    llvm, vector = value_type(type), value_type(type, width)
+    if type.is_float:
+        name = _FLOAT_REDUCTIONS[op]
+        if name == "fadd":
+            start = (llvm, constant(type, -0.0))
+            return e.intrinsic("vector.reduce.fadd", llvm, [start, (vector, operand)], [vector])
+        return e.intrinsic(f"vector.reduce.{name}", llvm, [(vector, operand)], [vector])
+    name = "add" if op == "sub" else op
+    if op in ("min", "max"):
+        name = f"{'s' if type.is_signed else 'u'}{op}"
+    return e.intrinsic(f"vector.reduce.{name}", llvm, [(vector, operand)], [vector])

@@ -104,6 +104,8 @@ class Emitter:
         self.module.declare(full, f"declare {type} {full}({types})")
         arguments = ", ".join(f"{operand_type} {operand}" for operand_type, operand in operands)
         flags = self.float_flags if name in _FLAGGED else ""
+        if name == "vector.reduce.fadd":
+            flags = "reassoc "
         return self.op(f"call {flags}{type} {full}({arguments})")
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from treadle.codegen.llvm.accesses import Scope
 from treadle.codegen.llvm.divergence import analyze
 from treadle.codegen.llvm.emitter import Emitter, Module
-from treadle.codegen.llvm.expressions import Scope, result_type
-from treadle.codegen.llvm.lanes import Lanes, lane_memories
+from treadle.codegen.llvm.expressions import result_type
+from treadle.codegen.llvm.lane_values import lane_memories
+from treadle.codegen.llvm.lanes import Lanes
 from treadle.codegen.llvm.spelling import global_name, value_type
 from treadle.codegen.llvm.statements import Statements
 from treadle.codegen.llvm.values import Value, leaf_types, zero

@@ -7,6 +7,7 @@ copies of each scalar side by side too: every offset is multiplied by the lanes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from treadle.codegen.llvm import casts
@@ -95,6 +96,9 @@ def _pointers(e: Emitter, address: LaneAddress, width: int) -> str:
 
 def load(e: Emitter, address: LaneAddress, type: Type, mask: Mask, width: int, marks: str) -> Value:
     """The values of `type` at the lanes' places; zero in lanes that the mask leaves out."""
+    scalar = _packed(address, type)
+    if scalar is not None:
+        return _load_packed(e, address, type, scalar, mask, width, marks)
     return Value(
         tuple(
             _load_leaf(e, address.moved(offset), scalar, mask, width, marks)
@@ -119,6 +123,82 @@ def _load_leaf(
         every = mask or splat("i1", "true", width)
         loaded = _masked_load(e, f"<{width} x ptr>", each, vector, size, every, width, marks)
     return casts.from_stored(e, scalar, loaded, stored, width)
+
+
+def _packed(address: LaneAddress, type: Type) -> Scalar | None:
+    """The scalar that all leaves of a value are, if the lanes' values lie side by side without
+    gaps: they are loaded at once and sorted out by shuffles."""
+    parts = leaves(type)
+    scalar = parts[0][1] if parts else None
+    if scalar is None or address.pointers or address.scale > 1 or not 2 <= len(parts) <= 4:
+        return None
+    same = all(part == scalar for _, part in parts)
+    return scalar if same and address.step == len(parts) * size_of(scalar) else None
+
+
+def _load_packed(
+    e: Emitter,
+    address: LaneAddress,
+    type: Type,
+    scalar: Scalar,
+    mask: Mask,
+    width: int,
+    marks: str,
+) -> Value:
+    count, size = len(leaves(type)), size_of(scalar)
+    stored, pointer = stored_type(scalar), _flattened(e, address, width)
+    total = width * count
+    wide = widened(stored, total)
+    if mask is None:
+        loaded = e.op(f"load {wide}, ptr {pointer}, align {size}{marks}")
+    else:
+        every = _repeated(e, mask, width, count)
+        loaded = _masked_load(e, "ptr", pointer, wide, size, every, total, marks)
+    parts = []
+    for part in range(count):
+        order = _order(part + lane * count for lane in range(width))
+        own = e.op(f"shufflevector {wide} {loaded}, {wide} poison, <{width} x i32> <{order}>")
+        parts.append(casts.from_stored(e, scalar, own, stored, width))
+    return Value(tuple(parts), width)
+
+
+def _store_packed(
+    e: Emitter, address: LaneAddress, scalar: Scalar, value: Value, mask: Mask, marks: str
+) -> None:
+    width, count, size = value.width, len(value.leaves), size_of(scalar)
+    stored, pointer = stored_type(scalar), _flattened(e, address, value.width)
+    parts = [casts.to_stored(e, scalar, leaf, width) for leaf in value.leaves]
+    parts += ["poison"] * (count % 2)
+    narrow, double, total = widened(stored, width), widened(stored, 2 * width), width * count
+    joined = [
+        e.op(
+            f"shufflevector {narrow} {first}, {narrow} {second}, "
+            f"<{2 * width} x i32> <{_order(range(2 * width))}>"
+        )
+        for first, second in zip(parts[::2], parts[1::2], strict=True)
+    ]
+    order = _order(part * width + lane for lane in range(width) for part in range(count))
+    second = joined[1] if len(joined) > 1 else "poison"
+    whole = e.op(
+        f"shufflevector {double} {joined[0]}, {double} {second}, <{total} x i32> <{order}>"
+    )
+    wide = widened(stored, total)
+    if mask is None:
+        e.do(f"store {wide} {whole}, ptr {pointer}, align {size}{marks}")
+    else:
+        every = _repeated(e, mask, width, count)
+        _masked_store(e, "ptr", pointer, wide, whole, size, every, total, marks)
+
+
+def _order(lanes: Iterable[int]) -> str:
+    return ", ".join(f"i32 {lane}" for lane in lanes)
+
+
+def _repeated(e: Emitter, mask: str, width: int, count: int) -> str:
+    """A mask with each lane `count` times."""
+    bits = f"<{width} x i1>"
+    order = _order(lane for lane in range(width) for _ in range(count))
+    return e.op(f"shufflevector {bits} {mask}, {bits} poison, <{width * count} x i32> <{order}>")
 
 
 def _contiguous(e: Emitter, address: LaneAddress, size: int, width: int) -> str:
@@ -156,6 +236,10 @@ def store(
 ) -> None:
     """Put each lane's value at its place, for the lanes of the mask."""
     width = value.width
+    scalar = _packed(address, type)
+    if scalar is not None:
+        _store_packed(e, address, scalar, value, mask, marks)
+        return
     for (offset, scalar), leaf in zip(leaves(type), value.leaves, strict=True):
         place, size = address.moved(offset), size_of(scalar)
         stored = casts.to_stored(e, scalar, leaf, width)
@@ -164,18 +248,31 @@ def store(
         if contiguous and mask is None:
             e.do(f"store {vector} {stored}, ptr {contiguous}, align {size}{marks}")
             continue
-        kind, name, pointer = "ptr", "masked.store", contiguous
+        kind, pointer = "ptr", contiguous
         if not contiguous:
-            kind, name = f"<{width} x ptr>", "masked.scatter"
-            pointer = leaf_pointers(e, place, size, width)
-        bits = f"<{width} x i1>"
-        full = f"@llvm.{name}.{suffix(vector)}.{_pointer_suffix(kind, width)}"
-        e.module.declare(full, f"declare void {full}({vector}, {kind}, {bits})")
+            kind, pointer = f"<{width} x ptr>", leaf_pointers(e, place, size, width)
         every = mask or splat("i1", "true", width)
-        e.do(
-            f"call void {full}({vector} {stored}, {kind} align {size} {pointer}, "
-            f"{bits} {every}){marks}"
-        )
+        _masked_store(e, kind, pointer, vector, stored, size, every, width, marks)
+
+
+def _masked_store(
+    e: Emitter,
+    kind: str,
+    pointer: str,
+    vector: str,
+    stored: str,
+    size: int,
+    mask: str,
+    width: int,
+    marks: str,
+) -> None:
+    bits = f"<{width} x i1>"
+    name = "masked.store" if kind == "ptr" else "masked.scatter"
+    full = f"@llvm.{name}.{suffix(vector)}.{_pointer_suffix(kind, width)}"
+    e.module.declare(full, f"declare void {full}({vector}, {kind}, {bits})")
+    e.do(
+        f"call void {full}({vector} {stored}, {kind} align {size} {pointer}, {bits} {mask}){marks}"
+    )
 
 
 def _pointer_suffix(kind: str, width: int) -> str:

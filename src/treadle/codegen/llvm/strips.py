@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from treadle.codegen.llvm.divergence import Divergence, analyze
 from treadle.codegen.llvm.lane_memory import Mask
-from treadle.codegen.llvm.lanes import Lanes, lane_memories
+from treadle.codegen.llvm.lane_values import lane_memories
+from treadle.codegen.llvm.lanes import Lanes
 from treadle.codegen.llvm.spelling import constant, value_type
 from treadle.codegen.llvm.statements import Statements, loop_interval, turns_of
 from treadle.codegen.llvm.values import Interval, Value, fits, holds_array
