@@ -9,9 +9,9 @@ what follows is guarded by the flag, except barriers, which stay where all threa
     y[i] = t[m - k]                if active: y[i] = t[m - k]
 
 A thread that has returned takes no part in subgroup operations: it contributes the operation's
-neutral value (what a shuffle reads from it is not defined). Assignments to uniform variables stay outside of the guards, so that conditions
-around barriers remain uniform. Returns that the whole block takes together have a flag of their
-own, `running`, and may leave loops at once.
+neutral value (what a shuffle reads from it is not defined). Assignments to uniform variables stay
+outside of the guards, so that conditions around barriers remain uniform. Returns that the whole
+block takes together have a flag of their own, `running`, and may leave loops at once.
 """
 
 from __future__ import annotations
