@@ -88,12 +88,24 @@ def run() -> list[Figure]:
         x, y = td.ones(N), td.ones(N)
         took = seconds(lambda: kernels.saxpy[N // 1024, 1024](1e-9, x, y), device.synchronize)
         figures.append(
-            Figure("cpu", "saxpy of 16 M float32", "GB/s", 12 * N / took / 1e9, 0.9, True, "copy", copy / 1e9, True)
+            Figure(
+                "cpu",
+                "saxpy of 16 M float32",
+                "GB/s",
+                12 * N / took / 1e9,
+                0.9,
+                True,
+                "copy",
+                copy / 1e9,
+                True,
+            )
         )
 
         ours = td.zeros((1024, 1024), dtype=td.i32)
         theirs = np.zeros((1024, 1024), np.int32)
-        mine = seconds(lambda: kernels.mandelbrot.launch((1024, 1024), ours, 200), device.synchronize)
+        mine = seconds(
+            lambda: kernels.mandelbrot.launch((1024, 1024), ours, 200), device.synchronize
+        )
         peer = seconds(lambda: _mandelbrot(theirs, 200))
         assert (ours.numpy() != theirs).mean() < 0.01
         figures.append(_beside_numba("Mandelbrot 1024 x 1024, 200 steps", mine, peer))
@@ -101,7 +113,9 @@ def run() -> list[Figure]:
         points = np.random.default_rng(0).standard_normal((3, 8192)).astype(np.float32)
         position, force = td.asarray(points), td.zeros((3, 8192))
         theirs = np.zeros((3, 8192), np.float32)
-        mine = seconds(lambda: kernels.nbody.launch(8192, position, force), device.synchronize, repeats=5)
+        mine = seconds(
+            lambda: kernels.nbody.launch(8192, position, force), device.synchronize, repeats=5
+        )
         peer = seconds(lambda: _nbody(points, theirs), repeats=5)
         assert np.linalg.norm(force.numpy() - theirs) < 1e-4 * np.linalg.norm(theirs)
         figures.append(_beside_numba("n-body forces, 8192 bodies", mine, peer))
@@ -116,7 +130,9 @@ def run() -> list[Figure]:
 
         small, other = td.ones(64), td.ones(64)
         launch = kernels.saxpy[1, 64]
-        took = seconds(lambda: launch(2.0, small, other), device.synchronize, inner=20000, repeats=5)
+        took = seconds(
+            lambda: launch(2.0, small, other), device.synchronize, inner=20000, repeats=5
+        )
         figures.append(Figure("cpu", "launch of a small kernel", "µs", took * 1e6, 8))
     return figures
 

@@ -108,7 +108,9 @@ def show(figures: list[Figure]) -> None:
         sign = "≥" if f.higher else "≤"
         target = "" if f.target is None else f"{sign} {f.target:g}{'x' if f.ratio else ''}"
         verdict = {True: "ok", False: "MISSED", None: ""}[f.met]
-        print(f"{f.suite + ': ' + f.name:58} {ours:>10} {peer:>26} {ratio:>7} {target:>9} {verdict}")
+        print(
+            f"{f.suite + ': ' + f.name:58} {ours:>10} {peer:>26} {ratio:>7} {target:>9} {verdict}"
+        )
 
 
 def keep(figures: list[Figure], name: str, about: dict[str, Any]) -> Path:

@@ -1,7 +1,5 @@
 """The kernels that are measured, in the kernel language."""
 
-# ruff: noqa: D103
-
 from __future__ import annotations
 
 import treadle as td

@@ -6,8 +6,6 @@ memory. Tiles of the operands, 16 deep, go through shared memory; the next tiles
 in registers while the present ones are multiplied.
 """
 
-# ruff: noqa: D103
-
 from __future__ import annotations
 
 import treadle as td

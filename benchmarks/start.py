@@ -37,7 +37,9 @@ def _imported() -> float:
     code = "import time; t = time.perf_counter(); import treadle; print(time.perf_counter() - t)"
     times = []
     for _ in range(7):
-        done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code], check=True, capture_output=True, text=True
+        )
         times.append(float(done.stdout))
     return sorted(times)[len(times) // 2]
 
@@ -50,12 +52,32 @@ def run() -> list[Figure]:
         for number in range(5):
             began = time.perf_counter()
             where = os.path.join(folder, str(number))
-            subprocess.run([sys.executable, "-c", _FIRST], check=True, env=os.environ | {"TREADLE_CACHE_DIR": where})
+            subprocess.run(
+                [sys.executable, "-c", _FIRST],
+                check=True,
+                env=os.environ | {"TREADLE_CACHE_DIR": where},
+            )
             cold.append(time.perf_counter() - began)
         warm = _process(_FIRST, TREADLE_CACHE_DIR=os.path.join(folder, "0"))
     name = "first kernel result on cpu, whole process"
     return [
         Figure("start", "import treadle", "s", _imported(), 0.2),
-        Figure("start", f"{name}, empty cache", "s", sorted(cold)[2], 0.6, peer="import numpy", peers=numpy),
-        Figure("start", f"{name}, from the disk cache", "s", warm, 0.6, peer="import numpy", peers=numpy),
+        Figure(
+            "start",
+            f"{name}, empty cache",
+            "s",
+            sorted(cold)[2],
+            0.6,
+            peer="import numpy",
+            peers=numpy,
+        ),
+        Figure(
+            "start",
+            f"{name}, from the disk cache",
+            "s",
+            warm,
+            0.6,
+            peer="import numpy",
+            peers=numpy,
+        ),
     ]

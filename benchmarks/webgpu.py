@@ -36,14 +36,24 @@ def run() -> list[Figure]:
             return sorted(best)[len(best) // 2]
 
         launch(2.0, x, y)
-        figures = [Figure("webgpu", "launch into an open batch, host time", "µs", 1e6 * host_time(200, lambda: launch(1e-9, x, y)), 6)]
+        figures = [
+            Figure(
+                "webgpu",
+                "launch into an open batch, host time",
+                "µs",
+                1e6 * host_time(200, lambda: launch(1e-9, x, y)),
+                6,
+            )
+        ]
 
         graph = td.Graph(device)
         with graph.capture():
             for _ in range(1000):
                 launch(1e-9, x, y)
         replay = host_time(1, graph.replay) / 1000
-        figures.append(Figure("webgpu", "launch in a replay of 1000, host time", "µs", 1e6 * replay, 0.6))
+        figures.append(
+            Figure("webgpu", "launch in a replay of 1000, host time", "µs", 1e6 * replay, 0.6)
+        )
 
         one = td.zeros(1)
 
@@ -51,7 +61,9 @@ def run() -> list[Figure]:
             kernels.saxpy[1, 1](1.0, x, one)
             one.numpy()
 
-        figures.append(Figure("webgpu", "launch and 4-byte read", "µs", 1e6 * seconds(read, inner=200), 120))
+        figures.append(
+            Figure("webgpu", "launch and 4-byte read", "µs", 1e6 * seconds(read, inner=200), 120)
+        )
 
         device.synchronize()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -125,7 +125,7 @@ def lgamma_ratio(at: int, x: Real) -> Real:
 
 
 def stirling_tail(z: Real) -> Real:
-    """The tail x * (log gamma(x) - (x - 1/2) log x + x - log(2 pi)/2) as a function of z = 1/x^2."""
+    """The tail x * (log gamma(x) - (x - 1/2) log x + x - log(2 pi)/2), of z = 1/x^2."""
     if z < mp.mpf("1e-6"):
         return mp.fsum(
             mp.bernoulli(2 * k) / (2 * k * (2 * k - 1)) * z ** (k - 1) for k in range(1, 9)

@@ -16,12 +16,10 @@ Write a kernel once, in Python, and run it on the CPU and on any GPU that WebGPU
 [2.0, 2.0, 2.0, 2.0]
 """
 
+from treadle import lang
 from treadle.core import errors
-from treadle.core.dtypes import (
-    DType, bf16, bfloat16, bool_ as bool, f16, f32, f64, float16, float32, float64,
-    i8, i16, i32, i64, int8, int16, int32, int64,
-    u8, u16, u32, u64, uint8, uint16, uint32, uint64,
-)  # fmt: skip
+from treadle.core.dtypes import DType
+from treadle.core.version import __version__
 from treadle.lang import *  # noqa: F403  every name there is public
 from treadle.runtime.devices import (
     Device,
@@ -36,4 +34,8 @@ from treadle.runtime.graphs import Graph
 from treadle.runtime.streams import Event, Stream
 from treadle.tensor import Tensor, arange, asarray, empty, full, ones, zeros
 
-__version__ = "0.1.0"
+__all__ = [
+    "DType", "Device", "Event", "Graph", "Stream", "Tensor", "__version__", "arange", "asarray",
+    "default_device", "device", "devices", "empty", "errors", "full", "is_available", "ones",
+    "set_default_device", "use_device", "zeros", *lang.__all__,
+]  # fmt: skip

@@ -77,7 +77,7 @@ def test_range_with_a_step_from_the_call(device):
         k = 0
         for value in range(start, stop, step):
             out[k] = value
-            k += 1
+            k += 1  # noqa: SIM113  kernels have no enumerate
 
     for start, stop, step in [(0, 10, 3), (10, 0, -4), (5, 5, 1), (0, -3, 2)]:
         out = td.full(8, -99, dtype=td.i32)

@@ -49,9 +49,7 @@ def test_every_thread_runs_once(device, block):
     @td.kernel
     def count(hits: td.Array[td.i32, 2]):
         b = td.block_idx.x + td.grid_dim.x * (td.block_idx.y + td.grid_dim.y * td.block_idx.z)
-        t = td.thread_idx.x + td.block_dim.x * (
-            td.thread_idx.y + td.block_dim.y * td.thread_idx.z
-        )
+        t = td.thread_idx.x + td.block_dim.x * (td.thread_idx.y + td.block_dim.y * td.thread_idx.z)
         hits[b, t] += 1
 
     threads = int(np.prod(block))

@@ -29,7 +29,9 @@ def edge_integers(rng, dtype, n=400):
     edges = [low, low + 1, high, high - 1, 0, 1, 2, 3, 7, 31]
     edges += [-1, -2, -7] if low < 0 else []
     drawn = rng.integers(low, high, n, dtype=dtype.numpy, endpoint=True)
-    return np.concatenate([np.array(edges, dtype.numpy), drawn, rng.integers(0, 10, 50).astype(dtype.numpy)])
+    return np.concatenate(
+        [np.array(edges, dtype.numpy), drawn, rng.integers(0, 10, 50).astype(dtype.numpy)]
+    )
 
 
 def run_binary(op, dtype, a, b, result):
@@ -140,7 +142,8 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -3.5, np.inf, -np.inf, np.nan, 100.0,
 def special_pairs(rng, dtype):
     a, b = (grid.ravel() for grid in np.meshgrid(SPECIAL, SPECIAL))
     drawn = rng.standard_normal((2, 300)) * 10
-    return (np.concatenate([one, more]).astype(dtype.numpy) for one, more in zip((a, b), drawn))
+    pairs = zip((a, b), drawn, strict=True)
+    return (np.concatenate(pair).astype(dtype.numpy) for pair in pairs)
 
 
 @td.func
@@ -257,16 +260,27 @@ def test_exact_functions(device, rng, dtype):
             tests[1, i] = td.isinf(v)
             tests[2, i] = td.isfinite(v)
 
-    x = np.concatenate([SPECIAL, rng.standard_normal(100) * 10, [0.5, 1.5, 2.5, -0.5]]).astype(dtype.numpy)
+    x = np.concatenate([SPECIAL, rng.standard_normal(100) * 10, [0.5, 1.5, 2.5, -0.5]]).astype(
+        dtype.numpy
+    )
     out, tests = td.zeros((6, x.size), dtype=dtype), td.zeros((3, x.size), dtype=td.bool)
     apply[-(-x.size // 64), 64](td.asarray(x), out, tests)
     wide = x.astype(np.float64)
     expected = np.stack(
-        [np.floor(wide), np.ceil(wide), np.trunc(wide), np.rint(wide), np.abs(wide), np.where(wide > 0, wide, -wide)]
+        [
+            np.floor(wide),
+            np.ceil(wide),
+            np.trunc(wide),
+            np.rint(wide),
+            np.abs(wide),
+            np.where(wide > 0, wide, -wide),
+        ]
     )
     found = out.numpy().astype(np.float64)
     np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(tests.numpy(), [np.isnan(wide), np.isinf(wide), np.isfinite(wide)])
+    np.testing.assert_array_equal(
+        tests.numpy(), [np.isnan(wide), np.isinf(wide), np.isfinite(wide)]
+    )
 
 
 @pytest.mark.parametrize("dtype", [td.i32, td.u32], ids=str)

@@ -51,12 +51,12 @@ def options(
     global _debug
     _debug = debug
     if version:
-        from treadle import __version__
+        from treadle.core.version import __version__
 
-        print(__version__)
+        typer.echo(__version__)
         raise typer.Exit
     if context.invoked_subcommand is None:
-        print(context.get_help())
+        typer.echo(context.get_help())
 
 
 @app.command()
@@ -69,7 +69,7 @@ def devices(
 
     found = known.devices()
     if as_json:
-        print(json.dumps([describe(device) for device in found], indent=2))
+        typer.echo(json.dumps([describe(device) for device in found], indent=2))
         return
     table = Table(header_style="bold", box=None, pad_edge=False)
     for heading in ("device", "name", "kind", "through", "shared memory", "threads", "features"):
@@ -85,7 +85,7 @@ def devices(
         )  # fmt: skip
     Console().print(table)
     for hint in hints(found):
-        print(hint)
+        typer.echo(hint)
 
 
 @app.command()
@@ -94,7 +94,9 @@ def transpile(
     to: Annotated[str, typer.Option("--to", help="wgsl, llvm or ir.")] = "wgsl",
     kernel: Annotated[str | None, typer.Option("--kernel", help="Only this one.")] = None,
     block: Annotated[str, typer.Option("--block", help="Threads in a block: X or X,Y,Z.")] = "256",
-    output: Annotated[Path | None, typer.Option("-o", help="Write here, not to the screen.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", help="Write here, not to the screen.")
+    ] = None,
 ) -> None:
     """Print what the kernels of a file become on a target. No device is needed.
 
@@ -109,7 +111,7 @@ def transpile(
         raise typer.BadParameter(str(error), param_hint="--block") from None
     text = transpile_file(file, to, kernel, extent)
     if output is None:
-        print(text)
+        typer.echo(text)
     else:
         output.write_text(text)
 
@@ -123,13 +125,15 @@ def cache(
 
     usage = disk_cache.clear() if clear else disk_cache.usage()
     removed = "removed " if clear else ""
-    print(f"{removed}{usage.entries} kernels, {usage.nbytes / 1024:.0f} KiB in {usage.folder}")
+    typer.echo(f"{removed}{usage.entries} kernels, {usage.nbytes / 1024:.0f} KiB in {usage.folder}")
 
 
 @app.command()
 def demo(
     device: Annotated[str | None, typer.Option("--device", help="Only this device.")] = None,
-    output: Annotated[Path, typer.Option("-o", help="Where the picture goes.")] = Path("treadle-demo.png"),
+    output: Annotated[Path, typer.Option("-o", help="Where the picture goes.")] = Path(
+        "treadle-demo.png"
+    ),
 ) -> None:
     """Process a photograph and simulate a wave on every device, and compare the results."""
     from treadle.cli.demo.show import run_demo

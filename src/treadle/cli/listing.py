@@ -25,7 +25,11 @@ def hints(found: list[Device]) -> list[str]:
         from treadle.runtime.devices import _backend
 
         lines.append(f"No WebGPU device: {_backend('webgpu').why_none()}")
-    nvidia = any("nvidia" in device.vendor.lower() for device in found) or shutil.which("nvidia-smi")
+    nvidia = any("nvidia" in device.vendor.lower() for device in found) or shutil.which(
+        "nvidia-smi"
+    )
     if nvidia and not importlib.util.find_spec("cuda"):
-        lines.append("An NVIDIA card is here. WebGPU runs on it; CUDA needs `pip install treadle[cuda]`.")
+        lines.append(
+            "An NVIDIA card is here. WebGPU runs on it; CUDA needs `pip install treadle[cuda]`."
+        )
     return lines

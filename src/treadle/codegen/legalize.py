@@ -29,7 +29,8 @@ from treadle.ir.traverse import rewrite_block
 from treadle.ir.types import F16, F32, I32, U32, Scalar, Vector
 
 MISSING = frozenset({
-    "floordiv", "mod", "div", "rem", "half_div", "float_rem", "shift", "float_to_int", "float_min_max",
+    "floordiv", "mod", "div", "rem", "half_div", "float_rem", "shift", "float_to_int",
+    "float_min_max",
     "mul_high", "wide_mul_high", "wide_bits", "narrow_bits",
 })  # fmt: skip
 

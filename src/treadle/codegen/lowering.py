@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from treadle.codegen import llvm, wgsl
@@ -19,8 +19,8 @@ from treadle.ir.passes.inline import inline
 from treadle.ir.passes.instrument import instrument
 from treadle.ir.passes.predicate import predicate_returns
 from treadle.ir.passes.uniformity import check_barriers
-from treadle.ir.traverse import Node, rewrite_kernel, walk
-from treadle.ir.types import size_of
+from treadle.ir.traverse import Node, rewrite_kernel
+from treadle.ir.types import I32, size_of
 from treadle.ir.verify import verify
 
 
@@ -30,7 +30,7 @@ class Target:
 
     language: str
     dialect: str = ""
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     features: frozenset[str] = frozenset()
 
 
@@ -121,7 +121,7 @@ def with_dynamic_memory(kernel: n.Kernel, shared_bytes: int) -> n.Kernel:
 
     def change(node: Node) -> Node:
         if isinstance(node, n.Variable) and node.name in known:
-            return n.Constant(length, node.type, node.span)
+            return n.Constant(length, I32, node.span)
         return node
 
     parameters = tuple(p for p in kernel.parameters if p.name not in known)
@@ -197,4 +197,3 @@ class _Llvm:
 
 
 _LANGUAGES: dict[str, type[_Wgsl] | type[_Llvm]] = {"wgsl": _Wgsl, "llvm": _Llvm}
-

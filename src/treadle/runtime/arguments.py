@@ -176,10 +176,12 @@ def declared_arguments(definition: KernelDefinition) -> tuple[Argument, ...]:
 
 # --- packing -------------------------------------------------------------------------------------
 
-Packer = Callable[[tuple[Any, ...], Any, Any], bytes]
+Packer = Callable[[list[Any], Any, Any], bytes]
 
 
-def make_packer(layout: ParameterLayout, names: tuple[str, ...], bound: tuple[Bound, ...]) -> Packer:
+def make_packer(
+    layout: ParameterLayout, names: tuple[str, ...], bound: tuple[Bound, ...]
+) -> Packer:
     """A function (arguments, grid, threads) -> parameter block, written for exactly these.
 
     Array arguments are DeviceArrays by then.

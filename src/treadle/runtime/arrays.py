@@ -47,7 +47,10 @@ _classes: dict[tuple[Any, ...], ArrayClass] = {}
 
 
 class DeviceArray:
-    """Elements in a storage, reached by strides and an offset that count elements."""
+    """Elements in a storage, reached by strides and an offset that count elements.
+
+    (Without a device and a storage it only describes an array, for printing source.)
+    """
 
     __slots__ = (
         "buffer",
@@ -63,8 +66,8 @@ class DeviceArray:
 
     def __init__(
         self,
-        device: Device,
-        storage: Storage,
+        device: Any,
+        storage: Any,
         dtype: DType | np.dtype[Any],
         shape: tuple[int, ...],
         strides: tuple[int, ...] | None = None,
@@ -76,9 +79,9 @@ class DeviceArray:
         packed = packed_strides(shape)
         if strides is None or size == 0:
             strides = packed
-        self.device = device
-        self.storage = storage
-        self.buffer = storage.buffer
+        self.device: Device = device
+        self.storage: Storage = storage
+        self.buffer: Any = storage.buffer if storage is not None else None
         self.dtype = dtype
         self.shape = shape
         self.strides = strides
@@ -120,18 +123,22 @@ class DeviceArray:
     def upload(self, data: np.ndarray[Any, Any]) -> None:
         """Put a NumPy array of this dtype and shape into a contiguous array."""
         if self.size:
-            flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
             stream = self.device.default_stream.handle
-            stream.write(self.buffer, self.offset * self.dtype.itemsize, memoryview(flat))
+            stream.write(self.buffer, self.offset * self.dtype.itemsize, bytes_of(data))
 
     def host_target(self) -> tuple[np.ndarray[Any, Any], memoryview, int]:
         """For a read: an uninitialized NumPy array, its bytes, and where they lie in the buffer."""
         target = np.empty(self.shape, numpy_dtype(self.dtype))
         return (
             target,
-            memoryview(target.reshape(-1).view(np.uint8)),
+            bytes_of(target),
             self.offset * self.dtype.itemsize,
         )
+
+
+def bytes_of(data: np.ndarray[Any, Any]) -> memoryview:
+    """The bytes of a NumPy array; of a copy if it has gaps."""
+    return np.ascontiguousarray(data).reshape(-1).view(np.uint8).data
 
 
 def packed_strides(shape: Sequence[int]) -> tuple[int, ...]:

@@ -8,12 +8,12 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import treadle
 from treadle.codegen.lowering import Options, Target, lower, print_code, writes_of
 from treadle.codegen.records import KernelCode
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.core.limits import DeviceInfo, Limits
+from treadle.core.version import __version__
 from treadle.drivers import base
 from treadle.ir.printer import to_text
 from treadle.runtime import disk_cache, settings
@@ -41,7 +41,8 @@ _GENERIC: dict[str, Target] = {
         frozenset({"float16", "subgroups"}),
     ),
     "llvm": Target(
-        "llvm", "", Limits(1024, Dim3(1024, 1024, 1024), max_shared_memory=1 << 16, subgroup_size=32),
+        "llvm", "",
+        Limits(1024, Dim3(1024, 1024, 1024), max_shared_memory=1 << 16, subgroup_size=32),
         frozenset({"float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics"}),
     ),
 }  # fmt: skip
@@ -63,14 +64,16 @@ def build(
     handle = device.handle
     target = target_of(device.info)
     key = disk_cache.key_of(
-        treadle.__version__, to_text(lowered.kernel, spans=True), repr(options), repr(target),
+        __version__, to_text(lowered.kernel, spans=True), repr(options), repr(target),
         handle.cache_key(),
     )  # fmt: skip
     known: tuple[Built, base.CompiledKernel] | None = device.compiled.get(key)
     if known is not None:
         return known
     try:
-        made = _from_disk(key, handle) or _from_scratch(key, lowered, options, target, signature, handle)
+        made = _from_disk(key, handle) or _from_scratch(
+            key, lowered, options, target, signature, handle
+        )
     except CompileError as error:
         raise error.with_source(lowered.source_text) from None
     device.compiled[key] = made

@@ -49,8 +49,10 @@ class Taken:
 def own_device(arguments: tuple[Any, ...]) -> Device | None:
     """The device that arguments of other libraries are on, if one of them is on any."""
     for value in arguments:
-        if not isinstance(value, (np.ndarray, np.generic)) and hasattr(value, "__dlpack_device__"):
-            if value.__dlpack_device__()[0] == _DLPACK_CPU:
+        foreign = not isinstance(value, (np.ndarray, np.generic))
+        if foreign and hasattr(value, "__dlpack_device__"):
+            kind = value.__dlpack_device__()[0]
+            if kind == _DLPACK_CPU:
                 return device("cpu")
     return None
 
@@ -159,7 +161,7 @@ def _borrowed(
         )
     storage = storages.get(stretch)
     if storage is None:
-        memory = np.frombuffer((ctypes.c_char * (high - low)).from_address(low), np.uint8)
+        memory = np.ctypeslib.as_array((ctypes.c_uint8 * (high - low)).from_address(low))
         storage = Storage.borrowed(where.handle.borrow(memory), high - low, data)
         storages[stretch] = storage
     strides = tuple(stride // item for stride in data.strides)

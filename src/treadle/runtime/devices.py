@@ -81,12 +81,12 @@ class Device:
 
     @property
     def backend(self) -> str:
-        """ "cuda", "webgpu" or "cpu"."""
+        """How it is reached: "cuda", "webgpu" or "cpu"."""
         return self._info.backend
 
     @property
     def kind(self) -> str:
-        """ "discrete", "integrated", "software" or "cpu"."""
+        """What it is: "discrete", "integrated", "software" or "cpu"."""
         return self._info.kind
 
     @property
@@ -202,7 +202,11 @@ def device(
     if isinstance(spec, Device):
         return spec
     if spec is None:
-        return default_device() if power is None and api is None else device("webgpu", power=power, api=api)
+        return (
+            default_device()
+            if power is None and api is None
+            else device("webgpu", power=power, api=api)
+        )
     if not isinstance(spec, str):
         raise TypeError(f"a device is named by its id or is a Device, not {type(spec).__name__}")
     name = spec.partition(":")[0]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Graph:
-    """A list of launches and copies, recorded once and run as often as wanted.
+    r"""A list of launches and copies, recorded once and run as often as wanted.
 
     Arrays used in it stay alive with it; a replay reads what they hold then. Nothing may be read
     back to the host while capturing: nothing has run yet.

@@ -140,7 +140,8 @@ class Launcher:
                 classes = keys[1 : len(values) + 1]
                 prepared = self._prepare(key, classes, values, variant, len(threads), to.device)
             if not runs:
-                return _refuse_grid(definition.name, grid, values)
+                _refuse_grid(definition.name, grid, values)
+                return None
             try:
                 parameters = prepared.pack(values, grid, threads)
             except (struct.error, OverflowError) as error:
@@ -269,7 +270,9 @@ def _refuse_grid(name: str, grid: Dim3, values: list[Any]) -> None:
 def check_block(name: str, block: Dim3) -> None:
     """LaunchError unless a block is possible."""
     if min(block) < 1:
-        raise LaunchError(f"kernel {name}: the block {tuple(block)} must be at least 1 in every part")
+        raise LaunchError(
+            f"kernel {name}: the block {tuple(block)} must be at least 1 in every part"
+        )
     if block.count > MAX_BLOCK:
         raise LaunchError(
             f"kernel {name}: a block of {tuple(block)} is {block.count} threads; at most "

@@ -11,7 +11,7 @@ from treadle.core.dtypes import uint32
 from treadle.core.errors import LaunchError
 from treadle.drivers import base
 from treadle.ir.passes.instrument import decode_report, format_entry, lost_words
-from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.arrays import DeviceArray, bytes_of
 from treadle.runtime.build import Built
 from treadle.runtime.streams import Stream
 
@@ -36,11 +36,13 @@ def launch_with_report(
     words[1] = WORDS
     report.upload(words)
     stream.handle.launch(compiled, grid, [*buffers, report.buffer], parameters)
-    stream.handle.read(report.buffer, 0, memoryview(words.view(np.uint8)))
+    stream.handle.read(report.buffer, 0, bytes_of(words))
     _show(words, built, grid)
 
 
-def _show(words: np.ndarray[tuple[int, ...], np.dtype[np.uint32]], built: Built, grid: Dim3) -> None:
+def _show(
+    words: np.ndarray[tuple[int, ...], np.dtype[np.uint32]], built: Built, grid: Dim3
+) -> None:
     """Print the lines of a report; LaunchError with the first failure in it, if there is one."""
     failed: list[str] = []
     for entry in decode_report(words, built.sites):

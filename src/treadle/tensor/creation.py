@@ -101,7 +101,11 @@ def full(
         one = asarray(fill_value, device="cpu")
         if not isinstance(one.dtype, DType):
             raise DtypeError("full: give dtype= for this value")
-        kind: Any = default_integer(where) if isinstance(fill_value, int) and not isinstance(fill_value, bool) else one.dtype
+        kind: Any = (
+            default_integer(where)
+            if isinstance(fill_value, int) and not isinstance(fill_value, bool)
+            else one.dtype
+        )
     else:
         kind = as_device_dtype(dtype)
     data = np.empty(_extents(shape), numpy_dtype(kind))
@@ -136,7 +140,9 @@ def arange(
 
 
 def _extents(shape: Shape) -> tuple[int, ...]:
-    extents = tuple(n.__index__() for n in shape) if hasattr(shape, "__iter__") else (shape.__index__(),)
+    extents = (
+        tuple(n.__index__() for n in shape) if hasattr(shape, "__iter__") else (shape.__index__(),)
+    )
     if any(extent < 0 for extent in extents):
         raise ShapeError(f"an extent cannot be negative: {shape}")
     return extents

@@ -84,7 +84,8 @@ class Tensor:
             stream.read(source.buffer, offset, raw)
         else:
             target = np.empty(source.shape, numpy_dtype(source.dtype))
-        return span(target)
+        picked: np.ndarray[Any, Any] = span(target)
+        return picked
 
     async def numpy_async(self) -> np.ndarray[Any, Any]:
         """`numpy`, awaiting instead of blocking."""
@@ -92,7 +93,8 @@ class Tensor:
         target, raw, offset = source.host_target()
         if source.size:
             await source.device.default_stream.handle.read_async(source.buffer, offset, raw)
-        return span(target)
+        picked: np.ndarray[Any, Any] = span(target)
+        return picked
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
@@ -153,7 +155,9 @@ class Tensor:
 
     # --- moving ----------------------------------------------------------------------------------
 
-    def to(self, target: DType | Device | str | None = None, *, dtype: Any = None, device: Any = None) -> Tensor:
+    def to(
+        self, target: DType | Device | str | None = None, *, dtype: Any = None, device: Any = None
+    ) -> Tensor:
         """The tensor on another device, or with another dtype, or both; itself if nothing changes.
 
         `target` is a device (or its id) or a dtype (or its name).
@@ -193,7 +197,7 @@ def cast(data: np.ndarray[Any, Any], dtype: DType | np.dtype[Any]) -> np.ndarray
     whole = np.nan_to_num(np.trunc(data.astype(np.float64)), nan=0.0)
     low, high = float(limits.min), float(limits.max)
     inside = np.clip(whole, low, np.nextafter(high, 0) if limits.bits == 64 else high)
-    result = inside.astype(target)
+    result: np.ndarray[Any, Any] = inside.astype(target)
     result[whole >= high] = limits.max
     return result
 

@@ -1,4 +1,4 @@
-"""A thread's index fits an i32: kernels are compiled without the checks that this makes needless."""
+"""A thread's index fits an i32: kernels are compiled without checks that this makes needless."""
 
 from __future__ import annotations
 

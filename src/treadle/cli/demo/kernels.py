@@ -11,9 +11,7 @@ BINS = 256
 
 
 @td.kernel
-def blur_rows(
-    image: td.Array[td.f32, 2], weights: td.Array[td.f32], out: td.Array[td.f32, 2]
-):
+def blur_rows(image: td.Array[td.f32, 2], weights: td.Array[td.f32], out: td.Array[td.f32, 2]):
     i, j = td.grid(2)
     if i < out.shape[0] and j < out.shape[1]:
         total = 0.0
@@ -24,9 +22,7 @@ def blur_rows(
 
 
 @td.kernel
-def blur_columns(
-    image: td.Array[td.f32, 2], weights: td.Array[td.f32], out: td.Array[td.f32, 2]
-):
+def blur_columns(image: td.Array[td.f32, 2], weights: td.Array[td.f32], out: td.Array[td.f32, 2]):
     i, j = td.grid(2)
     if i < out.shape[0] and j < out.shape[1]:
         total = 0.0

@@ -31,6 +31,7 @@ def run_demo(device: str | None, output: Path) -> None:
         task = progress.add_task("NumPy", total=1 + len(_PARTS) * len(chosen))
         truth = work.run_in_numpy(image)
         for one in chosen:
+
             def step(part: str, name: str = one.id) -> None:
                 progress.update(task, advance=1, description=f"{name}: {part}")
 
@@ -60,8 +61,8 @@ def photograph() -> work.Picture:
         raise TreadleError(
             "the demo needs matplotlib, for its photograph and to draw: pip install treadle[plot]"
         ) from None
-    with matplotlib.cbook.get_sample_data("grace_hopper.jpg") as file:
-        colors = np.asarray(matplotlib.image.imread(file, format="jpg"), dtype=np.float32)
+    path = str(matplotlib.cbook.get_sample_data("grace_hopper.jpg", asfileobj=False))
+    colors = np.asarray(matplotlib.image.imread(path), dtype=np.float32)
     gray = colors[..., :3] @ np.array([0.2126, 0.7152, 0.0722], dtype=np.float32)
     return np.ascontiguousarray(gray / 255, dtype=np.float32)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import treadle as td
 from treadle.cli.demo import kernels
@@ -17,7 +17,8 @@ WAVE_STEPS = 300
 WAVE_SPEED = 0.24  # (speed of sound * time step / grid step)^2; stable below 0.5
 _BLOCK = (16, 16)
 
-Picture = NDArray[np.float32]
+Array = np.ndarray[Any, Any]
+Picture = Array  # of float32
 
 
 @dataclass(frozen=True)
@@ -26,16 +27,16 @@ class Results:
 
     blurred: Picture
     edges: Picture
-    counts: NDArray[np.uint32]
+    counts: Array
     wave: Picture
     seconds: dict[str, float]
 
 
-def gaussian_weights() -> NDArray[np.float32]:
+def gaussian_weights() -> Picture:
     """Normalized weights of a Gaussian over 2 * RADIUS + 1 pixels."""
     distance = np.arange(-kernels.RADIUS, kernels.RADIUS + 1)
     weights = np.exp(-0.5 * (distance / (kernels.RADIUS / 2)) ** 2)
-    return (weights / weights.sum()).astype(np.float32)
+    return np.asarray(weights / weights.sum(), np.float32)
 
 
 def first_wave() -> Picture:
@@ -43,7 +44,7 @@ def first_wave() -> Picture:
     y, x = np.mgrid[0:WAVE_SIZE, 0:WAVE_SIZE] / WAVE_SIZE
     bump = np.exp(-((x - 0.3) ** 2 + (y - 0.4) ** 2) / 0.001)
     bump[0] = bump[-1] = bump[:, 0] = bump[:, -1] = 0
-    return bump.astype(np.float32)
+    return np.asarray(bump, np.float32)
 
 
 def run_on_device(image: Picture, device: td.Device, step: Callable[[str], None]) -> Results:
@@ -62,7 +63,7 @@ def run_on_device(image: Picture, device: td.Device, step: Callable[[str], None]
         kernels.sobel[grid, _BLOCK](blurred, edges)
         return edges.numpy()
 
-    def count() -> NDArray[np.uint32]:
+    def count() -> Array:
         counts = td.zeros(kernels.BINS, dtype=td.u32, device=device)
         kernels.histogram[32, 128](photo.reshape(-1), counts)
         return counts.numpy()
@@ -76,7 +77,7 @@ def run_on_device(image: Picture, device: td.Device, step: Callable[[str], None]
             before, now, after = now, after, before
         return now.numpy()
 
-    made: dict[str, NDArray] = {}
+    made: dict[str, Array] = {}
     seconds: dict[str, float] = {}
     parts = {"blur": blur, "edges": find_edges, "histogram": count, "wave": wave}
     for name, part in parts.items():
@@ -92,38 +93,50 @@ def run_in_numpy(image: Picture) -> Results:
     """The same in NumPy and float64, as the truth."""
     seconds: dict[str, float] = {}
 
-    def timed(name: str, part: Callable[[], NDArray]) -> NDArray:
+    def timed(name: str, part: Callable[[], Array]) -> Array:
         began = time.perf_counter()
         result = part()
         seconds[name] = time.perf_counter() - began
         return result
 
-    def blur() -> NDArray:
+    def blur() -> Array:
         weights = gaussian_weights().astype(np.float64)
         radius = kernels.RADIUS
         wide = np.pad(image.astype(np.float64), ((0, 0), (radius, radius)), mode="edge")
         rows = sum(w * wide[:, k : k + image.shape[1]] for k, w in enumerate(weights))
         tall = np.pad(rows, ((radius, radius), (0, 0)), mode="edge")
-        return sum(w * tall[k : k + image.shape[0]] for k, w in enumerate(weights))
+        return np.asarray(sum(w * tall[k : k + image.shape[0]] for k, w in enumerate(weights)))
 
     blurred = timed("blur", blur)
 
-    def find_edges() -> NDArray:
+    def find_edges() -> Array:
         p = np.pad(blurred, 1, mode="edge")
-        across = p[:-2, 2:] + 2 * p[1:-1, 2:] + p[2:, 2:] - p[:-2, :-2] - 2 * p[1:-1, :-2] - p[2:, :-2]
-        down = p[2:, :-2] + 2 * p[2:, 1:-1] + p[2:, 2:] - p[:-2, :-2] - 2 * p[:-2, 1:-1] - p[:-2, 2:]
-        return np.sqrt(across**2 + down**2)
+        across = (
+            p[:-2, 2:] + 2 * p[1:-1, 2:] + p[2:, 2:] - p[:-2, :-2] - 2 * p[1:-1, :-2] - p[2:, :-2]
+        )
+        down = (
+            p[2:, :-2] + 2 * p[2:, 1:-1] + p[2:, 2:] - p[:-2, :-2] - 2 * p[:-2, 1:-1] - p[:-2, 2:]
+        )
+        return np.asarray(np.sqrt(across**2 + down**2))
 
-    def count() -> NDArray:
+    def count() -> Array:
         levels = np.clip((image * np.float32(255) + np.float32(0.5)).astype(np.int32), 0, 255)
         return np.bincount(levels.ravel(), minlength=kernels.BINS).astype(np.uint32)
 
-    def wave() -> NDArray:
+    def wave() -> Array:
         before = now = first_wave().astype(np.float64)
         for _ in range(WAVE_STEPS):
             after = np.zeros_like(now)
-            bend = now[:-2, 1:-1] + now[2:, 1:-1] + now[1:-1, :-2] + now[1:-1, 2:] - 4 * now[1:-1, 1:-1]
-            after[1:-1, 1:-1] = 2 * now[1:-1, 1:-1] - before[1:-1, 1:-1] + np.float32(WAVE_SPEED) * bend
+            bend = (
+                now[:-2, 1:-1]
+                + now[2:, 1:-1]
+                + now[1:-1, :-2]
+                + now[1:-1, 2:]
+                - 4 * now[1:-1, 1:-1]
+            )
+            after[1:-1, 1:-1] = (
+                2 * now[1:-1, 1:-1] - before[1:-1, 1:-1] + np.float32(WAVE_SPEED) * bend
+            )
             before, now = now, after
         return now
 
@@ -132,6 +145,6 @@ def run_in_numpy(image: Picture) -> Results:
     )
 
 
-def difference(result: NDArray, truth: NDArray) -> float:
+def difference(result: Array, truth: Array) -> float:
     """The relative norm of the difference; NaN if there is a NaN."""
     return float(np.linalg.norm(result.astype(np.float64) - truth) / np.linalg.norm(truth))

@@ -9,7 +9,7 @@ numbers for the same purpose, by arithmetic.)
 
 from __future__ import annotations
 
-import treadle as td
+from treadle import lang as td
 
 
 def power_of_two(n: td.i32) -> td.f32:

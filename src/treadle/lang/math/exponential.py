@@ -8,7 +8,7 @@ although neither half is.
 
 from __future__ import annotations
 
-import treadle as td
+from treadle import lang as td
 from treadle.lang.math.bits import power_of_two, with_sign_of
 from treadle.lang.math.polynomials import exp2_tail, exp_tail, sinh_tail, tanh_tail
 

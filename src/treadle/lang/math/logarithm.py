@@ -6,7 +6,7 @@ then log x = e log 2 + f + f p(f), so that nothing cancels near x = 1 (where e =
 
 from __future__ import annotations
 
-import treadle as td
+from treadle import lang as td
 from treadle.lang.math.bits import exact_quotient, exact_root, power_of_two, with_sign_of
 from treadle.lang.math.exponential import LN2_HIGH, LN2_LOW, exp_sum
 from treadle.lang.math.polynomials import log2_tail, log10_tail, log_tail

@@ -6,7 +6,7 @@ docstring says what the polynomial stands for and how good the piece built on it
 
 from __future__ import annotations
 
-import treadle as td
+from treadle import lang as td
 
 
 def exp_tail(x: td.f32) -> td.f32:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import treadle as td
+from treadle import lang as td
 from treadle.lang.math.bits import exact_quotient, exact_root, head, with_sign_of
 from treadle.lang.math.exponential import limited, scaled
 from treadle.lang.math.logarithm import exponent_of, fraction_of, normalized

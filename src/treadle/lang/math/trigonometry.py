@@ -9,7 +9,7 @@ picked from 2/pi by selects, not by a table, so the code has neither loops nor m
 
 from __future__ import annotations
 
-import treadle as td
+from treadle import lang as td
 from treadle.lang.math.bits import (
     exact_quotient,
     exact_root,
