@@ -13,11 +13,17 @@ from types import FunctionType, ModuleType
 
 from treadle.lang.math import (
     exponential,
+    exponential_f64,
     logarithm,
+    logarithm_f64,
+    neighbours,
     powers,
+    powers_f64,
     random,
     special,
+    special_f64,
     trigonometry,
+    trigonometry_f64,
 )
 
 
@@ -30,7 +36,15 @@ class MathFunction:
 
 
 _MODULES: dict[str, tuple[ModuleType, ...]] = {
-    "f32": (exponential, logarithm, trigonometry, powers, special),
+    "f32": (exponential, logarithm, trigonometry, powers, special, neighbours),
+    "f64": (
+        exponential_f64,
+        logarithm_f64,
+        trigonometry_f64,
+        powers_f64,
+        special_f64,
+        neighbours,
+    ),
 }
 
 # name: the largest error in units in the last place, for f32 and f64, on a target with IEEE
@@ -66,6 +80,7 @@ ULP_BOUNDS: dict[str, dict[str, float]] = {
     "erfc": {"f32": 4.0, "f64": 4.0},
     "gamma": {"f32": 4.0, "f64": 8.0},
     "lgamma": {"f32": 4.0, "f64": 4.0},
+    "nextafter": {"f32": 0.0, "f64": 0.0},
 }
 
 

@@ -82,3 +82,31 @@ def exact_root(x: td.f32) -> td.f32:
     s = head(root)
     rest = x - s * s
     return td.where(x > 0.0, s + rest / (root + s), root)
+
+
+def quotient_of_parts_f64(a: td.f64, b_head: td.f64, b_rest: td.f64) -> td.f64:
+    """a / (b_head + b_rest) to 0.6 ULP, where `b_head` has 26 bits; see `exact_quotient`."""
+    inverse = 1.0 / (b_head + b_rest)
+    q = head_f64(a * inverse)
+    rest = (a - q * b_head) - q * b_rest
+    return q + rest * inverse
+
+
+def exact_quotient_f64(a: td.f64, b: td.f64) -> td.f64:
+    """a / b to 0.6 ULP, however sloppy the target's division. Both far from over- and underflow.
+
+    The quotient's head times b is subtracted from a without error; the rest needs few bits.
+    """
+    b_head = head_f64(b)
+    return quotient_of_parts_f64(a, b_head, b - b_head)
+
+
+def exact_root_f64(x: td.f64) -> td.f64:
+    """sqrt(x) to 0.6 ULP, however sloppy the target's root. x = 0, or far from denormal.
+
+    With s the head of the root, sqrt(x) = s + (x - s^2) / (sqrt(x) + s), and x - s^2 is exact.
+    """
+    root = td.sqrt(x)
+    s = head_f64(root)
+    rest = x - s * s
+    return td.where(x > 0.0, s + rest / (root + s), root)

@@ -27,7 +27,7 @@ def scaled(y: td.f32, n: td.i32) -> td.f32:
 def exp_sum(high: td.f32, low: td.f32, k: td.i32) -> td.f32:
     """exp(high + low) * 2^k, for |high| < 150, |low| < 0.01 and a small k."""
     n = td.round(high * LOG2_E)
-    r = (high - n * LN2_HIGH) + (low - n * LN2_LOW)
+    r = ((high - n * LN2_HIGH) - n * LN2_LOW) + low
     return scaled(1.0 + (r + r * r * exp_tail(r)), td.i32(n) + k)
 
 

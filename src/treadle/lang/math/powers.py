@@ -64,9 +64,8 @@ def pow(x: td.f32, y: td.f32) -> td.f32:
     result = td.where(a == 0.0, grows, result)
     result = td.where(td.isinf(x), td.where(y < 0.0, td.f32(0.0), INFINITY), result)
     whole = td.trunc(y) == y or b >= 8388608.0
-    odd = (
-        whole and b < 16777216.0 and (td.i32(limited(b, td.f32(0.0), td.f32(16777216.0))) & 1) != 0
-    )
+    last_bit = td.i32(td.where(b < 16777216.0, b, 0.0)) & 1
+    odd = whole and last_bit != 0
     negative = td.bitcast(x, td.i32) < 0
     result = td.where(negative and odd, -result, result)
     result = td.where(x < 0.0 and not whole and not td.isinf(x), NAN, result)
@@ -79,7 +78,8 @@ def rsqrt(x: td.f32) -> td.f32:
     small = x < 1e-20
     inside = x > 0.0 and x <= 3.4028235e38
     s = td.where(inside, td.where(small, x * 281474976710656.0, x), 1.0)
-    y = exact_quotient(td.f32(1.0), exact_root(s)) * td.where(small, 16777216.0, 1.0)
+    y = exact_quotient(td.f32(1.0), exact_root(s))
+    y = td.where(small, y * 16777216.0, y)
     special = td.where(x == 0.0, INFINITY, td.where(x > 0.0, 0.0, NAN))
     special = td.where(x == 0.0, with_sign_of(special, x), special)
     return td.where(inside and s != 0.0, y, td.where(td.isnan(x), x, special))

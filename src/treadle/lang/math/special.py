@@ -119,7 +119,8 @@ def gamma(x: td.f32) -> td.f32:
     sine = sin_pi(b)
     odd = (td.i32(td.floor(b)) & 1) != 0
     safe = td.where(negative and sine != 0.0, g * sine, 1.0)
-    reflected = exact_quotient(td.f32(PI), safe) * td.where(far_below, 5.421010862427522e-20, 1.0)
+    reflected = exact_quotient(td.f32(PI), safe)
+    reflected = td.where(far_below, reflected * 5.421010862427522e-20, reflected)
     reflected = td.where(odd, reflected, -reflected)
     reflected = td.where(td.floor(x) == x, NAN, reflected)
     small = a < 1e-20  # there gamma(x) is 1/x, and the product above could be denormal
@@ -127,7 +128,9 @@ def gamma(x: td.f32) -> td.f32:
     tiny = td.where(a > 2.9387359e-39, tiny, INFINITY)
     y = td.where(x >= 1.0, g, g / td.where(small, 1.0, td.where(x > 0.0, x, 1.0)))
     y = td.where(negative, reflected, y)
-    y = td.where(inside, y, td.where(negative, td.where(td.floor(x) == x, NAN, 0.0), INFINITY))
+    outside = td.where(td.floor(x) == x, td.f32(NAN), 0.0)
+    outside = td.where(negative, outside, INFINITY)
+    y = td.where(inside, y, outside)
     y = td.where(x > 35.0401, INFINITY, y)
     y = td.where(small, flip_sign_by(tiny, x), y)
     return td.where(td.isnan(x), x, y)

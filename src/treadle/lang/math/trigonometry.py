@@ -184,7 +184,8 @@ def atan2(y: td.f32, x: td.f32) -> td.f32:
     low = td.where(steep, a, b)
     # A divisor near the ends of the range would over- or underflow where division is a product
     # with a reciprocal; two infinities, or two zeros, are taken as 1 and 1, or 0 and 1.
-    scale = td.where(high > 1e30, 5.421010862427522e-20, td.where(high < 1e-18, 1.8446744e19, 1.0))
+    scale = td.where(high < 1e-18, 1.8446744e19, 1.0)  # 2^64
+    scale = td.where(high > 1e30, 5.421010862427522e-20, scale)  # 2^-64
     ends = td.where(low == high, td.where(high == 0.0, 0.0, 1.0), low * scale)
     divisor = td.where(low == high, 1.0, high * scale)
     slight = ends < 1e-18 or ends < divisor * 1e-18  # the quotient's rests must not be denormal
