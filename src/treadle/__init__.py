@@ -32,7 +32,7 @@ from treadle.runtime.devices import (
 )
 from treadle.runtime.graphs import Graph
 from treadle.runtime.streams import Event, Stream
-from treadle.tensor import Tensor, arange, asarray, empty, full, ones, zeros
+from treadle.tensor import Tensor, arange, asarray, elementwise, empty, full, ones, zeros
 
 __all__ = [
     "DType", "Device", "Event", "Graph", "Stream", "Tensor", "__version__", "arange", "asarray",

@@ -252,16 +252,17 @@ def kernel(
         names = {**caller.f_globals, **caller.f_locals}
         return Kernel(function_from_text(source, name, names), options, caller.f_locals)
     if function is None:
-        return lambda decorated: Kernel(_function(decorated), options, caller.f_locals)
-    return Kernel(_function(function), options, caller.f_locals)
+        return lambda decorated: Kernel(as_function(decorated), options, caller.f_locals)
+    return Kernel(as_function(function), options, caller.f_locals)
 
 
 def func(function: Callable[..., Any], /) -> Function:
     """Make a Python function a device function, which kernels and other functions can call."""
-    return Function(_function(function))
+    return Function(as_function(function))
 
 
-def _function(candidate: Any) -> FunctionType:
+def as_function(candidate: Any) -> FunctionType:
+    """The plain function that a decorator was given, or an earlier decorator's."""
     if isinstance(candidate, (Function, Kernel)):
         candidate = candidate.definition
     if not isinstance(candidate, FunctionType):

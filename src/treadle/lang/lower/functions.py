@@ -17,7 +17,7 @@ from treadle.core.errors import CompileError, DtypeError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.traverse import walk
-from treadle.lang.lower.context import Binding, Context, Specialization
+from treadle.lang.lower.context import Binding, Context, Lowering, Specialization
 from treadle.lang.lower.conversions import cast, convert, number, typed
 from treadle.lang.lower.names import from_python
 from treadle.lang.lower.values import (
@@ -294,6 +294,27 @@ class _Receiver:
 
 
 # --- lowering a function -------------------------------------------------------------------------
+
+
+def result_type(function: FunctionType, source: Source, types: Sequence[t.Type]) -> t.Type:
+    """What a device function gives for arguments of these types, found by lowering it. CompileError
+    where that is not one value, or where the function can't be lowered."""
+    cx = Context(Lowering(False, True, t.I32), function, source, is_kernel=False)
+    check_parameters(cx, source, source.tree)
+    names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
+    given: list[Value] = [n.Variable(*pair) for pair in zip(names, types, strict=True)]
+    values = _annotated(cx, function, source, given, source.tree)
+    made = _specialize(cx, function, source, values)
+    if made.tuple_result or isinstance(made.result, (t.Void, t.Vector)):
+        kind = "a tuple" if made.tuple_result else f"a {made.result}"
+        if made.result == t.VOID:
+            kind = "nothing"
+        raise cx.error(
+            f"{function.__name__} gives {kind}: return one number or struct, the element of the "
+            "result",
+            source.tree,
+        )
+    return made.result
 
 
 def _specialize(
