@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 
 
 class Graph:
-    r"""A list of launches and copies, recorded once and run as often as wanted.
+    """A list of launches and copies, recorded once and run as often as wanted.
 
     Arrays used in it stay alive with it; a replay reads what they hold then. Nothing may be read
     back to the host while capturing: nothing has run yet.
 
     >>> import numpy as np, treadle as td
-    >>> @td.kernel(source="def double(x: td.Array[td.f32]):\\n    x[td.grid(1)] *= 2.0")
-    ... def double(x): ...
+    >>> double = td.kernel(source='''
+    ... def double(x: td.Array[td.f32]):
+    ...     x[td.grid(1)] *= 2.0
+    ... ''')
     >>> x = td.asarray(np.ones(4, np.float32), device="cpu")
     >>> graph = td.Graph("cpu")
     >>> with graph.capture():

@@ -1,0 +1,113 @@
+"""`python -m benchmarks.table`: the README's table of figures, from benchmarks/results/*.json.
+
+One table for each machine. A figure that is in several files of a machine is taken from the newest;
+files of the same date count in the order of their names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import RESULTS, Figure
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+BEGIN, END = "<!-- benchmarks:begin -->\n", "<!-- benchmarks:end -->"
+NONE_YET = "*No results are recorded yet. `make bench` measures this machine.*\n"
+# What a result file says beside its figures, and how a table's heading calls it.
+_ABOUT = {"card": "", "webgpu": "WebGPU through ", "torch": "PyTorch "}
+
+
+def read_results(folder: Path = RESULTS) -> list[dict[str, Any]]:
+    """The result files' contents, oldest first."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+    return sorted((one for one in found if "figures" in one), key=lambda one: str(one["date"]))
+
+
+def tables(results: Iterable[dict[str, Any]]) -> str:
+    """A heading and a table for each machine, or the line that says that there are none."""
+    machines: dict[str, list[dict[str, Any]]] = {}
+    for result in results:
+        machines.setdefault(_machine(result), []).append(result)
+    if not machines:
+        return NONE_YET
+    return "\n".join(_table(name, found) for name, found in machines.items())
+
+
+def page_with_table(page: str, results: Iterable[dict[str, Any]]) -> str:
+    """The page's text with the tables as they should be now."""
+    before, rest = page.split(BEGIN)
+    _, after = rest.split(END)
+    return f"{before}{BEGIN}{tables(results)}{END}{after}"
+
+
+def row(figure: Figure) -> str:
+    """A figure as a line of its table.
+
+    >>> row(Figure("cpu", "n-body", "ms", 12.0, 1.0, False, "Numba", 15.0, True))
+    '| n-body | 12 ms | Numba 15 ms (0.80) | at most 1 × Numba |'
+    >>> row(Figure("start", "import", "s", 0.21345, 0.2, peer="import numpy", peers=0.1))
+    '| import | 0.213 s | import numpy 0.1 s (2.13) | **missed**: at most 0.2 s |'
+    """
+    peer = f"{figure.peer} {_number(figure.peers)} {figure.unit}" if figure.peers else ""
+    if figure.peers:
+        peer += f" ({figure.ours / figure.peers:.2f})"
+    name = figure.name + (f" ({figure.note})" if figure.note else "")
+    return f"| {name} | {_number(figure.ours)} {figure.unit} | {peer} | {_target(figure)} |"
+
+
+def _target(figure: Figure) -> str:
+    if figure.target is None:
+        return ""
+    text = f"at {'least' if figure.higher else 'most'} {figure.target:g} "
+    text += f"× {figure.peer}" if figure.ratio else figure.unit
+    return text if figure.met else f"**missed**: {text}"
+
+
+def _number(value: float | None) -> str:
+    """Three digits are more than a measurement is good for.
+
+    >>> _number(0.21345), _number(2871.3), _number(0.0)
+    ('0.213', '2870', '0')
+    """
+    rounded = float(f"{value or 0.0:.3g}")
+    return f"{rounded:.0f}" if abs(rounded) >= 1000 else f"{rounded:g}"
+
+
+def _machine(result: dict[str, Any]) -> str:
+    return ", ".join(text for text in (result.get("card", ""), result["machine"]) if text)
+
+
+def _table(machine: str, results: list[dict[str, Any]]) -> str:
+    figures: dict[tuple[str, str], Figure] = {}
+    details: dict[str, str] = {}
+    for result in results:
+        details |= {key: f"{word}{result[key]}" for key, word in _ABOUT.items() if result.get(key)}
+        for entry in result["figures"]:
+            figure = Figure(**entry)
+            figures[figure.suite, figure.name] = figure
+    details.pop("card", None)
+    dates = sorted({str(result["date"]) for result in results})
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    lines = [
+        f"**{machine}**",
+        "",
+        f"Measured {'; '.join([when, *details.values()])}. In brackets: ours / peer.",
+        "",
+        "| figure | treadle | peer, same run | target |",
+        "|---|---|---|---|",
+        *(row(figure) for figure in figures.values()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Write the README's tables."""
+    page = README.read_text(encoding="utf-8")
+    README.write_text(page_with_table(page, read_results()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

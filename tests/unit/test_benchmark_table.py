@@ -1,0 +1,65 @@
+"""The README's figures are those of the result files that lie in the repository."""
+
+from __future__ import annotations
+
+import doctest
+import json
+
+from benchmarks import table
+from benchmarks.harness import Figure, keep
+
+PAGE = f"# A page\n\n{table.BEGIN}old text\n{table.END}\nmore\n"
+
+
+def test_readme_shows_the_committed_results():
+    page = table.README.read_text(encoding="utf-8")
+    assert page == table.page_with_table(page, table.read_results()), (
+        "run `python -m benchmarks.table`"
+    )
+
+
+def test_examples():
+    assert doctest.testmod(table).failed == 0
+
+
+def test_without_results(tmp_path):
+    assert table.page_with_table(PAGE, table.read_results(tmp_path)) == (
+        f"# A page\n\n{table.BEGIN}{table.NONE_YET}{table.END}\nmore\n"
+    )
+
+
+def test_what_the_harness_keeps_is_what_the_table_shows(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.harness.RESULTS", tmp_path)
+    saxpy = Figure("cpu", "saxpy", "GB/s", 38.04, 0.9, True, "copy", 40.0, True)
+    path = keep([saxpy], "cpu", {"machine": "Some CPU, 2 cores", "card": ""})
+    keep(
+        [Figure("gpu", "add", "GB/s", 2871.3)],
+        "gpu",
+        {"machine": "Other CPU, 16 cores", "card": "H100", "webgpu": "H100 (580)"},
+    )
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"date": "2026-01-01"}))
+
+    assert table.tables(table.read_results(tmp_path)).splitlines()[:7] == [
+        "**Some CPU, 2 cores**",
+        "",
+        "Measured 2026-01-01. In brackets: ours / peer.",
+        "",
+        "| figure | treadle | peer, same run | target |",
+        "|---|---|---|---|",
+        "| saxpy | 38 GB/s | copy 40 GB/s (0.95) | at least 0.9 × copy |",
+    ]
+    text = table.tables(table.read_results(tmp_path))
+    assert "**H100, Other CPU, 16 cores**" in text
+    assert "WebGPU through H100 (580)" in text
+    assert "| add | 2870 GB/s |  |  |" in text
+
+
+def test_the_newest_figure_counts():
+    def result(date, ours):
+        figures = [{"suite": "cpu", "name": "launch", "unit": "µs", "ours": ours, "target": 8}]
+        return {"date": date, "machine": "M", "figures": figures}
+
+    text = table.tables([result("2026-01-01", 9.0), result("2026-02-01", 7.0)])
+    assert "| launch | 7 µs |  | at most 8 µs |" in text
+    assert "9" not in text.split("|---|---|---|---|")[1]
+    assert "Measured 2026-01-01 to 2026-02-01" in text
