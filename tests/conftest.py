@@ -49,6 +49,20 @@ def _register_hypothesis_profiles() -> None:
     settings.load_profile("default")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _both_wgsl_compilers() -> None:
+    """Whatever a test launches on webgpu, Tint must accept as naga does."""
+    try:
+        import wgpudawn  # noqa: F401
+    except ImportError:
+        if in_ci():
+            raise
+        return
+    from tests.support.both_compilers import check_with_tint
+
+    check_with_tint()
+
+
 def _refuse_skip(where: str, reason: object) -> str:
     if isinstance(reason, tuple):  # (path, line, text)
         reason = reason[2]

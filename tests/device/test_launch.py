@@ -44,7 +44,9 @@ def test_numpy_arrays_are_copied_in_and_back(device, rng):
     np.testing.assert_allclose(y, expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("block", [1, 7, 32, 33, 64, 256, 512, 1024, (8, 4), (4, 3, 2), (1, 1, 64)])
+@pytest.mark.parametrize(
+    "block", [1, 7, 32, 33, 64, 256, 512, 1024, (8, 4), (4, 3, 2), (1, 1, 64), (1, 5), (1, 3, 4)]
+)
 def test_every_thread_runs_once(device, block):
     @td.kernel
     def count(hits: td.Array[td.i32, 2]):

@@ -26,7 +26,8 @@ def _device() -> Any:
         set_instance_extras(enable_toggles=["allow_unsafe_apis"])
         adapter = wgpudawn.gpu.request_adapter_sync()
         wanted = [name for name in FEATURES if name in adapter.features]
-        return adapter.request_device_sync(required_features=wanted)
+        limits = {name: adapter.limits[name] for name in adapter.limits if "compute" in name}
+        return adapter.request_device_sync(required_features=wanted, required_limits=limits)
     finally:
         if before is None:
             del os.environ["WGPU_BACKEND_TYPE"]

@@ -72,18 +72,18 @@ def devices(
         typer.echo(json.dumps([describe(device) for device in found], indent=2))
         return
     table = Table(header_style="bold", box=None, pad_edge=False)
-    for heading in ("device", "name", "kind", "through", "shared memory", "threads", "features"):
+    for heading in ("device", "kind", "name and driver", "features"):
         table.add_column(heading, overflow="fold")
-    for position, device in enumerate(found):
+    for device in found:
         facts = describe(device)
-        limits = device.limits
-        mark = " (default)" if position == 0 else ""
         table.add_row(
-            device.id + mark, device.name, device.kind, facts["through"],
-            f"{limits.max_shared_memory // 1024} KiB", str(limits.max_threads_per_block),
+            device.id, device.kind, f"{device.name}\n[dim]{facts['through']}[/dim]",
             " ".join(sorted(device.features)),
         )  # fmt: skip
+        table.add_section()
     Console().print(table)
+    used = known.default_device().id
+    typer.echo(f"Kernels run on {used} unless you choose: td.device(…), TREADLE_DEVICE=…")
     for hint in hints(found):
         typer.echo(hint)
 

@@ -149,6 +149,8 @@ class _Wgsl:
 
     @staticmethod
     def arrange(kernel: n.Kernel, target: Target) -> Lowered:
+        asked = kernel.block
+        kernel = without_leading_one(kernel)
         block = kernel.block or Dim3()
         most = target.limits.max_threads_per_block
         fits = block.count <= most and all(
@@ -156,11 +158,11 @@ class _Wgsl:
         )
         own = "subgroups" in target.features and target.limits.subgroup_size
         if fits and own:
-            return Lowered(kernel, block)
+            return Lowered(replace(kernel, block=asked), block)
         # A block that is only too long along y or z must be rearranged too.
         lanes = most if fits or block.count > most else block.count - 1
         result = fission(kernel, FissionOptions(lanes))
-        return Lowered(fold(result.kernel), result.workgroup)
+        return Lowered(replace(fold(result.kernel), block=asked), result.workgroup)
 
     @staticmethod
     def print(
@@ -177,6 +179,28 @@ class _Wgsl:
                 workgroup=lowered.workgroup,
             ),
         )
+
+
+def without_leading_one(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with its block's axes turned so that x has more than one thread, if any has.
+
+    A software Vulkan driver (lavapipe, Mesa 22) runs only the first thread along y of a workgroup
+    whose x is 1. Threads keep their order, since an axis of one thread does not count in it.
+    """
+    block = kernel.block or Dim3()
+    if block.x > 1 or block.count == 1:
+        return kernel
+    turn = 1 if block.y > 1 else 2
+
+    def change(node: Node) -> Node:
+        if isinstance(node, n.Builtin) and node.name == "thread_idx":
+            if node.axis < turn:
+                return n.Constant(0, node.type, node.span)
+            return replace(node, axis=node.axis - turn)
+        return node
+
+    turned = Dim3(block.y, block.z, 1) if turn == 1 else Dim3(block.z, 1, 1)
+    return replace(rewrite_kernel(kernel, change), block=turned)
 
 
 class _Llvm:

@@ -1,0 +1,42 @@
+"""Every WGSL that a test launches through naga also goes through Tint."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.support.tint import tint_error
+from treadle.codegen import lowering
+from treadle.codegen.records import KernelCode
+from treadle.core.errors import UnsupportedOnTarget
+from treadle.runtime import build
+
+# What Dawn's WGSL has at all; kernels that need more are refused for it, which is no fault.
+_TINT_FEATURES = frozenset({"float16", "subgroups"})
+
+
+def check_with_tint() -> None:
+    """From here on, printing WGSL for a device prints it for Tint too, and asserts that Tint takes
+    it."""
+    plain = lowering.print_code
+
+    def print_code(
+        lowered: lowering.Lowered, options: lowering.Options, target: lowering.Target
+    ) -> KernelCode:
+        code = plain(lowered, options, target)
+        if target.language == "wgsl" and target.dialect == "naga":
+            _assert_tint_takes(plain, lowered, options, target)
+        return code
+
+    build.print_code = print_code
+
+
+def _assert_tint_takes(
+    plain: object, lowered: lowering.Lowered, options: lowering.Options, target: lowering.Target
+) -> None:
+    features = target.features & _TINT_FEATURES
+    try:
+        code = plain(lowered, options, replace(target, dialect="tint", features=features))  # type: ignore[operator]
+    except UnsupportedOnTarget:
+        return
+    error = tint_error(code.source)
+    assert error is None, f"Tint refuses what naga takes:\n{error}\n{code.source}"
