@@ -26,8 +26,7 @@ def _device() -> Any:
         set_instance_extras(enable_toggles=["allow_unsafe_apis"])
         adapter = wgpudawn.gpu.request_adapter_sync()
         wanted = [name for name in FEATURES if name in adapter.features]
-        limits = {name: adapter.limits[name] for name in adapter.limits if "compute" in name}
-        return adapter.request_device_sync(required_features=wanted, required_limits=limits)
+        return adapter.request_device_sync(required_features=wanted)
     finally:
         if before is None:
             del os.environ["WGPU_BACKEND_TYPE"]
