@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ _BIG = 1 << 31  # from this many elements on, indices need 64 bits
 class ArrayClass:
     """What compiled code depends on of an array. Interned: compared and hashed by identity."""
 
-    device: Device
+    device: Device | None
     dtype: DType | np.dtype[Any]
     element: Type
     ndim: int
@@ -44,6 +45,25 @@ class ArrayClass:
 
 
 _classes: dict[tuple[Any, ...], ArrayClass] = {}
+
+
+def array_class(
+    device: Device | None,
+    dtype: DType | np.dtype[Any],
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    offset: int,
+) -> ArrayClass:
+    """The class of an array; without a device, of one whose source is only printed."""
+    contiguous = is_contiguous(shape, strides)
+    reach = offset + sum((n - 1) * abs(s) for n, s in zip(shape, strides, strict=True) if n)
+    big = max(reach, math.prod(shape)) >= _BIG
+    facts = (device, dtype, len(shape), contiguous, offset != 0, big)
+    key = _classes.get(facts)
+    if key is None:
+        key = ArrayClass(device, dtype, element_type(dtype), *facts[2:])
+        key = _classes.setdefault(facts, key)
+    return key
 
 
 class DeviceArray:
@@ -73,12 +93,9 @@ class DeviceArray:
         strides: tuple[int, ...] | None = None,
         offset: int = 0,
     ) -> None:
-        size = 1
-        for extent in shape:
-            size *= extent
-        packed = packed_strides(shape)
+        size = math.prod(shape)
         if strides is None or size == 0:
-            strides = packed
+            strides = packed_strides(shape)
         self.device: Device = device
         self.storage: Storage = storage
         self.buffer: Any = storage.buffer if storage is not None else None
@@ -87,14 +104,7 @@ class DeviceArray:
         self.strides = strides
         self.offset = offset
         self.size = size
-        contiguous = strides == packed or is_contiguous(shape, strides)
-        reach = offset + sum((n - 1) * abs(s) for n, s in zip(shape, strides, strict=True) if n)
-        facts = (device, dtype, len(shape), contiguous, offset != 0, max(reach, size) >= _BIG)
-        key = _classes.get(facts)
-        if key is None:
-            key = ArrayClass(device, dtype, element_type(dtype), *facts[2:])
-            key = _classes.setdefault(facts, key)
-        self.key = key
+        self.key = array_class(device, dtype, shape, strides, offset)
 
     @classmethod
     def allocate(
@@ -124,7 +134,8 @@ class DeviceArray:
         """Put a NumPy array of this dtype and shape into a contiguous array."""
         if self.size:
             stream = self.device.default_stream.handle
-            stream.write(self.buffer, self.offset * self.dtype.itemsize, bytes_of(data))
+            native = np.asarray(data, numpy_dtype(self.dtype))  # not the other byte order
+            stream.write(self.buffer, self.offset * self.dtype.itemsize, bytes_of(native))
 
     def host_target(self) -> tuple[np.ndarray[Any, Any], memoryview, int]:
         """For a read: an uninitialized NumPy array, its bytes, and where they lie in the buffer."""
@@ -176,8 +187,9 @@ def array_dtype(dtype: np.dtype[Any]) -> DType | np.dtype[Any]:
     DtypeError for what kernels cannot hold (objects, strings, complex numbers, long double).
     """
     if dtype.names is not None:
-        element_type(dtype)
-        return dtype
+        native = dtype.newbyteorder("=")
+        element_type(native)
+        return dtype if native == dtype else native
     return dtypes.as_dtype(dtype)
 
 

@@ -103,7 +103,9 @@ class Launcher:
         captured = definition.captured
         numbers = binding.NUMBER_TYPES
 
-        def launch(arguments: tuple[Any, ...]) -> Built | None:
+        def launch(
+            arguments: tuple[Any, ...], check: Callable[[frozenset[int]], None] | None = None
+        ) -> Built | None:
             keys: list[Any] = [shape]
             values: list[Any] = []
             buffers: list[base.Buffer] = []
@@ -139,6 +141,8 @@ class Launcher:
                 variant = Variant(block, _sharing(keys), folded, shared_bytes, settings.check)
                 classes = keys[1 : len(values) + 1]
                 prepared = self._prepare(key, classes, values, variant, len(threads), to.device)
+            if check is not None:
+                check(prepared.built.written)
             if not runs:
                 _refuse_grid(definition.name, grid, values)
                 return None
@@ -161,7 +165,7 @@ class Launcher:
 
     def _launch_foreign(
         self,
-        launch: Callable[[tuple[Any, ...]], Built | None],
+        launch: Callable[..., Built | None],
         arguments: tuple[Any, ...],
         stream: Stream | None,
     ) -> Built | None:
@@ -169,7 +173,7 @@ class Launcher:
         binding.check_count(self.definition, len(arguments))
         device = self._device_of(arguments, stream)
         taken = convert.take_in(self.definition, arguments, device)
-        built = launch(tuple(taken.arguments))
+        built = launch(tuple(taken.arguments), taken.check)
         if built is not None:
             taken.give_back(built.written)
         return built
@@ -198,7 +202,7 @@ class Launcher:
         definition = self.definition
         binding.check_count(definition, len(classes))
         for position, one in enumerate(classes):
-            if isinstance(one, ArrayClass) and one.device is not device:
+            if isinstance(one, ArrayClass) and one.device is not device and one.device:
                 name = definition.parameters[position].name
                 raise LaunchError(
                     f"argument {position + 1} ({name}) of kernel {definition.name} is on "

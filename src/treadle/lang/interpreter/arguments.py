@@ -14,6 +14,7 @@ from treadle.lang.interpreter import numbers
 from treadle.lang.interpreter.arrays import KernelArray
 from treadle.lang.types import Vector, annotation_of, ir_type, is_struct, make_value, numpy_dtype
 from treadle.runtime import arguments as binding
+from treadle.runtime import convert
 from treadle.runtime.arrays import array_dtype, element_type
 from treadle.runtime.signature import (
     Argument,
@@ -48,8 +49,8 @@ def take_arguments(kernel: Kernel, arguments: Sequence[Any]) -> Taken:
     taken = Taken()
     kinds: list[Argument] = []
     for position, (parameter, value) in enumerate(zip(kernel.parameters, arguments, strict=True)):
-        if isinstance(value, Vector) or is_struct(type(value)):
-            type_ = value.type.ir if isinstance(value, Vector) else ir_type(type(value))
+        if isinstance(value, (Vector, np.void)) or is_struct(type(value)):
+            type_ = _value_type(value)
             bound = binding.bind(kernel, position, type_, value)
             assert isinstance(bound, ValueArgument)
             kinds.append(bound)
@@ -68,6 +69,13 @@ def take_arguments(kernel: Kernel, arguments: Sequence[Any]) -> Taken:
     return taken
 
 
+def _value_type(value: Any) -> Any:
+    """The IR type of a vector or struct value."""
+    if isinstance(value, np.void):
+        return element_type(value.dtype)
+    return value.type.ir if isinstance(value, Vector) else ir_type(type(value))
+
+
 def _as_numpy(value: Any, taken: Taken, where: str) -> np.ndarray[Any, Any]:
     if isinstance(value, np.ndarray):
         return value
@@ -76,7 +84,7 @@ def _as_numpy(value: Any, taken: Taken, where: str) -> np.ndarray[Any, Any]:
         taken.copies.append(lambda: value.__setitem__(Ellipsis, copy))
         return copy
     if hasattr(value, "__dlpack__"):
-        return np.from_dlpack(value)
+        return convert.as_numpy(value, where)
     raise DtypeError(
         f"{where}: a kernel does not take {type(value).__name__}; it takes numbers, arrays and "
         "@td.struct values"

@@ -1,0 +1,355 @@
+"""Arguments that are not treadle's: NumPy arrays and numbers, other libraries' arrays, values."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import treadle as td
+
+
+class Foreign:
+    """An array of another library, which knows DLPack and nothing else of NumPy."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __dlpack__(self, **options):
+        return self.data.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.data.__dlpack_device__()
+
+
+class OnAnotherDevice(Foreign):
+    def __dlpack_device__(self):
+        return (10, 0)  # ROCm
+
+
+class Unwilling(Foreign):
+    def __dlpack__(self, **options):
+        raise BufferError("Can't export tensors that require gradient")
+
+
+@td.kernel
+def saxpy(a: td.f32, x: td.Array[td.f32], y: td.Array[td.f32]):
+    i = td.grid(1)
+    if i < y.size:
+        y[i] = a * x[i] + y[i]
+
+
+@td.kernel
+def double(x):
+    i = td.grid(1)
+    if i < x.size:
+        x[i] = x[i] * 2
+
+
+@td.kernel
+def add_grid(x: td.Array[td.f32, 2], y: td.Array[td.f32, 2]):
+    i, j = td.grid(2)
+    if i < y.shape[0] and j < y.shape[1]:
+        y[i, j] += x[i, j]
+
+
+# --- DLPack --------------------------------------------------------------------------------------
+
+
+def test_foreign_memory_is_used_without_a_copy():
+    x, y = np.arange(100, dtype=np.float32), np.ones(100, np.float32)
+    saxpy[2, 64](2.0, Foreign(x), Foreign(y))
+    np.testing.assert_array_equal(y, 2 * np.arange(100) + 1)
+
+
+def test_foreign_and_our_own_memory_together():
+    x, y = np.arange(5, dtype=np.float32), td.ones(5, device="cpu")
+    saxpy.launch(5, 2.0, Foreign(x), y)
+    assert y.tolist() == [1.0, 3.0, 5.0, 7.0, 9.0]
+
+
+@pytest.mark.parametrize("cut", [np.s_[::2], np.s_[::-1], np.s_[3:40:5], np.s_[7:]], ids=str)
+def test_foreign_views(cut):
+    x = np.arange(50, dtype=np.float32)
+    expected = x.copy()
+    expected[cut] *= 2
+    double.launch(x[cut].size, Foreign(x[cut]))
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_overlapping_views_of_one_foreign_memory():
+    x = np.arange(100, dtype=np.float32)
+    saxpy[1, 32](1.0, Foreign(x[50:82]), Foreign(x[10:42]))
+    expected = np.arange(100, dtype=np.float32)
+    expected[10:42] += np.arange(50, 82)
+    np.testing.assert_array_equal(x, expected)
+    saxpy.launch(100, 1.0, Foreign(x), Foreign(x))
+    np.testing.assert_array_equal(x, 2 * expected)
+
+
+def test_foreign_memory_transposed(rng):
+    x, y = rng.standard_normal((2, 6, 9)).astype(np.float32)
+    expected = y[:6, :6].T + x[:6, :6]
+    add_grid.launch((6, 6), Foreign(x[:, :6]), Foreign(y[:, :6].T))
+    np.testing.assert_array_equal(y[:, :6].T, expected)
+
+
+def test_empty_foreign_memory():
+    double.launch(4, Foreign(np.zeros(0, np.float32)))
+    double[0, 64](Foreign(np.zeros(0, np.int32)))
+
+
+def test_read_only_foreign_memory_can_be_read_but_not_written():
+    x, y = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+    x.flags.writeable = False
+    saxpy[1, 4](1.0, Foreign(x), Foreign(y))
+    assert y.tolist() == [0, 1, 2, 3]
+    with pytest.raises(td.errors.LaunchError, match=r"argument 3 \(y\).*read-only"):
+        saxpy[1, 4](1.0, Foreign(y), Foreign(x))
+    assert x.tolist() == [0, 1, 2, 3]
+
+
+def test_foreign_memory_stays_with_the_cpu(device):
+    x = np.ones(4, np.float32)
+    if device.backend == "cpu":
+        saxpy[1, 4](1.0, Foreign(x), td.ones(4))
+        return
+    with pytest.raises(td.errors.LaunchError, match=r"argument 2 \(x\).*td\.asarray"):
+        saxpy[1, 4](1.0, Foreign(x), td.ones(4))
+    # Alone it says where the launch is.
+    saxpy[1, 4](1.0, Foreign(x), Foreign(x))
+    assert x.tolist() == [2.0] * 4
+
+
+def test_memory_that_nobody_here_can_reach(device):
+    with pytest.raises(td.errors.LaunchError, match=r"argument 1 \(x\).*on another device"):
+        double[1, 4](OnAnotherDevice(np.ones(4)))
+
+
+def test_a_library_that_refuses_is_quoted():
+    with pytest.raises(td.errors.LaunchError, match=r"argument 1 \(x\).*require gradient"):
+        double[1, 4](Unwilling(np.ones(4, np.float32)))
+
+
+def test_foreign_memory_interpreted():
+    x, y = np.arange(4, dtype=np.float32), np.ones(4, np.float32)
+    with td.interpret():
+        saxpy[1, 4](2.0, Foreign(x), Foreign(y))
+    assert y.tolist() == [1, 3, 5, 7]
+    with td.interpret(), pytest.raises(td.errors.LaunchError, match="require gradient"):
+        double[1, 4](Unwilling(x))
+
+
+# --- NumPy ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cut", [np.s_[::2], np.s_[::-1], np.s_[3:40:5], np.s_[:0]], ids=str)
+def test_numpy_views(device, cut):
+    x = np.arange(50, dtype=np.float32)
+    expected = x.copy()
+    expected[cut] *= 2
+    double[1, 64](x[cut])
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_numpy_transposed(device, rng):
+    x, y = rng.standard_normal((2, 5, 7)).astype(np.float32)
+    expected = y.T + x.T
+    add_grid.launch((7, 5), x.T, y.T)
+    np.testing.assert_array_equal(y.T, expected)
+
+
+def test_read_only_numpy_arrays(device):
+    x, y = np.arange(4, dtype=np.float32), np.ones(4, np.float32)
+    x.flags.writeable = False
+    saxpy[1, 4](1.0, x, y)
+    assert y.tolist() == [1, 2, 3, 4]
+    with pytest.raises(td.errors.LaunchError, match=r"argument 3 \(y\).*read-only.*copy"):
+        saxpy[1, 4](1.0, y, x)
+    with pytest.raises(td.errors.LaunchError, match=r"argument 1 \(x\).*read-only"):
+        double[1, 4](np.broadcast_to(np.float32(1), 4))
+    saxpy[1, 4](1.0, np.broadcast_to(np.float32(1), 4), y)
+    assert y.tolist() == [2, 3, 4, 5]
+
+
+@td.kernel
+def first_and_last(x: td.Array[td.i32], y: td.Array[td.i32]):
+    x[0] = 1
+    y[y.size - 1] = 2
+
+
+def test_the_same_numpy_array_twice_is_one_array(device):
+    x = np.zeros(4, np.int32)
+    first_and_last[1, 1](x, x)
+    assert x.tolist() == [1, 0, 0, 2]
+    double[1, 4](x)
+    assert x.tolist() == [2, 0, 0, 4]
+
+
+def test_overlapping_numpy_arrays_are_one_memory(device):
+    x = np.arange(10, dtype=np.int32)
+    first_and_last[1, 1](x[2:8], x[::-1])
+    assert x.tolist() == [2, 1, 1, 3, 4, 5, 6, 7, 8, 9]
+    # Interleaved, but with no element in common.
+    first_and_last[1, 1](x[1::2], x[0::2])
+    assert x.tolist() == [2, 1, 1, 3, 4, 5, 6, 7, 2, 9]
+
+
+def test_fields_of_a_packed_record(device):
+    data = np.zeros(5, [("a", "i1"), ("b", "f4")])
+    data["b"] = 1.5
+    double[1, 8](data["b"])
+    np.testing.assert_array_equal(data["b"], 3.0)
+    other = np.zeros(5, np.dtype([("x", "f4"), ("y", "f4")]))
+    other["x"] = 1
+    saxpy[1, 8](2.0, other["x"], other["y"])
+    np.testing.assert_array_equal(other["y"], 2.0)
+
+
+def test_dtypes_that_no_kernel_has(device):
+    for bad in (np.zeros(3, np.complex64), np.array(["a"]), np.array([object()])):
+        with pytest.raises(td.errors.DtypeError):
+            double[1, 4](bad)
+
+
+def test_the_other_byte_order(device):
+    x = np.arange(3).astype(">i4")
+    assert td.asarray(x).tolist() == [0, 1, 2]
+    double[1, 4](x)
+    assert x.tolist() == [0, 2, 4]
+    record = np.zeros(2, np.dtype([("x", ">f4"), ("y", ">i2"), ("z", ">i2")]))
+    record["x"] = 1.5
+    assert td.asarray(record).numpy()["x"].tolist() == [1.5, 1.5]
+    with pytest.raises(td.errors.LaunchError, match="byte order"):
+        first_and_last[1, 1](x, x)
+
+
+# --- numbers and values --------------------------------------------------------------------------
+
+
+@td.kernel
+def store(out, value):
+    out[0] = value
+
+
+NUMBERS = [
+    True, 3, 2.5, np.bool_(True), np.int8(-3), np.uint8(200), np.int16(-300), np.uint16(60000),
+    np.int32(-70000), np.uint32(1 << 31), np.float16(1.5), np.float32(0.1), ml_dtypes.bfloat16(2.5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", NUMBERS, ids=lambda v: f"{type(v).__name__}")
+def test_numbers(device, value):
+    dtype = {bool: td.bool, int: td.i32, float: td.f32}.get(type(value), np.asarray(value).dtype)
+    out = td.zeros(1, dtype=dtype)
+    store[1, 1](out, value)
+    assert out.item() == value
+    with td.interpret():
+        store[1, 1](out, value)
+    assert out.item() == value
+
+
+def test_a_bfloat16_number_for_a_float_parameter(device):
+    y = td.zeros(1)
+    saxpy[1, 1](ml_dtypes.bfloat16(1.5), td.ones(1), y)
+    assert y.item() == 1.5
+
+
+def test_numbers_that_no_kernel_takes(device):
+    for bad in (np.complex64(1), np.datetime64("2026-01-01"), np.str_("a"), None, 1j):
+        with pytest.raises(td.errors.DtypeError, match=r"argument 2 \(value\)"):
+            store[1, 1](td.zeros(1), bad)
+
+
+@td.struct
+class Pair:
+    first: td.f32
+    second: td.vec3[td.i32]
+
+
+@td.kernel
+def take(out: td.Array[td.f32], pair: Pair, v):
+    out[0] = pair.first
+    out[1] = td.f32(pair.second.z)
+    out[2] = v.y
+
+
+def test_struct_and_vector_values(device):
+    out = td.zeros(3)
+    pair, vector = Pair(1.5, (1, 2, 3)), td.vec2[td.f32](4, 5)
+    take[1, 1](out, pair, vector)
+    assert out.tolist() == [1.5, 3.0, 5.0]
+    record = np.zeros(2, Pair.dtype)
+    record["first"], record["second"] = 2.5, [4, 5, 6]
+    take[1, 1](out, record[1], vector)
+    assert out.tolist() == [2.5, 6.0, 5.0]
+    with td.interpret():
+        take[1, 1](out, record[1], vector)
+    assert out.tolist() == [2.5, 6.0, 5.0]
+    with pytest.raises(td.errors.DtypeError, match=r"argument 2 \(pair\) of kernel take is Pair"):
+        take[1, 1](out, vector, vector)
+
+
+# --- source --------------------------------------------------------------------------------------
+
+MARKS = {"wgsl": "@compute", "llvm": "define", "ir": "kernel"}
+
+
+@pytest.mark.parametrize("target", MARKS)
+def test_source_of_any_arguments(target):
+    mark = MARKS[target]
+    host = np.zeros(4, np.float32)
+    tensor = td.zeros(4, device="cpu")
+    plain = saxpy.source(target)
+    assert mark in plain
+    for array in (host, tensor, host[::2], np.zeros(0, np.float32), Foreign(host)):
+        assert saxpy.source(target, 2.0, array, array) == plain
+    for a in (1, np.float16(1), ml_dtypes.bfloat16(1), True):
+        assert saxpy.source(target, a, host, host) == plain
+    # Strided memory that is used where it lies has its stride as a parameter.
+    assert saxpy.source(target, 2.0, tensor[::2], tensor) != plain
+    assert saxpy.source(target, 2.0, Foreign(host[::2]), Foreign(host)) != plain
+
+
+@pytest.mark.parametrize("target", MARKS)
+def test_source_without_annotations(target):
+    assert MARKS[target] in double.source(target, np.zeros((), np.int8))
+    assert MARKS[target] in take.source(target, td.zeros(3), Pair(), td.vec2[td.f32](1))
+    with pytest.raises(td.errors.CompileError, match="parameter x has no annotation"):
+        double.source(target)
+    with pytest.raises(td.errors.LaunchError, match="takes 1 arguments"):
+        double.source(target, 1, 2)
+    with pytest.raises(td.errors.DtypeError, match="complex64"):
+        double.source(target, np.complex64(1))
+
+
+def test_source_needs_a_known_target():
+    with pytest.raises(td.errors.CompileError, match=r"unknown target 'glsl'.*wgsl"):
+        double.source("glsl", np.zeros(3))
+
+
+# --- PyTorch, where it is installed (the tests do not ask for it) ---------------------------------
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+if torch is not None:
+
+    def test_pytorch_tensors_are_used_without_a_copy():
+        x, y = torch.arange(100, dtype=torch.float32), torch.ones(100)
+        saxpy.launch(100, 2.0, x, y)
+        assert torch.equal(y, 2 * torch.arange(100) + 1)
+        matrix = torch.zeros(4, 6)
+        add_grid.launch((6, 4), torch.ones(6, 4), matrix.T)
+        assert torch.equal(matrix, torch.ones(4, 6))
+
+    def test_pytorch_tensors_that_require_gradients_say_so():
+        with pytest.raises(td.errors.LaunchError, match="detach"):
+            double[1, 4](torch.ones(4, requires_grad=True))
+
+    def test_pytorch_tensors_of_bfloat16():
+        x = torch.arange(4, dtype=torch.bfloat16)
+        with pytest.raises(td.errors.LaunchError, match="copy"):
+            double[1, 4](x)
