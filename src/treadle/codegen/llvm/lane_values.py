@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from treadle.codegen.llvm import arithmetic, lane_memory
+from treadle.codegen.llvm import arithmetic, lane_memory, memory
 from treadle.codegen.llvm.accesses import Scope, member_offset
 from treadle.codegen.llvm.divergence import Divergence
 from treadle.codegen.llvm.emitter import Emitter
 from treadle.codegen.llvm.expressions import must_not_run
 from treadle.codegen.llvm.lane_memory import LaneAddress, Mask
-from treadle.codegen.llvm.memory import Storage
+from treadle.codegen.llvm.memory import Address, Storage
 from treadle.codegen.llvm.spelling import splat, value_type, widened
 from treadle.codegen.llvm.statements import Statements
 from treadle.codegen.llvm.values import Value, leaf_types, zero
@@ -53,6 +53,7 @@ class LaneValues(Statements):
         self.mask = mask
         self.region_mask = mask
         self.end = end  # the label behind the region
+        self.way_out = end  # where to go on when no lane of the present mask is left
         self.returned = ""  # an alloca: lanes that have returned; "" if all do so together
         self.inner: list[Loop] = []
         self.result_slots: tuple[str, ...] = ()
@@ -235,14 +236,15 @@ class LaneValues(Statements):
         marks = self.marks(address.storage)
         if not address.is_shared:
             return lane_memory.load(self.e, address, place.type, mask, self.width, marks)
+        one = Address(address.pointer, address.storage, address.offset)
+
+        def run() -> Value:
+            return memory.load(self.e, one, place.type, marks)
+
         if guard is None:
-            return super().loaded(place, place.type)
+            return run()
         # One place, which only some lanes may read: they all get it, the others zero.
-        value = self.guarded(
-            self.any(self.whole(mask)),
-            place.type,
-            lambda: super(LaneValues, self).loaded(place, place.type),
-        )
+        value = self.guarded(self.any(self.whole(mask)), place.type, run)
         return self.choose(place.type, guard, value, zero(place.type))
 
     def assign(self, node: n.Assign) -> bool:
@@ -275,10 +277,15 @@ class LaneValues(Statements):
                 for scalar, leaf in zip(leaf_types(place.type), value.leaves, strict=True)
             )
             value = Value(leaves)
+        one = Address(address.pointer, address.storage, address.offset)
+
+        def run() -> None:
+            memory.store(self.e, one, place.type, value, self.marks(one.storage))
+
         if guard is None:
-            self.put(place, value)
+            run()
         else:
-            self.when(self.any(self.whole(mask)), lambda: self.put(place, value))
+            self.when(self.any(self.whole(mask)), run)
 
     def last_lane(self, mask: Mask) -> str:
         """The number of the last lane of a mask (any lane, if it has none)."""

@@ -12,6 +12,7 @@ from treadle.codegen.llvm import arithmetic, atomics, lane_memory, memory
 from treadle.codegen.llvm.divergence import jumps
 from treadle.codegen.llvm.lane_memory import LaneAddress, Mask
 from treadle.codegen.llvm.lane_values import LaneValues, Loop
+from treadle.codegen.llvm.memory import Address
 from treadle.codegen.llvm.spelling import constant, value_type
 from treadle.codegen.llvm.statements import loop_interval, turns_of
 from treadle.codegen.llvm.values import Value, leaf_types
@@ -39,7 +40,7 @@ class Lanes(LaneValues):
             return
         self.mask = mask
         go_on = self.e.new_label()
-        self.e.branch(self.any(mask), go_on, loop.again if loop is not None else self.end)
+        self.e.branch(self.any(mask), go_on, self.way_out)
         self.e.place(go_on)
 
     def atomic(self, node: n.Atomic) -> bool:
@@ -53,14 +54,16 @@ class Lanes(LaneValues):
         operands = [self.widen(self.value(o), self.width, o.type).leaves[0] for o in node.operands]
         address = self.lane_address(node.place)
         if node.result is None and address.is_shared and atomics.can_reduce(node.op, type):
-            self.reduce_first(node, type, mask, operands[0])
+            self.reduce_first(node, address, type, mask, operands[0])
             return True
         old = self.each_lane(node, address, type, mask, operands)
         if node.result is not None:
             self.set_leaves(node.result, 0, Value((old,), self.width))
         return True
 
-    def reduce_first(self, node: n.Atomic, type: Scalar, mask: Mask, operand: str) -> None:
+    def reduce_first(
+        self, node: n.Atomic, address: LaneAddress, type: Scalar, mask: Mask, operand: str
+    ) -> None:
         """One update of one place, with what all lanes bring to it."""
         if mask is not None:
             llvm = value_type(type, self.width)
@@ -69,8 +72,8 @@ class Lanes(LaneValues):
         total = atomics.reduced(self.e, node.op, type, operand, self.width)
 
         def run() -> None:
-            address = self.address(node.place)
-            pointer = memory.byte_pointer(self.e, address)
+            one = Address(address.pointer, address.storage, address.offset)
+            pointer = memory.byte_pointer(self.e, one)
             atomics.atomic(self.e, node.op, type, pointer, (total,), address.storage)
 
         self.when(self.any(self.whole(mask)), run)
@@ -127,7 +130,9 @@ class Lanes(LaneValues):
         self.e.branch(self.any(mask), inside, join)
         self.e.place(inside)
         self.mask = mask
+        outer, self.way_out = self.way_out, join
         reached = self.block(body)
+        self.way_out = outer
         if self.e.open:
             self.e.jump(join)
         self.e.place(join)
@@ -170,7 +175,9 @@ class Lanes(LaneValues):
         if loop.continued:
             self.write_mask(loop.continued, "zeroinitializer")
         self.inner.append(loop)
+        outer, self.way_out = self.way_out, loop.again
         self.block(body)
+        self.way_out = outer
         self.inner.pop()
         if self.e.open:
             self.e.jump(loop.again)
