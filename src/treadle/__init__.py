@@ -36,6 +36,6 @@ from treadle.tensor import Tensor, arange, asarray, elementwise, empty, full, on
 
 __all__ = [
     "DType", "Device", "Event", "Graph", "Stream", "Tensor", "__version__", "arange", "asarray",
-    "default_device", "device", "devices", "elementwise", "empty", "errors", "full", "is_available", "ones",
-    "set_default_device", "use_device", "zeros", *lang.__all__,
+    "default_device", "device", "devices", "elementwise", "empty", "errors", "full",
+    "is_available", "ones", "set_default_device", "use_device", "zeros", *lang.__all__,
 ]  # fmt: skip
