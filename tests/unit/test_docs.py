@@ -126,3 +126,13 @@ def test_each_dependency_has_its_reason() -> None:
     names = {re.split(r"[^\w-]", requirement)[0] for requirement in required} - {"treadle"}
     reasons = (ROOT / "docs/design/dependencies.md").read_text(encoding="utf-8")
     assert sorted(name for name in names if f"`{name}`" not in reasons) == []
+
+
+def test_the_map_of_the_house_shows_every_room() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^\| `([^`]+)` \|", page, flags=re.M))
+    package = ROOT / "src" / "treadle"
+    rooms = {path.parent.relative_to(package).as_posix() for path in package.rglob("*.py")} - {"."}
+    folders = {"benchmarks", "docs", "tools"}
+    folders |= {path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/*/*.py")}
+    assert named == rooms | folders

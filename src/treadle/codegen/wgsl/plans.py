@@ -21,6 +21,7 @@ from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import (
     COMPONENTS,
     F32,
+    F64,
     I32,
     U32,
     Array,
@@ -211,6 +212,12 @@ def _has_atomics(module: Module, space: Space, type: Scalar, uses: Uses) -> bool
                 uses.span,
             )
         return True
+    if type == F64:
+        raise UnsupportedOnTarget(
+            "WGSL has no atomics on float64: use float32, or add up in each block and let a second "
+            "kernel add the blocks' sums",
+            uses.span,
+        )
     return False
 
 
