@@ -28,6 +28,42 @@ def test_a_stream_of_its_own(device):
     assert x.numpy().sum() == 100
 
 
+def test_streams_see_each_others_work(device):
+    """What was launched first comes first, whatever its stream."""
+    first, second = device.stream(), device.stream()
+    x = td.zeros(100)
+    add_one[2, 64, 0, first](x)
+    add_one[2, 64](x)
+    add_one[2, 64, 0, second](x)
+    assert x.numpy().sum() == 300
+    host = np.zeros(100, np.float32)
+    add_one[2, 64, 0, first](host)
+    assert host.sum() == 100
+
+
+def test_memory_passes_from_one_stream_to_another(device):
+    stream = device.stream()
+    x = td.zeros(100)
+    add_one[2, 64, 0, stream](x)
+    del x
+    fresh = td.zeros(100)  # the same memory, most likely
+    assert fresh.numpy().sum() == 0
+    stream.synchronize()
+    assert fresh.numpy().sum() == 0
+
+
+def test_work_before_a_capture_is_not_forgotten(device):
+    stream = device.stream()
+    x, y = td.zeros(100), td.zeros(100)
+    add_one[2, 64](x)
+    graph = td.Graph(device)
+    with graph.capture():
+        add_one[2, 64](y)
+        add_one[2, 64, 0, stream](x)
+    assert x.numpy().sum() == 200
+    assert y.numpy().sum() == 0
+
+
 def test_events_measure_time(device):
     start, end = td.Event(), td.Event()
     x = td.zeros(1 << 16)

@@ -97,10 +97,15 @@ class LiveBatch(Batch):
 
     def __init__(self, device: WebgpuDevice) -> None:
         super().__init__()
+        self.room = 0  # so that the stream looks at the first record of each batch
         self.pointer = device.native.ffi.from_buffer(self.records)
         self.chunk: Staging | None = None
         self.chunks: list[Staging] = []  # all staging that the batch copies from
         self.uploaded = PARAMETER_BYTES
+
+    def open_room(self) -> None:
+        """Take records until the batch is full."""
+        self.room = MAX_RECORDS * loop.RECORD
 
     def open_chunk(self, device: WebgpuDevice) -> Staging:
         """Mapped staging memory for parameters and small uploads."""
@@ -116,7 +121,7 @@ class LiveBatch(Batch):
 
     def reset(self) -> None:
         """Empty it after its submission."""
-        self.at = self.used = self.limit = self.dispatches = 0
+        self.at = self.used = self.limit = self.dispatches = self.room = 0
         self.uploaded = PARAMETER_BYTES
         self.view = self.chunk = None
         self.chunks.clear()

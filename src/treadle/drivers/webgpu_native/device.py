@@ -73,6 +73,8 @@ class WebgpuDevice(Device):
         self._forked = False
         self._errors: list[tuple[int, str]] = []
         self.batches: tuple[Batch, ...] = ()  # replaced, never changed, so readers need no lock
+        # The stream whose batch is open, if one is: never two of them, so that work has one order.
+        self.appending: Callable[[], WebgpuStream | None] = lambda: None
         self.dropped: deque[Staging] = deque(maxlen=64)
         self._buffers: dict[int, WebgpuBuffer] = {}
         self._identity = 0
@@ -122,7 +124,7 @@ class WebgpuDevice(Device):
         return self._default_stream
 
     def create_stream(self) -> WebgpuStream:
-        """A new stream; all streams share the device's one queue, in the order of their flushes."""
+        """A new stream; all streams share the device's one queue, in the order of appending."""
         self.check()
         return WebgpuStream(self)
 

@@ -1,8 +1,9 @@
 """An order of work on a WebGPU device.
 
 Appending writes a record into the open batch and calls nothing of the library; a flush encodes the
-batch with the compiled loop and submits it. All streams of a device share its one queue, so work of
-different streams runs in the order of their flushes.
+batch with the compiled loop and submits it. All streams of a device share its one queue, and the
+first record of a batch flushes the other stream that has one: work runs in the order in which it
+was appended, whatever the stream, so memory may pass from one to another.
 
 Several threads may use one stream: appending holds the device's lock, waiting and large copies in
 host memory do not.
@@ -11,6 +12,7 @@ host memory do not.
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -143,11 +145,23 @@ class WebgpuStream(Stream):
         return place
 
     def _appended(self, buffers: Iterable[Buffer] = ()) -> None:
-        """A record was appended, and the batch is full or has to know the buffers."""
+        """A record was appended, and the batch was empty, is full or has to know the buffers."""
+        live = self._live
         if self._capture is not None:
             self._capture.appended(buffers)  # type: ignore[arg-type]
-        elif self._live.at >= self._live.room or self._live.dispatches >= MAX_DISPATCHES:
+            return
+        if not live.room and self.device.lost is None:
+            self._take_turn()
+        if live.at >= live.room or live.dispatches >= MAX_DISPATCHES:
             self.flush()
+
+    def _take_turn(self) -> None:
+        """The live batch got its first record: what another stream has appended comes before."""
+        other = self.device.appending()
+        if other is not None and other is not self:
+            other._submit()
+        self.device.appending = weakref.ref(self)
+        self._live.open_room()
 
     def append_replay(self, recording: WebgpuRecording) -> None:
         """Append a recording: one record, whatever its length."""
@@ -380,6 +394,7 @@ class WebgpuStream(Stream):
                     source.number, offset, staging.number, 0, size,
                 )  # fmt: skip
                 batch.at += _RECORD
+                self._appended()
                 self.flush()
             staging.request_map()
         except BaseException:
@@ -447,9 +462,13 @@ class WebgpuStream(Stream):
 
     def flush(self) -> None:
         """Encode and submit what was appended. Raises what the library found wrong with it."""
+        if self._capture is None:
+            self._submit()
+
+    def _submit(self) -> None:
         with self.device.lock:
             live = self._live
-            if self._capture is not None or not live.at:
+            if not live.at:
                 return
             try:
                 serial = self.device.submit(live, self._commands)
