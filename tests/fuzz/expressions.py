@@ -43,14 +43,19 @@ class Choices:
     """
 
     def __init__(self, tape: bytes) -> None:
-        self._tape = iter(tape)
+        self._tape = tape
+        self._at = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether the tape has been read to its end."""
+        return self._at >= len(self._tape)
 
     def number(self, low: int, high: int) -> int:
-        size = high - low + 1
-        value = next(self._tape, 0)
-        if size > 256:
-            value = value << 8 | next(self._tape, 0)
-        return low + value % size
+        value = 0 if self.over else self._tape[self._at]
+        self._at += 1
+        assert high - low < 256
+        return low + value % (high - low + 1)
 
     def pick(self, options: Sequence[T]) -> T:
         return options[self.number(0, len(options) - 1)] if len(options) > 1 else options[0]
@@ -210,8 +215,8 @@ class Expressions:
                 (2, self._function_of_integers),
                 (3, self._cast),
                 (2, self._choice),
-                (2, self._call),
-                (1, self._atomic),
+                (4 if self.functions else 0, self._call),
+                (2, self._atomic),
             )
         )
         return make(type, depth, uniform)
@@ -309,7 +314,11 @@ class Expressions:
         return f"td.where({test}, {left}, {right})"
 
     def _call(self, type: str, depth: int, uniform: bool) -> str:
-        return self.call(type, depth, uniform) or self._arithmetic(type, depth, uniform)
+        found = self.call(type, depth, uniform)
+        if found is None and self.functions:
+            found = self.call(self.choices.pick(self.functions).result, depth, uniform)
+            found = found and f"td.{type}({found})"
+        return found or self._arithmetic(type, depth, uniform)
 
     def call(self, type: str, depth: int, uniform: bool) -> str | None:
         """A call of a function that gives `type`, if there is one that may be called here."""
@@ -367,7 +376,7 @@ class Expressions:
             return f"({left} {op} {right})"
         if depth > 1 and self.choices.chance(10):
             return f"(not {self.condition(depth - 1, uniform)})"
-        if depth > 1 and self.choices.chance(5):
+        if self.functions and depth > 1 and self.choices.chance(10):
             return self.call("bool", depth, uniform) or "True"
         op = self.choices.pick(("<", "<=", ">", ">=", "==", "!="))
         if self.choices.chance(15):

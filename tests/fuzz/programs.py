@@ -131,7 +131,7 @@ class _Drawing:
 
         functions: list[Function] = []
         lines = ["import treadle as td", "", "STEP = 3", ""]
-        for k in range(choices.weighted([(5, 0), (3, 1), (1, 2)])):
+        for k in range(choices.weighted([(4, 0), (3, 1), (2, 2)])):
             text, function = draw_function(choices, f"helper{k}", functions)
             lines += [*text, "", ""]
             functions.append(function)
@@ -153,8 +153,8 @@ class _Drawing:
         self._scalars()
         if not by_threads:
             self._block_level()
-        body.budget = choices.number(1, 14)
-        while body.budget > 0:
+        body.budget = choices.number(3, 16)
+        while body.budget > 0 and not choices.over:
             body.statements(4)
         self._finish()
 
@@ -248,8 +248,8 @@ class _Drawing:
         for text in ("td.block_idx.x", "td.block_dim.x", "td.grid_dim.x"):
             if choices.chance(20):
                 e.names.append(Name(text, "i32", True, assignable=False, fixed=True))
-        body.lanes = choices.chance(10) and self.threads >= 4
-        if not choices.chance(45):
+        body.lanes = choices.chance(15) and self.threads >= 4
+        if not choices.chance(55):
             return
         body.barriers = True
         if self.axes == 2:

@@ -79,7 +79,7 @@ class Body:
 
     def statements(self, most: int) -> None:
         for _ in range(self.choices.number(1, most)):
-            if self.budget <= 0:
+            if self.budget <= 0 or self.choices.over:
                 return
             self.budget -= 1
             self.statement()
@@ -92,16 +92,16 @@ class Body:
             (3, self.branch),
             (2, self.for_loop),
             (1, self.while_loop),
-            (1, self.leave),
+            (3 if self.loops else 1, self.leave),
         ]
         if self.result is None:
             options += [(1, self.local_array), (1, self.static_loop)]
             if self.accumulators:
                 options.append((2, self.accumulate))
             if self.uniform and self.barriers:
-                options.append((5, self.round))
+                options.append((12, self.round))
             if self.uniform and self.lanes:
-                options.append((3, self.subgroup))
+                options.append((12, self.subgroup))
         self.choices.weighted(options)()
 
     def declare(self) -> None:

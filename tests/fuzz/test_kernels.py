@@ -81,7 +81,7 @@ def check(program: Program) -> None:
         raise
 
 
-@given(st.binary(min_size=128, max_size=1024))
+@given(st.binary(min_size=400, max_size=1600))
 @example(b"")
 def test_devices_agree_with_plain_python(tape: bytes) -> None:
     check(program_from(tape))

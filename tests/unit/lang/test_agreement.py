@@ -270,3 +270,17 @@ def test_integers_and_narrow_floats_go_through_the_library_in_float32() -> None:
         h[i] = td.log(h[i])
 
     agree(k, 1, 3, np.array([1, 2, 3], np.float16), np.arange(3, dtype=np.int32), f32(3))
+
+
+def test_names_in_a_branch_that_is_always_taken_end_with_it() -> None:
+    @td.kernel
+    def run(out: td.Array[td.i32]):
+        i = td.grid(1)
+        for k in td.static_range(2):
+            while out[i] < 5 * k + 3:
+                if True:
+                    v = out[i] + 1 if i > 2 else 50
+                    out[i] = v
+
+    (out,) = agree(run, 1, 8, np.zeros(8, np.int32))
+    assert out.tolist() == [50, 50, 50, 8, 8, 8, 8, 8]

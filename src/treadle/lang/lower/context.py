@@ -145,6 +145,13 @@ class Context:
             yield frame.statements
 
     @contextmanager
+    def taken(self, body: int) -> Iterator[None]:
+        """The side of a branch decided at compile time: its statements go to the block around it,
+        its names are forgotten at its end."""
+        with self._entered(Frame(self.statements, body)):
+            yield
+
+    @contextmanager
     def unrolled_body(self, body: int) -> Iterator[None]:
         """A body whose statements go to the block around it."""
         self.unrolled += 1

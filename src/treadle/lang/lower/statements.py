@@ -51,9 +51,8 @@ def _if(cx: Context, node: ast.If) -> None:
     test = lower_condition(cx, node.test)
     if isinstance(test, Literal):  # decided at compile time: the other side is not even lowered
         chosen = node.body if test.value else node.orelse
-        cx.frames.append(type(cx.frames[-1])(cx.statements, id(chosen)))
-        lower_body(cx, chosen)
-        cx.frames.pop()
+        with cx.taken(id(chosen)):
+            lower_body(cx, chosen)
         return
     with cx.block(id(node.body)) as then:
         lower_body(cx, node.body)
