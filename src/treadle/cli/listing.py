@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import shutil
 from typing import Any
 
@@ -25,11 +24,10 @@ def hints(found: list[Device]) -> list[str]:
         from treadle.runtime.devices import _backend
 
         lines.append(f"No WebGPU device: {_backend('webgpu').why_none()}")
-    nvidia = any("nvidia" in device.vendor.lower() for device in found) or shutil.which(
-        "nvidia-smi"
-    )
-    if nvidia and not importlib.util.find_spec("cuda"):
+    nvidia = any("nvidia" in device.vendor.lower() for device in found)
+    if shutil.which("nvidia-smi") and not nvidia:
         lines.append(
-            "An NVIDIA card is here. WebGPU runs on it; CUDA needs `pip install treadle[cuda]`."
+            "An NVIDIA card seems to be here, but not its Vulkan driver, through which WebGPU "
+            "reaches it (on Debian and Ubuntu: the libnvidia-gl package of your driver's version)."
         )
     return lines
