@@ -5,7 +5,7 @@ As in f32 (`exponential`), with 42 bits in the first part of ln 2.
 
 from __future__ import annotations
 
-import treadle as td
+from treadle import lang as td
 from treadle.lang.math.bits import power_of_two_f64, with_sign_of_f64
 from treadle.lang.math.polynomials import exp2_tail_f64, exp_tail_f64, sinh_tail_f64, tanh_tail_f64
 

@@ -5,7 +5,7 @@ As in f32 (`logarithm`).
 
 from __future__ import annotations
 
-import treadle as td
+from treadle import lang as td
 from treadle.lang.math.bits import (
     exact_quotient_f64,
     exact_root_f64,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import treadle as td
+from treadle import lang as td
 
 
 def nextafter(x: td.f32, y: td.f32) -> td.f32:

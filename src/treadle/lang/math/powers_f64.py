@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import treadle as td
+from treadle import lang as td
 from treadle.lang.math.bits import exact_quotient_f64, exact_root_f64, head_f64, with_sign_of_f64
 from treadle.lang.math.exponential_f64 import limited_f64, scaled_f64
 from treadle.lang.math.logarithm_f64 import exponent_of_f64, fraction_of_f64, normalized_f64

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import treadle as td
+from treadle import lang as td
 from treadle.lang.math.bits import (
     exact_quotient_f64,
     flip_sign_by_f64,

@@ -6,7 +6,7 @@ here with 256 of the 1216 bits of 2/pi that a double may need.
 
 from __future__ import annotations
 
-import treadle as td
+from treadle import lang as td
 from treadle.lang.math.bits import (
     exact_quotient_f64,
     exact_root_f64,
