@@ -305,7 +305,12 @@ def make_value(annotation: Any, value: Any) -> Any:
         return Vector(annotation, *(() if value is None else (value,)))
     if isinstance(annotation, FixedArray):
         made = np.zeros((annotation.length,), numpy_dtype(ir_type(annotation.element)))
-        if value is not None:
+        if isinstance(value, (tuple, list)):
+            if len(value) != annotation.length:
+                raise ValueError(f"{annotation!r} has {annotation.length} items, not {len(value)}")
+            for at, item in enumerate(value):
+                store_value(made, at, make_value(annotation.element, item))
+        elif value is not None:
             made[...] = value
         return made
     if value is None:

@@ -145,7 +145,7 @@ def _bind_struct(cx: Context, name: str, argument: ValueArgument, node: Any) -> 
     """A vector or struct by value: its leaves are parameters, put together at the start."""
     span = cx.span(node)
     if contains_array(argument.type):
-        place = memory_variable(cx, argument.type, name, node)
+        place = memory_variable(cx, argument.type, name, span)
         cx.bindings[name] = Binding(place)
         _fill(cx, place.place, (name,), node)
         return

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from treadle.core.errors import DtypeError
 from treadle.core.source import Span
@@ -133,47 +134,104 @@ def load(cx: Context, place: n.MemoryPlace, node: ast.AST) -> Value:
 
 def store(cx: Context, place: n.Place, value: Value, node: ast.AST, what: str) -> None:
     """Put a value at a place, converted to its type where that loses nothing."""
+    if isinstance(place.type, t.Array) and not isinstance(value, (FixedArrayPlace, n.Load)):
+        _store_items(cx, place, place.type, value, node, what)
+        return
     if contains_array(place.type):
         source = value.place if isinstance(value, FixedArrayPlace) else value
         if isinstance(source, n.Load):
             source = source.place
         if not isinstance(source, (n.Element, n.Member, n.Item)) or source.type != place.type:
             raise cx.error(f"{what} is {place.type}, and this is {describe(value)}", node)
-        copy_parts(cx, place, source, node)
+        copy_parts(cx, place, source, cx.span(node))
         return
     cx.emit(n.Assign(place, convert_for_store(cx, value, place.type, node, what), cx.span(node)))
 
 
-def copy_parts(cx: Context, target: n.Place, source: n.MemoryPlace, node: ast.AST) -> None:
-    """Copy a struct that holds arrays, part by part."""
+def _store_items(
+    cx: Context, place: n.Place, type: t.Array, value: Value, node: ast.AST, what: str
+) -> None:
+    """Fill a fixed array from a tuple of as many values, or from one number for all."""
     span = cx.span(node)
+    if not isinstance(value, TupleValue):
+        one = cx.spill(convert_for_store(cx, value, type.element, node, f"an item of {what}"))
+        with _each_item(cx, type, span) as index:
+            cx.emit(n.Assign(n.Item(place, index, type.element, (), span), one, span))
+        return
+    if len(value.items) != type.length:
+        raise cx.error(f"{what} is {type}, and this is {describe(value)}", node)
+    if contains_array(type.element):
+        items: list[Value] = list(value.items)
+    else:  # all are taken before any is stored
+        called = f"an item of {what}"
+        items = [
+            cx.spill(convert_for_store(cx, item, type.element, node, called))
+            for item in value.items
+        ]
+    for at, item in enumerate(items):
+        store(cx, n.Item(place, n.Constant(at, t.I32), type.element, (), span), item, node, what)
+
+
+@contextmanager
+def _each_item(cx: Context, type: t.Array, span: Span) -> Iterator[n.Variable]:
+    """A loop over the items of a fixed array, around the statements that are emitted inside."""
+    index = n.Variable(cx.unique("item.0"), t.I32, span)
+    bounds = (n.Constant(0, t.I32), n.Constant(type.length, t.I32))
+    with cx.block(loop=True) as body:
+        yield index
+    cx.emit(n.For(index, *bounds, 1, tuple(body), span=span))
+
+
+def copy_parts(cx: Context, target: n.Place, source: n.MemoryPlace, span: Span) -> None:
+    """Copy a struct that holds arrays, part by part."""
     type = target.type
     if isinstance(type, t.Array):
-        index = n.Variable(cx.unique("item.0"), t.I32, span)
-        bounds = (n.Constant(0, t.I32), n.Constant(type.length, t.I32))
-        with cx.block(loop=True) as body:
+        with _each_item(cx, type, span) as index:
             copy_parts(
                 cx,
                 n.Item(target, index, type.element, (), span),
                 n.Item(source, index, type.element, (), span),
-                node,
+                span,
             )
-        cx.emit(n.For(index, *bounds, 1, tuple(body), span=span))
     elif isinstance(type, t.Struct) and contains_array(type):
         for field in type.fields:
             copy_parts(
                 cx,
                 n.Member(target, field.name, field.type, span),
                 n.Member(source, field.name, field.type, span),
-                node,
+                span,
             )
     else:
         cx.emit(n.Assign(target, n.Load(source, type, span), span))
 
 
-def memory_variable(cx: Context, type: t.Type, name: str, node: ast.AST) -> n.Load:
+def fill_with_zeros(cx: Context, place: n.Place, span: Span) -> None:
+    """Put zeros into every part of a place."""
+    match place.type:
+        case t.Array(element):
+            with _each_item(cx, place.type, span) as index:
+                fill_with_zeros(cx, n.Item(place, index, element, (), span), span)
+        case t.Struct(_, fields):
+            for field in fields:
+                fill_with_zeros(cx, n.Member(place, field.name, field.type, span), span)
+        case t.Vector(element, count):
+            zero = n.Constant(0.0 if element.is_float else 0, element, span)
+            cx.emit(n.Assign(place, n.Construct((zero,) * count, place.type, span), span))
+        case t.Scalar() as scalar:
+            zero_of = False if scalar == t.BOOL else 0.0 if scalar.is_float else 0
+            cx.emit(n.Assign(place, n.Constant(zero_of, scalar, span), span))
+
+
+def copied(cx: Context, value: n.Expression, name: str, span: Span) -> n.Load:
+    """A copy, in memory of its own, of a struct that holds arrays."""
+    assert isinstance(value, n.Load)
+    kept = memory_variable(cx, value.type, name, span)
+    copy_parts(cx, kept.place, value.place, span)
+    return kept
+
+
+def memory_variable(cx: Context, type: t.Type, name: str, span: Span) -> n.Load:
     """A local variable that must live in memory, because it holds a fixed array."""
-    span = cx.span(node)
     memory = n.Memory(cx.unique(name), "local", type, 1, span)
     cx.memories.append(memory)
     place = n.Element(memory.name, n.Constant(0, t.I32, span), type, (), span)

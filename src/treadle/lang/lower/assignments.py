@@ -135,8 +135,6 @@ def _kept(cx: Context, value: Value, node: ast.AST) -> Value:
     if isinstance(value, TupleValue):
         return TupleValue(tuple(_kept(cx, item, node) for item in value.items))
     if is_expression(value) and not isinstance(value, n.Constant):
-        if contains_array(value.type):  # type: ignore[union-attr]
-            return value
         return cx.keep(value, len(cx.statements))  # type: ignore[arg-type]
     return value
 
@@ -158,7 +156,7 @@ def assign_name(cx: Context, name: str, value: Value, node: ast.AST) -> None:
         return
     wanted = cx.declared.get(name) or type_of(found)
     if contains_array(wanted):
-        place = memory_variable(cx, wanted, name, node)
+        place = memory_variable(cx, wanted, name, cx.span(node))
         cx.bindings[name] = Binding(place)
         store(cx, place.place, found, node, name)
         return
@@ -275,7 +273,7 @@ def _assign_memory(
     """Assign to a variable that lives in memory (a struct that holds arrays)."""
     old = binding.value
     if isinstance(old, n.Load) and isinstance(value, n.Load) and old.type == value.type:
-        copy_parts(cx, old.place, value.place, node)
+        copy_parts(cx, old.place, value.place, cx.span(node))
         return
     raise cx.refusal("rebound", node, name=name, kind=describe(old))
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
 from treadle.core.dtypes import DType, as_dtype
 from treadle.core.errors import DtypeError
 from treadle.core.source import Span
@@ -15,10 +17,15 @@ from treadle.ir import types as t
 from treadle.ir.rules import subgroup_type
 from treadle.lang.builtins import BuiltinFunction
 from treadle.lang.lower import mathematics
-from treadle.lang.lower.arrays import own_array, place_of
+from treadle.lang.lower.arrays import fill_with_zeros, memory_variable, own_array, place_of, store
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import cast, convert, convert_for_store, number, scalar, typed
-from treadle.lang.lower.expressions import in_order, lower_condition, lower_expression
+from treadle.lang.lower.expressions import (
+    choose_in_memory,
+    in_order,
+    lower_condition,
+    lower_expression,
+)
 from treadle.lang.lower.functions import call_function
 from treadle.lang.lower.names import PYTHON_CASTS, PYTHON_FUNCTIONS
 from treadle.lang.lower.values import (
@@ -141,12 +148,6 @@ def make_struct(cx: Context, target: Any, node: ast.Call) -> Value:
     """A struct from its fields, by position or name; what is left out is its default, or zero."""
     type = ir_type(target)
     assert isinstance(type, t.Struct)
-    if contains_array(type):
-        raise cx.error(
-            f"a {type.name} holds an array, so it can't be made in an expression: copy one from an "
-            "array and assign its fields",
-            node,
-        )
     names = [field.name for field in type.fields]
     if len(node.args) > len(names):
         raise cx.error(f"{type.name} has {len(names)} fields, not {len(node.args)}", node)
@@ -165,6 +166,8 @@ def make_struct(cx: Context, target: Any, node: ast.Call) -> Value:
             raise cx.error(f"field {keyword.arg} is given twice", keyword.value)
         given[keyword.arg] = keyword.value
     values = dict(zip(given, in_order(cx, list(given.values())), strict=True))
+    if contains_array(type):
+        return _struct_in_memory(cx, target, type, values, node)
     operands = []
     for field in type.fields:
         what = f"field {field.name} of {type.name}"
@@ -173,6 +176,28 @@ def make_struct(cx: Context, target: Any, node: ast.Call) -> Value:
         else:
             operands.append(_default(cx, target, field, node))
     return n.Construct(tuple(operands), type, cx.span(node))
+
+
+def _struct_in_memory(
+    cx: Context, target: Any, type: t.Struct, values: dict[str, Value], node: ast.Call
+) -> n.Load:
+    """A struct that holds arrays: its fields are stored one by one."""
+    span = cx.span(node)
+    made = memory_variable(cx, type, type.name.lower(), span)
+    for field in type.fields:
+        place = n.Member(made.place, field.name, field.type, span)
+        value = values.get(field.name)
+        default = getattr(target, field.name, None)
+        if value is None and isinstance(field.type, t.Array) and default is not None:
+            items = np.broadcast_to(np.asarray(default), (field.type.length,)).tolist()
+            value = TupleValue(tuple(Literal(item) for item in items))
+        if value is not None:
+            store(cx, place, value, node, f"field {field.name} of {type.name}")
+        elif contains_array(field.type):
+            fill_with_zeros(cx, place, span)
+        else:
+            cx.emit(n.Assign(place, _default(cx, target, field, node), span))
+    return made
 
 
 def _default(cx: Context, target: Any, field: t.Field, node: ast.AST) -> n.Expression:
@@ -405,6 +430,8 @@ def _where(cx: Context, node: ast.Call, name: str) -> Value:
     if isinstance(test, Literal):
         return left if test.value else right
     one, other = join(cx, left, right, node, "the two values of td.where")
+    if contains_array(one.type):
+        return choose_in_memory(cx, test, ([], one), ([], other), node)
     return n.Select(test, one, other, one.type, cx.span(node))
 
 

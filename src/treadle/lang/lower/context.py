@@ -16,7 +16,7 @@ from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.traverse import walk
 from treadle.lang.lower.scope import Scope, analyze
-from treadle.lang.lower.values import EXPRESSIONS, Value
+from treadle.lang.lower.values import EXPRESSIONS, Value, contains_array
 from treadle.lang.refusals import REFUSALS
 from treadle.lang.rules import Number
 from treadle.lang.source import Source
@@ -36,6 +36,7 @@ class Specialization:
     result: t.Type
     pure: bool
     tuple_result: bool  # the result is a tuple, returned as a struct
+    in_memory: bool = False  # the result holds an array: it is put where the caller says
 
 
 @dataclass
@@ -99,6 +100,7 @@ class Context:
         self.result: t.Type | None = None  # of a function, once a return has said it
         self.result_declared = False
         self.tuple_result = False
+        self.result_place: n.Element | None = None  # where a result that holds an array goes
         self._names: dict[str, int] = {}
 
     # --- names and places ---
@@ -183,9 +185,19 @@ class Context:
 
     def keep(self, value: n.Expression, at: int, hint: str = "t") -> n.Expression:
         """The value in a variable declared at position `at` of the current block."""
+        if contains_array(value.type):
+            return self._keep_in_memory(value, at, hint)
         variable = n.Variable(self.unique(f"{hint}.0"), value.type, value.span)
         self.statements.insert(at, n.Declare(variable, value, value.span))
         return variable
+
+    def _keep_in_memory(self, value: n.Expression, at: int, hint: str) -> n.Expression:
+        from treadle.lang.lower.arrays import copied
+
+        with self.block() as copying:
+            kept = copied(self, value, hint, value.span)
+        self.statements[at:at] = copying
+        return kept
 
     def protect(self, values: list[Value], mark: int) -> list[Value]:
         """Values lowered before position `mark`, safe from effects of the statements after it."""
@@ -194,8 +206,9 @@ class Context:
         kept: list[Value] = []
         for value in values:
             if isinstance(value, EXPRESSIONS) and reads_memory(value):
+                before = len(self.statements)
                 value = self.keep(value, mark)
-                mark += 1
+                mark += len(self.statements) - before
             kept.append(value)
         return kept
 

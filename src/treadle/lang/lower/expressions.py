@@ -11,7 +11,7 @@ from treadle.core.errors import CompileError, DtypeError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.lang.builtins import Place
-from treadle.lang.lower.arrays import load, place_of, static_number
+from treadle.lang.lower.arrays import copy_parts, load, memory_variable, place_of, static_number
 from treadle.lang.lower.context import Context, is_movable
 from treadle.lang.lower.conversions import condition, number, typed
 from treadle.lang.lower.names import attribute_of_object, outside_value
@@ -22,6 +22,7 @@ from treadle.lang.lower.values import (
     PythonObject,
     TupleValue,
     Value,
+    contains_array,
     describe,
     is_expression,
 )
@@ -196,11 +197,33 @@ def _choice(cx: Context, node: ast.IfExp) -> Value:
     del mark
     with cx.block():
         one, other = join(cx, left, right, node, "the two sides of a choice")
+    if contains_array(one.type):
+        return choose_in_memory(cx, test, (then, one), (otherwise, other), node)
     span = cx.span(node)
     holder = cx.temporary(one.type, span, "choice")
     then.append(n.Assign(holder, one, span))
     otherwise.append(n.Assign(holder, other, span))
     cx.emit(n.If(test, tuple(then), tuple(otherwise), span))
+    return holder
+
+
+def choose_in_memory(
+    cx: Context,
+    test: n.Expression,
+    then: tuple[list[n.Statement], n.Expression],
+    otherwise: tuple[list[n.Statement], n.Expression],
+    node: ast.AST,
+) -> n.Load:
+    """One of two structs that hold arrays, copied; with the statements that each needs."""
+    span = cx.span(node)
+    holder = memory_variable(cx, then[1].type, "choice", span)
+    sides: list[tuple[n.Statement, ...]] = []
+    for statements, value in (then, otherwise):
+        assert isinstance(value, n.Load)
+        with cx.block() as copying:
+            copy_parts(cx, holder.place, value.place, span)
+        sides.append((*statements, *copying))
+    cx.emit(n.If(test, sides[0], sides[1], span))
     return holder
 
 

@@ -17,8 +17,9 @@ from treadle.core.errors import CompileError, DtypeError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.traverse import walk
+from treadle.lang.lower.arrays import copied, load, memory_variable
 from treadle.lang.lower.context import Binding, Context, Lowering, Specialization
-from treadle.lang.lower.conversions import cast, convert, number, typed
+from treadle.lang.lower.conversions import convert, typed
 from treadle.lang.lower.names import from_python
 from treadle.lang.lower.values import (
     ArrayView,
@@ -29,7 +30,6 @@ from treadle.lang.lower.values import (
     Value,
     contains_array,
     describe,
-    is_expression,
 )
 from treadle.lang.rules import Literal
 from treadle.lang.source import Source, resolve_annotations
@@ -216,11 +216,6 @@ def _settled(cx: Context, value: Value, node: ast.AST) -> Value:
         raise cx.error("an array inside a struct can't be passed: pass the array of structs", node)
     if isinstance(value, Range):
         raise cx.error("a range can't be passed: pass its bounds", node)
-    if is_expression(value) and contains_array(value.type):  # type: ignore[union-attr]
-        raise cx.error(
-            f"a {value.type} holds an array and can't be passed: pass the array of structs",  # type: ignore[union-attr]
-            node,
-        )
     return value
 
 
@@ -240,6 +235,11 @@ def _passed(cx: Context, value: Value, node: ast.AST) -> list[n.Argument]:
             return [part for item in value.items for part in _passed(cx, item, node)]
         case Literal() | PythonObject():
             return []
+        case n.Load() if contains_array(value.type):
+            # By value: the function gets a copy, which it may change.
+            copy = copied(cx, value, "passed", cx.span(node))
+            assert isinstance(copy.place, n.Element)
+            return [n.MemoryReference(copy.place.memory, cx.span(node))]
         case _:
             return [value]  # type: ignore[list-item]
 
@@ -264,7 +264,11 @@ class _Receiver:
             case _:
                 return self._variable(name, value.type)  # type: ignore[union-attr]
 
-    def _variable(self, name: str, type: t.Type) -> n.Variable:
+    def _variable(self, name: str, type: t.Type) -> n.Variable | n.Load:
+        if contains_array(type):
+            memory = self.cx.unique(name)
+            self.parameters.append(n.Buffer(memory, type))
+            return n.Load(n.Element(memory, n.Constant(0, t.I32), type), type)
         variable = n.Variable(self.cx.unique(name), type)
         self.parameters.append(variable)
         return variable
@@ -329,6 +333,7 @@ def _specialize(
         inner, parameters = _attempt(cx, function, source, values, inner.result)
     body = tuple(inner.frames[0].statements)
     returns = inner.result if inner.result is not None else t.VOID
+    in_memory = contains_array(returns)
     if returns != t.VOID and not ends(body):
         raise inner.refusal("missing_return", source.tree, name=function.__name__)
     if inner.result is not None:
@@ -340,13 +345,14 @@ def _specialize(
         n.Function(
             name,
             tuple(parameters),
-            returns,
+            t.VOID if in_memory else returns,
             body,
             tuple(inner.memories),
             inner.span(source.tree),
         )
     )
-    return Specialization(name, returns, pure and returns != t.VOID, inner.tuple_result)
+    pure = pure and returns != t.VOID
+    return Specialization(name, returns, pure, inner.tuple_result, in_memory)
 
 
 def _declared_result(cx: Context, function: FunctionType) -> t.Type | None:
@@ -379,6 +385,8 @@ def _attempt(
     for name, value in zip(names, values, strict=True):
         bind_parameter(inner, name, receiver.receive(name, value), source.tree)
     lower_body(inner, source.tree.body)
+    if inner.result_place is not None:
+        receiver.parameters.append(n.Buffer(inner.result_place.memory, inner.result_place.type))
     return inner, receiver.parameters
 
 
@@ -433,58 +441,7 @@ def _breaks(body: tuple[n.Statement, ...]) -> bool:
     return False
 
 
-# --- results -------------------------------------------------------------------------------------
-
-
-def return_value(cx: Context, value: Value, node: ast.AST) -> n.Expression:
-    """What a function returns, in the function's result type (which the first return sets)."""
-    if isinstance(value, TupleValue):
-        return _return_tuple(cx, value, node)
-    found = number(cx, value, node)
-    if cx.result is None:
-        result = typed(cx, found, node)
-        if contains_array(result.type):
-            raise cx.error(f"a {result.type} holds an array and can't be returned", node)
-        cx.result = result.type
-        return result
-    if cx.result == t.VOID:
-        raise cx.error(f"{cx.function.__name__} is annotated to return nothing", node)
-    wanted = cx.result
-    if (
-        not cx.result_declared
-        and not isinstance(found, Literal)
-        and isinstance(found.type, t.Scalar)
-        and isinstance(wanted, t.Scalar)
-        and found.type != wanted
-    ):
-        # While the type is still open, keep the wider; the function is lowered again with it.
-        from treadle.lang.rules import common_type
-
-        cx.result = common_type(found.type, wanted)
-        return cast(cx, found, cx.result, node)
-    return convert(cx, found, wanted, node, f"the result of {cx.function.__name__}")
-
-
-def _return_tuple(cx: Context, value: TupleValue, node: ast.AST) -> n.Expression:
-    wanted = cx.result if isinstance(cx.result, t.Struct) and cx.tuple_result else None
-    if cx.result is not None and wanted is None:
-        raise cx.error(f"{cx.function.__name__} returns a tuple here and {cx.result} before", node)
-    if wanted is None:
-        items = [typed(cx, item, node) for item in value.items]
-        names = "_".join(str(item.type).translate(_PLAIN) for item in items)
-        fields = tuple(t.Field(f"item{at}", item.type) for at, item in enumerate(items))
-        wanted = t.Struct(f"tuple_{names}", fields)
-        cx.result, cx.tuple_result = wanted, True
-    elif len(wanted.fields) != len(value.items):
-        raise cx.error("every return of a function gives a tuple of one length", node)
-    operands = tuple(
-        convert(cx, item, field.type, node, f"item {at} of the result")
-        for at, (item, field) in enumerate(zip(value.items, wanted.fields, strict=True))
-    )
-    return n.Construct(operands, wanted, cx.span(node))
-
-
-_PLAIN = str.maketrans({"<": "_", ">": "", ",": "_", " ": ""})
+# --- the call itself -----------------------------------------------------------------------------
 
 
 def _call(
@@ -499,6 +456,12 @@ def _call(
     if specialization.pure:
         value: n.Expression = n.Call(name, arguments, result, span)
         return _unpacked(cx, specialization, value, node)
+    if specialization.in_memory:
+        taken = memory_variable(cx, result, name, span)
+        assert isinstance(taken.place, n.Element)
+        arguments = (*arguments, n.MemoryReference(taken.place.memory, span))
+        cx.emit(n.CallStatement(name, arguments, None, span))
+        return _unpacked(cx, specialization, taken, node)
     if result == t.VOID or unused:
         cx.emit(n.CallStatement(name, arguments, None, span))
         return PythonObject(None, "None")
@@ -513,6 +476,12 @@ def _unpacked(
     if not specialization.tuple_result:
         return value
     assert isinstance(specialization.result, t.Struct)
+    if isinstance(value, n.Load):
+        places = (
+            n.Member(value.place, field.name, field.type, cx.span(node))
+            for field in specialization.result.fields
+        )
+        return TupleValue(tuple(load(cx, place, node) for place in places))
     holder = cx.spill(value, "result")
     return TupleValue(
         tuple(

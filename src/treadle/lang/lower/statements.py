@@ -17,8 +17,8 @@ from treadle.lang.lower.expressions import (
     lower_condition,
     lower_expression,
 )
-from treadle.lang.lower.functions import return_value
 from treadle.lang.lower.loops import leaves, lower_break, lower_continue, lower_for, lower_while
+from treadle.lang.lower.results import return_value
 from treadle.lang.lower.values import (
     PythonObject,
 )
