@@ -49,12 +49,9 @@ def read_name(function: FunctionType, name: str) -> Any:
 
 
 def is_library(value: Any) -> bool:
-    """Whether an object belongs to this package, whose names nobody changes."""
-    if isinstance(value, ModuleType):
-        return value.__name__.split(".")[0] == "treadle"
-    return type(value).__module__.split(".")[0] == "treadle" and not hasattr(
-        value, "__wrapped_function__"
-    )
+    """Whether an object is a module of this package, whose names nobody changes. (A name for
+    something in it, as `kind` for `td.f32`, may get another meaning like any other.)"""
+    return isinstance(value, ModuleType) and value.__name__.split(".")[0] == "treadle"
 
 
 def captures_of(function: FunctionType, tree: ast.FunctionDef) -> tuple[Capture, ...]:
@@ -79,7 +76,9 @@ def captures_of(function: FunctionType, tree: ast.FunctionDef) -> tuple[Capture,
     result = []
     for name, attributes in found:
         root = read_name(function, name)
-        if root is MISSING or getattr(builtins, name, MISSING) is root or is_library(root):
+        # A name that means nothing yet is watched too: a later cell may define it.
+        known = root is not MISSING and getattr(builtins, name, MISSING) is root
+        if known or is_library(root):
             continue
         result.append(Capture(function, name, _useful(root, attributes)))
     return tuple(dict.fromkeys(result))

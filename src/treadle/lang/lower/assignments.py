@@ -112,7 +112,20 @@ def _unpack(cx: Context, target: ast.Tuple | ast.List, value: Value) -> None:
     if not all_new:  # a, b = b, a: every value is taken before any is assigned
         items = [_kept(cx, item, target) for item in items]
     for each, item in zip(target.elts, items, strict=True):
-        assign_to(cx, each, item)
+        if not _is_nobody(cx, each):
+            assign_to(cx, each, item)
+
+
+def _is_nobody(cx: Context, target: ast.expr) -> bool:
+    """Whether a target is the `_` that stands for what nobody reads."""
+    return (
+        isinstance(target, ast.Name)
+        and target.id == "_"
+        and not any(
+            isinstance(node, ast.Name) and node.id == "_" and isinstance(node.ctx, ast.Load)
+            for node in ast.walk(cx.source.tree)
+        )
+    )
 
 
 def items_of(cx: Context, value: Value, node: ast.AST) -> list[Value]:
