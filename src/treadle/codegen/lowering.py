@@ -33,6 +33,10 @@ class Target:
     limits: Limits = field(default_factory=Limits)
     features: frozenset[str] = frozenset()
 
+    def key(self) -> str:
+        """The target as text, the same in every process (a set's own order is not)."""
+        return repr(replace(self, features=frozenset())) + " ".join(sorted(self.features))
+
 
 @dataclass(frozen=True, slots=True)
 class Options:

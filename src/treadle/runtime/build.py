@@ -64,7 +64,7 @@ def build(
     handle = device.handle
     target = target_of(device.info)
     key = disk_cache.key_of(
-        __version__, to_text(lowered.kernel, spans=True), repr(options), repr(target),
+        __version__, to_text(lowered.kernel, spans=True), repr(options), target.key(),
         handle.cache_key(),
     )  # fmt: skip
     known: tuple[Built, base.CompiledKernel] | None = device.compiled.get(key)

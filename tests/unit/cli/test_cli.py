@@ -1,0 +1,149 @@
+"""The command line, run as people run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+KERNELS = """
+import treadle as td
+
+@td.kernel
+def saxpy(a: td.f32, x: td.Array[td.f32], y: td.Array[td.f32]):
+    i = td.grid(1)
+    if i < y.size:
+        y[i] = a * x[i] + y[i]
+
+@td.kernel
+def double(x: td.Array[td.f32, 2]):
+    i, j = td.grid(2)
+    x[i, j] = 2.0 * x[i, j]
+"""
+
+
+def treadle(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "treadle", *map(str, arguments)],
+        capture_output=True, text=True, env=os.environ | environment, timeout=100, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def kernels(tmp_path):
+    path = tmp_path / "kernels.py"
+    path.write_text(KERNELS)
+    return path
+
+
+def test_devices():
+    done = treadle("devices")
+    assert done.returncode == 0
+    assert "cpu" in done.stdout
+    assert "webgpu:0" in done.stdout
+
+
+def test_devices_as_json():
+    found = json.loads(treadle("devices", "--json").stdout)
+    assert {"cpu", "webgpu:0"} <= {device["id"] for device in found}
+    assert all(device["limits"]["max_threads_per_block"] >= 16 for device in found)
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [("wgsl", "@compute @workgroup_size(64"), ("llvm", "define void @"), ("ir", "kernel saxpy {")],
+)
+def test_transpile(kernels, target, words):
+    done = treadle("transpile", kernels, "--to", target, "--block", "64")
+    assert done.returncode == 0, done.stderr
+    assert words in done.stdout
+    assert "double" in done.stdout
+
+
+def test_transpile_one_kernel_to_a_file(kernels, tmp_path):
+    out = tmp_path / "out.wgsl"
+    arguments = ("--to", "wgsl", "--kernel", "double", "--block", "8,8", "-o", out)
+    done = treadle("transpile", kernels, *arguments)
+    assert done.returncode == 0
+    assert done.stdout == ""
+    assert "@workgroup_size(8, 8" in out.read_text()
+    assert "saxpy" not in out.read_text()
+
+
+BROKEN = {
+    "syntax": ("def f(:\n", "broken.py:1"),
+    "raises": ("1 / 0\n", "ZeroDivisionError"),
+    "no kernel": ("x = 1\n", "no @td.kernel"),
+    "refused": ("import treadle as td\n@td.kernel\ndef f(x: td.Array[td.f32]):\n    x[0] = [1]\n", "broken.py:4"),
+    "no annotation": ("import treadle as td\n@td.kernel\ndef f(x):\n    x[0] = 1.0\n", "annotat"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_transpile_says_what_is_wrong_with_a_file(tmp_path, case):
+    text, words = BROKEN[case]
+    path = tmp_path / "broken.py"
+    path.write_text(text)
+    done = treadle("transpile", path)
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Traceback" in treadle("--debug", "transpile", path).stderr
+
+
+def test_transpile_needs_a_file_and_a_target(kernels, tmp_path):
+    done = treadle("transpile", tmp_path / "absent.py")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert treadle("transpile", kernels, "--to", "fortran").returncode == 1
+    assert treadle("transpile", kernels, "--kernel", "absent").returncode == 1
+
+
+def test_wrong_usage_is_status_2(kernels):
+    assert treadle("transpile").returncode == 2
+    assert treadle("transpile", kernels, "--block", "0").returncode == 2
+    assert treadle("frobnicate").returncode == 2
+
+
+def test_help_teaches():
+    done = treadle("--help")
+    assert done.returncode == 0
+    for command in ("devices", "transpile", "cache", "demo"):
+        assert command in done.stdout
+    assert treadle().stdout == done.stdout or "Usage" in treadle().stdout
+
+
+def test_version():
+    from treadle import __version__
+
+    assert treadle("--version").stdout.strip() == __version__
+
+
+def test_cache(tmp_path):
+    folder = tmp_path / "cache"
+    assert treadle("cache", TREADLE_CACHE_DIR=str(folder)).stdout.startswith("0 kernels")
+    program = tmp_path / "program.py"
+    program.write_text(KERNELS + "\nx = td.ones((2, 2), device='cpu')\ndouble.launch((2, 2), x)\n")
+    environment = {"TREADLE_CACHE_DIR": str(folder)}
+    subprocess.run([sys.executable, str(program)], env=os.environ | environment, check=True)
+    assert treadle("cache", **environment).stdout.startswith("1 kernels")
+    assert treadle("cache", "--clear", **environment).stdout.startswith("removed 1 kernels")
+    assert treadle("cache", **environment).stdout.startswith("0 kernels")
+
+
+def test_demo_on_the_cpu(tmp_path):
+    picture = tmp_path / "demo.png"
+    done = treadle("demo", "--device", "cpu", "-o", picture)
+    assert done.returncode == 0, done.stderr
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "wave" in done.stdout
+
+
+def test_an_unknown_device_is_one_clear_line():
+    done = treadle("demo", "--device", "abacus")
+    assert done.returncode == 1
+    assert "no device 'abacus'" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,123 @@
+"""Which devices there are, and which one is meant."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+import treadle as td
+from treadle.runtime import devices
+
+
+def test_the_cpu_is_always_there():
+    cpu = td.device("cpu")
+    assert cpu.id == "cpu"
+    assert cpu.backend == "cpu"
+    assert cpu.kind == "cpu"
+    assert cpu in td.devices()
+    assert td.device(cpu) is cpu
+    assert td.device("cpu") is cpu
+
+
+def test_best_first():
+    ranks = [devices._RANK[d.backend, d.kind] for d in td.devices()]
+    assert ranks == sorted(ranks)
+
+
+def test_one_entry_for_each_physical_device():
+    ids = [d.id for d in td.devices()]
+    assert len(set(ids)) == len(ids)
+    names = [d.name for d in td.devices() if d.backend == "webgpu"]
+    assert len(set(names)) == len(names)
+
+
+def test_opengl_when_asked_for():
+    assert td.device("webgpu", api="gl").info.api == "gl"
+    assert td.device("webgpu").info.api != "gl"
+
+
+@pytest.mark.parametrize("spec", ["webgpu:99", "vulkan", "", "cpu:1", "CPU"])
+def test_an_unknown_device_says_what_there_is(spec):
+    with pytest.raises(td.errors.DeviceNotFound, match="cpu"):
+        td.device(spec)
+    assert not td.is_available(spec)
+
+
+def test_cuda_is_not_here_yet():
+    with pytest.raises(td.errors.DeviceNotFound):
+        td.device("cuda")
+
+
+def test_a_device_is_a_string_or_a_device():
+    with pytest.raises(TypeError, match="int"):
+        td.device(0)
+
+
+def test_choices_go_with_webgpu():
+    with pytest.raises(td.errors.DeviceNotFound, match="WebGPU"):
+        td.device("cpu", api="gl")
+    with pytest.raises((ValueError, td.errors.TreadleError)):
+        td.device("webgpu", power="enormous")
+    assert td.device("webgpu", power="low").backend == "webgpu"
+
+
+def test_scopes_nest_and_end():
+    outside = td.default_device()
+    with td.use_device("cpu"):
+        assert td.default_device().id == "cpu"
+        with td.use_device("webgpu"):
+            assert td.zeros(1).device.backend == "webgpu"
+        assert td.zeros(1).device.id == "cpu"
+    assert td.default_device() is outside
+
+
+def test_setting_the_default():
+    try:
+        td.set_default_device("webgpu")
+        assert td.default_device().backend == "webgpu"
+    finally:
+        td.set_default_device(None)
+
+
+def test_the_environment_sets_the_default():
+    code = "import treadle as td; print(td.default_device().id)"
+    for wanted in ("cpu", "webgpu"):
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | {"TREADLE_DEVICE": wanted},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.startswith(wanted)
+
+
+def test_devices_travel_by_id():
+    assert pickle.loads(pickle.dumps(td.device("cpu"))) is td.device("cpu")
+
+
+FORK = """
+import os, sys, treadle as td
+x = td.ones(4, device=sys.argv[1])
+child = os.fork()
+if child == 0:
+    try:
+        x.numpy()
+    except td.errors.DeviceLost as error:
+        os._exit(7 if "spawn" in str(error) else 8)
+    os._exit(9)
+_, status = os.waitpid(child, 0)
+assert x.tolist() == [1.0] * 4
+print(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("device", ["cpu", "webgpu"])
+def test_the_child_of_a_fork_gets_a_clear_error(device):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK, device],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "7"
