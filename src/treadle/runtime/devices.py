@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from treadle.core.errors import DeviceLost, DeviceNotFound
+from treadle.core.errors import DeviceNotFound
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.core.once import once
 from treadle.runtime.memory import Pool
@@ -39,7 +39,6 @@ _lock = threading.RLock()
 _opened: dict[tuple[str, str], Device] = {}
 _default: Device | None = None
 _scoped: contextvars.ContextVar[Device | None] = contextvars.ContextVar("device", default=None)
-_fork_seen = False
 
 
 class Device:
@@ -59,7 +58,6 @@ class Device:
         self._driver: base.Device | None = None
         self._pool: Pool | None = None
         self._stream: Stream | None = None
-        self._process = 0  # that opened it
         self.compiled: dict[Any, Any] = {}  # built kernels, by their printed code
         if limits is not None:
             self._open()
@@ -115,18 +113,11 @@ class Device:
         driver = self._driver
         if driver is None:
             driver = self._open()
-        elif _fork_seen and os.getpid() != self._process:
-            raise DeviceLost(
-                f"{self.id} was opened before this process was forked and cannot be used in the "
-                "child. Start workers with multiprocessing's 'spawn' method, or open devices only "
-                "in the child."
-            )
         return driver
 
     def _open(self) -> base.Device:
         with _lock:
             if self._driver is None:
-                self._process = os.getpid()
                 self._driver = self._backend.open(self._info, limits=self._lowered)
                 self._info = self._driver.info
                 self._pool = Pool(self._driver)
@@ -290,12 +281,3 @@ def _not_found(spec: str, api: str | None = None) -> DeviceNotFound:
     else:
         hint = f"Backends are {', '.join(sorted(_BACKENDS))}."
     return DeviceNotFound(f"{asked}. Found: {found}. {hint}")
-
-
-def _after_fork_in_child() -> None:
-    global _fork_seen
-    _fork_seen = True
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -103,21 +103,21 @@ x = td.ones(4, device=sys.argv[1])
 child = os.fork()
 if child == 0:
     try:
-        x.numpy()
+        ok = x.tolist() == [1.0] * 4
     except td.errors.DeviceLost as error:
         os._exit(7 if "spawn" in str(error) else 8)
-    os._exit(9)
+    os._exit(6 if ok else 9)
 _, status = os.waitpid(child, 0)
 assert x.tolist() == [1.0] * 4
 print(os.waitstatus_to_exitcode(status))
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize("device", ["cpu", "webgpu"])
-def test_the_child_of_a_fork_gets_a_clear_error(device):
+@pytest.mark.parametrize(("device", "status"), [("cpu", "6"), ("webgpu", "7")])
+def test_after_a_fork(device, status):
+    """The CPU's memory comes along with the child; a GPU's driver does not, and says so."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", FORK, device],
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
-    assert done.stdout.strip() == "7"
+    assert done.stdout.strip() == status

@@ -444,7 +444,10 @@ class WebgpuDevice(Device):
         """In a forked child: the device belongs to the parent."""
         self._forked = True
         self.lock = threading.RLock()  # another thread of the parent may have held it
-        self.lose("it was opened before this process was forked, and belongs to the parent")
+        self.lose(
+            "it was opened before this process was forked, and belongs to the parent (start "
+            "workers with multiprocessing's 'spawn' instead)"
+        )
 
     def __del__(self) -> None:
         if getattr(self, "handle", None) is None or self._forked:
