@@ -100,8 +100,8 @@ def asin_coefficient(k: int) -> Real:
 
 
 def log2_tail(z: Real) -> Real:
-    """log2((1+s)/(1-s)) = (2/ln 2) s + s^3 p(s^2)."""
-    return mp.fsum(2 / LN2 * z**k / (2 * k + 3) for k in range(48))
+    """log2((1 + s)/(1 - s)) = (2/ln 2) (s + s^3/3) + s^5 p(s^2)."""
+    return mp.fsum(2 / LN2 * z**k / (2 * k + 5) for k in range(48))
 
 
 ERFC_CENTER = 2  # u = (x - 2) / (x + 2) takes [1, 28] to an interval inside (-1, 1)
@@ -148,11 +148,8 @@ FITS = (
         log_ratio(1 / LN2, mp.mpf(1)), LOG_LOW, LOG_HIGH, log_weight(1 / LN2)),
     Fit("log10_tail", "log10(1 + f) = 0.4375 f + f p(f)",
         log_ratio(1 / mp.log(10), mp.mpf("0.4375")), LOG_LOW, LOG_HIGH, log_weight(1 / mp.log(10))),
-    Fit("log2_quotient_tail", "log2((1 + s)/(1 - s)) = (2/ln 2) s + s^3 p(s^2)",
-        log2_tail, 0, S_MAX, lambda z: z * LN2 / 2, ("f32",), bits=6),
-    Fit("log2_quotient_tail5", "log2((1 + s)/(1 - s)) = (2/ln 2) s + (2/(3 ln 2)) s^3 + s^5 p(s^2)",
-        lambda z: mp.fsum(2 / LN2 * z**k / (2 * k + 5) for k in range(48)),
-        0, S_MAX, lambda z: z * z * LN2 / 2, ("f64",), bits=9),
+    Fit("log2_quotient_tail", "log2((1 + s)/(1 - s)) = (2/ln 2) (s + s^3/3) + s^5 p(s^2)",
+        log2_tail, 0, S_MAX, lambda z: z * z * LN2 / 2, bits=9),
     Fit("sin_tail", "sin(r) = r + r^3 p(r^2), |r| <= pi/4",
         odd_tail(mp.sin, lambda k: mp.mpf(-1) ** k / mp.factorial(2 * k + 1)),
         0, QUARTER**2, odd_weight(mp.sin)),
@@ -182,8 +179,8 @@ FITS = (
         erfc_scaled, erfc_u(0.9999), erfc_u(10.1), lambda u: 1 / erfc_scaled(u), ("f32",)),
     Fit("erfc_scaled", "exp(x^2) erfc(x) (x + 2) = p((x - 2)/(x + 2)), 1 <= x <= 27.3",
         erfc_scaled, erfc_u(0.9999), erfc_u(27.3), lambda u: 1 / erfc_scaled(u), ("f64",)),
-    Fit("gamma_of_one_plus", "gamma(1 + t) = p(t), 0 <= t <= 1",
-        lambda t: mp.gamma(1 + t), 0, 1, lambda t: 1 / mp.gamma(1 + t)),
+    Fit("gamma_middle", "gamma(1.5 + u) = p(u), -0.5 <= u <= 0.5",
+        lambda u: mp.gamma(1.5 + u), -0.5, 0.5, lambda u: 1 / mp.gamma(1.5 + u)),
     Fit("lgamma_near_one", "log gamma(1 + t) = t p(t), -0.5 <= t <= 0.5",
         lambda t: lgamma_ratio(1, t), -0.5001, 0.5001, lambda t: 1 / lgamma_ratio(1, t)),
     Fit("lgamma_near_two", "log gamma(2 + t) = t p(t), -0.5 <= t <= 1",
@@ -192,10 +189,10 @@ FITS = (
         stirling_tail, 0, 1 / mp.mpf("8.9"), mp.sqrt, ("f32",)),
     Fit("stirling_tail", "log gamma(x) = (x - 1/2) log x - x + log(2 pi)/2 + p(1/x^2)/x, x >= 6",
         stirling_tail, 0, 1 / mp.mpf("35.9"), mp.sqrt, ("f64",)),
-    Fit("sinpi_tail", "sin(pi r) = pi r + r^3 p(r^2), |r| <= 1/2",
-        near_zero(lambda z: (mp.sinpi(mp.sqrt(z)) / mp.sqrt(z) - mp.pi) / z,
-                  lambda k: mp.mpf(-1) ** (k + 1) * mp.pi ** (2 * k + 3) / mp.factorial(2 * k + 3)),
-        0, 0.2501, lambda z: z / mp.pi if z < 1e-20 else z * mp.sqrt(z) / mp.sinpi(mp.sqrt(z))),
+    Fit("sinpi_tail", "sin(pi r) = pi (r + r^3 p(r^2)), |r| <= 1/2",
+        near_zero(lambda z: (mp.sinpi(mp.sqrt(z)) / mp.sqrt(z) / mp.pi - 1) / z,
+                  lambda k: mp.mpf(-1) ** (k + 1) * mp.pi ** (2 * k + 2) / mp.factorial(2 * k + 3)),
+        0, 0.2501, lambda z: z if z < 1e-20 else z * mp.sqrt(z) * mp.pi / mp.sinpi(mp.sqrt(z))),
 )  # fmt: skip
 
 
@@ -349,7 +346,7 @@ docstring says what the polynomial stands for and how good the piece built on it
 
 from __future__ import annotations
 
-import treadle as td
+from treadle import lang as td
 '''
 
 

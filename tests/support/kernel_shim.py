@@ -324,8 +324,11 @@ NAMES: dict[str, Any] = {
     "isnan": lambda x: Value(np.isnan(x.array)), "isinf": lambda x: Value(np.isinf(x.array)),
     "isfinite": lambda x: Value(np.isfinite(x.array)),
     "signbit": lambda x: Value(np.signbit(x.array)),
-    "vec4": {},
+    "static_range": range,
 }  # fmt: skip
+NAMES["vec4"] = {
+    NAMES["u32"]: lambda *parts: types.SimpleNamespace(**dict(zip("xyzw", parts, strict=True)))
+}
 
 
 class _Rewrite(ast.NodeTransformer):

@@ -9,7 +9,7 @@ although neither half is.
 from __future__ import annotations
 
 from treadle import lang as td
-from treadle.lang.math.bits import power_of_two, with_sign_of
+from treadle.lang.math.bits import exact_quotient, power_of_two, with_sign_of
 from treadle.lang.math.polynomials import exp2_tail, exp_tail, sinh_tail, tanh_tail
 
 INFINITY = float("inf")
@@ -66,9 +66,10 @@ def expm1(x: td.f32) -> td.f32:
 
 
 def sigmoid(x: td.f32) -> td.f32:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)); e = exp(-|x|) can't overflow."""
     e = exp_sum(-td.minimum(td.abs(x), 104.0), td.f32(0.0), 0)
-    y = td.where(x < 0.0, e, 1.0) / (1.0 + e)
+    share = exact_quotient(td.f32(1.0), 1.0 + e)
+    y = td.where(x < 0.0, e * share, share)
     return td.where(td.isnan(x), x, y)
 
 

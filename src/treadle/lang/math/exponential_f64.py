@@ -6,7 +6,7 @@ As in f32 (`exponential`), with 42 bits in the first part of ln 2.
 from __future__ import annotations
 
 from treadle import lang as td
-from treadle.lang.math.bits import power_of_two_f64, with_sign_of_f64
+from treadle.lang.math.bits import exact_quotient_f64, power_of_two_f64, with_sign_of_f64
 from treadle.lang.math.polynomials import exp2_tail_f64, exp_tail_f64, sinh_tail_f64, tanh_tail_f64
 
 INFINITY = float("inf")
@@ -63,9 +63,10 @@ def expm1_f64(x: td.f64) -> td.f64:
 
 
 def sigmoid_f64(x: td.f64) -> td.f64:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)); e = exp(-|x|) can't overflow."""
     e = exp_sum_f64(-td.minimum(td.abs(x), 746.0), td.f64(0.0), 0)
-    y = td.where(x < 0.0, e, 1.0) / (1.0 + e)
+    share = exact_quotient_f64(td.f64(1.0), 1.0 + e)
+    y = td.where(x < 0.0, e * share, share)
     return td.where(td.isnan(x), x, y)
 
 

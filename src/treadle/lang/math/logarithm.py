@@ -7,7 +7,7 @@ then log x = e log 2 + f + f p(f), so that nothing cancels near x = 1 (where e =
 from __future__ import annotations
 
 from treadle import lang as td
-from treadle.lang.math.bits import exact_quotient, exact_root, power_of_two, with_sign_of
+from treadle.lang.math.bits import exact_quotient, exact_root, head, power_of_two, with_sign_of
 from treadle.lang.math.exponential import LN2_HIGH, LN2_LOW, exp_sum
 from treadle.lang.math.polynomials import log2_tail, log10_tail, log_tail
 
@@ -90,12 +90,19 @@ def log1p(x: td.f32) -> td.f32:
 
 
 def logaddexp(a: td.f32, b: td.f32) -> td.f32:
-    """log(exp(a) + exp(b)) = max + log(1 + exp(-|a - b|))."""
+    """log(exp(a) + exp(b)) = max + log(1 + exp(-|a - b|)).
+
+    The distance is taken in two parts, since its rounding would show in a large one's exponential.
+    """
     high = td.where(a > b, a, b)
-    distance = td.where(a > b, a - b, b - a)
-    distance = td.where(a == b, 0.0, distance)  # also for two equal infinities
-    distance = td.where(distance < 104.0, distance, 104.0)
-    y = high + log1p_plus(exp_sum(-distance, td.f32(0.0), 0), 0)
+    low = td.where(a > b, b, a)
+    near = high - low < 104.0  # not where an infinity is: with two of them it is a NaN
+    distance = head(td.where(near, high - low, 104.0))
+    from_high = (high - distance) - low
+    from_low = high - (low + distance)
+    rest = td.where(td.abs(high) > td.abs(low), from_high, from_low)
+    rest = td.where(near, rest, 0.0)
+    y = high + log1p_plus(exp_sum(-distance, -rest, 0), 0)
     y = td.where(td.isinf(high), high, y)
     return td.where(td.isnan(a), a, td.where(td.isnan(b), b, y))
 

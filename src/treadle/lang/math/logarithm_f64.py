@@ -9,6 +9,7 @@ from treadle import lang as td
 from treadle.lang.math.bits import (
     exact_quotient_f64,
     exact_root_f64,
+    head_f64,
     power_of_two_f64,
     with_sign_of_f64,
 )
@@ -94,12 +95,19 @@ def log1p_f64(x: td.f64) -> td.f64:
 
 
 def logaddexp_f64(a: td.f64, b: td.f64) -> td.f64:
-    """log(exp(a) + exp(b)) = max + log(1 + exp(-|a - b|))."""
+    """log(exp(a) + exp(b)) = max + log(1 + exp(-|a - b|)).
+
+    The distance is taken in two parts, since its rounding would show in a large one's exponential.
+    """
     high = td.where(a > b, a, b)
-    distance = td.where(a > b, a - b, b - a)
-    distance = td.where(a == b, 0.0, distance)  # also for two equal infinities
-    distance = td.where(distance < 746.0, distance, 746.0)
-    y = high + log1p_plus_f64(exp_sum_f64(-distance, td.f64(0.0), 0), 0)
+    low = td.where(a > b, b, a)
+    near = high - low < 746.0  # not where an infinity is: with two of them it is a NaN
+    distance = head_f64(td.where(near, high - low, 746.0))
+    from_high = (high - distance) - low
+    from_low = high - (low + distance)
+    rest = td.where(td.abs(high) > td.abs(low), from_high, from_low)
+    rest = td.where(near, rest, 0.0)
+    y = high + log1p_plus_f64(exp_sum_f64(-distance, -rest, 0), 0)
     y = td.where(td.isinf(high), high, y)
     return td.where(td.isnan(a), a, td.where(td.isnan(b), b, y))
 

@@ -13,17 +13,20 @@ NAN = float("nan")
 TWO_OVER_LN2 = 2.8853900817779268
 TWO_OVER_LN2_HIGH = 2.884765625  # 12 bits
 TWO_OVER_LN2_LOW = 0.0006244567921385169
+TWO_THIRDS_OVER_LN2 = 0.9617966939259756
+TWO_THIRDS_OVER_LN2_HIGH = 0.961669921875  # 12 bits
+TWO_THIRDS_OVER_LN2_LOW = 0.0001267720509755735
 
 
 def log2_parts(a: td.f32, lower: td.bool) -> td.f32:
-    """log2(a) as the sum of a number of 12 bits and a small one, good to 2^-31; a > 0.
+    """log2(a) as the sum of a number of 12 bits and a small one, good to 2^-33; a > 0.
 
-    With s = f / (2 + f), log2(1 + f) = (2/ln 2) s + s^3 p(s^2). Only s has to be known to more than
-    a float's precision: its head, and the rest of the division, which is exact.
+    With s = f / (2 + f), log2(1 + f) = (2/ln 2) s + (2/(3 ln 2)) s^3 + s^5 p(s^2). Of s and of the
+    second term more is known than a float holds: heads, and rests of exact products.
     """
-    small = normalized(a)
-    e = td.f32(exponent_of(small) - td.where(a < 1.17549435e-38, 25, 0))
-    f = fraction_of(small)
+    normal = normalized(a)
+    e = td.f32(exponent_of(normal) - td.where(a < 1.17549435e-38, 25, 0))
+    f = fraction_of(normal)
     divisor = 2.0 + f
     divisor_head = head(divisor)
     divisor_rest = f - (divisor_head - 2.0)
@@ -31,11 +34,22 @@ def log2_parts(a: td.f32, lower: td.bool) -> td.f32:
     s_head = head(f * inverse)
     s_rest = ((f - s_head * divisor_head) - s_head * divisor_rest) * inverse
     s = s_head + s_rest
-    z = s * s
-    rest = s_rest * TWO_OVER_LN2 + (s_head * TWO_OVER_LN2_LOW + s * z * log2_quotient_tail(z))
+    # z = s^2, u = (2/(3 ln 2)) z and s u, each as a head and a rest
+    square = s_head * s_head  # exact
+    z_head = head(square)
+    z_rest = (square - z_head) + s_rest * (s_head + s)
+    u_product = z_head * TWO_THIRDS_OVER_LN2_HIGH  # exact
+    u_tail = z_head * TWO_THIRDS_OVER_LN2_LOW + z_rest * TWO_THIRDS_OVER_LN2
+    u_head = head(u_product + u_tail)
+    u_rest = (u_product - u_head) + u_tail
+    cube = s_head * u_head  # exact
+    z = z_head + z_rest
+    rest = s_head * TWO_OVER_LN2_LOW + s * z * z * log2_quotient_tail(z)
+    rest = s_rest * TWO_OVER_LN2 + rest
+    rest = rest + (s_head * u_rest + s_rest * (u_head + u_rest))
     product = s_head * TWO_OVER_LN2_HIGH  # exact
-    high = head(e + (product + rest))
-    return td.where(lower, ((e - high) + product) + rest, high)
+    high = head(e + (product + (cube + rest)))
+    return td.where(lower, (((e - high) + product) + cube) + rest, high)
 
 
 def exp2_of_product(y: td.f32, high: td.f32, low: td.f32) -> td.f32:
@@ -77,9 +91,11 @@ def rsqrt(x: td.f32) -> td.f32:
     """1 / sqrt(x)."""
     small = x < 1e-20
     inside = x > 0.0 and x <= 3.4028235e38
-    s = td.where(inside, td.where(small, x * 281474976710656.0, x), 1.0)
-    y = exact_quotient(td.f32(1.0), exact_root(s))
-    y = td.where(small, y * 16777216.0, y)
+    big = x > 1e30  # the square of a sloppy root would overflow
+    down = td.where(small, 281474976710656.0, td.where(big, 3.552713678800501e-15, 1.0))  # 2^±48
+    up = td.where(small, 16777216.0, td.where(big, 5.960464477539063e-08, 1.0))
+    s = td.where(inside, x * down, 1.0)
+    y = exact_quotient(td.f32(1.0), exact_root(s)) * up
     special = td.where(x == 0.0, INFINITY, td.where(x > 0.0, 0.0, NAN))
     special = td.where(x == 0.0, with_sign_of(special, x), special)
     return td.where(inside and s != 0.0, y, td.where(td.isnan(x), x, special))

@@ -6,7 +6,7 @@ from treadle import lang as td
 from treadle.lang.math.bits import exact_quotient_f64, exact_root_f64, head_f64, with_sign_of_f64
 from treadle.lang.math.exponential_f64 import limited_f64, scaled_f64
 from treadle.lang.math.logarithm_f64 import exponent_of_f64, fraction_of_f64, normalized_f64
-from treadle.lang.math.polynomials import exp2_tail_f64, log2_quotient_tail5_f64
+from treadle.lang.math.polynomials import exp2_tail_f64, log2_quotient_tail_f64
 
 INFINITY = float("inf")
 NAN = float("nan")
@@ -44,7 +44,7 @@ def log2_parts_f64(a: td.f64, lower: td.bool) -> td.f64:
     u_rest = (u_product - u_head) + u_tail
     cube = s_head * u_head  # exact
     z = z_head + z_rest
-    rest = s_head * TWO_OVER_LN2_LOW + s * z * z * log2_quotient_tail5_f64(z)
+    rest = s_head * TWO_OVER_LN2_LOW + s * z * z * log2_quotient_tail_f64(z)
     rest = s_rest * TWO_OVER_LN2 + rest
     rest = rest + (s_head * u_rest + s_rest * (u_head + u_rest))
     product = s_head * TWO_OVER_LN2_HIGH  # exact
@@ -91,9 +91,13 @@ def rsqrt_f64(x: td.f64) -> td.f64:
     """1 / sqrt(x)."""
     small = x < 1e-200
     inside = x > 0.0 and x <= 1.7976931348623157e308
-    s = td.where(inside, td.where(small, x * 1.3407807929942597e154, x), 1.0)
-    y = exact_quotient_f64(td.f64(1.0), exact_root_f64(s))
-    y = td.where(small, y * 1.157920892373162e77, y)  # 2^256
+    big = x > 1e250  # the square of a sloppy root would overflow
+    down = td.where(big, td.f64(5.421010862427522e-20), 1.0)  # 2^-64
+    down = td.where(small, 1.3407807929942597e154, down)  # 2^512
+    up = td.where(big, td.f64(2.3283064365386963e-10), 1.0)
+    up = td.where(small, 1.157920892373162e77, up)
+    s = td.where(inside, x * down, 1.0)
+    y = exact_quotient_f64(td.f64(1.0), exact_root_f64(s)) * up
     special = td.where(x == 0.0, INFINITY, td.where(x > 0.0, td.f64(0.0), NAN))
     special = td.where(x == 0.0, with_sign_of_f64(special, x), special)
     return td.where(inside and s != 0.0, y, td.where(td.isnan(x), x, special))

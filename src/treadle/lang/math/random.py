@@ -19,10 +19,10 @@ WEYL_1 = 0xBB67AE85  # sqrt(3) - 1
 TWO_PI = 6.283185307179586
 
 
-def philox_word(
-    c0: td.u32, c1: td.u32, c2: td.u32, c3: td.u32, k0: td.u32, k1: td.u32, word: td.i32
-) -> td.u32:
-    """Word 0 to 3 of Philox 4x32-10 for the counter c0 … c3 and the key k0, k1."""
+def philox(
+    c0: td.u32, c1: td.u32, c2: td.u32, c3: td.u32, k0: td.u32, k1: td.u32
+) -> td.vec4[td.u32]:
+    """The four words of Philox 4x32-10 for the counter c0 … c3 and the key k0, k1."""
     for _ in td.static_range(10):
         low_0 = c0 * MULTIPLY_0
         high_0 = td.mul_high(c0, td.u32(MULTIPLY_0))
@@ -34,13 +34,13 @@ def philox_word(
         c3 = low_0
         k0 = k0 + WEYL_0
         k1 = k1 + WEYL_1
-    return td.where(word == 0, c0, td.where(word == 1, c1, td.where(word == 2, c2, c3)))
+    return td.vec4[td.u32](c0, c1, c2, c3)
 
 
-def random_word(seed: td.u32, counter: td.u32, word: td.i32) -> td.u32:
-    """Word 0 to 3 of number `counter` of stream `seed`."""
+def random_words(seed: td.u32, counter: td.u32) -> td.vec4[td.u32]:
+    """Four words: number `counter` of stream `seed`."""
     zero = td.u32(0)
-    return philox_word(counter, zero, zero, zero, seed, zero, word)
+    return philox(counter, zero, zero, zero, seed, zero)
 
 
 def unit_interval(bits: td.u32) -> td.f32:
@@ -50,7 +50,7 @@ def unit_interval(bits: td.u32) -> td.f32:
 
 def rand_uniform(seed: td.u32, counter: td.u32) -> td.f32:
     """Number `counter` of stream `seed`, in [0, 1): one of 2^24 equally likely ones."""
-    return unit_interval(random_word(seed, counter, 0))
+    return unit_interval(random_words(seed, counter).x)
 
 
 def rand_normal(seed: td.u32, counter: td.u32) -> td.f32:
@@ -59,8 +59,9 @@ def rand_normal(seed: td.u32, counter: td.u32) -> td.f32:
     By G. E. P. Box and M. E. Muller ("A note on the generation of random normal deviates", 1958):
     sqrt(-2 log u) cos(2 pi v), where u in (0, 1] comes from word 0 and v in [0, 1) from word 1.
     """
-    u = 1.0 - unit_interval(random_word(seed, counter, 0))
-    angle = random_word(seed, counter, 1)
+    words = random_words(seed, counter)
+    u = 1.0 - unit_interval(words.x)
+    angle = words.y
     # The quarter turn nearest, and the signed rest of the angle: exact, since they are integers.
     quarter = td.i32((angle + 0x20000000) >> 30)
     rest = td.f32(td.bitcast(angle + 0x20000000 - (td.u32(quarter) << 30), td.i32) - 0x20000000)

@@ -17,7 +17,7 @@ from treadle.lang.math.polynomials import (
     erfc_exponent,
     erfc_scaled,
     exp2_tail,
-    gamma_of_one_plus,
+    gamma_middle,
     lgamma_near_one,
     lgamma_near_two,
     sinpi_tail,
@@ -27,14 +27,12 @@ from treadle.lang.math.powers import log2_parts
 
 INFINITY = float("inf")
 NAN = float("nan")
-PI = 3.141592653589793
 HALF_LOG_TWO_PI = 0.9189385332046727
 LOG2_ROOT_TWO_PI = 1.3257480647361592
 LOG2_E = 1.4426950408889634
 LOG2_E_HIGH = 1.4423828125  # 12 bits
 LOG2_E_LOW = 0.00031222839606925845
 TWO_OVER_ROOT_PI = 1.1283791670955126
-LOG_PI = 1.1447298858494002
 
 
 def erf(x: td.f32) -> td.f32:
@@ -72,11 +70,11 @@ def erfc(x: td.f32) -> td.f32:
     return td.where(td.isnan(x), x, td.where(near, close, y))
 
 
-def sin_pi(a: td.f32) -> td.f32:
-    """|sin(pi a)| for a >= 0: exactly 0 at integers."""
+def sin_pi_over_pi(a: td.f32) -> td.f32:
+    """|sin(pi a)| / pi for a >= 0: exactly 0 at integers."""
     r = td.abs(a - td.round(a))
     z = r * r
-    return r * PI + r * z * sinpi_tail(z)
+    return r + r * z * sinpi_tail(z)
 
 
 def gamma_one_plus(a: td.f32, k: td.i32) -> td.f32:
@@ -86,7 +84,7 @@ def gamma_one_plus(a: td.f32, k: td.i32) -> td.f32:
     series (DLMF 5.11.1), as a power of 2 whose exponent is summed in parts.
     """
     t = a - td.floor(a)
-    near = gamma_of_one_plus(t)
+    near = gamma_middle(t - 0.5)
     near = td.where(a >= 1.0, near * a, near)
     near = td.where(a >= 2.0, near * (a - 1.0), near)
     b = td.where(a < 3.0, 3.0, a)
@@ -95,12 +93,11 @@ def gamma_one_plus(a: td.f32, k: td.i32) -> td.f32:
     inverse = 1.0 / b
     power = b + 0.5
     power_head = head(power)
+    power_rest = b - (power_head - 0.5)  # exact, where the sum may not be
     product = power_head * log_high  # exact
     b_head = head(b)
     minus = b_head * LOG2_E_HIGH  # exact
-    rest = ((power - power_head) * log_high + power * log_low) - (
-        (b - b_head) * LOG2_E_HIGH + b * LOG2_E_LOW
-    )
+    rest = (power_rest * log_high + power * log_low) - ((b - b_head) * LOG2_E_HIGH + b * LOG2_E_LOW)
     rest = rest + (LOG2_ROOT_TWO_PI + stirling_tail(inverse * inverse) * inverse * LOG2_E)
     n = td.round((product - minus) + rest)
     r = ((product - n) - minus) + rest
@@ -116,10 +113,10 @@ def gamma(x: td.f32) -> td.f32:
     b = td.where(inside and a > 1e-20, td.where(x >= 1.0, x - 1.0, a), 0.0)
     far_below = negative and a > 20.0  # there the gamma function of |x| may be too large
     g = gamma_one_plus(b, td.where(far_below, -64, 0))
-    sine = sin_pi(b)
-    odd = (td.i32(td.floor(b)) & 1) != 0
+    sine = sin_pi_over_pi(b)
+    odd = (td.i32(td.floor(td.where(a < 16777216.0, a, 0.0))) & 1) != 0
     safe = td.where(negative and sine != 0.0, g * sine, 1.0)
-    reflected = exact_quotient(td.f32(PI), safe)
+    reflected = exact_quotient(td.f32(1.0), safe)
     reflected = td.where(far_below, reflected * 5.421010862427522e-20, reflected)
     reflected = td.where(odd, reflected, -reflected)
     reflected = td.where(td.floor(x) == x, NAN, reflected)
@@ -128,8 +125,8 @@ def gamma(x: td.f32) -> td.f32:
     tiny = td.where(a > 2.9387359e-39, tiny, INFINITY)
     y = td.where(x >= 1.0, g, g / td.where(small, 1.0, td.where(x > 0.0, x, 1.0)))
     y = td.where(negative, reflected, y)
-    outside = td.where(td.floor(x) == x, td.f32(NAN), 0.0)
-    outside = td.where(negative, outside, INFINITY)
+    zero = with_sign_of(td.f32(0.0), td.where(odd, td.f32(1.0), -1.0))
+    outside = td.where(negative, td.where(td.floor(x) == x, NAN, zero), INFINITY)
     y = td.where(inside, y, outside)
     y = td.where(x > 35.0401, INFINITY, y)
     y = td.where(small, flip_sign_by(tiny, x), y)
@@ -159,8 +156,8 @@ def lgamma(x: td.f32) -> td.f32:
     a = td.abs(x)
     log_a = log(a)
     y = lgamma_positive(td.where(a > 0.0, a, 1.0), log_a)
-    below = td.where(a < 8388608.0, sin_pi(a), 0.0)
-    reflected = (LOG_PI - log_a) - (log(td.where(below > 0.0, below, 1.0)) + y)
+    below = td.where(a < 8388608.0, sin_pi_over_pi(a), 0.0)
+    reflected = -log_a - (log(td.where(below > 0.0, below, 1.0)) + y)
     reflected = td.where(below > 0.0, reflected, INFINITY)
     reflected = td.where(a < 1e-20, -log_a, reflected)
     y = td.where(x < 0.0, reflected, y)

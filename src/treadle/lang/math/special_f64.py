@@ -16,7 +16,7 @@ from treadle.lang.math.polynomials import (
     erf_tail_f64,
     erfc_scaled_f64,
     exp2_tail_f64,
-    gamma_of_one_plus_f64,
+    gamma_middle_f64,
     lgamma_near_one_f64,
     lgamma_near_two_f64,
     sinpi_tail_f64,
@@ -26,14 +26,12 @@ from treadle.lang.math.powers_f64 import log2_parts_f64
 
 INFINITY = float("inf")
 NAN = float("nan")
-PI = 3.141592653589793
 HALF_LOG_TWO_PI = 0.9189385332046727
 LOG2_ROOT_TWO_PI = 1.3257480647361592
 LOG2_E = 1.4426950408889634
 LOG2_E_HIGH = 1.4426950216293335  # 26 bits
 LOG2_E_LOW = 1.9259629911266175e-08
 TWO_OVER_ROOT_PI = 1.1283791670955126
-LOG_PI = 1.1447298858494002
 
 
 def erf_f64(x: td.f64) -> td.f64:
@@ -70,11 +68,11 @@ def erfc_f64(x: td.f64) -> td.f64:
     return td.where(td.isnan(x), x, td.where(near, close, y))
 
 
-def sin_pi_f64(a: td.f64) -> td.f64:
-    """|sin(pi a)| for a >= 0: exactly 0 at integers."""
+def sin_pi_over_pi_f64(a: td.f64) -> td.f64:
+    """|sin(pi a)| / pi for a >= 0: exactly 0 at integers."""
     r = td.abs(a - td.round(a))
     z = r * r
-    return r * PI + r * z * sinpi_tail_f64(z)
+    return r + r * z * sinpi_tail_f64(z)
 
 
 def gamma_one_plus_f64(a: td.f64, k: td.i32) -> td.f64:
@@ -84,7 +82,7 @@ def gamma_one_plus_f64(a: td.f64, k: td.i32) -> td.f64:
     series (DLMF 5.11.1), as a power of 2 whose exponent is summed in parts.
     """
     t = a - td.floor(a)
-    near = gamma_of_one_plus_f64(t)
+    near = gamma_middle_f64(t - 0.5)
     near = td.where(a >= 1.0, near * a, near)
     near = td.where(a >= 2.0, near * (a - 1.0), near)
     near = td.where(a >= 3.0, near * (a - 2.0), near)
@@ -96,12 +94,11 @@ def gamma_one_plus_f64(a: td.f64, k: td.i32) -> td.f64:
     inverse = 1.0 / b
     power = b + 0.5
     power_head = head_f64(power)
+    power_rest = b - (power_head - 0.5)  # exact, where the sum may not be
     product = power_head * log_high  # exact
     b_head = head_f64(b)
     minus = b_head * LOG2_E_HIGH  # exact
-    rest = ((power - power_head) * log_high + power * log_low) - (
-        (b - b_head) * LOG2_E_HIGH + b * LOG2_E_LOW
-    )
+    rest = (power_rest * log_high + power * log_low) - ((b - b_head) * LOG2_E_HIGH + b * LOG2_E_LOW)
     rest = rest + (LOG2_ROOT_TWO_PI + stirling_tail_f64(inverse * inverse) * inverse * LOG2_E)
     n = td.round((product - minus) + rest)
     r = ((product - n) - minus) + rest
@@ -117,10 +114,10 @@ def gamma_f64(x: td.f64) -> td.f64:
     b = td.where(inside and a > 1e-100, td.where(x >= 1.0, x - 1.0, a), 0.0)
     far_below = negative and a > 100.0  # there the gamma function of |x| may be too large
     g = gamma_one_plus_f64(b, td.where(far_below, -512, 0))
-    sine = sin_pi_f64(b)
-    odd = (td.i32(td.floor(b)) & 1) != 0
+    sine = sin_pi_over_pi_f64(b)
+    odd = (td.i64(td.floor(td.where(a < 4503599627370496.0, a, 0.0))) & 1) != 0
     safe = td.where(negative and sine != 0.0, g * sine, 1.0)
-    reflected = exact_quotient_f64(td.f64(PI), safe)
+    reflected = exact_quotient_f64(td.f64(1.0), safe)
     reflected = td.where(far_below, reflected * 7.458340731200207e-155, reflected)
     reflected = td.where(odd, reflected, -reflected)
     reflected = td.where(td.floor(x) == x, NAN, reflected)
@@ -129,8 +126,8 @@ def gamma_f64(x: td.f64) -> td.f64:
     tiny = td.where(a > 5.562684646268003e-309, tiny, INFINITY)
     y = td.where(x >= 1.0, g, g / td.where(small, 1.0, td.where(x > 0.0, x, 1.0)))
     y = td.where(negative, reflected, y)
-    outside = td.where(td.floor(x) == x, td.f64(NAN), 0.0)
-    outside = td.where(negative, outside, INFINITY)
+    zero = with_sign_of_f64(td.f64(0.0), td.where(odd, td.f64(1.0), -1.0))
+    outside = td.where(negative, td.where(td.floor(x) == x, NAN, zero), INFINITY)
     y = td.where(inside, y, outside)
     y = td.where(x > 171.6243769563027, INFINITY, y)
     y = td.where(small, flip_sign_by_f64(tiny, x), y)
@@ -160,8 +157,8 @@ def lgamma_f64(x: td.f64) -> td.f64:
     a = td.abs(x)
     log_a = log_f64(a)
     y = lgamma_positive_f64(td.where(a > 0.0, a, 1.0), log_a)
-    below = td.where(a < 4503599627370496.0, sin_pi_f64(a), 0.0)
-    reflected = (LOG_PI - log_a) - (log_f64(td.where(below > 0.0, below, 1.0)) + y)
+    below = td.where(a < 4503599627370496.0, sin_pi_over_pi_f64(a), 0.0)
+    reflected = -log_a - (log_f64(td.where(below > 0.0, below, 1.0)) + y)
     reflected = td.where(below > 0.0, reflected, INFINITY)
     reflected = td.where(a < 1e-20, -log_a, reflected)
     y = td.where(x < 0.0, reflected, y)
