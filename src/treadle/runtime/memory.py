@@ -42,6 +42,7 @@ class Pool:
         self._used_bytes = 0
         self._peak_bytes = 0
         self._keepers: list[list[Buffer]] = []
+        self._kept_limit: int | None = None  # asked of the driver once, which may read files for it
 
     def take(self, size: int) -> Buffer:
         """Memory of at least `size` bytes, contents undefined."""
@@ -86,12 +87,11 @@ class Pool:
     def _shelve(self, buffer: Buffer) -> None:
         self._free.setdefault(buffer.size, []).append(buffer)
         self._free_bytes += buffer.size
-        if self._free_bytes > self._kept_limit():
+        if self._kept_limit is None:
+            total = self.device.memory_stats().get("total")
+            self._kept_limit = total // _KEPT_FRACTION if total else _KEPT_BYTES
+        if self._free_bytes > self._kept_limit:
             self.trim()
-
-    def _kept_limit(self) -> int:
-        total = self.device.memory_stats().get("total")
-        return total // _KEPT_FRACTION if total else _KEPT_BYTES
 
     def trim(self) -> None:
         """Give everything in the free lists back to the driver."""

@@ -87,6 +87,8 @@ class Elementwise(Function):
         return Tensor(result)
 
     def _in_order(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+        if len(arguments) == len(self._names) and not keywords:
+            return arguments
         try:
             bound = self._signature.bind(*arguments, **keywords)
         except TypeError as error:
@@ -106,6 +108,8 @@ class Elementwise(Function):
                     f"{self.name}: {name} is on {array.device.id}, but {held[0][0]} is on "
                     f'{where.id}: move one of them, as in {name}.to("{where.id}")'
                 )
+        if all(_held(v) or type(v) in binding.NUMBER_TYPES for v in given):
+            return where, list(given)
         kernel = self._kernel(1, (False,) * len(given))
         taken = convert.take_in(kernel, (*given, 0), where).arguments
         values = [
@@ -173,8 +177,7 @@ class Elementwise(Function):
         """Compute every element of the last of the arrays."""
         shape = arrays[-1].shape
         extents, strides = merge_axes(shape, [_stretched(array, shape) for array in arrays])
-        pairs = zip(arrays, strides, strict=True)
-        views = iter([Tensor(array.view(extents, steps, array.offset)) for array, steps in pairs])
+        views = iter([_seen(*each, extents) for each in zip(arrays, strides, strict=True)])
         held = tuple(map(_held, values))
         kernel = self._kernel(len(extents), held[:-1])
         front = len(extents) - _MOST_AXES
@@ -196,6 +199,13 @@ class Elementwise(Function):
 
 def _held(value: Any) -> bool:
     return hasattr(value, "_array")
+
+
+def _seen(array: DeviceArray, steps: tuple[int, ...], extents: tuple[int, ...]) -> Tensor:
+    """The array with other axes."""
+    if steps == array.strides and extents == array.shape:
+        return Tensor(array)
+    return Tensor(array.view(extents, steps, array.offset))
 
 
 def _number_class(value: Any) -> Any:
