@@ -77,7 +77,7 @@ BROKEN = {
     "syntax": ("def f(:\n", "broken.py:1"),
     "raises": ("1 / 0\n", "ZeroDivisionError"),
     "no kernel": ("x = 1\n", "no @td.kernel"),
-    "refused": (KERNELS + "    x[0, 0] = [1]\n", "broken.py:15"),
+    "refused": (KERNELS + "    x[0, 0] = [1]\n", "broken.py:14"),
     "no annotation": ("import treadle as td\n@td.kernel\ndef f(x):\n    x[0] = 1.0\n", "annotat"),
 }  # fmt: skip
 
