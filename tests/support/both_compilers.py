@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from tests.support.tint import tint_error
 from treadle.codegen import lowering
-from treadle.codegen.records import KernelCode
+from treadle.codegen.records import KernelCode, Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import UnsupportedOnTarget
-from treadle.runtime import build
 
 # What Dawn's WGSL has at all; kernels that need more are refused for it, which is no fault.
 _TINT_FEATURES = frozenset({"float16", "subgroups"})
@@ -21,19 +20,17 @@ def check_with_tint() -> None:
     it."""
     plain = lowering.print_code
 
-    def print_code(
-        lowered: lowering.Lowered, options: lowering.Options, target: lowering.Target
-    ) -> KernelCode:
+    def print_code(lowered: lowering.Lowered, options: Options, target: Target) -> KernelCode:
         code = plain(lowered, options, target)
         if target.language == "wgsl" and target.dialect == "naga":
             _assert_tint_takes(plain, lowered, options, target)
         return code
 
-    build.print_code = print_code
+    lowering.print_code = print_code
 
 
 def _assert_tint_takes(
-    plain: object, lowered: lowering.Lowered, options: lowering.Options, target: lowering.Target
+    plain: object, lowered: lowering.Lowered, options: Options, target: Target
 ) -> None:
     features = target.features & _TINT_FEATURES
     if lowered.workgroup.count > _TINT_THREADS:  # only the head of the text would differ

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from treadle.codegen import llvm, wgsl
-from treadle.codegen.records import KernelCode
+from treadle.codegen.records import KernelCode, Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError
 from treadle.core.limits import Limits
@@ -22,32 +21,6 @@ from treadle.ir.passes.uniformity import check_barriers
 from treadle.ir.traverse import Node, rewrite_kernel
 from treadle.ir.types import I32, size_of
 from treadle.ir.verify import verify
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What code is printed for: a language, its dialect, and a device's limits and features."""
-
-    language: str
-    dialect: str = ""
-    limits: Limits = field(default_factory=Limits)
-    features: frozenset[str] = frozenset()
-
-    def key(self) -> str:
-        """The target as text, the same in every process (a set's own order is not)."""
-        return repr(replace(self, features=frozenset())) + " ".join(sorted(self.features))
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """One way of launching a kernel. `slots` maps each buffer parameter to a binding: two that
-    get the same array share one. `shared_bytes` is the launch's dynamic shared memory."""
-
-    block: Dim3
-    slots: tuple[tuple[str, int], ...]
-    folded: bool = False
-    shared_bytes: int = 0
-    check: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +145,8 @@ class _Wgsl:
     def print(
         lowered: Lowered, slots: dict[str, int], options: Options, target: Target
     ) -> KernelCode:
+        from treadle.codegen import wgsl  # here, so that nobody waits for a printer unasked
+
         return wgsl.print_kernel(
             lowered.kernel,
             wgsl.WgslOptions(
@@ -219,6 +194,8 @@ class _Llvm:
     def print(
         lowered: Lowered, slots: dict[str, int], options: Options, target: Target
     ) -> KernelCode:
+        from treadle.codegen import llvm
+
         return llvm.print_kernel(
             lowered.kernel, llvm.LlvmOptions(tuple(slots.items()), private=lowered.private)
         )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from treadle.core.dim3 import Dim3
+from treadle.core.limits import Limits
 from treadle.ir.nodes import Parameter
 from treadle.ir.types import Scalar
 
@@ -85,3 +86,29 @@ class KernelCode:
     folded: bool = False  # block_idx is recovered from a folded grid ("grid" parameters say how)
     checked: bool = True  # False: the driver may build without its own bounds checks anyway
     requires: frozenset[str] = frozenset()  # features, as in Device.features
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What code is printed for: a language, its dialect, and a device's limits and features."""
+
+    language: str
+    dialect: str = ""
+    limits: Limits = field(default_factory=Limits)
+    features: frozenset[str] = frozenset()
+
+    def key(self) -> str:
+        """The target as text, the same in every process (a set's own order is not)."""
+        return repr(replace(self, features=frozenset())) + " ".join(sorted(self.features))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """One way of launching a kernel. `slots` maps each buffer parameter to a binding: two that
+    get the same array share one. `shared_bytes` is the launch's dynamic shared memory."""
+
+    block: Dim3
+    slots: tuple[tuple[str, int], ...]
+    folded: bool = False
+    shared_bytes: int = 0
+    check: bool = False

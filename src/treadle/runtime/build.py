@@ -8,8 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from treadle.codegen.lowering import Options, Target, lower, print_code, writes_of
-from treadle.codegen.records import KernelCode
+from treadle.codegen.records import KernelCode, Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.core.limits import DeviceInfo, Limits
@@ -64,8 +63,8 @@ def build(
     handle = device.handle
     target = target_of(device.info)
     key = disk_cache.key_of(
-        __version__, to_text(lowered.kernel, spans=True), repr(options), target.key(),
-        handle.cache_key(),
+        __version__, disk_cache.source_state(), to_text(lowered.kernel, spans=True),
+        repr(options), target.key(), handle.cache_key(),
     )  # fmt: skip
     known: tuple[Built, base.CompiledKernel] | None = device.compiled.get(key)
     if known is not None:
@@ -87,7 +86,7 @@ def _from_disk(key: str, handle: base.Device) -> tuple[Built, base.CompiledKerne
     content = disk_cache.load(key) if settings.disk_cache else None
     if content is None:
         return None
-    built, binary = pickle.loads(content)
+    built, binary = pickle.loads(content)  # its checksum was right, so it is ours
     return built, handle.compile(built.code, binary)
 
 
@@ -99,9 +98,12 @@ def _from_scratch(
     signature: Signature,
     handle: base.Device,
 ) -> tuple[Built, base.CompiledKernel]:
-    ready = lower(lowered.kernel, options, target)
-    code = print_code(ready, options, target)
-    writes = writes_of(ready.kernel)
+    # Here, so that a process that finds its kernels on disk does not load the compiler.
+    from treadle.codegen import lowering
+
+    ready = lowering.lower(lowered.kernel, options, target)
+    code = lowering.print_code(ready, options, target)
+    writes = lowering.writes_of(ready.kernel)
     arrays = [i for i, one in enumerate(signature.arguments) if isinstance(one, ArrayArgument)]
     written = frozenset(
         position
@@ -126,8 +128,10 @@ def print_source(
         if target == "ir":
             return to_text(lowered.kernel)
         options = Options(block, _slots(lowered, None))
-        ready = lower(lowered.kernel, options, _GENERIC[target])
-        return print_code(ready, options, _GENERIC[target]).source
+        from treadle.codegen import lowering
+
+        ready = lowering.lower(lowered.kernel, options, _GENERIC[target])
+        return lowering.print_code(ready, options, _GENERIC[target]).source
     except CompileError as error:
         raise error.with_source(lowered.source_text) from None
 

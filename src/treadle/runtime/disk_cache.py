@@ -16,6 +16,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from treadle.core.once import once
+
 _MAGIC = b"treadle1"
 _SUFFIX = ".entry"
 _DIGEST = 32
@@ -75,6 +77,17 @@ def save(key: str, content: bytes) -> None:
             raise
     except OSError:
         return
+
+
+@once
+def source_state() -> str:
+    """When and how long treadle's own files are: another state of the source is another key, also
+    while its version stays the same."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        facts = path.stat()
+        digest.update(f"{path.name} {facts.st_mtime_ns} {facts.st_size}\n".encode())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

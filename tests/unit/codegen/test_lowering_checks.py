@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from treadle.codegen.lowering import Options, Target, lower
+from treadle.codegen.lowering import lower
+from treadle.codegen.records import Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.ir import nodes as n
 from treadle.ir.parser import from_text

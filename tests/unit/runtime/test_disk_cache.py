@@ -89,8 +89,7 @@ plain = lowering.print_code
 def print_code(*arguments):
     printed.append(1)
     return plain(*arguments)
-from treadle.runtime import build
-build.print_code = print_code
+lowering.print_code = print_code
 @td.kernel(source='''
 def triple(x: td.Array[td.f32]):
     i = td.grid(1)
