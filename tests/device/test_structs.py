@@ -46,10 +46,10 @@ def run(device, kernel, threads, *arguments):
     """The kernel's results (its last argument) on the device; the interpreter must agree."""
     *before, out = arguments
     found = td.asarray(out)
-    kernel.launch(threads, *before, found)
+    kernel.launch(threads, *(each.copy() for each in before), found)
     again = out.copy()
     with td.interpret():
-        kernel.launch(threads, *before, again)
+        kernel.launch(threads, *(each.copy() for each in before), again)
     np.testing.assert_array_equal(found.numpy(), again)
     return found.numpy()
 
@@ -247,3 +247,29 @@ def test_two_structs_of_one_name(device):
     np.testing.assert_array_equal(b.numpy()["y"], np.stack([a["x"], a["x"]], 1))
     for target in ("wgsl", "llvm", "ir"):
         assert use.source(target)
+
+
+@td.func
+def raise_bias(filters, i):
+    filters[i].bias += 10.0
+    return filters[i].bias
+
+
+@td.func
+def difference(f, later):
+    return later - f.bias
+
+
+def test_taken_before_what_comes_after(device):
+    @td.kernel
+    def use(filters: td.Array[Filter], out: td.Array[td.f32]):
+        i = td.grid(1)
+        out[i] = difference(filters[i], raise_bias(filters, i))
+        whole = Stack((filters[i], filters[i]), i32(raise_bias(filters, i)))
+        out[i] += 100.0 * whole.filters[1].bias + td.f32(whole.depth)
+
+    i32 = td.i32
+    data = np.zeros(2, Filter.dtype)
+    data["bias"] = [1, 2]
+    found = run(device, use, 2, data, np.zeros(2, np.float32))
+    np.testing.assert_array_equal(found, [10 + 1100 + 21, 10 + 1200 + 22])

@@ -16,7 +16,7 @@ from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.traverse import walk
 from treadle.lang.lower.scope import Scope, analyze
-from treadle.lang.lower.values import EXPRESSIONS, Value, contains_array
+from treadle.lang.lower.values import EXPRESSIONS, TupleValue, Value, contains_array
 from treadle.lang.refusals import REFUSALS
 from treadle.lang.rules import Number
 from treadle.lang.source import Source
@@ -203,14 +203,16 @@ class Context:
         """Values lowered before position `mark`, safe from effects of the statements after it."""
         if not any(isinstance(each, _EFFECTS) for each in self.statements[mark:]):
             return values
-        kept: list[Value] = []
-        for value in values:
-            if isinstance(value, EXPRESSIONS) and reads_memory(value):
-                before = len(self.statements)
-                value = self.keep(value, mark)
-                mark += len(self.statements) - before
-            kept.append(value)
-        return kept
+        after = len(self.statements) - mark
+        return [self._protected(value, after) for value in values]
+
+    def _protected(self, value: Value, after: int) -> Value:
+        """A value that reads memory, kept before the last `after` statements."""
+        if isinstance(value, TupleValue):
+            return TupleValue(tuple(self._protected(item, after) for item in value.items))
+        if isinstance(value, EXPRESSIONS) and reads_memory(value):
+            return self.keep(value, len(self.statements) - after)
+        return value
 
 
 def is_trivial(value: n.Expression, budget: int = 3) -> bool:
