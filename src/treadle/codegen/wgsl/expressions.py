@@ -46,7 +46,7 @@ _OPERATORS: dict[str, _Operator] = {
     "xor": _Operator("^", ANY, UNARY, UNARY),
     "eq": _Operator("==", COMPARISON, SHIFT, SHIFT),
     "ne": _Operator("!=", COMPARISON, SHIFT, SHIFT),
-    "lt": _Operator("<", COMPARISON, SHIFT, SHIFT),
+    "lt": _Operator("<", COMPARISON, SHIFT, SUM),  # `a < b >> c` would be read as a template
     "le": _Operator("<=", COMPARISON, SHIFT, SHIFT),
     "gt": _Operator(">", COMPARISON, SHIFT, SHIFT),
     "ge": _Operator(">=", COMPARISON, SHIFT, SHIFT),

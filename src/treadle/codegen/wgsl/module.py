@@ -139,8 +139,8 @@ class Module:
     # --- constants -------------------------------------------------------------------------------
 
     def literal(self, value: bool | int | float, type: Scalar, span: Span = NOWHERE) -> str:
-        """A constant. What is not finite, and -0.0, comes from bits in a private variable:
-        compilers refuse it as a constant expression, or fold it wrongly."""
+        """A constant. What is not finite, and -0.0, comes from bits in a variable: compilers
+        refuse it as a constant expression, or fold it wrongly."""
         register = self.scalar_register(type, span)
         if type.kind == "bool":
             return "true" if value else "false"
@@ -152,8 +152,8 @@ class Module:
             return literals.real(value, register)
         single, double = _SPECIAL_BITS[name]
         if register == "f64":
-            return f"bitcast<f64>({self._private(f'{name}64_bits', 'u64', double)})"
-        text = f"bitcast<f32>({self._private(f'{name}_bits', 'u32', single)})"
+            return f"bitcast<f64>({self._variable(f'{name}64_bits', 'u64', double)})"
+        text = f"bitcast<f32>({self._variable(f'{name}_bits', 'u32', single)})"
         return f"f16({text})" if register == "f16" else text
 
     def hidden(self, value: bool | int | float, type: Scalar, span: Span = NOWHERE) -> str:
@@ -161,14 +161,21 @@ class Module:
         text = self.literal(value, type, span)
         if "bitcast" in text:
             return text
-        return self._private("constant", self.scalar_register(type), text)
+        return self._variable("constant", self.scalar_register(type), text)
 
-    def _private(self, name: str, register: str, value: str) -> str:
+    def _variable(self, name: str, register: str, value: str) -> str:
+        """A number from a variable. The variable is a function's: one of the module's would count
+        as different for each thread, and a barrier could not hang on anything made of it."""
         key = (register, value)
         if key not in self._hidden:
-            self._hidden[key] = self.names.fresh(name)
-            self.globals.append(f"var<private> {self._hidden[key]}: {register} = {value};")
-        return self._hidden[key]
+            self._hidden[key] = made = self.names.fresh(name)
+            self.globals.append(
+                f"fn {made}() -> {register} {{\n"
+                f"    var value: {register} = {value};\n"
+                "    return value;\n"
+                "}"
+            )
+        return f"{self._hidden[key]}()"
 
     def zero(self, type: Type) -> str:
         """The zero value of a type."""

@@ -429,9 +429,11 @@ def _opening(module: Module, kernel: n.Kernel, parameters: dict[str, str]) -> li
         else:
             lines.append(f"    let {name} = {text};")
     if "subgroup_present" in module.private_builtins:
+        pinned = module.options.limits.subgroup_size
+        width = f"{pinned}u" if pinned else "subgroup_width"
         module.globals.append("var<private> subgroup_present: u32;")
         lines.append(
-            f"    subgroup_present = min(subgroup_width, {module.threads}u - "
+            f"    subgroup_present = min({width}, {module.threads}u - "
             "(local_index - subgroup_lane));"
         )
     return lines

@@ -75,6 +75,7 @@ def _present(scope: Scope) -> str:
     if pinned and module.threads % pinned == 0:
         return f"{pinned}u"
     scope.text(n.Builtin("subgroup_size"))
+    scope.text(n.Builtin("lane"))
     module.private_builtins.add("subgroup_present")
     module.builtin("local_index", "@builtin(local_invocation_index) local_index: u32")
     return "subgroup_present"
