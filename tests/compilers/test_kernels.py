@@ -47,6 +47,22 @@ def shuffle_in_a_part_of_a_subgroup(x: td.Array[td.f32], s: td.f32):
     x[t] = v + td.shuffle(v, 2)
 
 
+@td.kernel
+def shared_counter_decides_who_goes_on(x: td.Array[td.f32], s: td.f32):
+    count = td.shared(1, td.i32)
+    t = td.thread_idx.x
+    count[0] = 0
+    td.sync_threads()
+    td.atomic_add(count, 0, td.i32(x[t] > s))
+    td.sync_threads()
+    found = count[0]
+    if s > 0.0:
+        if found == 0:
+            return
+    td.sync_threads()
+    x[t] = td.f32(found)
+
+
 @pytest.mark.parametrize("block", [64, 40, 7])
 @pytest.mark.parametrize(
     "kernel",
@@ -55,6 +71,7 @@ def shuffle_in_a_part_of_a_subgroup(x: td.Array[td.f32], s: td.f32):
         smaller_decides,
         compare_with_a_shift,
         shuffle_in_a_part_of_a_subgroup,
+        shared_counter_decides_who_goes_on,
     ],
     ids=lambda kernel: kernel.name,
 )

@@ -60,6 +60,31 @@ def test_return_before_a_barrier(device):
     np.testing.assert_array_equal(out.numpy(), expected)
 
 
+def test_a_second_return_on_what_only_some_threads_still_know(device):
+    @td.kernel
+    def run(x: td.Array[td.i32], out: td.Array[td.i32], s: td.i32):
+        part = td.shared(64, td.i32)
+        t = td.thread_idx.x
+        part[t] = x[t]
+        v = x[t]
+        if v > 40:
+            return
+        v = 0  # from here on the same for all, but threads that returned do not come here
+        td.sync_threads()
+        if v < s:
+            return
+        td.sync_threads()
+        out[t] = part[63 - t]
+
+    x = td.arange(64, dtype=td.i32)
+    out = td.full(64, -1, dtype=td.i32)
+    run[1, 64](x, out, 1)
+    assert (out.numpy() == -1).all()
+    run[1, 64](x, out, 0)
+    i = np.arange(64)
+    np.testing.assert_array_equal(out.numpy(), np.where(i > 40, -1, 63 - i))
+
+
 @td.kernel
 def transpose(x: td.Array[td.f32, 2], out: td.Array[td.f32, 2]):
     tile = td.shared((16, 17), td.f32)

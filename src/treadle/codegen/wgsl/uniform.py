@@ -43,11 +43,7 @@ def _deciding_variables(body: n.Block) -> set[str]:
             # A loop may also be left, or turned, by any condition inside it.
             found |= _names(node.condition if isinstance(node, n.If) else node)
     sources: dict[str, set[str]] = {}
-    for node in walk(body):
-        if isinstance(node, n.Declare) and node.value is not None:
-            sources.setdefault(node.variable.name, set()).update(_names(node.value))
-        elif isinstance(node, n.Assign) and isinstance(node.place, n.Variable):
-            sources.setdefault(node.place.name, set()).update(_names(node.value))
+    _collect_sources(body, frozenset(), sources)
     waiting = list(found)
     while waiting:
         for name in sources.get(waiting.pop(), ()):
@@ -55,6 +51,27 @@ def _deciding_variables(body: n.Block) -> set[str]:
                 found.add(name)
                 waiting.append(name)
     return found
+
+
+def _collect_sources(body: n.Block, around: frozenset[str], sources: dict[str, set[str]]) -> None:
+    """For each variable the names that its value depends on: in what it is assigned, and in the
+    conditions (`around`) under which it is."""
+    for node in body:
+        match node:
+            case n.Declare(variable, value) if value is not None:
+                sources.setdefault(variable.name, set()).update(_names(value) | around)
+            case n.Assign(n.Variable(name), value):
+                sources.setdefault(name, set()).update(_names(value) | around)
+            case n.If(condition, then, otherwise):
+                inside = around | _names(condition)
+                _collect_sources(then, inside, sources)
+                _collect_sources(otherwise, inside, sources)
+            case n.For():
+                inside = around | _names(node.start) | _names(node.stop)
+                _collect_sources(node.body, inside, sources)
+            case n.While():
+                inside = around | _names(node.condition)
+                _collect_sources((*node.body, *node.update), inside, sources)
 
 
 def _has_barrier(node: n.Statement) -> bool:

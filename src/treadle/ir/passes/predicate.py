@@ -130,12 +130,38 @@ class _Remover:
         self.kernel = kernel
         self.uniformity = analyze(kernel, width, ignore_returns=True)
         self.alone = _returns_alone(kernel.body, self.uniformity)
+        self.alone |= self._not_for_all(kernel.body)
         names = Names(kernel)
         self.active = n.Variable(names.fresh("active"), BOOL)
         self.running = n.Variable(names.fresh("running"), BOOL)
         self.declared: set[str] = set()  # flags declared where they are first set
         self.cleared = False  # whether `active` may have been cleared already
         self.loops: list[n.For | n.While] = []
+
+    def _not_for_all(self, body: n.Block) -> set[int]:
+        """The returns behind one that some threads took alone, where those who did cannot tell
+        whether to go, too: the condition is the same for all here, but not its variables
+        everywhere. In a loop that holds barriers all must tell: it has no other end."""
+        found: set[int] = set()
+        alone = False
+
+        def look(block: n.Block, agreed: bool) -> None:
+            nonlocal alone
+            for node in block:
+                match node:
+                    case n.Return():
+                        alone = alone or id(node) in self.alone
+                        if alone and not agreed:
+                            found.add(id(node))
+                    case n.If(condition, then, otherwise):
+                        known = agreed and self._agreed(condition)
+                        look(then, known)
+                        look(otherwise, known)
+                    case n.For() | n.While() if not has_sync((node,)):
+                        look(node.body, agreed and not _has_return(node.body))
+
+        look(body, True)
+        return found
 
     def run(self) -> n.Block:
         body = tuple(self._tail(self.kernel.body))
