@@ -33,10 +33,16 @@ def run_suite(folder: Path, ci: str) -> str:
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = cuda: needs CUDA\n")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist"]
     command += ["--continue-on-collection-errors", "."]
+    root = CONFTEST.parents[1]  # what conftest imports
     done = subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, "CI": ci, "PYTEST_ADDOPTS": ""},
+        env={
+            **os.environ,
+            "CI": ci,
+            "PYTEST_ADDOPTS": "",
+            "PYTHONPATH": os.pathsep.join((str(root), str(root / "src"))),
+        },
         capture_output=True,
         text=True,
         check=False,
