@@ -56,9 +56,8 @@ def shared_counter_decides_who_goes_on(x: td.Array[td.f32], s: td.f32):
     td.atomic_add(count, 0, td.i32(x[t] > s))
     td.sync_threads()
     found = count[0]
-    if s > 0.0:
-        if found == 0:
-            return
+    if s > 0.0 and found == 0:
+        return
     td.sync_threads()
     x[t] = td.f32(found)
 

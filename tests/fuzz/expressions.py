@@ -308,10 +308,11 @@ class Expressions:
 
     def _choice(self, type: str, depth: int, uniform: bool) -> str:
         test = self.condition(depth - 1, uniform)
-        left, right = self.integer(type, depth - 1, uniform), self.operand(type, depth - 1, uniform)
+        left = self.integer(type, depth - 1, uniform)
         if self.choices.chance(50):
-            return f"({left} if {test} else {right})"
-        return f"td.where({test}, {left}, {right})"
+            # Plain Python gives the side that it takes, whose type must therefore be right.
+            return f"({left} if {test} else {self.integer(type, depth - 1, uniform)})"
+        return f"td.where({test}, {left}, {self.operand(type, depth - 1, uniform)})"
 
     def _call(self, type: str, depth: int, uniform: bool) -> str:
         found = self.call(type, depth, uniform)
