@@ -264,3 +264,15 @@ def test_print(device, capfd):
 
     run[1, 4](td.asarray(np.array([0, 1, 2.5, 3], np.float32)))
     assert capfd.readouterr().out == "thread 2 has 2.5 True\n"
+
+
+def test_local_arrays_that_no_device_takes(device):
+    @td.kernel
+    def run(x: td.Array[td.i32]):
+        mine = td.local(1 << 28, td.i32)
+        mine[x[0]] = 1
+        x[0] = mine[1]
+
+    with pytest.raises(td.errors.UnsupportedOnTarget, match="local arrays") as caught:
+        run[1, 1](td.zeros(1, dtype=td.i32))
+    assert caught.value.line > 0

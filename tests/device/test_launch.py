@@ -151,7 +151,26 @@ def test_a_scalar_of_any_number_type(device):
     assert y.tolist() == [11.0]
 
 
+@td.kernel(block=0)
+def no_block(x: td.Array[td.f32]):
+    x[0] = 1.0
+
+
 REFUSED = {
+    "block of none": (lambda x: no_block.launch(4, x), td.errors.LaunchError, "at least 1"),
+    "negative bytes": (lambda x: saxpy[1, 4, -4](1.0, x, x), td.errors.LaunchError, "from 0 on"),
+    "half bytes": (lambda x: saxpy[1, 4, 4.5](1.0, x, x), td.errors.LaunchError, "from 0 on"),
+    "no stream": (lambda x: saxpy[1, 4, 0, "s"](1.0, x, x), td.errors.LaunchError, "a stream"),
+    "threads of text": (
+        lambda x: saxpy.launch("8", 1.0, x, x),
+        td.errors.LaunchError,
+        "launch takes",
+    ),
+    "four axes": (
+        lambda x: saxpy.launch((1, 1, 1, 1), 1.0, x, x),
+        td.errors.LaunchError,
+        "three parts",
+    ),
     "count": (lambda x: saxpy[1, 1](1.0, x), td.errors.LaunchError, "takes 3 arguments"),
     "dtype": (
         lambda x: saxpy[1, 1](1.0, x, td.zeros(4, dtype=td.i32)),

@@ -147,3 +147,38 @@ def test_what_cannot_be_an_array(device):
         td.zeros(3, dtype="complex64")
     with pytest.raises(td.errors.ShapeError, match="negative"):
         td.zeros((2, -1))
+
+
+def test_pickles_and_copies(device):
+    import copy
+    import pickle
+
+    x = td.arange(6, dtype=td.f32).reshape(2, 3)
+    back = pickle.loads(pickle.dumps(x))
+    np.testing.assert_array_equal(back.numpy(), x.numpy())
+    assert back.device.id == x.device.id
+    twin = copy.deepcopy(x)
+    twin[0] = 9.0
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_numbers_of_one_element(device):
+    x = td.full(1, 2.5)
+    assert (float(x), int(x), bool(x)) == (2.5, 2, True)
+    assert not td.zeros(())
+    with pytest.raises(td.errors.ShapeError):
+        bool(td.zeros(2))
+    with pytest.raises(TypeError, match="numpy"):
+        _ = x == x
+    assert x in {x: 1}
+
+
+def test_what_is_not_there_yet_says_so(device):
+    with pytest.raises(TypeError, match="masks"):
+        td.zeros(3)[np.array([True, False, True])]
+    with pytest.raises(td.errors.ShapeError, match="does not fit"):
+        td.zeros(8)[:] = np.zeros(3)
+    with pytest.raises(td.errors.ShapeError, match="integer"):
+        td.zeros(2.5)
+    with pytest.raises(ValueError, match="step"):
+        td.arange(0, 1, 0)

@@ -103,8 +103,10 @@ def transpile(
     The file is run, as `python FILE` would but with another __name__; parameters without
     annotations have no known type and are refused.
     """
-    from treadle.cli.transpile import parse_block, transpile_file
+    from treadle.cli.transpile import TARGETS, parse_block, transpile_file
 
+    if to not in TARGETS:
+        raise typer.BadParameter(f"{to!r} is not one of {', '.join(TARGETS)}", param_hint="--to")
     try:
         extent = parse_block(block)
     except ValueError as error:

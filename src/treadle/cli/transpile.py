@@ -8,6 +8,7 @@ from pathlib import Path
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import TreadleError
 from treadle.lang.kernel import Kernel
+from treadle.runtime.launch import MAX_BLOCK
 
 TARGETS = ("wgsl", "llvm", "ir")
 
@@ -18,15 +19,13 @@ def parse_block(text: str) -> Dim3:
         extent = Dim3.of(tuple(int(part) for part in text.split(",")))
     except ValueError:
         raise ValueError(f"{text!r} is not X, X,Y or X,Y,Z") from None
-    if min(extent) < 1:
-        raise ValueError(f"{text!r}: every part is at least 1")
+    if min(extent) < 1 or extent.count > MAX_BLOCK:
+        raise ValueError(f"{text!r}: every part is at least 1, and all are {MAX_BLOCK} at most")
     return extent
 
 
 def transpile_file(file: Path, to: str, name: str | None, block: Dim3) -> str:
     """The text of every kernel in a file, or of the one called `name`."""
-    if to not in TARGETS:
-        raise TreadleError(f"unknown target {to!r}: use one of {', '.join(TARGETS)}")
     if not file.is_file():
         raise TreadleError(f"there is no file {file}")
     found = kernels_of(file)
@@ -41,6 +40,8 @@ def transpile_file(file: Path, to: str, name: str | None, block: Dim3) -> str:
 
 def kernels_of(file: Path) -> dict[str, Kernel]:
     """The kernels that running a file defines, by name."""
+    if b"\0" in file.read_bytes():
+        raise TreadleError(f"{file} is no Python file: it has null bytes")
     try:
         names = runpy.run_path(str(file), run_name="<transpile>")
     except TreadleError:

@@ -7,7 +7,7 @@ from typing import Any
 
 from treadle.codegen.records import KernelCode, Options, Target
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import CompileError, LaunchError
+from treadle.core.errors import CompileError, LaunchError, UnsupportedOnTarget
 from treadle.core.limits import Limits
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import buffer_access
@@ -21,6 +21,8 @@ from treadle.ir.passes.uniformity import check_barriers
 from treadle.ir.traverse import Node, rewrite_kernel
 from treadle.ir.types import I32, size_of
 from treadle.ir.verify import verify
+
+_MOST_LOCAL = 1 << 20  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     kernel = with_dynamic_memory(kernel, options.shared_bytes)
     check_shared_memory(kernel, target.limits)
     kernel, sites = instrument(inline(fold(kernel)), options.check)
+    check_local_memory(kernel)
     kernel = predicate_returns(fold(kernel))
     check_barriers(kernel, also_written=_written_under_other_names(kernel, options))
     kernel = fold(drop_provable_checks(kernel))
@@ -114,6 +117,19 @@ def check_shared_memory(kernel: n.Kernel, limits: Limits) -> None:
         raise LaunchError(
             f"kernel {kernel.name} asks for {asked} bytes of shared memory; the device has "
             f"{limits.max_shared_memory} for a block"
+        )
+
+
+def check_local_memory(kernel: n.Kernel) -> None:
+    """UnsupportedOnTarget for local arrays that no device takes: each thread has its own."""
+    local = [m for m in kernel.memories if m.space == "local"]
+    asked = sum(size_of(m.element) * (m.length or 0) for m in local)
+    if asked > _MOST_LOCAL:
+        largest = max(local, key=lambda m: size_of(m.element) * (m.length or 0))
+        raise UnsupportedOnTarget(
+            f"the local arrays of kernel {kernel.name} take {asked} bytes in every thread; at most "
+            f"{_MOST_LOCAL} are possible: use an array parameter, with a part for each thread",
+            largest.span,
         )
 
 

@@ -170,7 +170,7 @@ class Device:
         return f"<treadle device {self.id}: {self.name}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return device, (self.id,)
+        return restored_device, (self.id, self._info.api)
 
 
 def devices() -> list[Device]:
@@ -211,6 +211,11 @@ def device(
         if spec in (info.id, name):
             return _device(name, info)
     raise _not_found(spec, api)
+
+
+def restored_device(spec: str, api: str) -> Device:
+    """The device that a pickle names: by its graphics API too, if that must be asked for."""
+    return device(spec, api=api) if api == "gl" else device(spec)
 
 
 def default_device() -> Device:

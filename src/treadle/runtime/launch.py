@@ -72,14 +72,21 @@ class Launcher:
 
         The block is the kernel's own if it names one, else one that suits the device.
         """
-        threads = Dim3.of(tuple(reversed(extent)) if isinstance(extent, Sequence) else extent)
+        name = self.definition.name
+        try:
+            threads = Dim3.of(tuple(reversed(extent)) if isinstance(extent, Sequence) else extent)
+        except (TypeError, ValueError) as error:
+            raise LaunchError(
+                f"{name}.launch takes a number of threads, or a tuple (…, i, j), first: {error}"
+            ) from None
         if min(threads) < 0:
-            raise LaunchError(f"{self.definition.name}.launch: negative number of threads {extent}")
+            raise LaunchError(f"{name}.launch: negative number of threads {extent}")
         if threads.count == 0:
             return
         axes = len(extent) if isinstance(extent, Sequence) else 1
         device = self._device_of(arguments, stream)
         block = self.definition.options.block or suitable_block(threads, device)
+        check_block(name, block)
         grid = Dim3(*(-(-n // b) for n, b in zip(threads, block, strict=True)))
         self.bound(grid, block, 0, stream, threads[:axes])(arguments)
 
@@ -98,6 +105,7 @@ class Launcher:
         folded = max(grid) > _FOLD_FROM
         if folded:
             check_extent(definition.name, grid, block)
+        _check_rest(definition.name, shared_bytes, stream)
         shape = (block, shared_bytes, folded, len(threads))
         prepared_launches = self._prepared
         captured = definition.captured
@@ -246,6 +254,20 @@ class Launcher:
         else:
             signature = Signature(binding.declared_arguments(self.definition))
         return print_source(self.definition, signature, target, extent)
+
+
+def _check_rest(name: str, shared_bytes: Any, stream: Any) -> None:
+    """LaunchError for shared bytes or a stream that are none."""
+    if isinstance(shared_bytes, bool) or not isinstance(shared_bytes, int) or shared_bytes < 0:
+        raise LaunchError(
+            f"kernel {name}[grid, block, shared_bytes]: the bytes of dynamic shared memory are an "
+            f"integer from 0 on, not {shared_bytes!r}"
+        )
+    if stream is not None and not isinstance(stream, Stream):
+        raise LaunchError(
+            f"kernel {name}[grid, block, shared_bytes, stream]: a stream comes from "
+            f"device.stream(), not {stream!r}"
+        )
 
 
 def _sharing(keys: list[Any]) -> tuple[int, ...] | None:

@@ -130,6 +130,8 @@ def arange(
     [2, 5]
     """
     where = find_device(device)
+    if step == 0:
+        raise ValueError("arange: the step must not be 0")
     if stop is None:
         start, stop = 0, start
     data = np.arange(start, stop, step)
@@ -140,9 +142,10 @@ def arange(
 
 
 def _extents(shape: Shape) -> tuple[int, ...]:
-    extents = (
-        tuple(n.__index__() for n in shape) if hasattr(shape, "__iter__") else (shape.__index__(),)
-    )
+    parts = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
+    if not all(hasattr(part, "__index__") for part in parts):
+        raise ShapeError(f"a shape is an integer or a tuple of integers, not {shape!r}")
+    extents = tuple(part.__index__() for part in parts)
     if any(extent < 0 for extent in extents):
         raise ShapeError(f"an extent cannot be negative: {shape}")
     return extents

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dtypes import DType
-from treadle.core.errors import DtypeError, ShapeError
+from treadle.core.errors import DeviceNotFound, DtypeError, ShapeError
 from treadle.runtime.arrays import DeviceArray, array_dtype, numpy_dtype, packed_strides
-from treadle.runtime.devices import Device
+from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
 
 # A dtype that a device may lack, and the feature it needs.
@@ -73,6 +73,27 @@ class Tensor:
         values = np.array2string(self.numpy(), separator=", ", prefix="tensor(")
         return f'tensor({values}, dtype={self.dtype}, device="{self.device.id}")'
 
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __eq__(self, other: object) -> bool:
+        # Object identity would be a silent trap for people who know NumPy.
+        raise TypeError("tensors are not compared yet: compare x.numpy() with y.numpy()")
+
+    __hash__ = object.__hash__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.numpy(), self.device.id, self.device.info.api)
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return Tensor(self._copy())
+
     # --- reading ---------------------------------------------------------------------------------
 
     def numpy(self) -> np.ndarray[Any, Any]:
@@ -124,7 +145,13 @@ class Tensor:
         part = self._array.view(*_slice(self._array, index))
         if part.size == 0:
             return
-        data = value.numpy() if isinstance(value, Tensor) else value
+        data = np.asarray(value.numpy() if isinstance(value, Tensor) else value)
+        try:
+            np.broadcast_to(data, part.shape)
+        except ValueError:
+            raise ShapeError(
+                f"an array of shape {data.shape} does not fit a part of shape {part.shape}"
+            ) from None
         if part.contiguous:
             target = np.empty(part.shape, numpy_dtype(part.dtype))
             target[...] = data
@@ -175,6 +202,15 @@ class Tensor:
         if to_dtype != self.dtype:
             data = cast(data, to_dtype)
         return from_numpy(data, to_device)
+
+
+def _restored(data: np.ndarray[Any, Any], device: str, api: str) -> Tensor:
+    """A pickled tensor, on its own device if there is one like it here, else on the CPU."""
+    try:
+        where = restored_device(device, api)
+    except DeviceNotFound:
+        where = find_device("cpu")
+    return from_numpy(data, where)
 
 
 def as_device_dtype(value: Any) -> DType | np.dtype[Any]:
@@ -242,10 +278,11 @@ def _slice(array: DeviceArray, index: Any) -> tuple[tuple[int, ...], tuple[int, 
     taken = sum(1 for part in parts if part is not None and part is not Ellipsis)
     if taken > len(array.shape):
         raise IndexError(f"too many indices ({taken}) for a tensor of shape {array.shape}")
-    if parts.count(Ellipsis) > 1:
+    dots = [at for at, part in enumerate(parts) if part is Ellipsis]
+    if len(dots) > 1:
         raise IndexError("only one ... may appear in an index")
     fill = (slice(None),) * (len(array.shape) - taken)
-    at = parts.index(Ellipsis) if Ellipsis in parts else len(parts)
+    at = dots[0] if dots else len(parts)
     parts = parts[:at] + fill + parts[at + 1 :]
     shape: list[int] = []
     strides: list[int] = []
@@ -263,6 +300,11 @@ def _slice(array: DeviceArray, index: Any) -> tuple[tuple[int, ...], tuple[int, 
             shape.append(count)
             strides.append(stride * step)
             offset += start * stride if count else 0
+        elif isinstance(part, (np.ndarray, Tensor, list)):
+            raise TypeError(
+                "a tensor is indexed by integers, slices, ... and None; index x.numpy() for masks "
+                "and integer arrays"
+            )
         elif hasattr(part, "__index__") and not isinstance(part, bool):
             position = part.__index__()
             if not -extent <= position < extent:

@@ -98,13 +98,14 @@ def test_transpile_needs_a_file_and_a_target(kernels, tmp_path):
     done = treadle("transpile", tmp_path / "absent.py")
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert treadle("transpile", kernels, "--to", "fortran").returncode == 1
     assert treadle("transpile", kernels, "--kernel", "absent").returncode == 1
 
 
 def test_wrong_usage_is_status_2(kernels):
     assert treadle("transpile").returncode == 2
     assert treadle("transpile", kernels, "--block", "0").returncode == 2
+    assert treadle("transpile", kernels, "--block", "4096").returncode == 2
+    assert treadle("transpile", kernels, "--to", "fortran").returncode == 2
     assert treadle("frobnicate").returncode == 2
 
 

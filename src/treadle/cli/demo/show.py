@@ -23,6 +23,8 @@ def run_demo(device: str | None, output: Path) -> None:
     Raises TreadleError if a device's result is not NumPy's.
     """
     console = Console()
+    if not output.parent.is_dir():
+        raise TreadleError(f"there is no folder {output.parent} for the picture")
     chosen = [td.device(device)] if device else td.devices()
     image = photograph()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import platform
 from pathlib import Path
+
+_log = logging.getLogger("treadle")
 
 
 def processor_name() -> str:
@@ -23,6 +26,8 @@ def thread_count() -> int:
     wanted = os.environ.get("TREADLE_CPU_THREADS", "")
     if wanted.isdigit() and int(wanted) > 0:
         return int(wanted)
+    if wanted:
+        _log.warning("TREADLE_CPU_THREADS=%s is no number from 1 on, and is ignored", wanted)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 
 from treadle.core.errors import DeviceNotFound
@@ -9,6 +10,12 @@ from treadle.core.limits import DeviceInfo, Limits
 from treadle.drivers.base import Backend
 from treadle.drivers.webgpu_native import adapters
 from treadle.drivers.webgpu_native.device import WebgpuDevice
+
+_log = logging.getLogger("treadle")
+_LLVMPIPE = (
+    "%s is Mesa's llvmpipe, which ends the loops of a thread after 65,535 rounds in all, without "
+    'an error: results of longer loops are wrong there. The device "cpu" has no such limit.'
+)
 
 
 class WebgpuBackend(Backend):
@@ -55,6 +62,8 @@ class WebgpuBackend(Backend):
             validate = os.environ.get("TREADLE_VALIDATE", "") not in ("", "0")
         for adapter in adapters.list_adapters(api=info.api, validate=validate):
             if adapter.info.id == info.id:
+                if "llvmpipe" in info.name:
+                    _log.warning(_LLVMPIPE, info.id)
                 return WebgpuDevice(adapter, limits, validate=validate)
         raise DeviceNotFound(
             f"there is no {info.id} ({info.name}) any more; list the devices again"
