@@ -6,6 +6,8 @@ that kernels use, `lower` the way to IR, `interpreter` plain Python, `refusals` 
 
 from __future__ import annotations
 
+from math import e, inf, nan, pi
+
 from treadle.core.dtypes import (
     bf16,
     bfloat16,
@@ -44,6 +46,7 @@ __all__ = [
     "bf16",
     "bfloat16",
     "bool",
+    "e",
     "f16",
     "f32",
     "f64",
@@ -55,12 +58,15 @@ __all__ = [
     "i16",
     "i32",
     "i64",
+    "inf",
     "int8",
     "int16",
     "int32",
     "int64",
     "interpret",
     "kernel",
+    "nan",
+    "pi",
     "struct",
     "u8",
     "u16",

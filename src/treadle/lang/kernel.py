@@ -11,6 +11,7 @@ from typing import Any, overload
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, DtypeError, LaunchError, TreadleError
+from treadle.core.nesting import deep_nesting
 from treadle.core.source import Span
 from treadle.lang.captures import CaptureSet
 from treadle.lang.interpreting import current_run, state
@@ -109,9 +110,10 @@ class Kernel:
         """The kernel in IR for arguments of these types."""
         from treadle.lang.lower import lower_kernel
 
-        captured = self.captured()
-        kernel = lower_kernel(self.definition, self.source_code, signature, self.options)
-        return LoweredKernel(kernel, captured, self.source_code.text)
+        captured, source = self.captured(), self.source_code
+        with deep_nesting(self.name, source.span(source.tree), source.text):
+            kernel = lower_kernel(self.definition, source, signature, self.options)
+        return LoweredKernel(kernel, captured, source.text)
 
     @cached_property
     def _launcher(self) -> Launcher:
@@ -265,7 +267,19 @@ def as_function(candidate: Any) -> FunctionType:
     """The plain function that a decorator was given, or an earlier decorator's."""
     if isinstance(candidate, (Function, Kernel)):
         candidate = candidate.definition
-    if not isinstance(candidate, FunctionType):
+    if isinstance(candidate, FunctionType):
+        code = candidate.__code__
+        place = Span(code.co_filename, code.co_firstlineno, 1, 1)
+        if code.co_name == "<lambda>":
+            raise CompileError("a kernel is a function written with def, not a lambda", place)
+        if hasattr(candidate, "__wrapped__"):
+            raise CompileError(
+                f"{candidate.__name__} is a wrapped function, made by another decorator, and a "
+                "kernel is compiled from its own def: put td's decorator directly above def, and "
+                "leave the other one out",
+                place,
+            )
+    else:
         raise CompileError(
             f"a kernel is a function written with def, not {type(candidate).__name__}", Span()
         )

@@ -157,6 +157,26 @@ REFUSALS: dict[str, Refusal] = {
         "{name} is an ordinary Python function, which devices can't run",
         "decorate it with @td.func, or use one of td's functions",
     ),
+    "foreign_twin": Refusal(
+        "call of a function that td has too, as math.sqrt",
+        "{name} is not one of a kernel's functions",
+        "use td.{twin}",
+    ),
+    "foreign_builtin": Refusal(
+        "call of another function of Python or of a library, as sum",
+        "{name} can't run on a device",
+        "write it out, with loops and td's functions",
+    ),
+    "number_text": Refusal(
+        "float('nan'), int('1')",
+        "a kernel has no strings to make numbers of",
+        "write the number; td.nan, td.inf and -td.inf are the special ones",
+    ),
+    "bare_function": Refusal(
+        "function named without a call, as a statement",
+        "{name} alone does nothing",
+        "call it: {name}()",
+    ),
     "not_callable": Refusal(
         "call of something that is no function",
         "{name} can't be called in a kernel",
@@ -239,6 +259,11 @@ REFUSALS: dict[str, Refusal] = {
         "assignment to an array as a whole",
         "an array's {name} can't be assigned",
         "assign its elements, as in a[i] = x",
+    ),
+    "swizzle_assignment": Refusal(
+        "assignment to a swizzle",
+        "the swizzle {name} can't be assigned",
+        "assign its components one by one, as in {example} = …",
     ),
     "unrolled_exit": Refusal(
         "break, continue in an unrolled loop",

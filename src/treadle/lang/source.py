@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import CodeType, FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -44,9 +45,13 @@ class Source:
         start, end = self._characters(line, start), self._characters(line, end)
         return Span(self.file, line, start + 1, end + 1)
 
+    @cached_property
+    def _lines(self) -> list[str]:
+        return self.text.splitlines()
+
     def _characters(self, line: int, byte: int) -> int:
         """The character column of a byte column (the parser counts in UTF-8)."""
-        lines = self.text.splitlines()
+        lines = self._lines
         if line > len(lines) or lines[line - 1].isascii():
             return byte
         return len(lines[line - 1].encode()[:byte].decode(errors="replace"))
@@ -146,7 +151,8 @@ def _matches(text: str, code: CodeType) -> bool:
 
 
 def function_from_text(text: str, name: str | None, namespace: Mapping[str, Any]) -> FunctionType:
-    """The function that `text` defines (the last one, or `name`), ready for `source_of`."""
+    """A function that `text` defines, ready for `source_of`: `name`, or the one that is no helper
+    (helpers are decorated with @td.func)."""
     file = f"<kernel source {next(_counter)}>"
     try:
         tree = ast.parse(text, file)
@@ -157,8 +163,9 @@ def function_from_text(text: str, name: str | None, namespace: Mapping[str, Any]
             Span(file, error.lineno or 0, error.offset or 1, (error.end_offset or 1)),
             text,
         ) from None
-    names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    wanted = name or (names[-1] if names else None)
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    names = [node.name for node in functions]
+    wanted = name or _only_kernel(functions, file, text)
     if wanted is None or wanted not in names:
         raise CompileError(
             f"the source text defines {'no function' if not names else ', '.join(names)}"
@@ -177,6 +184,23 @@ def function_from_text(text: str, name: str | None, namespace: Mapping[str, Any]
     function = scope[wanted]
     assert isinstance(function, FunctionType)
     return function
+
+
+def _only_kernel(functions: list[ast.FunctionDef], file: str, text: str) -> str | None:
+    """The only function that is no helper; CompileError if there are several."""
+    plain = [node.name for node in functions if not any(map(_is_func, node.decorator_list))]
+    if len(set(plain)) > 1:
+        raise CompileError(
+            f"the source text defines {', '.join(plain)}: say which is the kernel with name=…, or "
+            "decorate the others with @td.func",
+            Span(file, functions[-1].lineno, 1, 1),
+            text,
+        )
+    return plain[-1] if plain else functions[-1].name if functions else None
+
+
+def _is_func(decorator: ast.expr) -> bool:
+    return ast.unparse(decorator).split(".")[-1] == "func"
 
 
 def _numbers() -> Iterator[int]:
@@ -211,16 +235,32 @@ def resolve_annotations(
             except ValueError:
                 continue
     for name, annotation in annotations.items():
-        if isinstance(annotation, str):
-            try:
-                annotations[name] = eval(annotation, known, dict(local_names or {}))
-            except Exception as error:  # noqa: BLE001 - whatever the user's annotation raises
-                raise CompileError(
-                    f"the annotation {annotation!r} of {name} in {owner.__qualname__} can't be "
-                    f"evaluated: {error}"
-                ) from None
+        try:
+            # A quoted annotation under `from __future__ import annotations` is a string twice.
+            for _ in range(2):
+                if isinstance(annotation, str):
+                    annotation = eval(annotation, known, dict(local_names or {}))
+        except Exception as error:  # noqa: BLE001 - whatever the user's annotation raises
+            raise CompileError(
+                f"the annotation {annotation!r} of {name} in {owner.__qualname__} can't be "
+                f"evaluated: {error}",
+                *_place_of_annotation(owner, name),
+            ) from None
+        annotations[name] = annotation
     # Any says nothing: the parameter takes its type from the call.
     return {name: found for name, found in annotations.items() if found is not Any}
+
+
+def _place_of_annotation(owner: Any, name: str) -> tuple[Span, str | None]:
+    """Where a parameter's (or the result's) annotation stands, if the source is known."""
+    if not isinstance(owner, FunctionType):
+        return Span(), None
+    source = source_of(owner)
+    arguments = source.tree.args
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    nodes = {each.arg: each.annotation for each in every}
+    node = source.tree.returns if name == "return" else nodes.get(name)
+    return source.span(node or source.tree), source.text
 
 
 def _frames_above() -> dict[str, Any]:

@@ -12,6 +12,7 @@ from treadle.codegen.records import KernelCode, Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.core.limits import DeviceInfo, Limits
+from treadle.core.nesting import deep_nesting
 from treadle.core.version import __version__
 from treadle.drivers import base
 from treadle.ir.printer import to_text
@@ -51,6 +52,13 @@ def build(
     definition: KernelDefinition, signature: Signature, variant: Variant, device: Device
 ) -> tuple[Built, base.CompiledKernel]:
     """The kernel compiled for a device; from memory or disk if it was compiled before."""
+    with deep_nesting(definition.name):
+        return _build(definition, signature, variant, device)
+
+
+def _build(
+    definition: KernelDefinition, signature: Signature, variant: Variant, device: Device
+) -> tuple[Built, base.CompiledKernel]:
     began = time.perf_counter()
     lowered = definition.lower(signature)
     options = Options(
@@ -123,6 +131,13 @@ def print_source(
     """A kernel's text on a target, or its IR, without a device."""
     if target not in (*_GENERIC, "ir"):
         raise CompileError(f"unknown target {target!r}: use one of {', '.join(_GENERIC)} or ir")
+    with deep_nesting(definition.name):
+        return _print_source(definition, signature, target, block)
+
+
+def _print_source(
+    definition: KernelDefinition, signature: Signature, target: str, block: Dim3
+) -> str:
     lowered = definition.lower(signature)
     try:
         if target == "ir":

@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+import functools
+import math  # noqa: F401  for kernels written as text
+
 import numpy as np
 import pytest
 
@@ -115,6 +118,16 @@ BODIES: list[tuple[str, str, str]] = [
     ("static", "a = td.local(x.size, td.f32)", "td.local"),
     ("static", "for k in td.static_range(x.size): pass", "td.static_range"),
     ("array_assignment", "x.size = 3", "x.size"),
+    ("foreign_twin", "y[0] = np.sqrt(x[0])", "np.sqrt"),
+    ("foreign_twin", "y[0] = math.fabs(x[0])", "math.fabs"),
+    ("foreign_twin", "y[0] = round(x[0])", "round"),
+    ("foreign_builtin", "y[0] = sum(x)", "sum"),
+    ("number_text", "y[0] = float('nan')", "float"),
+    ("number_text", "n[0] = int('1')", "int"),
+    ("bare_function", "td.sync_threads", "td.sync"),
+    ("bare_function", "outside", "outside"),
+    ("swizzle_assignment", "v = td.vec2[td.f32](1.0)\nv.xy = v", "v.xy"),
+    ("swizzle_assignment", "v = td.vec2[td.f32](1.0)\nv.yx += v", "v.yx"),
     ("unrolled_exit", "for k in td.static_range(3):\n    break", "break"),
     ("unrolled_exit", "for k in (1, 2):\n    continue", "continue"),
 ]
@@ -159,6 +172,25 @@ def test_a_refused_parameter_list(key: str, text: str, fragment: str) -> None:
     error = refused(text)
     assert REFUSALS[key].instead.split("{")[0] in error.message
     assert (error.line, error.column) == place(text, fragment)
+
+
+@pytest.mark.parametrize(
+    ("call", "twin"),
+    [("np.sqrt", "sqrt"), ("math.fabs", "abs"), ("round", "round"), ("np.float32", "float32")],
+)
+def test_a_function_that_td_has_too_is_named(call: str, twin: str) -> None:
+    assert refused(HEAD + f"    y[0] = {call}(x[0])\n").message.endswith(f"use td.{twin}")
+
+
+def test_a_lambda_and_a_wrapped_function() -> None:
+    @functools.wraps(ordinary)
+    def wrapper(*arguments):
+        return ordinary(*arguments)
+
+    with pytest.raises(CompileError, match="not a lambda"):
+        td.kernel(lambda x: None)
+    with pytest.raises(CompileError, match="ordinary is a wrapped function"):
+        td.kernel(wrapper)
 
 
 def test_nonlocal() -> None:

@@ -13,13 +13,13 @@ from treadle.codegen.wgsl.scope import Scope
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir.passes.uniformity import uniform_shared_loads
-from treadle.ir.traverse import walk
+from treadle.ir.traverse import statements_in, walk
 from treadle.ir.types import F32, I32, U32, Scalar
 
 
 def deciding_loads(kernel: n.Kernel) -> frozenset[int]:
     """The statements (by identity) that read a shared value on which a barrier hangs."""
-    deciding = _deciding_variables(kernel.body)
+    deciding = _deciding_variables(kernel.body) if _has_barrier(*kernel.body) else set()
     if not deciding:
         return frozenset()
     return frozenset(
@@ -74,8 +74,8 @@ def _collect_sources(body: n.Block, around: frozenset[str], sources: dict[str, s
                 _collect_sources((*node.body, *node.update), inside, sources)
 
 
-def _has_barrier(node: n.Statement) -> bool:
-    return any(isinstance(inner, n.Barrier) for inner in walk(node))
+def _has_barrier(*block: n.Statement) -> bool:
+    return any(isinstance(inner, n.Barrier) for inner in statements_in(block))
 
 
 def _names(node: n.Expression | n.Statement) -> set[str]:

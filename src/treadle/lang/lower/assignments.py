@@ -320,6 +320,9 @@ def place_of_target(cx: Context, target: ast.Subscript | ast.Attribute) -> n.Pla
         if isinstance(place.type, t.Vector)
         else []
     )
+    if isinstance(place.type, t.Vector) and len(target.attr) > 1 and set(target.attr) <= set(known):
+        example = f"{ast.unparse(target.value)}.{target.attr[0]}"
+        raise cx.refusal("swizzle_assignment", target, name=ast.unparse(target), example=example)
     if target.attr not in known:
         choices = ", ".join(known) or "none"
         owned = str(place.type)

@@ -27,7 +27,7 @@ from treadle.lang.lower.expressions import (
     lower_expression,
 )
 from treadle.lang.lower.functions import call_function
-from treadle.lang.lower.names import PYTHON_CASTS, PYTHON_FUNCTIONS
+from treadle.lang.lower.names import PYTHON_CASTS, PYTHON_FUNCTIONS, twin_of
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
@@ -92,12 +92,18 @@ def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool
     except TypeError:
         cast_to = known = None
     if cast_to is not None:
+        if any(isinstance(a, ast.Constant) and isinstance(a.value, str) for a in node.args):
+            raise cx.refusal("number_text", node)
         return cast(cx, _one(cx, node, callee.name), cast_to, node)
     if known is not None:
         values = _positional(cx, node)
         return mathematics.lower_math(cx, known, values, node)
     if callable(target):
-        raise cx.refusal("foreign_call", node.func, name=callee.name)
+        twin = twin_of(target)
+        if twin is not None:
+            raise cx.refusal("foreign_twin", node.func, name=callee.name, twin=twin)
+        key = "foreign_call" if isinstance(target, FunctionType) else "foreign_builtin"
+        raise cx.refusal(key, node.func, name=callee.name)
     raise cx.refusal("not_callable", node.func, name=describe(callee))
 
 

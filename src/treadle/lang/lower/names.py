@@ -93,6 +93,29 @@ PYTHON_FUNCTIONS: dict[Any, str] = {
     builtins.max: "maximum",
     builtins.pow: "pow",
 }
+# Functions of math and NumPy that td has under another name.
+_OTHER_NAMES: dict[str, str] = {
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
+    "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "fabs": "abs", "float_power": "pow",
+    "fmax": "maximum", "fmin": "minimum", "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift", "mod": "remainder", "power": "pow",
+    "right_shift": "bitwise_right_shift", "rint": "round",
+}  # fmt: skip
+
+
+def twin_of(function: Any) -> str | None:
+    """The name of td's function or dtype that does what one of Python's or NumPy's does."""
+    from treadle import lang
+
+    if (getattr(function, "__module__", None) or "numpy").split(".")[0] not in _TWINNED:
+        return None
+    name = getattr(function, "__name__", "")
+    name = _OTHER_NAMES.get(name, name)
+    known = name in lang.__all__ and isinstance(getattr(lang, name), (BuiltinFunction, DType))
+    return name if known else None
+
+
+_TWINNED = ("builtins", "math", "numpy")
 PYTHON_CASTS: dict[Any, t.Scalar] = {
     builtins.int: t.I32,
     builtins.float: t.F32,

@@ -94,6 +94,8 @@ def _expression(cx: Context, node: ast.Expr) -> None:
         value = lower_call(cx, node.value, unused=True)
     else:
         value = lower_expression(cx, node.value)
+    if isinstance(value, PythonObject) and callable(value.value):
+        raise cx.refusal("bare_function", node, name=ast.unparse(node.value))
     if isinstance(value, n.Call):
         return  # a function without effects, whose result nobody wants
 

@@ -1,0 +1,53 @@
+"""Room for deeply nested code: the compiler walks expressions and branches by recursion."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from treadle.core.errors import CompileError
+from treadle.core.source import NOWHERE, Span
+
+_FRAMES = 20_000  # an expression of some thousand operations; Python's own limit is 1000
+
+_lock = threading.Lock()
+_inside = 0  # how many blocks are entered, in all threads: the limit is the process's
+_limit_before = 0
+
+
+@contextmanager
+def deep_nesting(
+    name: str = "the kernel", span: Span = NOWHERE, text: str | None = None
+) -> Iterator[None]:
+    """Raise Python's recursion limit inside the block; code too deep even so is a CompileError."""
+    _enter()
+    try:
+        yield
+    except RecursionError:
+        raise CompileError(
+            f"{name} is nested too deeply: split its longest expression, or its longest chain of "
+            "elif",
+            span,
+            text,
+        ) from None
+    finally:
+        _leave()
+
+
+def _enter() -> None:
+    global _inside, _limit_before
+    with _lock:
+        if not _inside:
+            _limit_before = sys.getrecursionlimit()
+            sys.setrecursionlimit(max(_limit_before, _FRAMES))
+        _inside += 1
+
+
+def _leave() -> None:
+    global _inside
+    with _lock:
+        _inside -= 1
+        if not _inside:
+            sys.setrecursionlimit(_limit_before)
