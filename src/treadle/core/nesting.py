@@ -26,14 +26,18 @@ def deep_nesting(
     try:
         yield
     except RecursionError:
-        raise CompileError(
-            f"{name} is nested too deeply: split its longest expression, or its longest chain of "
-            "elif",
-            span,
-            text,
-        ) from None
+        raise too_deep(name, span, text) from None
     finally:
         _leave()
+
+
+def too_deep(name: str, span: Span = NOWHERE, text: str | None = None) -> CompileError:
+    """The error for code that even so is nested too deeply."""
+    return CompileError(
+        f"{name} is nested too deeply: split its longest expression, or its longest chain of elif",
+        span,
+        text,
+    )
 
 
 def _enter() -> None:

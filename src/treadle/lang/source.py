@@ -20,6 +20,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from treadle.core.errors import CompileError
+from treadle.core.nesting import deep_nesting, too_deep
 from treadle.core.source import Span
 
 
@@ -163,6 +164,8 @@ def function_from_text(text: str, name: str | None, namespace: Mapping[str, Any]
             Span(file, error.lineno or 0, error.offset or 1, (error.end_offset or 1)),
             text,
         ) from None
+    except (RecursionError, MemoryError):  # more than Python's own parser takes
+        raise too_deep("the source text", Span(file, 1, 1, 1)) from None
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     names = [node.name for node in functions]
     wanted = name or _only_kernel(functions, file, text)
@@ -180,7 +183,8 @@ def function_from_text(text: str, name: str | None, namespace: Mapping[str, Any]
         if isinstance(node, ast.FunctionDef) and node.name == wanted:
             node.decorator_list.clear()
     scope: dict[str, Any] = {"__name__": "treadle_kernel_source", **namespace}
-    exec(compile(tree, file, "exec"), scope)
+    with deep_nesting(wanted):
+        exec(compile(tree, file, "exec"), scope)
     function = scope[wanted]
     assert isinstance(function, FunctionType)
     return function

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import numpy as np
 import pytest
 
 import treadle as td
@@ -53,6 +54,18 @@ def test_code_too_deep_is_an_error_at_the_kernel() -> None:
     assert caught.value.line == 3
     assert "def kernel()" in str(caught.value)
     assert sys.getrecursionlimit() == before
+
+
+def test_deep_code_is_interpreted() -> None:
+    x = np.ones(2, np.float32)
+    with td.interpret():
+        td.kernel(source=_sum(1500))[1, 2](x)
+    assert x.tolist() == [1500.0] * 2
+
+
+def test_text_deeper_than_pythons_parser_takes_is_an_error() -> None:
+    with pytest.raises(CompileError, match="source text is nested too deeply"):
+        td.kernel(source=_sum(50_000))
 
 
 def test_columns_of_a_long_source_are_found() -> None:

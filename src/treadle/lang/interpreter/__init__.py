@@ -16,6 +16,7 @@ import numpy as np
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
+from treadle.core.nesting import deep_nesting
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.traverse import walk
@@ -81,14 +82,16 @@ class Run:
         self.kernel = kernel
         self.taken = taken
         signature = Signature(taken.signature)
-        lowered, self.types = lower_with_types(
-            kernel.definition, kernel.source_code, signature, kernel.options
-        )
+        source = kernel.source_code
+        with deep_nesting(kernel.name, source.span(source.tree), source.text):
+            lowered, self.types = lower_with_types(
+                kernel.definition, source, signature, kernel.options
+            )
         bodies = [lowered.body, *(function.body for function in lowered.functions)]
         self.waits = any(
             isinstance(node, (n.Barrier, n.Subgroup)) for body in bodies for node in walk(body)
         )
-        self.body = python_function(kernel.definition, kernel.source_code, _Helper())
+        self.body = python_function(kernel.definition, source, _Helper())
         self.functions: dict[FunctionType, Callable[..., Any]] = {}
 
     def blocks(self, grid: Dim3, block: Dim3, shared_bytes: int, extent: Dim3 | None) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
+from treadle.core.nesting import deep_nesting
 from treadle.lang.lower.operators import SYMBOLS
 from treadle.lang.source import Source
 
@@ -41,7 +42,8 @@ _codes: dict[FunctionType, CodeType] = {}
 def _code(function: FunctionType, source: Source) -> CodeType:
     code = _codes.get(function)
     if code is None:
-        code = _codes[function] = _compile(function, source)
+        with deep_nesting(function.__name__, source.span(source.tree), source.text):
+            code = _codes[function] = _compile(function, source)
     return code
 
 
