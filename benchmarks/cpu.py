@@ -131,7 +131,7 @@ def run() -> list[Figure]:
         small, other = td.ones(64), td.ones(64)
         launch = kernels.saxpy[1, 64]
         took = seconds(
-            lambda: launch(2.0, small, other), device.synchronize, inner=20000, repeats=5
+            lambda: launch(2.0, small, other), device.synchronize, inner=2000, repeats=31
         )
         figures.append(Figure("cpu", "launch of a small kernel", "µs", took * 1e6, 8))
     return figures

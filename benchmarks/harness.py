@@ -70,6 +70,13 @@ def seconds(
     return statistics.median(times)
 
 
+def medians(runs: list[list[Figure]]) -> list[Figure]:
+    """Of several runs, each figure's middle one by what is held against its target (a machine that
+    others share is never still for long)."""
+    together = zip(*runs, strict=True)
+    return [sorted(same, key=lambda figure: figure.measure)[len(runs) // 2] for same in together]
+
+
 def machine() -> str:
     """The processor (and card) that the figures are of."""
     name = platform.processor() or platform.machine()
