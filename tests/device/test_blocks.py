@@ -398,3 +398,26 @@ def test_warp_reduction_under_a_uniform_if(device, rng):
     block_sum[4, 256](td.asarray(x), out)
     expected = x.astype(np.float64).reshape(4, 256).sum(1)
     np.testing.assert_allclose(out.numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("block", [(8, 4), (4, 4, 4), (1, 32), (16, 8)])
+def test_subgroups_of_a_block_with_several_axes(device, rng, block):
+    """Lanes follow each other with x fastest, whatever the block's shape."""
+
+    @td.kernel
+    def gather(x: td.Array[td.f32], out: td.Array[td.f32, 2], size: td.Array[td.i32]):
+        t = td.thread_idx.x + td.block_dim.x * (td.thread_idx.y + td.block_dim.y * td.thread_idx.z)
+        out[0, t] = td.shuffle(x[t], 1)
+        out[1, t] = td.f32(td.lane())
+        out[2, t] = td.subgroup_sum(x[t])
+        size[0] = td.subgroup_size()
+
+    threads = int(np.prod(block))
+    x = rng.integers(-100, 100, threads).astype(np.float32)
+    out, size = td.zeros((3, threads)), td.zeros(1, dtype=td.i32)
+    gather[1, block](td.asarray(x), out, size)
+    warps = x.reshape(-1, size.item())
+    found = out.numpy().reshape(3, *warps.shape)
+    np.testing.assert_array_equal(found[0], np.broadcast_to(warps[:, 1:2], warps.shape))
+    np.testing.assert_array_equal(found[1], np.indices(warps.shape)[1])
+    np.testing.assert_array_equal(found[2], np.broadcast_to(warps.sum(1)[:, None], warps.shape))

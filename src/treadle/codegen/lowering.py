@@ -18,7 +18,7 @@ from treadle.ir.passes.inline import inline
 from treadle.ir.passes.instrument import instrument
 from treadle.ir.passes.predicate import predicate_returns
 from treadle.ir.passes.uniformity import check_barriers
-from treadle.ir.traverse import Node, rewrite_kernel
+from treadle.ir.traverse import Node, rewrite_kernel, walk
 from treadle.ir.types import I32, size_of
 from treadle.ir.verify import verify
 
@@ -151,6 +151,9 @@ class _Wgsl:
         )
         own = "subgroups" in target.features and target.limits.subgroup_size
         if fits and own:
+            if uses_subgroups(kernel):
+                kernel = flattened(kernel)
+                block = kernel.block or block
             return Lowered(replace(kernel, block=asked), block)
         # A block that is only too long along y or z must be rearranged too.
         lanes = most if fits or block.count > most else block.count - 1
@@ -196,6 +199,44 @@ def without_leading_one(kernel: n.Kernel) -> n.Kernel:
 
     turned = Dim3(block.y, block.z, 1) if turn == 1 else Dim3(block.z, 1, 1)
     return replace(rewrite_kernel(kernel, change), block=turned)
+
+
+def uses_subgroups(kernel: n.Kernel) -> bool:
+    """Whether anything in a kernel depends on which threads form a subgroup."""
+    return any(
+        isinstance(node, n.Subgroup)
+        or (isinstance(node, n.Barrier) and node.scope == "subgroup")
+        or (isinstance(node, n.Builtin) and node.name in ("lane", "subgroup_size"))
+        for node in walk(kernel.body)
+    )
+
+
+def flattened(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with its threads in one row, x fastest, and `thread_idx` worked out from there.
+
+    Subgroups are then 32 threads that follow each other, as in CUDA; and naga knows lanes only in
+    workgroups of one dimension.
+    """
+    block = kernel.block or Dim3()
+    if block.count == block.x:
+        return kernel
+    row = n.Builtin("thread_idx", 0)
+
+    def part(op: str, left: n.Expression, extent: int) -> n.Expression:
+        return n.Binary(op, left, n.Constant(extent, I32), I32)
+
+    places = (
+        part("mod", row, block.x),
+        part("mod", part("floordiv", row, block.x), block.y),
+        part("floordiv", row, block.x * block.y),
+    )
+
+    def change(node: Node) -> Node:
+        if isinstance(node, n.Builtin) and node.name == "thread_idx":
+            return places[node.axis]
+        return node
+
+    return replace(fold(rewrite_kernel(kernel, change)), block=Dim3(block.count))
 
 
 class _Llvm:

@@ -1,10 +1,16 @@
-"""Lowering leaves no check that a guard, a tile or the block's extent makes needless."""
+"""Lowering: checks that are needless, and blocks that are laid out in one row."""
 
 from __future__ import annotations
 
-from treadle.codegen.lowering import lower
+from dataclasses import replace
+
+import numpy as np
+
+from tests.support.ir_evaluator import run
+from treadle.codegen.lowering import flattened, lower, print_code
 from treadle.codegen.records import Options, Target
 from treadle.core.dim3 import Dim3
+from treadle.core.limits import Limits
 from treadle.ir import nodes as n
 from treadle.ir.parser import from_text
 from treadle.ir.traverse import walk
@@ -34,3 +40,36 @@ def test_only_what_no_guard_covers_is_checked() -> None:
         bounds = {node.bound.name for node in checks if isinstance(node.bound, n.Variable)}
         assert len(checks) >= 1
         assert bounds == {"x.size"}, (language, bounds)
+
+
+NUMBERED = """
+kernel k {
+  buffer out: i32
+  var at: i32 = ((thread_idx.z * 12) + (thread_idx.y * 4)) + thread_idx.x
+  var mine: i32 = lane
+  out[at] = (((thread_idx.x * 100) + thread_idx.y) * 100) + thread_idx.z
+}
+"""
+
+
+def test_a_block_in_one_row_has_the_same_threads() -> None:
+    kernel = replace(from_text(NUMBERED), block=Dim3(4, 3, 2))
+    flat = flattened(kernel)
+    assert flat.block == Dim3(24)
+    found = [np.full(24, -1, np.int32) for _ in range(2)]
+    for one, out in zip((kernel, flat), found, strict=True):
+        run(one, 1, {"out": out})
+    z, y, x = np.indices((2, 3, 4))
+    for out in found:
+        np.testing.assert_array_equal(out.reshape(2, 3, 4), (x * 100 + y) * 100 + z)
+
+
+def test_own_subgroups_get_blocks_in_one_row() -> None:
+    limits = Limits(max_threads_per_block=256, subgroup_size=32)
+    target = Target("wgsl", "naga", limits, frozenset({"subgroups"}))
+    options = Options(Dim3(8, 4), (("out", 0),))
+    lowered = lower(from_text(NUMBERED), options, target)
+    assert lowered.workgroup == Dim3(32)
+    source = print_code(lowered, options, target).source
+    assert "@workgroup_size(32, 1, 1)" in source
+    assert "subgroup_invocation_id" in source
