@@ -820,7 +820,9 @@ sys.exit(os.waitstatus_to_exitcode(status))
         timeout=60,
         env=environment,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    # (That the software driver has its limits is said whenever it is opened.)
+    said = [line for line in done.stderr.splitlines() if "llvmpipe" not in line]
+    assert (done.returncode, said) == (0, [])
 
 
 # ---------------------------------------------------------------------- nothing piles up
