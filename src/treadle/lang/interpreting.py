@@ -42,11 +42,6 @@ def interpret() -> Iterator[None]:
         state.active -= 1
 
 
-def is_active() -> bool:
-    """Whether launches on this Python thread are interpreted."""
-    return state.active > 0
-
-
 def current_run() -> Run | None:
     """The launch that this Python thread is interpreting, or None."""
     return state.run if state.thread is not None else None

@@ -48,6 +48,10 @@ _GENERIC: dict[str, Target] = {
 }  # fmt: skip
 
 
+# The language, and its dialect, that each backend takes.
+_LANGUAGES = {"cpu": ("llvm", ""), "webgpu": ("wgsl", "naga")}
+
+
 def build(
     definition: KernelDefinition, signature: Signature, variant: Variant, device: Device
 ) -> tuple[Built, base.CompiledKernel]:
@@ -153,9 +157,8 @@ def _print_source(
 
 def target_of(info: DeviceInfo) -> Target:
     """What to print for a device."""
-    if info.backend == "cpu":
-        return Target("llvm", "", info.limits, info.features)
-    return Target("wgsl", "naga", info.limits, info.features)
+    language, dialect = _LANGUAGES[info.backend]
+    return Target(language, dialect, info.limits, info.features)
 
 
 def _slots(lowered: LoweredKernel, same: tuple[int, ...] | None) -> tuple[tuple[str, int], ...]:

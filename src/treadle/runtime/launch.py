@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from treadle.runtime.build import Built
 
 MAX_BLOCK = 1024  # threads; devices with smaller workgroups run several threads a lane
+# The threads of a block that a launch by threads chooses, and how many of them in x where there are
+# other axes.
+_LIKED_BLOCKS = {"cpu": (MAX_BLOCK, MAX_BLOCK), "webgpu": (256, 32)}
 _FOLD_FROM = 65535  # blocks along an axis that every device takes as they are
 
 
@@ -49,21 +52,6 @@ class Launcher:
         self.definition = definition
         self._prepared: dict[Any, Prepared] = {}
         self._lock = threading.Lock()
-
-    def launch_blocks(
-        self,
-        grid: int | Sequence[int],
-        block: int | Sequence[int],
-        arguments: tuple[Any, ...],
-        shared_bytes: int = 0,
-        stream: Stream | None = None,
-    ) -> None:
-        """Run `grid` blocks of `block` threads, x first.
-
-        LaunchError, DtypeError or CompileError before anything runs; a grid of 0 is allowed only
-        where an argument is an empty array, and then does nothing.
-        """
-        self.bound(Dim3.of(grid), Dim3.of(block), shared_bytes, stream)(arguments)
 
     def launch_threads(
         self, extent: int | Sequence[int], arguments: tuple[Any, ...], stream: Stream | None = None
@@ -98,8 +86,12 @@ class Launcher:
         stream: Stream | None = None,
         threads: tuple[int, ...] = (),
     ) -> Callable[[tuple[Any, ...]], Built | None]:
-        """A function of the arguments that launches like this, for calling often. It gives what
-        was launched, or None where there was nothing to do."""
+        """A function of the arguments that runs `grid` blocks of `block` threads, to call often.
+
+        It gives what was launched, or None where there was nothing to do. It raises LaunchError,
+        DtypeError or CompileError before anything runs; a grid of 0 is allowed only where an
+        argument is an empty array, and then does nothing.
+        """
         definition = self.definition
         runs = min(grid) > 0
         folded = max(grid) > _FOLD_FROM
@@ -311,11 +303,10 @@ def suitable_block(threads: Dim3, device: Device) -> Dim3:
 
     The CPU runs a block as one loop and likes it long; GPUs like a few subgroups.
     """
-    most = min(MAX_BLOCK if device.backend == "cpu" else 256, device.limits.max_threads_per_block)
+    liked, row = _LIKED_BLOCKS[device.backend]
+    most = min(liked, device.limits.max_threads_per_block)
     flat = threads.y == threads.z == 1
-    x = min(most, _power_above(threads.x) if not flat else most)
-    if not flat and device.backend != "cpu":
-        x = min(x, 32)
+    x = most if flat else min(most, row, _power_above(threads.x))
     y = min(most // x, _power_above(threads.y))
     return Dim3(x, max(y, 1), 1)
 

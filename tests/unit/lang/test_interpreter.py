@@ -9,7 +9,7 @@ import pytest
 
 import treadle.lang as td
 from treadle.core.errors import CompileError, DtypeError, LaunchError, TreadleError
-from treadle.lang.interpreting import current_run, is_active
+from treadle.lang.interpreting import current_run, state
 
 
 @td.kernel
@@ -263,5 +263,5 @@ def test_device_functions_outside_of_a_kernel() -> None:
 def test_nothing_stays_active_after_an_error() -> None:
     with pytest.raises(ZeroDivisionError), td.interpret():
         raise ZeroDivisionError
-    assert not is_active()
+    assert not state.active
     assert current_run() is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -32,16 +33,16 @@ class Scope:
     builtins: dict[tuple[str, int], Value] = field(default_factory=dict)
 
 
-class Accesses:
+class Accesses(ABC):
     """Printing of accesses into one function. What a subclass adds are the values."""
 
     e: Emitter
     scope: Scope
     group: str  # the mark of accesses inside parallel loops
 
+    @abstractmethod
     def value(self, node: n.Expression) -> Value:
         """The value of an expression."""
-        raise NotImplementedError
 
     def scalar(self, node: n.Expression) -> str:
         """The operand of an expression that is one number, the same in all lanes."""
