@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -258,4 +259,31 @@ class _Llvm:
         )
 
 
-_LANGUAGES: dict[str, type[_Wgsl] | type[_Llvm]] = {"wgsl": _Wgsl, "llvm": _Llvm}
+class _Gpu:
+    """CUDA and Metal run a block as it is: its threads, its warps of 32, its barriers."""
+
+    @staticmethod
+    def arrange(kernel: n.Kernel, target: Target) -> Lowered:
+        return Lowered(kernel, kernel.block or Dim3())
+
+    @staticmethod
+    def print(
+        lowered: Lowered, slots: dict[str, int], options: Options, target: Target
+    ) -> KernelCode:
+        printer = importlib.import_module(_GPU_PRINTERS[target.language])
+        code: KernelCode = printer.print_kernel(
+            lowered.kernel, slots, target, folded=options.folded
+        )
+        return code
+
+
+_GPU_PRINTERS = {
+    "ptx": "treadle.codegen.ptx",
+    "cuda": "treadle.codegen.cuda",
+    "msl": "treadle.codegen.msl",
+}
+_LANGUAGES: dict[str, type[_Wgsl] | type[_Llvm] | type[_Gpu]] = {
+    "wgsl": _Wgsl,
+    "llvm": _Llvm,
+    **dict.fromkeys(_GPU_PRINTERS, _Gpu),
+}

@@ -73,8 +73,8 @@ class Binding:
 class KernelCode:
     """A kernel printed for one target."""
 
-    target: str  # "wgsl", "llvm", …
-    dialect: str  # "naga" | "tint" for wgsl; "" elsewhere
+    target: str  # "wgsl", "llvm", "ptx", "cuda", "msl"
+    dialect: str  # "naga" | "tint" for wgsl, "sm_90" for ptx and cuda; "" elsewhere
     name: str  # the user's name, for labels and messages
     entry: str  # the entry point in `source`
     source: str
@@ -83,6 +83,7 @@ class KernelCode:
     bindings: tuple[Binding, ...]  # in binding order; empty slots do not exist
     layout: ParameterLayout
     shared_bytes: int = 0
+    dynamic_shared: int = 0  # of these, the bytes that a launch must ask for (CUDA over 48 KiB)
     folded: bool = False  # block_idx is recovered from a folded grid ("grid" parameters say how)
     checked: bool = True  # False: the driver may build without its own bounds checks anyway
     requires: frozenset[str] = frozenset()  # features, as in Device.features

@@ -38,6 +38,7 @@ class DeviceInfo:
     vendor: str = ""
     driver: str = ""
     api: str = ""  # "vulkan", "metal", "d3d12", "gl", "cuda", ""
+    dialect: str = ""  # what its compiler takes: "naga" or "tint" (WGSL), "sm_90" (CUDA), ""
     limits: Limits = field(default_factory=Limits)
     # of "float16" "float64" "int64" "subgroups" "tensor_cores" "persistent" "timestamps"
     # "float_atomics" "int64_atomics" "unified_memory"

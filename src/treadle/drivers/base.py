@@ -36,7 +36,8 @@ class Buffer(ABC):
 
     @abstractmethod
     def address(self) -> int:
-        """The host address, for devices whose memory the host can use; TypeError elsewhere."""
+        """Where it lies: a host address on the CPU, a device pointer on CUDA; TypeError where
+        memory has no addresses (WebGPU)."""
 
 
 class CompiledKernel(ABC):
@@ -130,6 +131,19 @@ class Stream(ABC):
     async def synchronize_async(self) -> None:
         """`synchronize`, awaiting instead of blocking."""
 
+    def native_handle(self) -> int:
+        """The stream in its own API (a CUstream), for libraries that share the device; TypeError
+        where no other library can."""
+        raise TypeError(f"streams of {self.device.info.id} are of no use to other libraries")
+
+    def wait_for(self, other: int) -> None:
+        """Work appended from here on runs after all work so far on another library's stream."""
+        raise TypeError(f"streams of {self.device.info.id} are of no use to other libraries")
+
+    def precede(self, other: int) -> None:
+        """Work given to another library's stream from here on runs after all work so far here."""
+        raise TypeError(f"streams of {self.device.info.id} are of no use to other libraries")
+
     @abstractmethod
     def begin_capture(self) -> None:
         """From here on launches and copies are recorded instead of run."""
@@ -153,6 +167,11 @@ class Device(ABC):
         """Host bytes (a NumPy array of uint8 without gaps) as a buffer without a copy, where
         device memory is host memory; the buffer keeps the array alive. TypeError elsewhere."""
         raise TypeError(f"{self.info.id} cannot use host memory without a copy")
+
+    def borrow_address(self, address: int, size: int, owner: object) -> Buffer:
+        """Memory of another library at a device address, as a buffer without a copy; `owner` is
+        kept alive by it. TypeError where memory has no addresses."""
+        raise TypeError(f"{self.info.id} cannot use another library's device memory")
 
     @abstractmethod
     def free(self, buffer: Buffer) -> None:

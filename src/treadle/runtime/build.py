@@ -34,6 +34,14 @@ class Built:
     written: frozenset[int]  # positions of the array arguments that it writes to
 
 
+_EVERYTHING = frozenset(
+    {"float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics"}
+)
+_CUDA_LIMITS = Limits(
+    1024, Dim3(1024, 1024, 64), Dim3((1 << 31) - 1, 65535, 65535),
+    max_shared_memory=96 << 10, subgroup_size=32,
+)  # fmt: skip
+
 # What `source` prints for when there is no device to ask.
 _GENERIC: dict[str, Target] = {
     "wgsl": Target(
@@ -43,13 +51,21 @@ _GENERIC: dict[str, Target] = {
     "llvm": Target(
         "llvm", "",
         Limits(1024, Dim3(1024, 1024, 1024), max_shared_memory=1 << 16, subgroup_size=32),
-        frozenset({"float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics"}),
+        _EVERYTHING,
+    ),
+    "ptx": Target("ptx", "sm_70", _CUDA_LIMITS, _EVERYTHING),
+    "cuda": Target("cuda", "sm_70", _CUDA_LIMITS, _EVERYTHING),
+    # What every Mac with Apple's own GPU has.
+    "msl": Target(
+        "msl", "",
+        Limits(1024, Dim3(1024, 1024, 1024), max_shared_memory=1 << 15, subgroup_size=32),
+        frozenset({"float16", "int64", "subgroups", "float_atomics"}),
     ),
 }  # fmt: skip
 
 
-# The language, and its dialect, that each backend takes.
-_LANGUAGES = {"cpu": ("llvm", ""), "webgpu": ("wgsl", "naga")}
+# The languages that each backend takes, the usual one first.
+_LANGUAGES = {"cpu": ("llvm",), "webgpu": ("wgsl",), "cuda": ("ptx", "cuda")}
 
 
 def build(
@@ -157,8 +173,13 @@ def _print_source(
 
 def target_of(info: DeviceInfo) -> Target:
     """What to print for a device."""
-    language, dialect = _LANGUAGES[info.backend]
-    return Target(language, dialect, info.limits, info.features)
+    languages = _LANGUAGES[info.backend]
+    language = settings.cuda_language if len(languages) > 1 else languages[0]
+    if language not in languages:
+        raise CompileError(
+            f"TREADLE_CUDA_LANGUAGE is {language!r}; it can be {' or '.join(languages)}"
+        )
+    return Target(language, info.dialect, info.limits, info.features)
 
 
 def _slots(lowered: LoweredKernel, same: tuple[int, ...] | None) -> tuple[tuple[str, int], ...]:

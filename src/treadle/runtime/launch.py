@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MAX_BLOCK = 1024  # threads; devices with smaller workgroups run several threads a lane
 # The threads of a block that a launch by threads chooses, and how many of them in x where there are
 # other axes.
-_LIKED_BLOCKS = {"cpu": (MAX_BLOCK, MAX_BLOCK), "webgpu": (256, 32)}
+_LIKED_BLOCKS = {"cpu": (MAX_BLOCK, MAX_BLOCK), "webgpu": (256, 32), "cuda": (256, 32)}
 _FOLD_FROM = 65535  # blocks along an axis that every device takes as they are
 
 

@@ -11,3 +11,6 @@ def _on(name: str) -> bool:
 
 check: bool = _on("TREADLE_CHECK")  # report accesses outside arrays and failed asserts
 disk_cache: bool = not _on("TREADLE_NO_CACHE")  # keep compiled code on disk
+# What kernels are printed as for CUDA devices: "ptx", loaded by the driver alone, or "cuda", which
+# NVIDIA's run-time compiler (nvidia-cuda-nvrtc) compiles.
+cuda_language: str = os.environ.get("TREADLE_CUDA_LANGUAGE", "ptx")

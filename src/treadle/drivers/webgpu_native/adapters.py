@@ -150,6 +150,7 @@ def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter | Non
         vendor=vendor,
         driver=raw["driver"],
         api=raw["api"],
+        dialect="naga",
         limits=limits,
         features=_features(features, limits),
     )
