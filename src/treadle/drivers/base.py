@@ -131,13 +131,21 @@ class Stream(ABC):
     async def synchronize_async(self) -> None:
         """`synchronize`, awaiting instead of blocking."""
 
+    def use(self, buffers: Sequence[Buffer]) -> None:
+        """As a launch that uses these buffers, without one: what used them on other streams of
+        the device comes before what follows here, and what uses them later comes after what was
+        before. Nothing to do where the device runs all of its streams in order."""
+        return
+
     def native_handle(self) -> int:
         """The stream in its own API (a CUstream), for libraries that share the device; TypeError
-        where no other library can."""
+        where no other library can. On CUDA the device's default stream is a blocking one: it is
+        ordered with the legacy default stream, which most libraries use, without a call."""
         raise TypeError(f"streams of {self.device.info.id} are of no use to other libraries")
 
     def wait_for(self, other: int) -> None:
-        """Work appended from here on runs after all work so far on another library's stream."""
+        """Work appended from here on runs after all work so far on another library's stream (a
+        CUstream as a number; 1 is the legacy default stream, 2 the thread's own)."""
         raise TypeError(f"streams of {self.device.info.id} are of no use to other libraries")
 
     def precede(self, other: int) -> None:
@@ -163,15 +171,22 @@ class Device(ABC):
     def allocate(self, size: int) -> Buffer:
         """New memory, contents undefined. OutOfMemory says how much was asked, used and free."""
 
-    def borrow(self, memory: Any) -> Buffer:
-        """Host bytes (a NumPy array of uint8 without gaps) as a buffer without a copy, where
-        device memory is host memory; the buffer keeps the array alive. TypeError elsewhere."""
-        raise TypeError(f"{self.info.id} cannot use host memory without a copy")
-
     def borrow_address(self, address: int, size: int, owner: object) -> Buffer:
-        """Memory of another library at a device address, as a buffer without a copy; `owner` is
-        kept alive by it. TypeError where memory has no addresses."""
-        raise TypeError(f"{self.info.id} cannot use another library's device memory")
+        """Memory of another library (on the CPU: of the process) at an address, as a buffer
+        without a copy, of any size; it keeps `owner` alive, is not counted as the device's memory
+        and needs no `free`. TypeError where memory has no addresses."""
+        raise TypeError(f"{self.info.id} cannot use another library's memory")
+
+    def holder_of(self, address: int) -> str:
+        """The id of the device (of this one's kind) whose memory lies at an address."""
+        return self.info.id
+
+    def copy_from(
+        self, source: Buffer, source_offset: int, target: Buffer, target_offset: int, size: int
+    ) -> bool:
+        """Append a copy from another device's memory to this device's, in the order of both
+        default streams; False where the two are not reached by one API, and nothing is done."""
+        return False
 
     @abstractmethod
     def free(self, buffer: Buffer) -> None:

@@ -244,7 +244,7 @@ def _borrowed(
         return DeviceArray.allocate(where, array_dtype(data.dtype), data.shape)
     storage = storages.get(stretch)
     if storage is None:
-        buffer = where.handle.borrow(_host_bytes(low, high))
+        buffer = where.handle.borrow_address(low, high - low, data)
         storage = storages[stretch] = Storage.borrowed(buffer, high - low, data)
     return _view(data, where, storage, low)
 

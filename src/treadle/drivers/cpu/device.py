@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import struct
 import threading
@@ -114,11 +115,11 @@ class Device(base.Device):
             self._peak = max(self._peak, self._allocated)
         return buffer
 
-    def borrow(self, memory: np.ndarray[Any, Any]) -> Buffer:
-        """Somebody else's bytes (a NumPy array of uint8 without gaps) as a buffer, not copied. The
-        buffer keeps the array alive and is not counted as this device's memory."""
+    def borrow_address(self, address: int, size: int, owner: object) -> Buffer:
+        """Somebody else's bytes as a buffer, not copied. It keeps `owner` alive and is not counted
+        as this device's memory."""
         self.check_open()
-        return Buffer(self, memory, next(self._identities))
+        return Buffer(self, _bytes_at(address, size, owner), next(self._identities))
 
     def _out_of_memory(self, size: int) -> OutOfMemory:
         free = machine.free_memory()
@@ -223,6 +224,13 @@ class Backend(base.Backend):
 def backend() -> Backend:
     """The backend of this driver."""
     return Backend()
+
+
+def _bytes_at(address: int, size: int, owner: object) -> np.ndarray[Any, Any]:
+    """The memory at an address, keeping its owner alive."""
+    memory = (ctypes.c_uint8 * size).from_address(address)
+    memory.owner = owner  # type: ignore[attr-defined]  # ctypes arrays take attributes
+    return np.ctypeslib.as_array(memory)
 
 
 def _llvmlite_version() -> str | None:
