@@ -5,29 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from treadle.codegen.intervals import Interval, combine, extreme, fits, union
 from treadle.codegen.llvm import arithmetic, casts, intrinsics, memory
 from treadle.codegen.llvm.accesses import Accesses, Scope
 from treadle.codegen.llvm.emitter import Emitter
 from treadle.codegen.llvm.spelling import constant, value_type
-from treadle.codegen.llvm.values import (
-    Interval,
-    Value,
-    combine,
-    extreme,
-    fits,
-    leaf_range,
-    leaf_types,
-    union,
-)
+from treadle.codegen.llvm.values import Value
+from treadle.codegen.parts import leaf_range, leaf_types
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.traverse import walk
 from treadle.ir.types import SCALARS, Scalar, Type
 
-# A grid is launched only if its threads along each axis can be counted in an i32.
-LARGEST_EXTENT = (1 << 31) - 1
 _LARGEST_STEP = 1 << 24  # bytes or elements from lane to lane, so that lanes never reach far
-_NEVER_NEGATIVE = frozenset({"shape", "size", "threads", "grid", "length"})
 
 
 class Expressions(Accesses):
@@ -303,13 +293,6 @@ class Expressions(Accesses):
             ),
             width,
         )
-
-
-def parameter_interval(parameter: n.Parameter) -> Interval | None:
-    """What is known of a scalar parameter: extents are not negative."""
-    if parameter.type.is_integer and parameter.origin and parameter.origin[0] in _NEVER_NEGATIVE:
-        return 0, (1 << (parameter.type.bits - 1)) - 1
-    return None
 
 
 def result_type(type: Type, width: int = 1) -> str:

@@ -16,7 +16,8 @@ from treadle.codegen.llvm.lane_values import lane_memories
 from treadle.codegen.llvm.lanes import Lanes
 from treadle.codegen.llvm.spelling import global_name, value_type
 from treadle.codegen.llvm.statements import Statements
-from treadle.codegen.llvm.values import Value, leaf_types, zero
+from treadle.codegen.llvm.values import Value, zero
+from treadle.codegen.parts import leaf_types
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.types import Scalar, Type

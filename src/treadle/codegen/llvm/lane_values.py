@@ -17,7 +17,8 @@ from treadle.codegen.llvm.lane_memory import LaneAddress, Mask
 from treadle.codegen.llvm.memory import Address, Storage
 from treadle.codegen.llvm.spelling import splat, value_type, widened
 from treadle.codegen.llvm.statements import Statements
-from treadle.codegen.llvm.values import Value, leaf_types, zero
+from treadle.codegen.llvm.values import Value, zero
+from treadle.codegen.parts import leaf_types
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of
 from treadle.ir.types import BOOL, Scalar, Type

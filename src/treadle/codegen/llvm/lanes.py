@@ -15,7 +15,8 @@ from treadle.codegen.llvm.lane_values import LaneValues, Loop
 from treadle.codegen.llvm.memory import Address
 from treadle.codegen.llvm.spelling import constant, value_type
 from treadle.codegen.llvm.statements import loop_interval, turns_of
-from treadle.codegen.llvm.values import Value, leaf_types
+from treadle.codegen.llvm.values import Value
+from treadle.codegen.parts import leaf_types
 from treadle.ir import nodes as n
 from treadle.ir.types import BOOL, Scalar, size_of
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
 
+from treadle.codegen.intervals import LARGEST_EXTENT, parameter_interval
 from treadle.codegen.llvm import casts
 from treadle.codegen.llvm.accesses import Scope
 from treadle.codegen.llvm.emitter import Emitter, Module
-from treadle.codegen.llvm.expressions import LARGEST_EXTENT, parameter_interval
 from treadle.codegen.llvm.functions import Functions
 from treadle.codegen.llvm.memory import Storage
 from treadle.codegen.llvm.spelling import global_name, value_type

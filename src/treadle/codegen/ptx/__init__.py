@@ -42,6 +42,7 @@ or `.extern .shared .align N .b8 name[];` before `.visible .entry name(.param .T
     st.{global,shared,local}[.v2|.v4].{u8,u16,b16,u32,u64,f32,f64}
     atom.{global,shared}.{add.{u32,u64,f32,f64},min.T,max.T,and.B,or.B,xor.B,exch.B,cas.B}; red.…
     bra label; ret; bar.sync 0; bar.warp.sync mask; fence.acq_rel.{cta,gpu}
-    shfl.sync.{idx,up,down,bfly}.b32 %r|%p, value, by, clamp, mask; redux.sync.{add,min,max}.{s32,u32}
+    shfl.sync.{idx,up,down,bfly}.b32 %r|%p, value, by, clamp, mask
+    redux.sync.{add,min,max}.{s32,u32} %r, %r, mask
     vote.sync.{all,any}.pred %p, %p, mask; vote.sync.ballot.b32 %r, %p, mask
 """

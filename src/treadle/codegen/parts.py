@@ -1,0 +1,37 @@
+"""The scalars that a value is made of, for printers that hold every value as its scalars."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from treadle.ir.types import Array, Scalar, Struct, Type, Vector, leaves
+
+
+@cache
+def leaf_types(type: Type) -> tuple[Scalar, ...]:
+    """The scalars in a type, in memory order."""
+    return tuple(scalar for _, scalar in leaves(type))
+
+
+@cache
+def leaf_range(type: Type, name: str) -> tuple[int, int]:
+    """Which leaves of a vector or struct its component or field `name` is: start and stop."""
+    if isinstance(type, Vector):
+        start = "xyzw".index(name)
+        return start, start + 1
+    assert isinstance(type, Struct)
+    start = 0
+    for field in type.fields:
+        count = len(leaf_types(field.type))
+        if field.name == name:
+            return start, start + count
+        start += count
+    raise KeyError(name)
+
+
+@cache
+def holds_array(type: Type) -> bool:
+    """Whether a type has a fixed array somewhere in it."""
+    if isinstance(type, Array):
+        return True
+    return isinstance(type, Struct) and any(holds_array(field.type) for field in type.fields)
