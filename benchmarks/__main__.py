@@ -1,35 +1,108 @@
-"""`python -m benchmarks [SUITE …]`: measure, print ratios, write JSON."""
+"""`python -m benchmarks [SUITE …]`: measure, print ratios, write JSON.
+
+A suite is named for what it measures and, where there are several, the device: `gpu-cuda` is the
+throughput of a large GPU, `launch-cuda` what launches cost the host, `compile-cuda` how long a new
+kernel takes, `ptx` our PTX beside NVRTC's. A device's name stands for all its suites that fit this
+machine.
+"""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
 
+import treadle as td
 from benchmarks import harness
+from benchmarks.harness import Figure
 
-SUITES = ("start", "cpu", "webgpu", "gpu")
+DEVICES = ("cuda", "webgpu", "dawn")
+# The module of each suite, and what it measures there.
+SUITES: dict[str, tuple[str, ...]] = {
+    "start": ("start",),
+    "cpu": ("cpu",),
+    **{f"{suite}-{name}": (suite, name) for name in DEVICES for suite in ("launch", "gpu")},
+    "compile-cuda": ("compile", "cuda"),
+    "compile-webgpu": ("compile", "webgpu"),
+    "ptx": ("ptx",),
+}
+
+
+def fits(suite: str) -> bool:
+    """Whether this machine has what a suite measures."""
+    kind, _, name = suite.partition("-")
+    name = "cuda" if suite == "ptx" else name
+    if not name:
+        return True
+    return td.is_available(name) and (kind != "gpu" or td.device(name).kind == "discrete")
+
+
+def suites_of(words: list[str]) -> list[str]:
+    """The suites that the words on the command line stand for; all that fit if there are none.
+
+    >>> suites_of(["cpu", "start"])
+    ['cpu', 'start']
+    """
+    if not words:
+        return [suite for suite in SUITES if fits(suite)]
+    found: list[str] = []
+    for word in words:
+        if word not in DEVICES:
+            found.append(word)
+            continue
+        td.device(word)  # DeviceNotFound says what would make it appear
+        of_device = [s for s, module in SUITES.items() if word in module]
+        found += [s for s in of_device + ["ptx"] * (word == "cuda") if fits(s)]
+    return list(dict.fromkeys(found))
+
+
+def run(measurement: Callable[[], list[Figure]], failed: list[str], suite: str) -> list[Figure]:
+    """A measurement's figures. One that fails is told of, and the others go on."""
+    try:
+        return measurement()
+    except Exception as error:  # noqa: BLE001 - whatever it was, it was this measurement's
+        traceback.print_exc()
+        failed.append(f"{suite}: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
+        return []
 
 
 def main() -> None:
     """Run the suites named on the command line, all that fit this machine if none is."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("suite", nargs="*", choices=[*SUITES, []], help="which; all if none")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    words = [*DEVICES, *SUITES]
+    parser.add_argument("suite", nargs="*", choices=[*words, []], help="which; all if none")
     parser.add_argument("--name", help="the result file's name (default: the suites' names)")
     parser.add_argument("--runs", type=int, default=1, help="medians of this many runs of all")
     chosen = parser.parse_args()
-    suites = chosen.suite or [s for s in SUITES if s != "gpu" or harness.card()]
-    runs: list[list[harness.Figure]] = [[] for _ in range(chosen.runs)]
-    about = {"machine": harness.machine(), "card": harness.card()}
+    suites = suites_of(chosen.suite)
+    about: dict[str, Any] = {"machine": harness.machine(), "card": harness.card()}
     print(", ".join(value for value in about.values() if value))
-    for figures in runs:
+    figures: list[Figure] = []
+    failed: list[str] = []
+    for _ in range(chosen.runs):
         for suite in suites:
-            module = importlib.import_module(f"benchmarks.{suite}")
-            figures += module.run()
-            about.update(getattr(module, "about", dict)())
-    figures = harness.medians(runs)
+            name, *where = SUITES[suite]
+            module = importlib.import_module(f"benchmarks.{name}")
+            about.update(getattr(module, "about", dict)(*where))
+            for measurement in module.measurements(*where):
+                figures += run(measurement, failed, suite)
+    figures = harness.medians(figures)
     harness.show(figures)
-    print(harness.keep(figures, chosen.name or "-".join(suites), about))
+    if figures:
+        print(harness.keep(figures, chosen.name or "-".join(chosen.suite or suites), about))
+    if failed:
+        sys.exit("\n".join(["failed:", *failed]))
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except td.errors.DeviceNotFound as missing:
+        sys.exit(str(missing))

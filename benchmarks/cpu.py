@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numba
@@ -80,8 +81,12 @@ def _copy_bandwidth() -> float:
     return 2 * x.nbytes / best
 
 
-def run() -> list[Figure]:
-    """The figures of this suite."""
+def measurements() -> list[Callable[[], list[Figure]]]:
+    """What this suite measures."""
+    return [_run]
+
+
+def _run() -> list[Figure]:
     figures = []
     with td.use_device("cpu") as device:
         copy = _copy_bandwidth()

@@ -1,9 +1,8 @@
-"""A large GPU through WebGPU, beside PyTorch on the same card."""
+"""A large GPU's throughput through one of its devices, beside PyTorch on the same card."""
 
 from __future__ import annotations
 
 import functools
-import statistics
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,124 +10,88 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from benchmarks import kernels
-from benchmarks.harness import Figure
-from benchmarks.matmul import multiply
+from benchmarks import harness
+from benchmarks.harness import Figure, about_device, device_seconds, torch_seconds
+from benchmarks.workloads import ADD, PRODUCT, Workload
 
-N = 64 << 20
+__all__ = ["about", "measurements"]
 
-
-def about() -> dict[str, Any]:
-    """The device measured, and the peer's version."""
-    import torch
-
-    device = td.device("webgpu")
-    return {"webgpu": f"{device.name} ({device.driver})", "torch": torch.__version__}
+about = about_device
+_TERAFLOPS = {"cuda": 38, "webgpu": 36, "dawn": 36}  # the product's targets
 
 
-def run() -> list[Figure]:
-    """The figures of this suite."""
-    import torch
+def measurements(spec: str) -> list[Callable[[], list[Figure]]]:
+    """What this suite measures on a device."""
+    device = td.device(spec)
+    assert device.kind == "discrete", f"{device} is no large GPU"
+    return [functools.partial(part, spec, device) for part in (_add, _product, _copies)]
 
-    figures = []
-    with td.use_device("webgpu") as device:
-        assert device.kind == "discrete", f"{device} is no large GPU"
-        rng = np.random.default_rng(0)
-        data = rng.standard_normal((2, N)).astype(np.float32)
-        x, y, out = td.asarray(data[0]), td.asarray(data[1]), td.zeros(N)
-        add_all = kernels.add[N // 4 // 1024, 1024]
-        ours = _device_seconds(device, lambda: add_all(x, y, out))
-        np.testing.assert_array_equal(out.numpy(), data[0] + data[1])
-        theirs = [torch.asarray(d, device="cuda") for d in data]
-        result = torch.empty_like(theirs[0])
-        add = functools.partial(torch.add, *theirs, out=result)
-        peer = _torch_seconds(torch, add)
-        bandwidth = 12 * N / 1e9
-        figures.append(
-            Figure(
-                "gpu",
-                "add of 64 M float32",
-                "GB/s",
-                bandwidth / ours,
-                0.95,
-                True,
-                "PyTorch",
-                bandwidth / peer,
-                True,
-            )
+
+def _timed(device: td.Device, workload: Workload) -> tuple[float, float]:
+    """Device seconds of a workload found right, and its relative error."""
+    with td.use_device(device):
+        run, check = workload.ready()
+        run()
+        error = check()
+        return device_seconds(device, run)[0], error
+
+
+def _add(spec: str, device: td.Device) -> list[Figure]:
+    seconds, _ = _timed(device, ADD)
+    gigabytes = 12 * ADD.size / 1e9
+    peer = None
+    if torch := harness.torch_on_cuda():
+        x, y, out = (torch.rand(ADD.size, device="cuda") for _ in range(3))
+        peer = gigabytes / torch_seconds(torch, functools.partial(torch.add, x, y, out=out))[0]
+    return [
+        Figure(
+            f"gpu-{spec}", ADD.name, "GB/s", gigabytes / seconds,
+            0.95, True, "PyTorch", peer, ratio=True,
         )
-        del theirs, result, add
+    ]  # fmt: skip
 
-        size = 4096
-        a, b = rng.standard_normal((2, size, size)).astype(np.float32)
-        mine, c = [td.asarray(m) for m in (a, b)], td.full((size, size), float("nan"))
-        ours = _device_seconds(device, lambda: multiply(*mine, c))
+
+def _product(spec: str, device: td.Device) -> list[Figure]:
+    seconds, error = _timed(device, PRODUCT)
+    n = PRODUCT.size
+    teraflops = 2 * n**3 / 1e12
+    peer = None
+    if torch := harness.torch_on_cuda():
         torch.backends.cuda.matmul.allow_tf32 = False
-        theirs = [torch.asarray(m, device="cuda") for m in (a, b)]
-        exact = (theirs[0].double() @ theirs[1].double()).cpu().numpy()
-        error = np.linalg.norm(c.numpy() - exact) / np.linalg.norm(exact)
-        assert error < 1e-5, error
-        peer = _torch_seconds(torch, lambda: theirs[0] @ theirs[1])
-        work = 2 * size**3 / 1e12
-        figures.append(
-            Figure(
-                "gpu",
-                "float32 matmul 4096^3 in the kernel language",
-                "TFLOP/s",
-                work / ours,
-                36,
-                True,
-                "PyTorch",
-                work / peer,
-                note=f"relative error {error:.1e}",
-            )
+        a, b = (torch.randn(n, n, device="cuda") for _ in range(2))
+        peer = teraflops / torch_seconds(torch, lambda: a @ b)[0]
+    return [
+        Figure(
+            f"gpu-{spec}", f"{PRODUCT.name} in the kernel language", "TFLOP/s",
+            teraflops / seconds, _TERAFLOPS[spec], True, "PyTorch", peer,
+            note=f"relative error {error:.1e}",
         )
-
-        big = td.asarray(data[0])
-        big.numpy()
-        began = time.perf_counter()
-        for _ in range(3):
-            read = big.numpy()
-        took = (time.perf_counter() - began) / 3
-        assert (read == data[0]).all()
-        figures.append(
-            Figure("gpu", "download of 256 MiB", "GB/s", big.nbytes / took / 1e9, 5, True)
-        )
-        began = time.perf_counter()
-        for _ in range(3):
-            big = td.asarray(data[0])
-            device.synchronize()
-        took = (time.perf_counter() - began) / 3
-        figures.append(Figure("gpu", "upload of 256 MiB", "GB/s", big.nbytes / took / 1e9))
-    return figures
+    ]  # fmt: skip
 
 
-def _device_seconds(device: td.Device, run: Callable[[], object]) -> float:
-    """The median device time of one `run`, between two events around 20 of them."""
+def _copies(spec: str, device: td.Device) -> list[Figure]:
+    data = np.random.default_rng(0).standard_normal(64 << 20, np.float32)
+    gigabytes = data.nbytes / 1e9
 
-    def batch() -> float:
-        start, end = td.Event(), td.Event()
-        start.record(device.default_stream)
-        for _ in range(20):
-            run()
-        end.record(device.default_stream)
-        return start.elapsed(end) / 20
+    def up() -> td.Tensor:
+        made = td.asarray(data, device=device)
+        device.synchronize()
+        return made
 
-    batch()
-    return statistics.median(batch() for _ in range(9))
+    array = up()
+    assert (array.numpy() == data).all()
+    upload, download = _of_three(up), _of_three(array.numpy)
+    suite = f"gpu-{spec}"
+    return [
+        Figure(suite, "download of 256 MiB", "GB/s", gigabytes / download, 5, True),
+        Figure(suite, "upload of 256 MiB", "GB/s", gigabytes / upload, higher=True),
+    ]
 
 
-def _torch_seconds(torch: Any, run: Callable[[], object]) -> float:
-    """The same for PyTorch, with its events."""
-
-    def batch() -> float:
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        for _ in range(20):
-            run()
-        end.record()
-        end.synchronize()
-        return float(start.elapsed_time(end)) / 20e3
-
-    batch()
-    return statistics.median(batch() for _ in range(9))
+def _of_three(run: Callable[[], Any]) -> float:
+    """Seconds of one of three runs, after one that does not count."""
+    run()
+    began = time.perf_counter()
+    for _ in range(3):
+        run()
+    return (time.perf_counter() - began) / 3

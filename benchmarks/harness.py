@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import statistics
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
+BATCH = 5e-3  # seconds between two events
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Figure:
     @property
     def met(self) -> bool | None:
         """Whether the target is met; None without one."""
-        if self.target is None:
+        if self.target is None or (self.ratio and not self.peers):
             return None
         return self.measure >= self.target if self.higher else self.measure <= self.target
 
@@ -70,11 +72,89 @@ def seconds(
     return statistics.median(times)
 
 
-def medians(runs: list[list[Figure]]) -> list[Figure]:
-    """Of several runs, each figure's middle one by what is held against its target (a machine that
-    others share is never still for long)."""
-    together = zip(*runs, strict=True)
-    return [sorted(same, key=lambda figure: figure.measure)[len(runs) // 2] for same in together]
+def host_seconds(run: Callable[[], object], wait: Callable[[], object], count: int) -> float:
+    """The median host time of one `run`, of `count` in a row; what the device then still has to do
+    is left out."""
+    times = []
+    for _ in range(31):
+        wait()
+        began = time.perf_counter()
+        for _ in range(count):
+            run()
+        times.append((time.perf_counter() - began) / count)
+    wait()
+    return statistics.median(times)
+
+
+def device_seconds(device: Any, *runs: Callable[[], object]) -> list[float]:
+    """The median device time of each of `runs`, in turns, between events around a batch of it."""
+    from treadle import Event
+
+    stream = device.default_stream
+
+    def batch(run: Callable[[], object], count: int) -> float:
+        start, end = Event(), Event()
+        start.record(stream)
+        for _ in range(count):
+            run()
+        end.record(stream)
+        return start.elapsed(end) / count
+
+    return _in_turns(batch, runs)
+
+
+def torch_seconds(torch: Any, *runs: Callable[[], object]) -> list[float]:
+    """The same for PyTorch, with its events."""
+
+    def batch(run: Callable[[], object], count: int) -> float:
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        for _ in range(count):
+            run()
+        end.record()
+        end.synchronize()
+        return float(start.elapsed_time(end)) / count / 1e3
+
+    return _in_turns(batch, runs)
+
+
+def _in_turns(
+    batch: Callable[[Callable[[], object], int], float], runs: tuple[Callable[[], object], ...]
+) -> list[float]:
+    """Medians over batches of some milliseconds. Clocks and neighbours change with time, and in
+    turns they change for all."""
+    for run in runs:
+        batch(run, 2)
+    counts = [min(max(int(BATCH / max(batch(run, 3), 1e-9)), 5), 200) for run in runs]
+    times = [[batch(run, n) for run, n in zip(runs, counts, strict=True)] for _ in range(9)]
+    return [statistics.median(of_one) for of_one in zip(*times, strict=True)]
+
+
+def torch_on_cuda() -> Any:
+    """PyTorch, if it is installed and has a GPU, else None."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    return torch if torch.cuda.is_available() else None
+
+
+def about_device(spec: str) -> dict[str, Any]:
+    """The device measured, and its peer's version, for a result file."""
+    import treadle as td
+
+    device, torch = td.device(spec), torch_on_cuda()
+    found = {spec: f"{device.name} ({device.driver})"}
+    return found | ({"torch": torch.__version__} if torch else {})
+
+
+def medians(figures: list[Figure]) -> list[Figure]:
+    """Of the figures with one name, the middle one by what is held against its target (a machine
+    that others share is never still for long)."""
+    same: dict[tuple[str, str], list[Figure]] = {}
+    for figure in figures:
+        same.setdefault((figure.suite, figure.name), []).append(figure)
+    return [sorted(of_one, key=lambda f: f.measure)[len(of_one) // 2] for of_one in same.values()]
 
 
 def machine() -> str:
@@ -87,8 +167,6 @@ def machine() -> str:
                 break
     except OSError:
         pass
-    import os
-
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return f"{name}, {cores} cores"
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 
 from benchmarks.harness import Figure, seconds
 
@@ -52,8 +53,12 @@ def _imported() -> float:
     return sorted(times)[len(times) // 2]
 
 
-def run() -> list[Figure]:
-    """The figures of this suite."""
+def measurements() -> list[Callable[[], list[Figure]]]:
+    """What this suite measures."""
+    return [_run]
+
+
+def _run() -> list[Figure]:
     numpy = _process("import numpy")
     _process(_FIRST)  # writes the bytecode
     with tempfile.TemporaryDirectory() as folder:

@@ -17,7 +17,13 @@ README = Path(__file__).resolve().parent.parent / "README.md"
 BEGIN, END = "<!-- benchmarks:begin -->\n", "<!-- benchmarks:end -->"
 NONE_YET = "*No results are recorded yet. `make bench` measures this machine.*\n"
 # What a result file says beside its figures, and how a table's heading calls it.
-_ABOUT = {"card": "", "webgpu": "WebGPU through ", "torch": "PyTorch "}
+_ABOUT = {
+    "card": "",
+    "cuda": "CUDA on ",
+    "webgpu": "WebGPU on ",
+    "dawn": "Dawn on ",
+    "torch": "PyTorch ",
+}
 
 
 def read_results(folder: Path = RESULTS) -> list[dict[str, Any]]:
@@ -47,15 +53,16 @@ def row(figure: Figure) -> str:
     """A figure as a line of its table.
 
     >>> row(Figure("cpu", "n-body", "ms", 12.0, 1.0, False, "Numba", 15.0, True))
-    '| n-body | 12 ms | Numba 15 ms (0.80) | at most 1 × Numba |'
+    '| cpu | n-body | 12 ms | Numba 15 ms (0.80) | at most 1 × Numba |'
     >>> row(Figure("start", "import", "s", 0.21345, 0.2, peer="import numpy", peers=0.1))
-    '| import | 0.213 s | import numpy 0.1 s (2.13) | **missed**: at most 0.2 s |'
+    '| start | import | 0.213 s | import numpy 0.1 s (2.13) | **missed**: at most 0.2 s |'
     """
     peer = f"{figure.peer} {_number(figure.peers)} {figure.unit}" if figure.peers else ""
     if figure.peers:
         peer += f" ({figure.ours / figure.peers:.2f})"
     name = figure.name + (f" ({figure.note})" if figure.note else "")
-    return f"| {name} | {_number(figure.ours)} {figure.unit} | {peer} | {_target(figure)} |"
+    cells = [figure.suite, name, f"{_number(figure.ours)} {figure.unit}", peer, _target(figure)]
+    return f"| {' | '.join(cells)} |"
 
 
 def _target(figure: Figure) -> str:
@@ -96,8 +103,8 @@ def _table(machine: str, results: list[dict[str, Any]]) -> str:
         "",
         f"Measured {'; '.join([when, *details.values()])}. In brackets: ours / peer.",
         "",
-        "| figure | treadle | peer, same run | target |",
-        "|---|---|---|---|",
+        "| suite | figure | treadle | peer, same run | target |",
+        "|---|---|---|---|---|",
         *(row(figure) for figure in figures.values()),
     ]
     return "\n".join(lines) + "\n"

@@ -68,7 +68,8 @@ def run_on(device: td.Device, program: Program, kernel: Any) -> dict[str, np.nda
 
 @cache
 def devices() -> tuple[td.Device, ...]:
-    return td.device("cpu"), td.device("webgpu")
+    others = [td.device(name) for name in ("cuda", "dawn") if td.is_available(name)]
+    return td.device("cpu"), td.device("webgpu"), *others
 
 
 def devices_for(program: Program) -> tuple[td.Device, ...]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import doctest
 import json
 
-from benchmarks import table
+from benchmarks import __main__ as command
+from benchmarks import host, table
 from benchmarks.harness import Figure, keep
 
 PAGE = f"# A page\n\n{table.BEGIN}old text\n{table.END}\nmore\n"
@@ -19,7 +20,8 @@ def test_readme_shows_the_committed_results():
 
 
 def test_examples():
-    assert doctest.testmod(table).failed == 0
+    for module in (table, host, command):
+        assert doctest.testmod(module).failed == 0
 
 
 def test_without_results(tmp_path):
@@ -44,14 +46,14 @@ def test_what_the_harness_keeps_is_what_the_table_shows(tmp_path, monkeypatch):
         "",
         "Measured 2026-01-01. In brackets: ours / peer.",
         "",
-        "| figure | treadle | peer, same run | target |",
-        "|---|---|---|---|",
-        "| saxpy | 38 GB/s | copy 40 GB/s (0.95) | at least 0.9 × copy |",
+        "| suite | figure | treadle | peer, same run | target |",
+        "|---|---|---|---|---|",
+        "| cpu | saxpy | 38 GB/s | copy 40 GB/s (0.95) | at least 0.9 × copy |",
     ]
     text = table.tables(table.read_results(tmp_path))
     assert "**H100, Other CPU, 16 cores**" in text
-    assert "WebGPU through H100 (580)" in text
-    assert "| add | 2870 GB/s |  |  |" in text
+    assert "WebGPU on H100 (580)" in text
+    assert "| gpu | add | 2870 GB/s |  |  |" in text
 
 
 def test_the_newest_figure_counts():
@@ -60,6 +62,26 @@ def test_the_newest_figure_counts():
         return {"date": date, "machine": "M", "figures": figures}
 
     text = table.tables([result("2026-01-01", 9.0), result("2026-02-01", 7.0)])
-    assert "| launch | 7 µs |  | at most 8 µs |" in text
-    assert "9" not in text.split("|---|---|---|---|")[1]
+    assert "| cpu | launch | 7 µs |  | at most 8 µs |" in text
+    assert "9" not in text.split("|---|---|---|---|---|")[1]
     assert "Measured 2026-01-01 to 2026-02-01" in text
+
+
+def test_a_device_stands_for_its_suites(monkeypatch):
+    monkeypatch.setattr(command, "fits", lambda suite: suite != "gpu-webgpu")
+    monkeypatch.setattr("treadle.device", lambda name: None)
+    assert command.suites_of(["cuda"]) == ["launch-cuda", "gpu-cuda", "compile-cuda", "ptx"]
+    assert command.suites_of(["webgpu", "cpu"]) == ["launch-webgpu", "compile-webgpu", "cpu"]
+
+
+def test_a_failed_measurement_leaves_the_others(capsys):
+    failed = []
+    figure = Figure("ptx", "saxpy", "runs/s", 1.0)
+
+    def wrong():
+        raise AssertionError("relative error 1, at most 1e-6 is right")
+
+    figures = [f for one in (wrong, lambda: [figure]) for f in command.run(one, failed, "ptx")]
+    assert figures == [figure]
+    assert failed == ["ptx: AssertionError: relative error 1, at most 1e-6 is right"]
+    assert "Traceback" in capsys.readouterr().err

@@ -1,0 +1,149 @@
+"""How long it takes until a kernel of some 200 lines can run on one of the devices."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+from benchmarks.harness import Figure, about_device
+from treadle.core.dim3 import Dim3
+from treadle.lang.interpreter.arguments import take_arguments
+from treadle.runtime import settings
+from treadle.runtime.build import build
+from treadle.runtime.definition import LoweredKernel, Variant
+from treadle.runtime.signature import Signature
+
+__all__ = ["about", "measurements"]
+
+about = about_device
+_NAME = "kernel of 200 lines"
+_AIMS = {"cuda": (150, 10)}  # ms, printed and loaded, and from the disk cache
+_ROUNDS = 5
+# What is written here once is compiled once: the process's number makes it new to drivers, too,
+# which keep what they compiled on disk.
+_numbers = itertools.count(os.getpid() << 8)
+
+_HEAD = """\
+def long_kernel(x: td.Array[td.f32], table: td.Array[td.i32], out: td.Array[td.f32], steps: td.i32):
+    part = td.shared(64, td.f32)
+    i = td.grid(1)
+    t = td.thread_idx.x
+    n = x.size
+    total = {number}.0 * 1e-9
+"""
+_PART = """\
+    at = (i * {odd} + table[t % table.size]) % n
+    a = x[at] * {factor} + total
+    b = td.sqrt(td.abs(a) + 1.0) - x[(at + {odd}) % n]
+    if a > b:
+        total += a - b * {factor}
+    elif table[i % table.size] & {bit} != 0:
+        total -= td.minimum(a, b)
+    else:
+        for k in range(steps):
+            total += x[(at + k) % n] / (1.0 + b * b)
+    part[t] = total
+    td.sync_threads()
+    total = 0.5 * total + 0.25 * part[63 - t]
+    td.sync_threads()
+"""
+_TAIL = """\
+    if i < out.size:
+        out[i] = total
+"""
+
+
+def long_kernel(number: int) -> str:
+    """The text of a kernel of some 200 lines, another for each number."""
+    parts = [_PART.format(odd=2 * k + 1, factor=1.0 + k / 16, bit=1 << (k % 4)) for k in range(14)]
+    return _HEAD.format(number=number) + "".join(parts) + _TAIL
+
+
+def launch(text: str) -> Any:
+    """Make a kernel of a text, launch it, and read what it computed."""
+    x, table, out, steps = arguments()
+    td.kernel(source=text)[2, 64](x, table, out, steps)
+    return out.numpy()
+
+
+def arguments() -> tuple[Any, ...]:
+    """What the kernel is launched with."""
+    x, table = np.linspace(-1, 1, 1000, dtype=np.float32), np.arange(16, dtype=np.int32)
+    return td.asarray(x), td.asarray(table), td.full(128, float("nan")), 3
+
+
+class _Lowered:
+    """A kernel whose IR is there already: what remains is to print, compile and load it."""
+
+    def __init__(self, text: str) -> None:
+        kernel = td.kernel(source=text)
+        hosts = tuple(a.numpy() if isinstance(a, td.Tensor) else a for a in arguments())
+        self.signature = Signature(tuple(take_arguments(kernel, hosts).signature), 0)
+        self.name, self.options, self.parameters = kernel.name, kernel.options, kernel.parameters
+        self.captured = kernel.captured
+        self._lowered = kernel.lower(self.signature)
+
+    def lower(self, signature: Signature) -> LoweredKernel:
+        return self._lowered
+
+    def milliseconds(self, device: td.Device) -> float:
+        """How long it takes to build it for a device that does not have it."""
+        device.compiled.clear()
+        began = time.perf_counter()
+        build(self, self.signature, Variant(Dim3(64)), device)
+        return 1e3 * (time.perf_counter() - began)
+
+
+def measurements(spec: str) -> list[Callable[[], list[Figure]]]:
+    """What this suite measures on a device."""
+    return [functools.partial(_loading, spec)]
+
+
+def _loading(spec: str) -> list[Figure]:
+    new, known = _AIMS.get(spec, (None, None))
+    with td.use_device(spec) as device:
+        with _disk_cache(on=False):
+            first = launch(long_kernel(0))  # the compiler itself is loaded from here on
+            kernels = [_Lowered(long_kernel(next(_numbers))) for _ in range(_ROUNDS)]
+            printed = [kernel.milliseconds(device) for kernel in kernels]
+            began = time.perf_counter()
+            launch(long_kernel(next(_numbers)))
+            whole = 1e3 * (time.perf_counter() - began)
+        with _disk_cache(on=True):
+            kernels[0].milliseconds(device)
+            loaded = [kernels[0].milliseconds(device) for _ in range(_ROUNDS)]
+            for _ in range(2):  # kept, and found again
+                device.compiled.clear()
+                np.testing.assert_array_equal(launch(long_kernel(0)), first)
+    suite = f"compile-{spec}"
+    return [
+        Figure(suite, f"{_NAME}, printed and loaded", "ms", statistics.median(printed), new),
+        Figure(suite, f"{_NAME}, from the disk cache", "ms", statistics.median(loaded), known),
+        Figure(suite, f"{_NAME}, from its text to its result", "ms", whole),
+    ]
+
+
+@contextmanager
+def _disk_cache(on: bool) -> Iterator[None]:
+    """Within the block, compiled code goes to an empty folder and comes from there, or does not."""
+    before = settings.disk_cache, os.environ.get("TREADLE_CACHE_DIR")
+    with tempfile.TemporaryDirectory(prefix="treadle-benchmarks-") as folder:
+        settings.disk_cache, os.environ["TREADLE_CACHE_DIR"] = on, folder
+        try:
+            yield
+        finally:
+            settings.disk_cache = before[0]
+            if before[1] is None:
+                del os.environ["TREADLE_CACHE_DIR"]
+            else:
+                os.environ["TREADLE_CACHE_DIR"] = before[1]
