@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
 import treadle as td
+from tests.support.dawn import dawn_device
 
-# How each is asked for. The same physical device through OpenGL is a device of its own here.
-_ASKED = {
-    "cpu": {"spec": "cpu"},
-    "webgpu": {"spec": "webgpu"},
-    "webgpu-gl": {"spec": "webgpu", "api": "gl"},
+# How each is found. The same physical device through OpenGL, or Dawn, is a device of its own here.
+_FOUND: dict[str, Callable[[], td.Device]] = {
+    "cpu": lambda: td.device("cpu"),
+    "webgpu": lambda: td.device("webgpu"),
+    "webgpu-gl": lambda: td.device("webgpu", api="gl"),
+    "dawn": dawn_device,
 }
 
 
-@pytest.fixture(params=list(_ASKED))
+@pytest.fixture(params=list(_FOUND))
 def device(request: pytest.FixtureRequest) -> Iterator[td.Device]:
     try:
-        found = td.device(**_ASKED[request.param])
+        found = _FOUND[request.param]()
     except td.errors.DeviceNotFound as error:
         pytest.skip(str(error))
     with td.use_device(found):

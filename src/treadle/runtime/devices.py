@@ -26,8 +26,14 @@ if TYPE_CHECKING:
 # Backend name: the package that has it, and what makes it there.
 _BACKENDS = {
     "webgpu": ("treadle.drivers.webgpu_native", "WebgpuBackend"),
+    "dawn": ("treadle.drivers.webgpu_native", "dawn_backend"),
     "cpu": ("treadle.drivers.cpu", "backend"),
 }
+# Never chosen unasked: they reach devices that another backend reaches as well, and loading their
+# libraries takes time and memory.
+_BY_NAME_ONLY = frozenset({"dawn"})
+# Backends of several graphics APIs, among which `device` can choose.
+_GRAPHICS = frozenset({"webgpu", "dawn"})
 # Best first. Our own CPU code beats a software graphics driver.
 _RANK = {
     ("cuda", "discrete"): 0, ("cuda", "integrated"): 0,
@@ -175,14 +181,19 @@ class Device:
 
 def devices() -> list[Device]:
     """Every usable device, best first: one entry a physical device and provider."""
-    found = [_device(name, info) for name in _BACKENDS for info in _infos(name)]
+    return _ranked(list(_BACKENDS))
+
+
+def _ranked(backends: list[str]) -> list[Device]:
+    """The devices of some backends, best first; of equals, those of the first backend."""
+    found = [_device(name, info) for name in backends for info in _infos(name)]
     return sorted(found, key=lambda d: _RANK.get((d.backend, d.kind), 9))
 
 
 def device(
     spec: str | Device | None = None, *, power: str | None = None, api: str | None = None
 ) -> Device:
-    """The device that `spec` names: an id ("webgpu:1", "cpu"), a backend ("webgpu"), a Device.
+    """The device that `spec` names: an id ("webgpu:1"), a backend ("cpu", "dawn"), or a Device.
 
     `power` is "high" or "low": which GPU to prefer where a machine has two. `api` asks for one
     graphics API ("vulkan", "gl", "metal", "d3d12"). DeviceNotFound lists what there is.
@@ -205,7 +216,7 @@ def device(
         raise _not_found(spec)
     choice = {"api": api, "power": power}
     choice = {key: value for key, value in choice.items() if value is not None}
-    if choice and name != "webgpu":
+    if choice and name not in _GRAPHICS:
         raise DeviceNotFound(f"{', '.join(choice)} choose among WebGPU devices only, not {spec!r}.")
     for info in _infos(name, **choice):
         if spec in (info.id, name):
@@ -227,7 +238,8 @@ def default_device() -> Device:
         return scoped
     if _default is None:
         wanted = os.environ.get("TREADLE_DEVICE")
-        _default = device(wanted) if wanted else devices()[0]
+        automatic = [name for name in _BACKENDS if name not in _BY_NAME_ONLY]
+        _default = device(wanted) if wanted else _ranked(automatic)[0]
     return _default
 
 

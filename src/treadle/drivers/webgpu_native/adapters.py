@@ -18,7 +18,9 @@ from treadle.core.dim3 import Dim3
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.drivers.webgpu_native import native as native_module
 from treadle.drivers.webgpu_native.native import Handle, Native
+from treadle.drivers.webgpu_native.provider import MatrixUnit, Provider
 
+WARP_WIDTH = 32  # of kernels
 Kind = Literal["discrete", "integrated", "software", "cpu"]
 
 _API_ORDER = ("vulkan", "metal", "d3d12", "gl")
@@ -31,16 +33,6 @@ _VENDORS = {
 }  # fmt: skip
 # Vendors all of whose GPUs have one subgroup size, for when the driver does not say.
 _SUBGROUPS = {"NVIDIA": 32, "Apple": 32}
-# Our feature names, and the WebGPU features that each needs. "subgroups" and "unified_memory" need
-# more than a feature and are decided in `_features`.
-FEATURES: dict[str, tuple[str, ...]] = {
-    "float16": ("shader-f16",),
-    "float64": ("shader-f64",),
-    "int64": ("shader-int64",),
-    "float_atomics": ("shader-float32-atomic",),
-    "int64_atomics": ("shader-int64-atomic-min-max", "shader-int64-atomic-all-ops"),
-    "timestamps": ("timestamp-query", "timestamp-query-inside-encoders"),
-}
 # Better devices come first, by the user's preference of power.
 _PREFERENCE: dict[str, dict[str, int]] = {
     "high": {"discrete": 0, "integrated": 1, "software": 2},
@@ -52,42 +44,43 @@ _PREFERENCE: dict[str, dict[str, int]] = {
 class Adapter:
     """An adapter of the library and what it says of itself."""
 
+    native: Native
     info: DeviceInfo
     handle: Handle
     instance: Handle
-    features: frozenset[str]  # WebGPU's names
+    features: frozenset[str]  # the library's names
+    matrix_units: tuple[MatrixUnit, ...]  # as the library claims
     vendor_id: int
     device_id: int
-    subgroups: tuple[int, int]  # smallest and largest size
     hidden: bool  # another interface to the same physical device is listed instead
 
 
 def list_adapters(
-    *, api: str | None = None, power: str = "high", validate: bool = False
+    provider: Provider, *, api: str | None = None, power: str = "high", validate: bool = False
 ) -> list[Adapter]:
     """The adapters, best first; with `api`, all those of that interface."""
     if api not in (None, *_API_ORDER) or power not in _PREFERENCE:
         raise ValueError(
             f"api is one of {', '.join(_API_ORDER)}, and power high or low; not {api}, {power}"
         )
-    found = _all_adapters(validate, os.getpid())
+    found = _all_adapters(provider, validate, os.getpid())
     chosen = [a for a in found if (a.info.api == api if api else not a.hidden)]
     order = _PREFERENCE[power]
     return sorted(chosen, key=lambda adapter: order.get(adapter.info.kind, 1))
 
 
 @functools.cache
-def _all_adapters(validate: bool, _process: int) -> tuple[Adapter, ...]:
+def _all_adapters(provider: Provider, validate: bool, _process: int) -> tuple[Adapter, ...]:
     # By process: after a fork the parent's adapters are unusable, and the child finds its own.
-    native = native_module.load()
-    instance = native.create_instance(_API_ORDER, validate=validate)
+    native = native_module.load(provider)
+    instance = native.create_instance(validate=validate)
     handles = native.enumerate_adapters(instance)
     found = [a for a in (_describe(native, instance, handle) for handle in handles) if a]
     found.sort(key=lambda a: (_API_ORDER.index(a.info.api), _PREFERENCE["high"][a.info.kind]))
     found = [replace(a, hidden=hidden) for a, hidden in zip(found, _hidden(found), strict=True)]
     found.sort(key=lambda adapter: (adapter.hidden, _PREFERENCE["high"][adapter.info.kind]))
     return tuple(
-        replace(adapter, info=replace(adapter.info, id=f"webgpu:{number}"))
+        replace(adapter, info=replace(adapter.info, id=f"{provider.name}:{number}"))
         for number, adapter in enumerate(found)
     )
 
@@ -132,47 +125,64 @@ def gl_computes(version: str) -> bool:
 def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter | None:
     """What there is to know of an adapter; None if it cannot compute."""
     raw = native.adapter_info(handle)
-    if raw["api"] == "gl" and not gl_computes(raw["driver"]):
+    if raw["api"] not in _API_ORDER:
+        return None  # a layer on top of another interface, or one that only pretends
+    if raw["api"] == "gl" and not gl_computes(raw["description"]):
         return None
-    features = native.adapter_features(handle)
+    provider, features = native.provider, native.adapter_features(handle)
     vendor = _VENDORS.get(raw["vendor_id"], "")
-    assured = _SUBGROUPS.get(vendor, 0)
-    subgroups = (raw["subgroup_min"] or assured, raw["subgroup_max"] or assured)
     kind: Kind = _KINDS.get(raw["type"], "discrete" if vendor == "NVIDIA" else "integrated")
-    if kind == "discrete":
-        features.discard("mappable-primary-buffers")  # kernels would reach across the bus
-    limits = read_limits(native.adapter_limits(handle), subgroup_size(features, subgroups))
+    if kind == "discrete":  # kernels would reach across the bus
+        features.difference_update(provider.needs["unified_memory"])
+    assured = _SUBGROUPS.get(vendor, 0)
+    sizes = (raw["subgroup_min"] or assured, raw["subgroup_max"] or assured)
+    has_subgroups = features.issuperset(provider.needs["subgroups"])
+    limits = read_limits(native.adapter_limits(handle), subgroup_size(sizes) * has_subgroups)
+    units = tuple(provider.matrix_units(native, handle, limits.subgroup_size))
     info = DeviceInfo(
-        id="webgpu",
+        id=provider.name,
         name=raw["name"],
         backend="webgpu",
         kind=kind,
         vendor=vendor,
-        driver=raw["driver"],
+        driver=provider.driver_name(raw["vendor"], raw["description"]),
         api=raw["api"],
-        dialect="naga",
+        dialect=provider.dialect,
         limits=limits,
-        features=_features(features, limits),
+        features=_features(provider, features, limits, units),
     )
     return Adapter(
-        info, handle, instance, frozenset(features), raw["vendor_id"], raw["device_id"],
-        subgroups, hidden=False,
+        native, info, handle, instance, frozenset(features), units,
+        raw["vendor_id"], raw["device_id"], hidden=False,
     )  # fmt: skip
 
 
-def subgroup_size(features: set[str] | frozenset[str], sizes: tuple[int, int]) -> int:
-    """The size that kernels can rely on, or 0: sizes that may vary between kernels are no use."""
-    smallest, largest = sizes
-    return smallest if "subgroup" in features and smallest == largest else 0
+def subgroup_size(sizes: tuple[int, int]) -> int:
+    """The size that kernels can rely on, given the smallest and the largest, or 0.
+
+    Sizes that may vary between kernels are no use, nor are those other than 32, for which kernels
+    are written: then subgroups are emulated.
+
+    >>> subgroup_size((32, 32)), subgroup_size((8, 32)), subgroup_size((4, 4))
+    (32, 0, 0)
+    """
+    return WARP_WIDTH if sizes == (WARP_WIDTH, WARP_WIDTH) else 0
 
 
-def _features(native_features: set[str], limits: Limits) -> frozenset[str]:
-    features = {name for name, needed in FEATURES.items() if native_features.issuperset(needed)}
-    if limits.subgroup_size:
-        features.add("subgroups")
-    if "mappable-primary-buffers" in native_features:
-        features.add("unified_memory")
-    return frozenset(features)
+def _features(
+    provider: Provider,
+    given: set[str],
+    limits: Limits,
+    units: tuple[MatrixUnit, ...],
+) -> frozenset[str]:
+    """Our names for what an adapter has."""
+    missing = set() if limits.subgroup_size else {"subgroups"}
+    if not units:
+        missing.add("tensor_cores")
+    return (
+        frozenset(name for name, needed in provider.needs.items() if given.issuperset(needed))
+        - missing
+    )
 
 
 def read_limits(raw: Any, subgroup: int) -> Limits:

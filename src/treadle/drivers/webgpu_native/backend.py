@@ -9,7 +9,10 @@ from treadle.core.errors import DeviceNotFound
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.drivers.base import Backend
 from treadle.drivers.webgpu_native import adapters
+from treadle.drivers.webgpu_native.dawn import DAWN
 from treadle.drivers.webgpu_native.device import WebgpuDevice
+from treadle.drivers.webgpu_native.provider import Provider
+from treadle.drivers.webgpu_native.wgpu_native import WGPU_NATIVE
 
 _log = logging.getLogger("treadle")
 _LLVMPIPE = (
@@ -19,9 +22,11 @@ _LLVMPIPE = (
 
 
 class WebgpuBackend(Backend):
-    """WebGPU devices of this machine, through wgpu-native."""
+    """WebGPU devices of this machine, through one of the libraries."""
 
-    name = "webgpu"
+    def __init__(self, provider: Provider = WGPU_NATIVE) -> None:
+        self.provider = provider
+        self.name = provider.name
 
     def list_devices(self, **choice: str) -> list[DeviceInfo]:
         """The devices, best first: one entry per physical device.
@@ -30,7 +35,9 @@ class WebgpuBackend(Backend):
         `power` "low" integrated GPUs come before discrete ones. ValueError for other values.
         """
         try:
-            found = adapters.list_adapters(api=choice.get("api"), power=choice.get("power", "high"))
+            found = adapters.list_adapters(
+                self.provider, api=choice.get("api"), power=choice.get("power", "high")
+            )
         except (ImportError, OSError):
             return []
         return [adapter.info for adapter in found]
@@ -38,16 +45,13 @@ class WebgpuBackend(Backend):
     def why_none(self) -> str:
         """Why there are no devices, and what would make some appear."""
         try:
-            adapters.list_adapters()
+            adapters.list_adapters(self.provider)
         except (ImportError, OSError) as error:
             return (
-                f"the wgpu package could not be loaded ({error}); "
-                "`pip install wgpu` brings WebGPU for this platform"
+                f"the {self.provider.package} package could not be loaded ({error}); "
+                f"`{self.provider.install}` brings it for this platform"
             )
-        return (
-            "no Vulkan, Metal, Direct3D 12 or OpenGL driver was found; install the GPU's driver, "
-            "or a software one (on Debian and Ubuntu: mesa-vulkan-drivers)"
-        )
+        return self.provider.no_driver
 
     def open(
         self, info: DeviceInfo, *, limits: Limits | None = None, validate: bool | None = None
@@ -60,7 +64,7 @@ class WebgpuBackend(Backend):
         """
         if validate is None:
             validate = os.environ.get("TREADLE_VALIDATE", "") not in ("", "0")
-        for adapter in adapters.list_adapters(api=info.api, validate=validate):
+        for adapter in adapters.list_adapters(self.provider, api=info.api, validate=validate):
             if adapter.info.id == info.id:
                 if "llvmpipe" in info.name:
                     _log.warning(_LLVMPIPE, info.id)
@@ -68,3 +72,8 @@ class WebgpuBackend(Backend):
         raise DeviceNotFound(
             f"there is no {info.id} ({info.name}) any more; list the devices again"
         )
+
+
+def dawn_backend() -> WebgpuBackend:
+    """The devices that Dawn reaches."""
+    return WebgpuBackend(DAWN)

@@ -24,11 +24,11 @@ from treadle.core.errors import (
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.drivers.base import Buffer, Device
 from treadle.drivers.webgpu_native import moves
-from treadle.drivers.webgpu_native import native as native_module
 from treadle.drivers.webgpu_native.adapters import Adapter, read_limits, reduce_limits
 from treadle.drivers.webgpu_native.batch import Batch, Deferred, LiveBatch
 from treadle.drivers.webgpu_native.encode_loop import EncodeLoop, encode_loop
 from treadle.drivers.webgpu_native.events import TimestampPool
+from treadle.drivers.webgpu_native.matrix_units import working_units
 from treadle.drivers.webgpu_native.memory import (
     LARGE_DOWNLOAD,
     LARGE_UPLOAD,
@@ -44,6 +44,7 @@ from treadle.drivers.webgpu_native.native import (
     OUT_OF_MEMORY_ERROR,
     STORAGE,
     Handle,
+    Listener,
 )
 from treadle.drivers.webgpu_native.pipelines import (
     Layout,
@@ -52,6 +53,7 @@ from treadle.drivers.webgpu_native.pipelines import (
     forget_buffer,
     forget_groups,
 )
+from treadle.drivers.webgpu_native.provider import MatrixUnit
 from treadle.drivers.webgpu_native.stream import WebgpuStream
 
 MAX_IN_FLIGHT = 8  # submissions; beyond that, flushing waits for the oldest
@@ -62,10 +64,10 @@ _opened: weakref.WeakSet[WebgpuDevice] = weakref.WeakSet()
 
 
 class WebgpuDevice(Device):
-    """A device of wgpu-native. `validate` builds checked shaders and labels everything."""
+    """A device of one of the libraries. `validate` builds checked shaders and labels everything."""
 
     def __init__(self, adapter: Adapter, limits: Limits | None, *, validate: bool) -> None:
-        native = self.native = native_module.load()
+        native = self.native = adapter.native
         self.loop: EncodeLoop = encode_loop(native)
         self.validate = validate
         self.lock = threading.RLock()
@@ -83,6 +85,8 @@ class WebgpuDevice(Device):
         self.group_count = 0
         self._move_kernel: WebgpuKernel | None = None
         self._timestamps: TimestampPool | None = None
+        self._claimed_units = adapter.matrix_units
+        self._matrix_units: tuple[MatrixUnit, ...] | None = None
 
         raw = native.adapter_limits(adapter.handle)
         if limits is not None:
@@ -90,19 +94,20 @@ class WebgpuDevice(Device):
         self.info = _reduced_info(adapter.info, raw, limits)
         self.unified = "unified_memory" in self.info.features
         self.uniform_alignment = raw.minUniformBufferOffsetAlignment
-        handle, kept = native.request_device(
+        handle, listener = native.request_device(
             adapter.instance,
             adapter.handle,
             raw,
             sorted(adapter.features),
-            lambda type, message: self._errors.append((type, message)),
-            self._on_lost,
+            self._listener(),
+            validate=validate,
         )
         if handle is None:
-            raise DeviceNotFound(f"{adapter.info.name} could not be opened: {kept}")
-        self._callbacks = kept
+            raise DeviceNotFound(f"{adapter.info.name} could not be opened: {listener}")
+        self._listener_number = int(listener)
         self._instance = adapter.instance
         self.handle: Handle = handle
+        self.poller: Handle = handle if native.provider.poll.of_device else adapter.instance
         self.queue: Handle = native.queue(handle)
         self.timestamp_period = native.timestamp_period(self.queue)
         self.serial = 0  # of the last submission
@@ -239,6 +244,14 @@ class WebgpuDevice(Device):
                 "buffers": len(self._buffers),
             }
 
+    def matrix_units(self) -> tuple[MatrixUnit, ...]:
+        """The matrix products that the device's tensor cores compute (and compute right: each is
+        tried at the first call)."""
+        with self.lock:
+            if self._matrix_units is None:
+                self._matrix_units = working_units(self, self._claimed_units)
+            return self._matrix_units
+
     # ------------------------------------------------------------------ shared by the driver
 
     def layout(self, types: tuple[str, ...], *, parameters: bool) -> Layout:
@@ -332,7 +345,7 @@ class WebgpuDevice(Device):
 
     def is_done(self, serial: int) -> bool:
         """Whether a submission is finished."""
-        return self.loop.spin(self.handle, self._done, serial, 1) >= serial
+        return self.loop.spin(self.poller, self._done, serial, 1) >= serial
 
     def wait_for(self, serial: int) -> None:
         """Wait until a submission is finished."""
@@ -347,11 +360,11 @@ class WebgpuDevice(Device):
 
         A nap is an eighth of the time waited so far, so that it costs little in proportion.
         """
-        spin, handle = self.loop.spin, self.handle
-        if spin(handle, flag, value, _SPINS) >= value:
+        spin, poller = self.loop.spin, self.poller
+        if spin(poller, flag, value, _SPINS) >= value:
             return
         began = time.perf_counter()
-        while spin(handle, flag, value, 1) < value:
+        while spin(poller, flag, value, 1) < value:
             self.check()
             time.sleep(min((time.perf_counter() - began) / 8, _LONGEST_NAP))
 
@@ -359,12 +372,24 @@ class WebgpuDevice(Device):
         """`wait`, giving way to the event loop between polls, and at least once."""
         began = time.perf_counter()
         await asyncio.sleep(0)
-        while self.loop.spin(self.handle, flag, value, 1) < value:
+        while self.loop.spin(self.poller, flag, value, 1) < value:
             self.check()
             waited = time.perf_counter() - began
             await asyncio.sleep(0 if waited < 5e-4 else min(waited / 8, _LONGEST_NAP))
 
     # ------------------------------------------------------------------ errors and the end
+
+    def _listener(self) -> Listener:
+        """Who hears of errors and loss, which the library may tell at any time: not the device
+        itself, which would never go."""
+        errors, lost = self._errors, weakref.WeakMethod(self._on_lost)
+
+        def on_lost(message: str) -> None:
+            tell = lost()
+            if tell is not None:
+                tell(message)
+
+        return Listener(lambda type, message: errors.append((type, message)), on_lost)
 
     def _on_lost(self, message: str) -> None:
         if self.lost is None:
@@ -454,7 +479,7 @@ class WebgpuDevice(Device):
             return
         self.close()
         self.native.release_bind_group_layout(self.parameter_layout)
-        self.native.release_device(self.handle, self.queue)
+        self.native.release_device(self.handle, self.queue, self._listener_number)
 
 
 _CLOSED = "it was closed"

@@ -50,12 +50,16 @@ _FUNCTIONS = (
     "wgpuComputePassEncoderSetPipeline",
     "wgpuComputePassEncoderSetBindGroup",
     "wgpuComputePassEncoderDispatchWorkgroups",
-    "wgpuDevicePoll",
 )
+# How a library makes progress, by `Poll.of_device`: a declaration, and a call with `%poller`.
+_POLLS = {
+    True: ("i32 @poll(ptr, i32, ptr)", "call i32 @poll(ptr %poller, i32 0, ptr null)"),
+    False: ("void @poll(ptr)", "call void @poll(ptr %poller)"),
+}
 
 # In C, with `state` = {encoder, pass, pipeline, group 0, group 1, its offset}:
 #   encode(encoder, records, count): walk(&state, records, count); close(&state)
-#   spin(device, flag, target, tries): while (*flag < target && tries--) wgpuDevicePoll(device)
+#   spin(poller, flag, target, tries): while (*flag < target && tries--) poll(poller)
 #   on_done(status, message, flag, value): *flag = value
 #   on_mapped(status, message, flag, value): *flag = status
 _ASSEMBLY = """
@@ -217,7 +221,7 @@ define void @encode(ptr %encoder, ptr %records, i64 %count) {
   ret void
 }
 
-define i64 @spin(ptr %device, ptr %flag, i64 %target, i64 %tries) {
+define i64 @spin(ptr %poller, ptr %flag, i64 %target, i64 %tries) {
 entry:
   br label %loop
 loop:
@@ -228,7 +232,7 @@ loop:
   %stop = or i1 %reached, %tired
   br i1 %stop, label %done, label %again
 again:
-  %empty = call i32 @wgpuDevicePoll(ptr %device, i32 0, ptr null)
+  CALL_POLL
   %left.next = sub i64 %left, 1
   br label %loop
 done:
@@ -257,7 +261,7 @@ declare void @wgpuComputePassEncoderRelease(ptr)
 declare void @wgpuComputePassEncoderSetPipeline(ptr, ptr)
 declare void @wgpuComputePassEncoderSetBindGroup(ptr, i32, ptr, i64, ptr)
 declare void @wgpuComputePassEncoderDispatchWorkgroups(ptr, i32, i32, i32)
-declare i32 @wgpuDevicePoll(ptr, i32, ptr)
+declare DECLARE_POLL
 """
 # How a WGPUStringView, a struct of 16 bytes, is passed by value: in two registers, except that
 # Windows on x86-64 passes its address.
@@ -269,7 +273,7 @@ class EncodeLoop:
     """The loop and its helpers for one library."""
 
     encode: Callable[[Handle, Any, int], None]  # (encoder, records, count)
-    spin: Callable[[Handle, Any, int, int], int]  # (device, flag, target, tries) -> *flag
+    spin: Callable[[Handle, Any, int, int], int]  # (poller, flag, target, tries) -> *flag
     on_done: Any  # a WGPUQueueWorkDoneCallback
     on_mapped: Any  # a WGPUBufferMapCallback
     compiled: bool
@@ -289,11 +293,18 @@ def encode_loop(native: Native) -> EncodeLoop:
 def _compiled_loop(native: Native, binding: Any) -> EncodeLoop:
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    module = binding.parse_assembly(_DECLARATIONS + _ASSEMBLY.replace("MESSAGE", _MESSAGE))
+    declaration, call = _POLLS[native.provider.poll.of_device]
+    parts = {"DECLARE_POLL": declaration, "CALL_POLL": call, "MESSAGE": _MESSAGE}
+    text = _DECLARATIONS + _ASSEMBLY
+    for name, part in parts.items():
+        text = text.replace(name, part)
+    module = binding.parse_assembly(text)
     machine = binding.Target.from_default_triple().create_target_machine(opt=2)
     engine = binding.create_mcjit_compiler(module, machine)
     for name in _FUNCTIONS:
         engine.add_global_mapping(module.get_function(name), native.function_address(name))
+    poll = native.function_address(native.provider.poll.function)
+    engine.add_global_mapping(module.get_function("poll"), poll)
     engine.finalize_object()
     address = engine.get_function_address
     cast = native.ffi.cast
@@ -363,9 +374,9 @@ def python_loop(native: Native) -> EncodeLoop:
     def encode(encoder: Handle, records: Any, count: int) -> None:
         close(walk(encoder, records, count, None))
 
-    def spin(device: Handle, flag: Any, target: int, tries: int) -> int:
+    def spin(poller: Handle, flag: Any, target: int, tries: int) -> int:
         while flag[0] < target and tries:
-            native.poll(device)
+            native.poll(poller)
             tries -= 1
         return int(flag[0])
 

@@ -61,7 +61,7 @@ def compile_move(device: WebgpuDevice) -> WebgpuKernel:
     width = min(64, device.info.limits.max_threads_per_block, device.info.limits.max_block.x)
     code = KernelCode(
         target="wgsl",
-        dialect="naga",
+        dialect=device.info.dialect,
         name="move_bytes",
         entry="move_bytes",
         source=_SOURCE.replace("WIDTH", str(width)),

@@ -1,73 +1,39 @@
-"""Every call into a WebGPU library in C, one thin method each, its C signature beside it.
-
-The rest of the driver speaks to a `Native` and never to the library, so that a second provider of
-the same C interface can stand beside wgpu-native. What will differ for Dawn (`wgpudawn`):
-
-| what                 | wgpu-native                           | Dawn                            |
-|----------------------|---------------------------------------|---------------------------------|
-| listing adapters     | `wgpuInstanceEnumerateAdapters`       | an extension of its own         |
-| making progress      | `wgpuDevicePoll(device, …)`           | `wgpuInstanceProcessEvents`     |
-| unchecked shaders    | `wgpuDeviceCreateShaderModuleTrusted` | the toggle `disable_robustness` |
-| zeroed shared memory | always                                | `disable_workgroup_init`        |
-| subgroups            | feature `Subgroup`, no `enable` line  | `Subgroups`, `enable subgroups` |
-| 64 bits, f32 atomics | native features                       | do not exist                    |
-| time outside a pass  | `TimestampQueryInsideEncoders`        | `TimestampQuery` and a toggle   |
-| unit of timestamps   | ticks: `wgpuQueueGetTimestampPeriod`  | nanoseconds                     |
-| invalid submission   | ends the process                      | an error in the callback        |
-
-Two traps of wgpu-native that this file and its callers answer for: an error inside
-`wgpuQueueSubmit` is a Rust panic that ends the process, so nothing may be submitted whose
-`wgpuCommandEncoderFinish` reported an error; and the truth values it returns have only their
-lowest byte set, the rest is noise.
+"""Every call into a WebGPU library in C that all of them share, one thin method each, its C
+signature beside it. What a library does in its own way is its `Provider`'s (`provider`).
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from treadle.drivers.webgpu_native.provider import Library, Provider
 
 Handle = Any  # an object of the C library, as cffi sees it
 
 # WGPUBufferUsage
 MAP_READ, MAP_WRITE, COPY_SRC, COPY_DST = 0x1, 0x2, 0x4, 0x8
 UNIFORM, STORAGE, QUERY_RESOLVE = 0x40, 0x80, 0x200
-# WGPUInstanceBackend, by the name of the interface
-APIS = {"vulkan": 1 << 0, "gl": 1 << 1, "metal": 1 << 2, "d3d12": 1 << 3}
 # WGPUBackendType
 API_NAMES = {4: "d3d12", 5: "metal", 6: "vulkan", 7: "gl", 8: "gl"}
-# WGPUInstanceFlag
-_DEBUG, _VALIDATION, _DISCARD_LABELS = 1 << 0, 1 << 1, 1 << 2
 # WGPUErrorType
 VALIDATION_ERROR, OUT_OF_MEMORY_ERROR = 2, 3
-# WGPUFeatureName and WGPUNativeFeature: those that compute kernels have a use for
-FEATURES: dict[str, int] = {
-    "timestamp-query": 0x9,
-    "shader-f16": 0xB,
-    "mappable-primary-buffers": 0x3000E,
-    "shader-f64": 0x3001D,
-    "subgroup": 0x30021,
-    "subgroup-barrier": 0x30023,
-    "timestamp-query-inside-encoders": 0x30024,
-    "shader-int64": 0x30026,
-    "shader-float32-atomic": 0x30027,
-    "shader-int64-atomic-min-max": 0x3002C,
-    "shader-int64-atomic-all-ops": 0x3002D,
-}
 _CALLBACK_SPONTANEOUS = 3  # WGPUCallbackMode_AllowSpontaneous
 _MAP_MODE_READ, _MAP_MODE_WRITE = 1, 2
 _WHOLE = 2**64 - 1  # WGPU_WHOLE_SIZE
 
 
 @functools.cache
-def load() -> Native:
-    """The library of the `wgpu` package. Raises ImportError or OSError if it is not usable."""
-    from wgpu.backends.wgpu_native import ffi, lib
-
-    return Native(ffi, lib)
+def load(provider: Provider) -> Native:
+    """A provider's library. Raises ImportError or OSError if it is not usable."""
+    return Native(provider, provider.load())
 
 
 @contextmanager
@@ -83,17 +49,26 @@ def _quiet_runtime_directory() -> Iterator[None]:
         os.environ.pop("XDG_RUNTIME_DIR", None)
 
 
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Who hears of a device's errors, (WGPUErrorType, message), and of its loss."""
+
+    on_error: Callable[[int, str], None]
+    on_lost: Callable[[str], None]
+
+
 class Native:
     """The C library behind thin methods. Methods that make something return a new reference."""
 
-    name = "wgpu-native"
-
-    def __init__(self, ffi: Any, lib: Any) -> None:
-        self.ffi = ffi
-        self.lib = lib
-        self.null = ffi.NULL
-        number = lib.wgpuGetVersion()  # uint32_t wgpuGetVersion(void)
-        self.version = ".".join(str(number >> shift & 0xFF) for shift in (24, 16, 8, 0))
+    def __init__(self, provider: Provider, library: Library) -> None:
+        self.provider = provider
+        self.name = provider.library
+        self.version = library.version
+        self.ffi = library.ffi
+        lib = self.lib = library.lib
+        self.null = library.ffi.NULL
+        self._listeners: dict[int, Listener] = {}  # of devices, by the number their callbacks get
+        self._numbers = itertools.count(1)
 
         # The hot ones, looked up once.
         # void wgpuBufferUnmap(WGPUBuffer buffer)
@@ -109,7 +84,10 @@ class Native:
         self._submit = lib.wgpuQueueSubmit
         # WGPUBool wgpuDevicePoll(WGPUDevice device, WGPUBool wait,
         #     WGPUSubmissionIndex const * submissionIndex)
-        self._poll = lib.wgpuDevicePoll
+        # void wgpuInstanceProcessEvents(WGPUInstance instance)
+        self._poll = getattr(lib, provider.poll.function)
+        self._poll_more = (False, self.null) if provider.poll.of_device else ()
+        self._callbacks = self._device_callbacks()
 
     # ------------------------------------------------------------------ small conversions
 
@@ -147,16 +125,9 @@ class Native:
 
     # ------------------------------------------------------------------ instance and adapters
 
-    def create_instance(self, apis: Sequence[str], *, validate: bool) -> Handle:
-        """An instance that sees the adapters of these interfaces."""
-        extras = self.ffi.new("WGPUInstanceExtras *")
-        extras.chain.sType = self.lib.WGPUSType_InstanceExtras
-        extras.backends = sum(APIS[api] for api in apis)
-        extras.flags = _DEBUG | _VALIDATION if validate else _DISCARD_LABELS
-        descriptor = self.ffi.new("WGPUInstanceDescriptor *")
-        descriptor.nextInChain = self.ffi.cast("WGPUChainedStruct *", extras)
-        # WGPUInstance wgpuCreateInstance(WGPUInstanceDescriptor const * descriptor)
-        return self.lib.wgpuCreateInstance(descriptor)
+    def create_instance(self, *, validate: bool) -> Handle:
+        """An instance, which sees the adapters of all interfaces."""
+        return self.provider.create_instance(self, validate)
 
     def release_instance(self, instance: Handle) -> None:
         """Drop the reference."""
@@ -165,15 +136,7 @@ class Native:
     def enumerate_adapters(self, instance: Handle) -> list[Handle]:
         """All adapters of an instance."""
         with _quiet_runtime_directory():
-            # size_t wgpuInstanceEnumerateAdapters(WGPUInstance instance,
-            #     WGPUInstanceEnumerateAdapterOptions const *options, WGPUAdapter *adapters)
-            enumerate_adapters = self.lib.wgpuInstanceEnumerateAdapters
-            count = enumerate_adapters(instance, self.null, self.null)
-            if not count:
-                return []
-            adapters = self.ffi.new("WGPUAdapter[]", count)
-            found = enumerate_adapters(instance, self.null, adapters)
-        return [adapters[i] for i in range(min(count, found))]
+            return self.provider.enumerate_adapters(self, instance)
 
     def adapter_info(self, adapter: Handle) -> dict[str, Any]:
         """Name, driver, kind and interface of an adapter, as the library words them."""
@@ -181,7 +144,8 @@ class Native:
         # WGPUStatus wgpuAdapterGetInfo(WGPUAdapter adapter, WGPUAdapterInfo * info)
         self.lib.wgpuAdapterGetInfo(adapter, info)
         result = {
-            "driver": f"{self.text(info.vendor)} {self.text(info.description)}".strip(),
+            "vendor": self.text(info.vendor),
+            "description": self.text(info.description),
             "name": self.text(info.device),
             "api": API_NAMES.get(info.backendType, ""),
             "type": info.adapterType,
@@ -202,10 +166,12 @@ class Native:
         return limits
 
     def adapter_features(self, adapter: Handle) -> set[str]:
-        """Which of `FEATURES` the adapter has."""
+        """Which of the provider's features the adapter has."""
         # WGPUBool wgpuAdapterHasFeature(WGPUAdapter adapter, WGPUFeatureName feature)
         has = self.lib.wgpuAdapterHasFeature
-        return {name for name, number in FEATURES.items() if has(adapter, number) & 0xFF}
+        return {
+            name for name, number in self.provider.features.items() if has(adapter, number) & 0xFF
+        }
 
     # ------------------------------------------------------------------ device and queue
 
@@ -215,32 +181,30 @@ class Native:
         adapter: Handle,
         limits: Any,
         features: Sequence[str],
-        on_error: Callable[[int, str], None],
-        on_lost: Callable[[str], None],
-    ) -> tuple[Handle, Any]:
-        """A device, or None with the reason; and what must be kept as long as the device lives."""
+        listener: Listener,
+        *,
+        validate: bool,
+    ) -> tuple[Handle, int | str]:
+        """A device and the number of its listener, for `release_device`; or None and the reason."""
         ffi, answer = self.ffi, []
-
-        @ffi.callback("WGPUUncapturedErrorCallback")  # type: ignore[untyped-decorator]
-        def error_callback(_device: Any, type: int, message: Any, _1: Any, _2: Any) -> None:
-            on_error(type, self.text(message))
-
-        @ffi.callback("WGPUDeviceLostCallback")  # type: ignore[untyped-decorator]
-        def lost_callback(_device: Any, _reason: int, message: Any, _1: Any, _2: Any) -> None:
-            on_lost(self.text(message))
 
         @ffi.callback("WGPURequestDeviceCallback")  # type: ignore[untyped-decorator]
         def device_callback(_status: int, device: Any, message: Any, _1: Any, _2: Any) -> None:
             answer.append((device, self.text(message)))
 
+        number = next(self._numbers)
+        self._listeners[number] = listener
         descriptor = ffi.new("WGPUDeviceDescriptor *")
+        descriptor.nextInChain, kept = self.provider.device_extras(self, validate)
         descriptor.requiredLimits = limits
-        numbers = ffi.new("WGPUFeatureName[]", [FEATURES[name] for name in features])
+        numbers = [self.provider.features[name] for name in features]
+        required = ffi.new("WGPUFeatureName[]", numbers)
         descriptor.requiredFeatureCount = len(features)
-        descriptor.requiredFeatures = numbers
-        descriptor.deviceLostCallbackInfo.mode = _CALLBACK_SPONTANEOUS
-        descriptor.deviceLostCallbackInfo.callback = lost_callback
-        descriptor.uncapturedErrorCallbackInfo.callback = error_callback
+        descriptor.requiredFeatures = required
+        lost, error = descriptor.deviceLostCallbackInfo, descriptor.uncapturedErrorCallbackInfo
+        lost.mode = _CALLBACK_SPONTANEOUS
+        error.callback, lost.callback = self._callbacks
+        error.userdata1 = lost.userdata1 = ffi.cast("void *", number)
         info = ffi.new("WGPURequestDeviceCallbackInfo *")
         info.mode = _CALLBACK_SPONTANEOUS
         info.callback = device_callback
@@ -248,12 +212,30 @@ class Native:
         #     WGPUDeviceDescriptor const * descriptor, WGPURequestDeviceCallbackInfo callbackInfo)
         self.lib.wgpuAdapterRequestDevice(adapter, descriptor, info[0])
         self.lib.wgpuInstanceProcessEvents(instance)  # void f(WGPUInstance instance)
-        if not answer:
-            return None, "the request was not answered"
-        device, message = answer[0]
+        del kept
+        device, message = answer[0] if answer else (self.null, "the request was not answered")
         if device == self.null:
+            del self._listeners[number]
             return None, message
-        return device, (error_callback, lost_callback, device_callback)
+        return device, number
+
+    def _device_callbacks(self) -> tuple[Any, Any]:
+        """What the library calls for errors and lost devices: the same two functions for all
+        devices, so that a call that comes late finds nobody and does no harm."""
+
+        @self.ffi.callback("WGPUUncapturedErrorCallback")  # type: ignore[untyped-decorator]
+        def error_callback(_device: Any, type: int, message: Any, number: Any, _2: Any) -> None:
+            listener = self._listeners.get(self.address(number))
+            if listener is not None:
+                listener.on_error(type, self.text(message))
+
+        @self.ffi.callback("WGPUDeviceLostCallback")  # type: ignore[untyped-decorator]
+        def lost_callback(_device: Any, _why: int, message: Any, number: Any, _2: Any) -> None:
+            listener = self._listeners.get(self.address(number))
+            if listener is not None:
+                listener.on_lost(self.text(message))
+
+        return error_callback, lost_callback
 
     def queue(self, device: Handle) -> Handle:
         """The device's queue."""
@@ -261,21 +243,21 @@ class Native:
 
     def timestamp_period(self, queue: Handle) -> float:
         """Nanoseconds a tick of the device's clock."""
-        # float wgpuQueueGetTimestampPeriod(WGPUQueue queue)
-        return float(self.lib.wgpuQueueGetTimestampPeriod(queue))
+        return self.provider.timestamp_period(self, queue)
 
     def destroy_device(self, device: Handle) -> None:
         """Make the device unusable and free its memory."""
         self.lib.wgpuDeviceDestroy(device)  # void wgpuDeviceDestroy(WGPUDevice device)
 
-    def release_device(self, device: Handle, queue: Handle) -> None:
-        """Drop the references."""
+    def release_device(self, device: Handle, queue: Handle, number: int) -> None:
+        """Drop the references, and the listener."""
+        self._listeners.pop(number, None)
         self.lib.wgpuQueueRelease(queue)  # void wgpuQueueRelease(WGPUQueue queue)
         self.lib.wgpuDeviceRelease(device)  # void wgpuDeviceRelease(WGPUDevice device)
 
-    def poll(self, device: Handle, *, wait: bool = False) -> bool:
-        """Run due callbacks; True if nothing is in flight."""
-        return bool(self._poll(device, wait, self.null) & 0xFF)
+    def poll(self, poller: Handle) -> None:
+        """Run due callbacks; `poller` is the device or its instance, by `Poll.of_device`."""
+        self._poll(poller, *self._poll_more)
 
     # ------------------------------------------------------------------ buffers
 
@@ -328,23 +310,21 @@ class Native:
     # ------------------------------------------------------------------ pipelines and bind groups
 
     def create_shader(self, device: Handle, source: str, *, trusted: bool, label: str) -> Handle:
-        """A shader module; `trusted` leaves out naga's own bounds checks and loop guards."""
+        """A shader module; `trusted` leaves out the compiler's bounds checks and loop guards."""
         code = self.ffi.new("WGPUShaderSourceWGSL *")
         code.chain.sType = self.lib.WGPUSType_ShaderSourceWGSL
         descriptor = self.ffi.new("WGPUShaderModuleDescriptor *")
         descriptor.nextInChain = self.ffi.cast("WGPUChainedStruct *", code)
         kept = self._fill_text(code.code, source), self._fill_text(descriptor.label, label)
-        if trusted:
-            # WGPUShaderModule wgpuDeviceCreateShaderModuleTrusted(WGPUDevice device,
-            #     WGPUShaderModuleDescriptor const * descriptor,
-            #     WGPUShaderRuntimeChecks runtimeChecks)
-            module = self.lib.wgpuDeviceCreateShaderModuleTrusted(device, descriptor, 0)
-        else:
-            # WGPUShaderModule wgpuDeviceCreateShaderModule(WGPUDevice device,
-            #     WGPUShaderModuleDescriptor const * descriptor)
-            module = self.lib.wgpuDeviceCreateShaderModule(device, descriptor)
+        module = self.provider.create_shader(self, device, descriptor, trusted)
         del kept
         return module
+
+    def create_shader_module(self, device: Handle, descriptor: Any) -> Handle:
+        """The plain call, for providers."""
+        # WGPUShaderModule wgpuDeviceCreateShaderModule(WGPUDevice device,
+        #     WGPUShaderModuleDescriptor const * descriptor)
+        return self.lib.wgpuDeviceCreateShaderModule(device, descriptor)
 
     def release_shader(self, module: Handle) -> None:
         """Drop the reference."""
@@ -502,15 +482,3 @@ class Native:
         # WGPUFuture wgpuQueueOnSubmittedWorkDone(WGPUQueue queue,
         #     WGPUQueueWorkDoneCallbackInfo callbackInfo)
         self.lib.wgpuQueueOnSubmittedWorkDone(queue, info[0])
-
-    # ------------------------------------------------------------------ counting
-
-    def live_objects(self, instance: Handle) -> dict[str, int]:
-        """How many objects of each kind the library holds; tests count leaks with it."""
-        report = self.ffi.new("WGPUGlobalReport *")
-        # void wgpuGenerateReport(WGPUInstance instance, WGPUGlobalReport *report)
-        self.lib.wgpuGenerateReport(instance, report)
-        hub = report.hub
-        kinds = ("devices", "buffers", "bindGroups", "bindGroupLayouts", "pipelineLayouts",
-                 "computePipelines", "shaderModules", "commandBuffers", "querySets")  # fmt: skip
-        return {kind: getattr(hub, kind).numKeptFromUser for kind in kinds}

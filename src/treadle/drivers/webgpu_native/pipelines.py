@@ -91,18 +91,21 @@ def compile_kernel(device: WebgpuDevice, code: KernelCode) -> WebgpuKernel:
         native.release_shader(module)
     if errors:
         device.check()
-        raise CompileError(_explain(code, errors[0][1]))
+        raise CompileError(_explain(code, errors[0][1], native.provider.error_line))
     return WebgpuKernel(device, code, layout, pipeline)
 
 
 def _check_fits(device: WebgpuDevice, code: KernelCode) -> None:
     limits, name = device.info.limits, code.name
-    if code.target != "wgsl" or code.dialect not in ("", "naga"):
+    dialect = device.info.dialect
+    if code.target != "wgsl" or code.dialect not in ("", dialect):
         raise CompileError(
             f"kernel {name} is printed for {code.target} {code.dialect}".rstrip()
-            + "; this device compiles WGSL in naga's dialect"
+            + f"; this device compiles WGSL in {dialect}'s dialect"
         )
     missing = sorted(code.requires - device.info.features)
+    if "tensor_cores" in code.requires and not missing and not device.matrix_units():
+        missing = ["tensor_cores"]  # claimed, and none of them computes right
     if missing:
         raise UnsupportedOnTarget(
             f"kernel {name} needs {', '.join(missing)}, which {device.info.name} does not have"
@@ -125,10 +128,10 @@ def _check_fits(device: WebgpuDevice, code: KernelCode) -> None:
             )
 
 
-def _explain(code: KernelCode, message: str) -> str:
-    """The compiler's message, and the generated lines it speaks of."""
+def _explain(code: KernelCode, message: str, pattern: str) -> str:
+    """The compiler's message, and the generated lines it speaks of (`pattern` finds which)."""
     text = f"the WGSL generated for kernel {code.name} does not compile:\n{message.strip()}"
-    place = re.search(r"wgsl:(\d+):", message)
+    place = re.search(pattern, message)
     if place is None:
         return text
     lines, line = code.source.splitlines(), int(place.group(1))

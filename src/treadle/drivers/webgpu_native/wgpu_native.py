@@ -1,0 +1,128 @@
+"""wgpu-native, the library of the `wgpu` package: Vulkan, Metal, Direct3D 12 and OpenGL.
+
+Two traps of it that this driver answers for: an error inside `wgpuQueueSubmit` is a Rust panic
+that ends the process, so nothing may be submitted whose `wgpuCommandEncoderFinish` reported an
+error; and the truth values it returns have only their lowest byte set, the rest is noise.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.drivers.webgpu_native.native import Handle, Native
+from treadle.drivers.webgpu_native.provider import Library, MatrixUnit, Poll, Provider
+
+# WGPUInstanceBackend: Vulkan, OpenGL, Metal, Direct3D 12
+_BACKENDS = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 3
+# WGPUInstanceFlag
+_DEBUG, _VALIDATION, _DISCARD_LABELS = 1 << 0, 1 << 1, 1 << 2
+
+
+def _load() -> Library:
+    from wgpu.backends.wgpu_native import ffi, lib
+
+    number = lib.wgpuGetVersion()  # uint32_t wgpuGetVersion(void)
+    return Library(ffi, lib, ".".join(str(number >> shift & 0xFF) for shift in (24, 16, 8, 0)))
+
+
+def _create_instance(native: Native, validate: bool) -> Handle:
+    extras = native.ffi.new("WGPUInstanceExtras *")
+    extras.chain.sType = native.lib.WGPUSType_InstanceExtras
+    extras.backends = _BACKENDS
+    extras.flags = _DEBUG | _VALIDATION if validate else _DISCARD_LABELS
+    descriptor = native.ffi.new("WGPUInstanceDescriptor *")
+    descriptor.nextInChain = native.ffi.cast("WGPUChainedStruct *", extras)
+    # WGPUInstance wgpuCreateInstance(WGPUInstanceDescriptor const * descriptor)
+    return native.lib.wgpuCreateInstance(descriptor)
+
+
+def _enumerate_adapters(native: Native, instance: Handle) -> list[Handle]:
+    # size_t wgpuInstanceEnumerateAdapters(WGPUInstance instance,
+    #     WGPUInstanceEnumerateAdapterOptions const *options, WGPUAdapter *adapters)
+    enumerate_adapters = native.lib.wgpuInstanceEnumerateAdapters
+    count = enumerate_adapters(instance, native.null, native.null)
+    if not count:
+        return []
+    adapters = native.ffi.new("WGPUAdapter[]", count)
+    found = enumerate_adapters(instance, native.null, adapters)
+    return [adapters[i] for i in range(min(count, found))]
+
+
+def _device_extras(native: Native, validate: bool) -> tuple[Any, object]:
+    return native.null, None
+
+
+def _create_shader(native: Native, device: Handle, descriptor: Any, trusted: bool) -> Handle:
+    if trusted:
+        # WGPUShaderModule wgpuDeviceCreateShaderModuleTrusted(WGPUDevice device,
+        #     WGPUShaderModuleDescriptor const * descriptor,
+        #     WGPUShaderRuntimeChecks runtimeChecks)
+        return native.lib.wgpuDeviceCreateShaderModuleTrusted(device, descriptor, 0)
+    return native.create_shader_module(device, descriptor)
+
+
+def _timestamp_period(native: Native, queue: Handle) -> float:
+    # float wgpuQueueGetTimestampPeriod(WGPUQueue queue)
+    return float(native.lib.wgpuQueueGetTimestampPeriod(queue))
+
+
+def _matrix_units(native: Native, adapter: Handle, subgroup: int) -> list[MatrixUnit]:
+    return []
+
+
+def _live_objects(native: Native, instance: Handle, device: Handle) -> dict[str, int]:
+    report = native.ffi.new("WGPUGlobalReport *")
+    # void wgpuGenerateReport(WGPUInstance instance, WGPUGlobalReport *report)
+    native.lib.wgpuGenerateReport(instance, report)
+    hub = report.hub
+    kinds = ("devices", "buffers", "bindGroups", "bindGroupLayouts", "pipelineLayouts",
+             "computePipelines", "shaderModules", "commandBuffers", "querySets")  # fmt: skip
+    return {kind: getattr(hub, kind).numKeptFromUser for kind in kinds}
+
+
+WGPU_NATIVE = Provider(
+    name="webgpu",
+    library="wgpu-native",
+    package="wgpu",
+    install="pip install wgpu",
+    no_driver=(
+        "no Vulkan, Metal, Direct3D 12 or OpenGL driver was found; install the GPU's driver, "
+        "or a software one (on Debian and Ubuntu: mesa-vulkan-drivers)"
+    ),
+    dialect="naga",
+    # WGPUFeatureName and WGPUNativeFeature
+    features={
+        "timestamp-query": 0x9,
+        "shader-f16": 0xB,
+        "mappable-primary-buffers": 0x3000E,
+        "shader-f64": 0x3001D,
+        "subgroup": 0x30021,
+        "subgroup-barrier": 0x30023,
+        "timestamp-query-inside-encoders": 0x30024,
+        "shader-int64": 0x30026,
+        "shader-float32-atomic": 0x30027,
+        "shader-int64-atomic-min-max": 0x3002C,
+        "shader-int64-atomic-all-ops": 0x3002D,
+    },
+    needs={
+        "float16": ("shader-f16",),
+        "float64": ("shader-f64",),
+        "int64": ("shader-int64",),
+        "float_atomics": ("shader-float32-atomic",),
+        "int64_atomics": ("shader-int64-atomic-min-max", "shader-int64-atomic-all-ops"),
+        "subgroups": ("subgroup",),
+        "timestamps": ("timestamp-query", "timestamp-query-inside-encoders"),
+        "unified_memory": ("mappable-primary-buffers",),
+    },
+    poll=Poll("wgpuDevicePoll", of_device=True),
+    error_line=r"wgsl:(\d+):",
+    driver_name=lambda vendor, description: f"{vendor} {description}".strip(),
+    load=_load,
+    create_instance=_create_instance,
+    enumerate_adapters=_enumerate_adapters,
+    device_extras=_device_extras,
+    create_shader=_create_shader,
+    timestamp_period=_timestamp_period,
+    matrix_units=_matrix_units,
+    live_objects=_live_objects,
+)
