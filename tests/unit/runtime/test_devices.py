@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import treadle as td
+from tests.support.dawn import dawn_device
 from treadle.runtime import devices
 
 
@@ -31,8 +32,33 @@ def test_best_first():
 def test_one_entry_for_each_physical_device():
     ids = [d.id for d in td.devices()]
     assert len(set(ids)) == len(ids)
-    names = [d.name for d in td.devices() if d.backend == "webgpu"]
-    assert len(set(names)) == len(names)
+    for provider in ("webgpu", "dawn"):
+        names = [d.name for d in td.devices() if d.id.startswith(provider)]
+        assert len(set(names)) == len(names)
+
+
+def test_dawn_is_found_by_name_alone():
+    """The automatic choice does not even load it."""
+    script = """
+import sys
+import treadle as td
+print(td.default_device().id, "wgpudawn" in sys.modules)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment.pop("TREADLE_DEVICE", None)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
+    )
+    chosen, loaded = done.stdout.split()
+    assert not chosen.startswith("dawn")
+    assert loaded == "False"
+    dawn = dawn_device()
+    assert dawn.id == "dawn:0"
+    assert dawn is td.device("dawn") is td.device("dawn:0")
+    assert td.is_available("dawn")
+    assert (dawn.backend, dawn.info.dialect) == ("webgpu", "tint")
+    with pytest.raises(td.errors.DeviceNotFound, match="dawn:7"):
+        td.device("dawn:7")
 
 
 def test_opengl_when_asked_for():

@@ -74,6 +74,8 @@ def cast(module: Module, text: str, source: Type, target: Type) -> str:
         given, single = module.register(source), register.replace("f16", "f32")
         converted = _each(module, f"odd_{old.name}", text, source, given, single)
         converted = converted if single == register else f"{register}({converted})"
+    elif old.name == "u32" and new.name == "f32" and not module.dialect.rounds_u32:
+        converted = _each(module, "near_u32", text, source, module.register(source), register)
     exact = old.kind == "bool" or old.bits == 8
     if module.is_rounded(target) and not exact:
         return settle(module, converted, target)

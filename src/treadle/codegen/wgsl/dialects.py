@@ -15,6 +15,7 @@ class Dialect:
     headers: Mapping[str, tuple[str, ...]]
     subgroup_barrier: str | None
     checks_uniformity: bool  # whether a barrier must provably be reached by all
+    rounds_u32: bool  # whether every driver behind it rounds f32(u32) to the nearest
 
 
 DIALECTS: dict[str, Dialect] = {
@@ -26,6 +27,7 @@ DIALECTS: dict[str, Dialect] = {
         headers={"float16": ("enable f16;",)},
         subgroup_barrier="subgroupBarrier();",
         checks_uniformity=False,
+        rounds_u32=True,
     ),
     "tint": Dialect(
         name="tint",
@@ -37,5 +39,6 @@ DIALECTS: dict[str, Dialect] = {
         },
         subgroup_barrier=None,
         checks_uniformity=True,
+        rounds_u32=False,  # SwiftShader, in Chrome without a GPU, rounds twice from 2³¹ on
     ),
 }  # fmt: skip

@@ -56,6 +56,11 @@ fn f16_bits(value: f32) -> u32 {
     let rounded = magnitude + 0x0fffu + ((magnitude >> 13u) & 1u);
     return sign | ((rounded - 0x38000000u) >> 13u);
 }""",
+    # To the nearest: both halves are exact, and only their sum is rounded.
+    "near_u32": """
+fn near_u32(value: u32) -> f32 {
+    return f32(value >> 16u) * 65536.0 + f32(value & 0xffffu);
+}""",
     # Rounded to odd where it is not exact: rounding once more, to a narrower type, then gives what
     # rounding at once would have given.
     "odd_f64": """

@@ -6,12 +6,17 @@ error in a submission is told to the error callback, and the process goes on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from treadle.drivers.webgpu_native.native import Handle, Native
 from treadle.drivers.webgpu_native.provider import Element, Library, MatrixUnit, Poll, Provider
 
+_log = logging.getLogger("treadle")
 # WGPUInstanceFeatureName: an adapter gives more than one device only by request.
 _SEVERAL_DEVICES = 3
 # Toggles are chosen where they take effect: for the instance, for adapters, for a device.
@@ -45,6 +50,27 @@ def _toggles(native: Native, on: Sequence[str], off: Sequence[str] = ()) -> tupl
     return ffi.cast("WGPUChainedStruct *", descriptor), (descriptor, texts, arrays)
 
 
+@contextmanager
+def _stderr_to_log() -> Iterator[None]:
+    """Dawn prints why it cannot use a driver, each time it looks: that goes to the log."""
+    try:
+        kept = os.dup(2)
+    except OSError:  # closed
+        yield
+        return
+    with tempfile.TemporaryFile() as said:
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            said.seek(0)
+            text = said.read().decode("utf-8", "replace").strip()
+            if text:
+                _log.info("Dawn, looking for devices: %s", text)
+
+
 def _create_instance(native: Native, validate: bool) -> Handle:
     chain, kept = _toggles(native, _INSTANCE)
     descriptor = native.ffi.new("WGPUInstanceDescriptor *")
@@ -63,9 +89,10 @@ def _enumerate_adapters(native: Native, instance: Handle) -> list[Handle]:
     # size_t wgpu_dawn_enumerate_adapters(WGPUInstance instance,
     #     WGPURequestAdapterOptions const *options, WGPUAdapter *adapters, size_t most)
     enumerate_adapters = native.lib.wgpu_dawn_enumerate_adapters
-    count = enumerate_adapters(instance, options, native.null, 0)
-    adapters = native.ffi.new("WGPUAdapter[]", count)
-    count = min(count, enumerate_adapters(instance, options, adapters, count))
+    with _stderr_to_log():
+        count = enumerate_adapters(instance, options, native.null, 0)
+        adapters = native.ffi.new("WGPUAdapter[]", count)
+        count = min(count, enumerate_adapters(instance, options, adapters, count))
     del kept
     return [adapters[i] for i in range(count)]
 
@@ -116,7 +143,7 @@ def _live_objects(native: Native, instance: Handle, device: Handle) -> dict[str,
     usage = native.ffi.new("uint64_t[7]")
     # void wgpu_dawn_memory_usage(WGPUDevice device, uint64_t * out7)
     native.lib.wgpu_dawn_memory_usage(device, usage)
-    return {"bytes": usage[0], "bytes of buffers": usage[6]}
+    return {"bytes": usage[0], "buffer bytes": usage[6]}
 
 
 DAWN = Provider(
