@@ -50,8 +50,8 @@ def _register_hypothesis_profiles() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _both_wgsl_compilers() -> None:
-    """Whatever a test launches on webgpu, Tint must accept as naga does."""
+def _dawn() -> None:
+    """Whatever a test launches on webgpu, Tint must accept as naga does; and Dawn has a device."""
     try:
         import wgpudawn  # noqa: F401
     except ImportError:
@@ -59,8 +59,10 @@ def _both_wgsl_compilers() -> None:
             raise
         return
     from tests.support.both_compilers import check_with_tint
+    from tests.support.dawn import let_dawn_find_a_device
 
     check_with_tint()
+    let_dawn_find_a_device()  # before anything lists devices, which is done once
 
 
 def _refuse_skip(where: str, reason: object) -> str:

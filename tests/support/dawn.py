@@ -25,12 +25,13 @@ _FOLDERS = ("/usr/lib/chromium", "/usr/lib/chromium-browser", "/usr/lib64/chromi
 
 def dawn_device() -> td.Device:
     """The device; DeviceNotFound where Dawn or a driver for it is missing."""
-    _let_dawn_find_one()
+    let_dawn_find_a_device()
     return td.device("dawn")
 
 
 @functools.cache
-def _let_dawn_find_one() -> None:
+def let_dawn_find_a_device() -> None:
+    """From here on Dawn finds SwiftShader where it would find nothing."""
     try:
         native = load(DAWN)
     except (ImportError, OSError):
