@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError, TreadleError
 from treadle.drivers.base import Buffer, CompiledKernel, Stream
+from treadle.drivers.transfers import copy_bytes
 from treadle.drivers.webgpu_native import encode_loop as loop
 from treadle.drivers.webgpu_native import moves
 from treadle.drivers.webgpu_native.batch import (
@@ -38,7 +39,6 @@ from treadle.drivers.webgpu_native.memory import (
 )
 from treadle.drivers.webgpu_native.pipelines import WebgpuKernel, bind, max_grid_error
 from treadle.drivers.webgpu_native.recording import WebgpuRecording
-from treadle.drivers.webgpu_native.transfers import copy_bytes
 
 if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.device import WebgpuDevice

@@ -1,4 +1,4 @@
-"""Copying between host memory and mapped staging memory."""
+"""Copying between host memory and staging memory that a device can reach."""
 
 from __future__ import annotations
 
