@@ -7,6 +7,7 @@ import shutil
 from typing import Any
 
 from treadle.runtime.devices import Device
+from treadle.runtime.devices import hints as known_hints
 
 
 def describe(device: Device) -> dict[str, Any]:
@@ -19,7 +20,7 @@ def describe(device: Device) -> dict[str, Any]:
 
 def hints(found: list[Device]) -> list[str]:
     """One line each for what would make the list longer."""
-    lines = []
+    lines = known_hints()
     if not any(device.backend == "webgpu" for device in found):
         from treadle.runtime.devices import _backend
 

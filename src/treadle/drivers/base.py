@@ -236,6 +236,10 @@ class Backend(ABC):
     def why_none(self) -> str:
         """If `list_devices` is empty: the reason, and what would make devices appear."""
 
+    def hint(self) -> str | None:
+        """One line if hardware for this backend is here and only a package is missing."""
+        return None
+
     @abstractmethod
     def open(self, info: DeviceInfo, *, limits: Limits | None = None) -> Device:
         """Open a device that `list_devices` gave; with `limits` it allows no more than those."""

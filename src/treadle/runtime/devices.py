@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import importlib
+import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 # Backend name: the package that has it, and what makes it there.
 _BACKENDS = {
+    "cuda": ("treadle.drivers.cuda", "CudaBackend"),
     "webgpu": ("treadle.drivers.webgpu_native", "WebgpuBackend"),
     "dawn": ("treadle.drivers.webgpu_native", "dawn_backend"),
     "cpu": ("treadle.drivers.cpu", "backend"),
@@ -41,6 +43,7 @@ _RANK = {
     ("cpu", "cpu"): 3, ("webgpu", "software"): 4,
 }  # fmt: skip
 
+_log = logging.getLogger("treadle")
 _lock = threading.RLock()
 _opened: dict[tuple[str, str], Device] = {}
 _default: Device | None = None
@@ -240,7 +243,16 @@ def default_device() -> Device:
         wanted = os.environ.get("TREADLE_DEVICE")
         automatic = [name for name in _BACKENDS if name not in _BY_NAME_ONLY]
         _default = device(wanted) if wanted else _ranked(automatic)[0]
+        if not wanted:
+            for hint in hints():
+                _log.warning("%s (until then kernels run on %s)", hint, _default.id)
     return _default
+
+
+def hints() -> list[str]:
+    """One line for each backend that could reach hardware of this machine and lacks a package."""
+    said = (_backend(name).hint() for name in _BACKENDS if name not in _BY_NAME_ONLY)
+    return [hint for hint in said if hint is not None]
 
 
 def set_default_device(spec: str | Device | None) -> None:

@@ -1,0 +1,21 @@
+"""CUDA: NVIDIA's cards, with their driver alone.
+
+- `backend`: listing and opening devices; the door. `library`: the driver's library, and why there
+  is none. `properties`, `telemetry`: who a card is and how it does.
+- `calls`: how the driver is called: machine code that makes a context current for a call.
+- `device`, `stream`, `events`, `recording`: the driver protocol.
+- `order`: work on several streams that use the same memory.
+- `memory`, `staging`: buffers, and pinned memory that data passes through.
+- `modules`: PTX or CUDA C++ to machine code, and what a launch needs of it.
+- `errors`: the driver's codes as treadle's errors.
+
+A kernel's parameters are one pointer for each of `KernelCode.bindings`, then the slots of
+`KernelCode.layout`: the same bytes as the pointers followed by the parameter block, which is how
+they are handed to the driver.
+
+`cuda.bindings` is imported only when a driver is installed and somebody asks for its devices.
+"""
+
+from treadle.drivers.cuda.backend import CudaBackend
+
+__all__ = ["CudaBackend"]

@@ -1,0 +1,220 @@
+"""How the driver is called: small functions in machine code around its own.
+
+Each makes the device's context current in the calling thread if it is not, calls, and leaves the
+thread as it was; so any thread may use any device, and other libraries find their own context
+where they left it. Compiled, that costs some tens of nanoseconds; a launch is one call from Python
+instead of the conversion of eleven arguments and two arrays.
+
+    place    context, keep, cuCtxGetCurrent, cuCtxSetCurrent, cuLaunchKernel, cuEventRecord,
+             cuMemcpyDtoHAsync, cuStreamSynchronize: eight words
+    record   function, bytes of parameters (8 each); grid, block (3 of 4 each), shared bytes (4)
+
+With `keep` a thread that had no context keeps the device's: other libraries would choose the same
+one for it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import Any
+
+from treadle.core.once import once
+from treadle.drivers.cuda.library import Library
+
+pack_record = struct.Struct("<QQ7I4x").pack
+_pack_place = struct.Struct("<8Q").pack
+_MOST_ARGUMENTS = 8
+
+# In C:
+#   enter(place, old): *old = 0; cuCtxGetCurrent(old); return *old == context ? 0 : set(context)
+#   leave(place, old): if (old != context && !(old == 0 && keep)) set(old)
+#   launch(place, record, stream, parameters, event): cuLaunchKernel; if (event) cuEventRecord
+#   read(place, target, source, size, stream): cuMemcpyDtoHAsync; cuStreamSynchronize
+#   call(place, function, a, … h): function(a, … h), which ignores those that it does not have
+_ASSEMBLY = """
+define private i32 @enter(ptr %place, ptr %old) {
+  store ptr null, ptr %old
+  %get.at = getelementptr i64, ptr %place, i64 2
+  %get = load ptr, ptr %get.at
+  %ignored = call i32 %get(ptr %old)
+  %context = load ptr, ptr %place
+  %current = load ptr, ptr %old
+  %same = icmp eq ptr %current, %context
+  br i1 %same, label %done, label %set
+set:
+  %set.at = getelementptr i64, ptr %place, i64 3
+  %setter = load ptr, ptr %set.at
+  %code = call i32 %setter(ptr %context)
+  ret i32 %code
+done:
+  ret i32 0
+}
+
+define private void @leave(ptr %place, ptr %old) {
+  %context = load ptr, ptr %place
+  %current = load ptr, ptr %old
+  %same = icmp eq ptr %current, %context
+  br i1 %same, label %done, label %other
+other:
+  %keep.at = getelementptr i64, ptr %place, i64 1
+  %keep = load i64, ptr %keep.at
+  %kept = icmp ne i64 %keep, 0
+  %none = icmp eq ptr %current, null
+  %stay = and i1 %kept, %none
+  br i1 %stay, label %done, label %back
+back:
+  %set.at = getelementptr i64, ptr %place, i64 3
+  %setter = load ptr, ptr %set.at
+  %ignored = call i32 %setter(ptr %current)
+  br label %done
+done:
+  ret void
+}
+
+define i32 @launch(ptr %place, ptr %record, ptr %stream, ptr %parameters, ptr %event) {
+  %old = alloca ptr
+  %size = alloca i64
+  %extra = alloca [5 x ptr]
+  %entered = call i32 @enter(ptr %place, ptr %old)
+  %ready = icmp eq i32 %entered, 0
+  br i1 %ready, label %go, label %refused
+go:
+  %function = load ptr, ptr %record
+  %size.at = getelementptr i8, ptr %record, i64 8
+  %bytes = load i64, ptr %size.at, align 1
+  store i64 %bytes, ptr %size
+  store ptr inttoptr (i64 1 to ptr), ptr %extra
+  %extra.1 = getelementptr ptr, ptr %extra, i64 1
+  store ptr %parameters, ptr %extra.1
+  %extra.2 = getelementptr ptr, ptr %extra, i64 2
+  store ptr inttoptr (i64 2 to ptr), ptr %extra.2
+  %extra.3 = getelementptr ptr, ptr %extra, i64 3
+  store ptr %size, ptr %extra.3
+  %extra.4 = getelementptr ptr, ptr %extra, i64 4
+  store ptr null, ptr %extra.4
+  %none = icmp eq i64 %bytes, 0
+  %given = select i1 %none, ptr null, ptr %extra
+  %gx.at = getelementptr i8, ptr %record, i64 16
+  %gx = load i32, ptr %gx.at, align 1
+  %gy.at = getelementptr i8, ptr %record, i64 20
+  %gy = load i32, ptr %gy.at, align 1
+  %gz.at = getelementptr i8, ptr %record, i64 24
+  %gz = load i32, ptr %gz.at, align 1
+  %bx.at = getelementptr i8, ptr %record, i64 28
+  %bx = load i32, ptr %bx.at, align 1
+  %by.at = getelementptr i8, ptr %record, i64 32
+  %by = load i32, ptr %by.at, align 1
+  %bz.at = getelementptr i8, ptr %record, i64 36
+  %bz = load i32, ptr %bz.at, align 1
+  %shared.at = getelementptr i8, ptr %record, i64 40
+  %shared = load i32, ptr %shared.at, align 1
+  %launch.at = getelementptr i64, ptr %place, i64 4
+  %launcher = load ptr, ptr %launch.at
+  %code = call i32 %launcher(
+      ptr %function, i32 %gx, i32 %gy, i32 %gz, i32 %bx, i32 %by, i32 %bz, i32 %shared,
+      ptr %stream, ptr null, ptr %given)
+  %launched = icmp eq i32 %code, 0
+  %marking = icmp ne ptr %event, null
+  %both = and i1 %launched, %marking
+  br i1 %both, label %mark, label %end
+mark:
+  %record.at = getelementptr i64, ptr %place, i64 5
+  %recorder = load ptr, ptr %record.at
+  %marked = call i32 %recorder(ptr %event, ptr %stream)
+  br label %end
+end:
+  %result = phi i32 [ %code, %go ], [ %marked, %mark ]
+  call void @leave(ptr %place, ptr %old)
+  ret i32 %result
+refused:
+  ret i32 %entered
+}
+
+define i32 @read(ptr %place, ptr %target, i64 %source, i64 %size, ptr %stream) {
+  %old = alloca ptr
+  %entered = call i32 @enter(ptr %place, ptr %old)
+  %ready = icmp eq i32 %entered, 0
+  br i1 %ready, label %go, label %refused
+go:
+  %copy.at = getelementptr i64, ptr %place, i64 6
+  %copier = load ptr, ptr %copy.at
+  %copied = call i32 %copier(ptr %target, i64 %source, i64 %size, ptr %stream)
+  %started = icmp eq i32 %copied, 0
+  br i1 %started, label %wait, label %end
+wait:
+  %wait.at = getelementptr i64, ptr %place, i64 7
+  %waiter = load ptr, ptr %wait.at
+  %waited = call i32 %waiter(ptr %stream)
+  br label %end
+end:
+  %result = phi i32 [ %copied, %go ], [ %waited, %wait ]
+  call void @leave(ptr %place, ptr %old)
+  ret i32 %result
+refused:
+  ret i32 %entered
+}
+
+define i32 @call(ptr %place, ptr %function, i64 %a, i64 %b, i64 %c, i64 %d,
+                 i64 %e, i64 %f, i64 %g, i64 %h) {
+  %old = alloca ptr
+  %entered = call i32 @enter(ptr %place, ptr %old)
+  %ready = icmp eq i32 %entered, 0
+  br i1 %ready, label %go, label %refused
+go:
+  %code = call i32 %function(i64 %a, i64 %b, i64 %c, i64 %d, i64 %e, i64 %f, i64 %g, i64 %h)
+  call void @leave(ptr %place, ptr %old)
+  ret i32 %code
+refused:
+  ret i32 %entered
+}
+"""
+
+
+class Calls:
+    """The driver's functions, called within one context."""
+
+    def __init__(self, library: Library, context: int, *, keep: bool) -> None:
+        _, launch, read, call = _compiled()
+        self.launch = launch  # (place, record, stream, parameters, event or 0) -> code
+        self.read = read  # (place, host address, device address, size, stream) -> code
+        self._call = call
+        self._addresses = dict(library.addresses())
+        words = _pack_place(
+            context, keep, self._addresses["cuCtxGetCurrent"], self._addresses["cuCtxSetCurrent"],
+            self._addresses["cuLaunchKernel"], self._addresses["cuEventRecord"],
+            self._addresses["cuMemcpyDtoHAsync"], self._addresses["cuStreamSynchronize"],
+        )  # fmt: skip
+        self._place = ctypes.create_string_buffer(words, len(words))
+        self.place = ctypes.addressof(self._place)
+
+    def has(self, name: str) -> bool:
+        """Whether this driver has a function."""
+        return bool(self._addresses[name])
+
+    def __call__(self, name: str, *arguments: int) -> int:
+        """Call a function of the driver with integers and addresses; its code."""
+        rest = _ZEROS[len(arguments)]
+        return self._call(self.place, self._addresses[name], *arguments, *rest)  # type: ignore[no-any-return]
+
+
+_ZEROS = tuple((0,) * (_MOST_ARGUMENTS - given) for given in range(_MOST_ARGUMENTS + 1))
+
+
+@once
+def _compiled() -> tuple[Any, Any, Any, Any]:
+    """The machine code's owner, and its functions for Python. They run without the GIL."""
+    from llvmlite import binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    module = binding.parse_assembly(_ASSEMBLY)
+    machine = binding.Target.from_default_triple().create_target_machine(opt=2)
+    engine = binding.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    number, pointer, word = ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64
+    launch = ctypes.CFUNCTYPE(number, pointer, ctypes.c_char_p, word, ctypes.c_char_p, word)
+    read = ctypes.CFUNCTYPE(number, pointer, word, word, word, word)
+    call = ctypes.CFUNCTYPE(number, pointer, word, *[word] * _MOST_ARGUMENTS)
+    address = engine.get_function_address
+    return engine, launch(address("launch")), read(address("read")), call(address("call"))

@@ -1,0 +1,210 @@
+"""Printed code to machine code in a card's memory, and what a launch needs of it.
+
+PTX goes through the driver's linker, which gives machine code (a cubin) that can be kept on disk;
+CUDA C++ goes through NVRTC, NVIDIA's run-time compiler, if that is installed. Code is loaded at
+once: the driver would else load it at the first launch, which waits for whatever runs then, for
+ever if that is a kernel that waits for this one.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from treadle.codegen.records import KernelCode
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import CompileError, LaunchError, TreadleError
+from treadle.drivers.base import CompiledKernel
+from treadle.drivers.cuda import errors, nvrtc
+from treadle.drivers.cuda.calls import pack_record
+from treadle.drivers.cuda.memory import CudaBuffer, address_of
+from treadle.drivers.cuda.properties import PARAMETER_BYTES
+
+if TYPE_CHECKING:
+    from treadle.drivers.cuda.device import CudaDevice
+
+_MOST_RECORDS = 1024  # grids of a kernel that are remembered
+_LOG_BYTES = 1 << 14
+# Of CUjit_option: where the linker writes what it has to say, and how many bytes fit.
+_INFO_LOG, _INFO_LOG_SIZE, _ERROR_LOG, _ERROR_LOG_SIZE = 3, 4, 5, 6
+_PTX = 1  # CU_JIT_INPUT_PTX
+# Of CUfunction_attribute.
+_MAX_THREADS, _REGISTERS, _DYNAMIC_SHARED = 0, 4, 8
+_WIDE = ("i64", "u64", "f64")
+
+
+class CudaKernel(CompiledKernel):
+    """Machine code of a kernel, loaded."""
+
+    __slots__ = (
+        "_argument_bytes", "_device", "code", "device", "function", "image", "name", "pack",
+        "records", "size",
+    )  # fmt: skip
+    device: CudaDevice
+
+    def __init__(self, device: CudaDevice, code: KernelCode, image: bytes, function: int) -> None:
+        self.device = device
+        self.code = code
+        self.name = code.name
+        self.image = image
+        self.function = function
+        self.size = code.layout.size
+        self.pack = struct.Struct(f"<{len(code.bindings)}Q").pack
+        self.records: dict[Dim3, bytes] = {}  # as a launch hands them on, by grid
+        self._argument_bytes = argument_bytes(code)
+
+    def make_record(self, grid: Dim3) -> bytes | None:
+        """What a launch of `grid` blocks hands on; None for a grid without blocks."""
+        if min(grid) == 0:
+            return None
+        x, y, z = self._fit(grid)
+        record = pack_record(
+            self.function, self._argument_bytes, x, y, z, *self.code.workgroup,
+            self.code.dynamic_shared,
+        )  # fmt: skip
+        if len(self.records) >= _MOST_RECORDS:
+            self.records.clear()
+        self.records[grid] = record
+        return record
+
+    def _fit(self, grid: Dim3) -> tuple[int, int, int]:
+        """The grid itself, or if it is over a limit and the code allows, as many blocks folded:
+        x up to the limit, the rest in y, then z."""
+        most = self.device.info.limits.max_grid
+        if min(grid) > 0 and all(n <= m for n, m in zip(grid, most, strict=True)):
+            return grid
+        if self.code.folded and min(grid) > 0:
+            x = min(grid.count, most.x)
+            rows = -(-grid.count // x)
+            y = min(rows, most.y)
+            z = -(-rows // y)
+            if z <= most.z:
+                return x, y, z
+        raise LaunchError(
+            f"a grid of {tuple(grid)} blocks is not possible for kernel {self.name}: "
+            f"{self.device.info.id} takes up to {tuple(most)}. Launch it in parts, or spread it "
+            "over more axes"
+        )
+
+    def split(self, buffers: Sequence[CudaBuffer]) -> tuple[list[CudaBuffer], list[CudaBuffer]]:
+        """The buffers that the kernel only reads, and those that it writes."""
+        reads: list[CudaBuffer] = []
+        writes: list[CudaBuffer] = []
+        for binding, buffer in zip(self.code.bindings, buffers, strict=True):
+            (writes if binding.writes else reads).append(buffer)
+        return reads, writes
+
+    def refusal(self, code: int, grid: Dim3) -> LaunchError | None:
+        """The error for a launch that the driver did not want, if it is that."""
+        if code not in (errors.INVALID_VALUE, errors.LAUNCH_OUT_OF_RESOURCES):
+            return None
+        threads = self.code.workgroup.count
+        registers, most = self._attribute(_REGISTERS), self._attribute(_MAX_THREADS)
+        return LaunchError(
+            f"{self.device.info.id} ({self.device.info.name}) refused to launch `{self.name}` "
+            f"({self.device.library.describe(code)}): {tuple(grid)} blocks of "
+            f"{tuple(self.code.workgroup)} threads, {threads} threads × {registers} registers = "
+            f"{threads * registers:,} in a block, of which the driver takes at most {most} threads "
+            f"for this kernel, and {self.code.shared_bytes:,} bytes of shared memory: use a "
+            "smaller block, or less shared memory"
+        )
+
+    def _attribute(self, number: int) -> int:
+        value = ctypes.c_int()
+        self.device.quietly("cuFuncGetAttribute", ctypes.addressof(value), number, self.function)
+        return value.value
+
+
+def argument_bytes(code: KernelCode) -> int:
+    """The bytes that a kernel takes: its pointers and parameters, without padding at the end."""
+    slots = code.layout.slots
+    end = slots[-1].offset + (8 if slots[-1].stored in _WIDE else 4) if slots else code.layout.size
+    return 8 * len(code.bindings) + end
+
+
+def compile_kernel(device: CudaDevice, code: KernelCode, binary: bytes | None) -> CudaKernel:
+    """A kernel, from the machine code that is known, else from its source."""
+    _check_limits(device, code)
+    if binary is not None:
+        try:
+            return _load(device, code, binary)
+        except (CompileError, LaunchError):
+            device.check()  # the driver does not want what it made itself: it changed
+    return _load(device, code, _BUILDERS[code.target](device, code))
+
+
+def _check_limits(device: CudaDevice, code: KernelCode) -> None:
+    limits = device.info.limits
+    if code.shared_bytes > limits.max_shared_memory:
+        raise CompileError(
+            f"`{code.name}` uses {code.shared_bytes} bytes of shared memory, and "
+            f"{device.info.id} has {limits.max_shared_memory} for a block: use less"
+        )
+    size = argument_bytes(code)
+    if size > PARAMETER_BYTES:
+        raise CompileError(
+            f"`{code.name}` takes {len(code.bindings)} buffers and {code.layout.size} bytes of "
+            f"sizes and scalars, {size} bytes together, and {device.info.id} passes at most "
+            f"{PARAMETER_BYTES} to a kernel: pass fewer arrays, or several as one"
+        )
+
+
+def _load(device: CudaDevice, code: KernelCode, image: bytes) -> CudaKernel:
+    """Machine code into the card's memory."""
+    module, function = ctypes.c_uint64(), ctypes.c_uint64()
+    entry = code.entry.encode() + b"\0"
+    try:
+        device.do("cuModuleLoadData", ctypes.addressof(module), address_of(image))
+        device.modules.append(module.value)
+        device.do(
+            "cuModuleGetFunction", ctypes.addressof(function), module.value, address_of(entry)
+        )
+        if device.calls.has("cuFuncLoad"):
+            device.do("cuFuncLoad", function.value)
+        if code.dynamic_shared:
+            device.do("cuFuncSetAttribute", function.value, _DYNAMIC_SHARED, code.dynamic_shared)
+    except LaunchError as error:
+        raise CompileError(f"machine code of `{code.name}` could not be loaded: {error}") from None
+    kernel = CudaKernel(device, code, image, function.value)
+    kernel._attribute(_REGISTERS)  # older drivers than cuFuncLoad load a function to answer this
+    return kernel
+
+
+def _link_ptx(device: CudaDevice, code: KernelCode) -> bytes:
+    """Machine code of PTX, by the driver's own assembler and linker."""
+    source = code.source.encode() + b"\0"
+    name = code.name.encode() + b"\0"
+    info, complaints = (ctypes.create_string_buffer(_LOG_BYTES) for _ in range(2))
+    options = (ctypes.c_int * 4)(_INFO_LOG, _INFO_LOG_SIZE, _ERROR_LOG, _ERROR_LOG_SIZE)
+    values = (ctypes.c_uint64 * 4)(
+        ctypes.addressof(info), _LOG_BYTES, ctypes.addressof(complaints), _LOG_BYTES
+    )
+    state, image, size = ctypes.c_uint64(), ctypes.c_uint64(), ctypes.c_uint64()
+    device.do(
+        "cuLinkCreate", 4, ctypes.addressof(options), ctypes.addressof(values),
+        ctypes.addressof(state),
+    )  # fmt: skip
+    try:
+        device.do(
+            "cuLinkAddData", state.value, _PTX, address_of(source), len(source), address_of(name),
+            0, 0, 0,
+        )  # fmt: skip
+        device.do("cuLinkComplete", state.value, ctypes.addressof(image), ctypes.addressof(size))
+        return ctypes.string_at(image.value, size.value)
+    except TreadleError as error:
+        device.check()
+        words = complaints.value.decode(errors="replace").strip() or str(error)
+        raise CompileError(
+            f"the NVIDIA driver refused the PTX printed for `{code.name}`: {words}\n{code.source}"
+        ) from None
+    finally:
+        device.quietly("cuLinkDestroy", state.value)
+
+
+def _compile_cuda(device: CudaDevice, code: KernelCode) -> bytes:
+    return nvrtc.compile_source(code, device.architecture)
+
+
+_BUILDERS = {"ptx": _link_ptx, "cuda": _compile_cuda}

@@ -1,0 +1,127 @@
+"""Who a card is and what it can do, as its driver says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from treadle.core.dim3 import Dim3
+from treadle.core.limits import DeviceInfo, Limits
+from treadle.drivers.cuda import telemetry
+from treadle.drivers.cuda.library import Library
+
+OLDEST_ARCHITECTURE = 70  # Volta: threads of a warp make progress on their own, tensor cores
+PARAMETER_BYTES = 4096  # of a kernel, on every card and driver
+# Numbers of CUdevice_attribute.
+_MAX_THREADS, _MAX_BLOCK, _MAX_GRID, _WARP_SIZE = 1, (2, 3, 4), (5, 6, 7), 10
+_INTEGRATED, _MAJOR, _MINOR, _SHARED_OPT_IN, _POOLS = 18, 75, 76, 97, 115
+
+_FEATURES = frozenset({
+    "float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics", "timestamps",
+    "tensor_cores",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A device that the driver shows."""
+
+    ordinal: int
+    handle: Any  # a CUdevice
+    name: str
+    architecture: int  # 90 for compute capability 9.0
+    bus: str  # where it is plugged in: "0000:17:00.0"
+    pools: bool  # whether memory can be allocated in the order of a stream
+
+    @property
+    def supported(self) -> bool:
+        """Whether treadle's code runs on it.
+
+        >>> Card(0, None, "a GTX 1080", 61, "", True).supported
+        False
+        """
+        return self.architecture >= OLDEST_ARCHITECTURE
+
+
+def list_cards(library: Library) -> list[Card]:
+    """Every card that the driver shows, in its order, which CUDA_VISIBLE_DEVICES chooses."""
+    return [_card(library, ordinal) for ordinal in range(library.ask("cuDeviceGetCount"))]
+
+
+def _card(library: Library, ordinal: int) -> Card:
+    handle = library.ask("cuDeviceGet", ordinal)
+    major, minor = (_attribute(library, handle, number) for number in (_MAJOR, _MINOR))
+    return Card(
+        ordinal=ordinal,
+        handle=handle,
+        name=_text(library.ask("cuDeviceGetName", 256, handle)),
+        architecture=10 * major + minor,
+        bus=_text(library.ask("cuDeviceGetPCIBusId", 32, handle)),
+        pools=bool(_attribute(library, handle, _POOLS)),
+    )
+
+
+def describe(library: Library, card: Card) -> DeviceInfo:
+    """A card as the rest of treadle knows it."""
+
+    def ask(number: int) -> int:
+        return _attribute(library, card.handle, number)
+
+    integrated = bool(ask(_INTEGRATED))
+    memory = int(library.ask("cuDeviceTotalMem", card.handle))
+    return DeviceInfo(
+        id=f"cuda:{card.ordinal}",
+        name=card.name,
+        backend="cuda",
+        kind="integrated" if integrated else "discrete",
+        vendor="NVIDIA",
+        driver=_driver(library),
+        api="cuda",
+        dialect=f"sm_{card.architecture}",
+        limits=Limits(
+            max_threads_per_block=ask(_MAX_THREADS),
+            max_block=Dim3(*map(ask, _MAX_BLOCK)),
+            max_grid=Dim3(*map(ask, _MAX_GRID)),
+            max_shared_memory=ask(_SHARED_OPT_IN),
+            max_buffer_size=memory,
+            max_binding_size=memory,
+            # Half of the parameters' space for pointers, the rest for sizes and scalars.
+            max_buffers_per_kernel=PARAMETER_BYTES // 2 // 8,
+            subgroup_size=ask(_WARP_SIZE),
+            buffer_alignment=256,
+        ),
+        features=_FEATURES | {"unified_memory"} if integrated else _FEATURES,
+    )
+
+
+def _attribute(library: Library, handle: Any, number: int) -> int:
+    return int(
+        library.ask("cuDeviceGetAttribute", library.bindings.CUdevice_attribute(number), handle)
+    )
+
+
+def _driver(library: Library) -> str:
+    """The driver's versions: "CUDA 13.0, driver 580.95.05"."""
+    cuda = f"CUDA {library.version_text}"
+    version = _kernel_module_version() or telemetry.driver_version()
+    return f"{cuda}, driver {version}" if version else cuda
+
+
+def _kernel_module_version() -> str:
+    """The version that Linux knows, without loading another library."""
+    try:
+        return Path("/sys/module/nvidia/version").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _text(raw: bytes | str) -> str:
+    """A string out of the driver, which fills its place with zeros.
+
+    >>> _text(b"NVIDIA H100" + bytes(5))
+    'NVIDIA H100'
+    """
+    if isinstance(raw, bytes):
+        raw = raw.partition(b"\0")[0].decode(errors="replace")
+    return raw.strip()

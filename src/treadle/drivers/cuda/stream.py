@@ -1,0 +1,460 @@
+"""An order of work on a card.
+
+A launch is one call: the pointers of its buffers and its parameter block are put together as the
+bytes that the kernel takes, and machine code hands them to the driver with a prepared record. While
+something is unusual (a capture, several streams, a lost device) launches go the longer way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import LaunchError
+from treadle.drivers.base import Buffer, CompiledKernel, Stream
+from treadle.drivers.cuda import errors, events, order
+from treadle.drivers.cuda.memory import CudaBuffer
+from treadle.drivers.cuda.modules import CudaKernel
+from treadle.drivers.cuda.recording import Capture, CudaRecording
+from treadle.drivers.cuda.staging import SLOT, SMALL_WRITE, Pinned, UploadRing
+from treadle.drivers.transfers import copy_bytes
+
+if TYPE_CHECKING:
+    from treadle.drivers.cuda.device import CudaDevice
+
+_RECENT = 32  # names of kernels that are kept to tell who may have lost the device
+_READS_AHEAD = 3  # pieces of a large download that are on their way at a time
+_LONGEST_NAP = 1e-3  # seconds
+
+
+class CudaStream(Stream):
+    """Launches, copies and reads, in order."""
+
+    __slots__ = (
+        "__weakref__", "_capture", "_crossing", "_launch", "_lock", "_place", "_ring", "anchor",
+        "device", "handle", "plain", "recent", "timeline",
+    )  # fmt: skip
+    device: CudaDevice
+
+    def __init__(self, device: CudaDevice, handle: int, anchor: events.CudaEvent) -> None:
+        self.device = device
+        self.handle = handle
+        self.anchor = anchor  # what the times of events are measured from
+        self.recent: deque[str] = deque(maxlen=_RECENT)  # launched since the last wait
+        self.timeline = device.make_timeline()
+        self.plain = True  # whether a launch needs nothing but to be made
+        self._launch = device.calls.launch
+        self._place = device.calls.place
+        self._capture: Capture | None = None
+        self._ring: UploadRing | None = None
+        self._crossing = 0
+        self._lock = threading.Lock()  # for the ring
+
+    # ------------------------------------------------------------------ launching
+
+    def launch(
+        self,
+        kernel: CompiledKernel,
+        grid: Dim3,
+        buffers: Sequence[Buffer],
+        parameters: bytes,
+    ) -> None:
+        """Launch a kernel."""
+        assert type(kernel) is CudaKernel
+        record = kernel.records.get(grid)
+        if record is None:
+            record = kernel.make_record(grid)
+            if record is None:
+                return
+        device = self.device
+        try:
+            pointers = kernel.pack(*[b.pointer for b in buffers if b.device is device])  # type: ignore[attr-defined]
+        except struct.error:
+            raise self._wrong_buffers(kernel, buffers) from None
+        if len(parameters) != kernel.size:
+            raise LaunchError(
+                f"the parameter block of kernel {kernel.name} has {kernel.size} bytes, "
+                f"not {len(parameters)}"
+            )
+        if self.plain:
+            code = self._launch(self._place, record, self.handle, pointers + parameters, 0)
+            self.recent.append(kernel.name)
+            if code:
+                raise self._refused(code, kernel, grid)
+        else:
+            self._launch_with_care(kernel, grid, record, buffers, pointers + parameters)  # type: ignore[arg-type]
+
+    def _launch_with_care(
+        self,
+        kernel: CudaKernel,
+        grid: Dim3,
+        record: bytes,
+        buffers: Sequence[CudaBuffer],
+        arguments: bytes,
+    ) -> None:
+        self.device.check()
+        if self._capture is not None:
+            self._capture.launch(kernel, record, arguments, buffers)
+            return
+        with self.device.lock:
+            reads, writes = kernel.split(buffers)
+            self.wait_for_users(reads, writes)
+            event = self.timeline.next_event()
+            code = self._launch(self._place, record, self.handle, arguments, event)
+            self.recent.append(kernel.name)
+            if code:
+                raise self._refused(code, kernel, grid)
+            order.note(self.timeline, reads, writes)
+
+    def _refused(self, code: int, kernel: CudaKernel, grid: Dim3) -> Exception:
+        if not errors.is_sticky(code) and self.device.lost is None:
+            self.recent.pop()  # it never ran
+        return kernel.refusal(code, grid) or self.device.failure(code, f"kernel {kernel.name}")
+
+    def _wrong_buffers(self, kernel: CudaKernel, buffers: Sequence[Buffer]) -> Exception:
+        expected = len(kernel.code.bindings)
+        if len(buffers) != expected:
+            return LaunchError(f"`{kernel.name}` takes {expected} buffers, not {len(buffers)}")
+        try:
+            for buffer in buffers:
+                self.device.own(buffer)
+        except Exception as error:  # noqa: BLE001  # it says what is wrong
+            return error
+        return LaunchError(f"`{kernel.name}` was launched on memory without an address")
+
+    def append_replay(self, recording: CudaRecording) -> None:
+        """Launch a recording's graph."""
+        device = self.device
+        if self.plain:
+            device.do("cuGraphLaunch", recording.executable, self.handle)
+            self.recent.append(recording.name)
+            return
+        device.check()
+        if self._capture is not None:
+            self._capture.replay(recording)
+            return
+        with device.lock:
+            self.wait_for_users(recording.reads, recording.writes)
+            device.do("cuGraphLaunch", recording.executable, self.handle)
+            self.recent.append(recording.name)
+            self.note(recording.reads, recording.writes)
+
+    # ------------------------------------------------------------------ several streams
+
+    def wait_for_users(self, reads: Sequence[CudaBuffer], writes: Sequence[CudaBuffer]) -> None:
+        """Come after what other streams did with buffers. Call with the device's lock held."""
+        if self.device.several_streams:
+            for event in order.waits(self.timeline, reads, writes):
+                self.device.do("cuStreamWaitEvent", self.handle, event, 0)
+
+    def note(self, reads: Sequence[CudaBuffer], writes: Sequence[CudaBuffer]) -> None:
+        """Work that uses buffers was appended. Call with the device's lock held."""
+        if self.device.several_streams:
+            self.device.do("cuEventRecord", self.timeline.next_event(), self.handle)
+            order.note(self.timeline, reads, writes)
+
+    def use(self, buffers: Sequence[Buffer]) -> None:
+        """As a launch that writes these buffers, without one."""
+        if self.plain:
+            return
+        used = [self.device.own(buffer) for buffer in buffers]
+        with self.device.lock:
+            self.wait_for_users((), used)
+            self.note((), used)
+
+    def _append(
+        self,
+        reads: Sequence[CudaBuffer],
+        writes: Sequence[CudaBuffer],
+        name: str,
+        *arguments: int,
+    ) -> None:
+        """Append a call of the driver that uses buffers; the stream is its last argument."""
+        if self.plain:
+            self.device.do(name, *arguments, self.handle)
+            return
+        with self.device.lock:
+            self.wait_for_users(reads, writes)
+            self.device.do(name, *arguments, self.handle)
+            self.note(reads, writes)
+
+    # ------------------------------------------------------------------ copies
+
+    def write(self, buffer: Buffer, offset: int, data: memoryview) -> None:
+        """Append a copy from host memory, through pinned memory."""
+        target = self.device.own(buffer)
+        size = data.nbytes
+        check_range(target, offset, size)
+        if not size:
+            return
+        raw = data.cast("B")
+        if self._capture is not None:
+            self._write_captured(target, offset, raw)
+        elif size <= SMALL_WRITE:
+            with self._lock:
+                if self._ring is None:
+                    self._ring = UploadRing(self.device)
+                source = self._ring.put(raw, self.handle)
+                self._append(
+                    (), (target,), "cuMemcpyHtoDAsync", target.place + offset, source, size
+                )
+        else:
+            self._write_pieces(target, offset, raw)
+
+    def _write_pieces(self, target: CudaBuffer, offset: int, raw: memoryview) -> None:
+        """The card fetches one piece while the host copies the next into pinned memory."""
+        pool = self.device.chunks
+        for start in range(0, len(raw), pool.size):
+            piece = raw[start : start + pool.size]
+            chunk = pool.take()
+            try:
+                copy_bytes(chunk.view, piece)
+                self._append(
+                    (), (target,), "cuMemcpyHtoDAsync",
+                    target.place + offset + start, chunk.address, len(piece),
+                )  # fmt: skip
+                chunk.mark(self.handle)
+            finally:
+                pool.give(chunk)
+
+    def _write_captured(self, target: CudaBuffer, offset: int, raw: memoryview) -> None:
+        """The data becomes device memory of the recording, written once, before any replay."""
+        assert self._capture is not None
+        capture, self._capture = self._capture, None
+        try:
+            source = self.device.allocate_kept(len(raw))
+            capture.owned.append(source)
+            self.write(source, 0, raw)
+        finally:
+            self._capture = capture
+        capture.copy(source, 0, target, offset, len(raw))
+
+    def copy(
+        self, source: Buffer, source_offset: int, target: Buffer, target_offset: int, size: int
+    ) -> None:
+        """Append a copy between buffers of the device."""
+        origin, into = self.device.own(source), self.device.own(target)
+        check_range(origin, source_offset, size)
+        check_range(into, target_offset, size)
+        if not size:
+            return
+        if self._capture is not None:
+            self._capture.copy(origin, source_offset, into, target_offset, size)
+            return
+        self._append(
+            (origin,), (into,), "cuMemcpyDtoDAsync",
+            into.place + target_offset, origin.place + source_offset, size,
+        )  # fmt: skip
+
+    def fill_zero(self, buffer: Buffer, offset: int, size: int) -> None:
+        """Append zeroing a range."""
+        target = self.device.own(buffer)
+        check_range(target, offset, size)
+        if not size:
+            return
+        if self._capture is not None:
+            self._capture.fill_zero(target, offset, size)
+            return
+        place = target.place + offset
+        words = place % 4 == 0 and size % 4 == 0
+        if words:
+            self._append((), (target,), "cuMemsetD32Async", place, 0, size // 4)
+        else:
+            self._append((), (target,), "cuMemsetD8Async", place, 0, size)
+
+    # ------------------------------------------------------------------ reading
+
+    def read(self, buffer: Buffer, offset: int, target: memoryview) -> None:
+        """Wait for all work so far, then copy into host memory."""
+        size = target.nbytes
+        if self.plain and 0 < size <= SLOT:
+            source = self.device.own(buffer)
+            check_range(source, offset, size)
+            self._read_small(source.place + offset, target.cast("B"), size)
+            return
+        for event in self._reading(buffer, offset, target):
+            self.device.do("cuEventSynchronize", event)
+
+    def _read_small(self, place: int, target: memoryview, size: int) -> None:
+        device = self.device
+        slot = device.slots.take()
+        code = device.calls.read(self._place, slot.address, place, size, self.handle)
+        if code:
+            raise device.failure(code, "a read")
+        target[:] = slot.view[:size]
+        device.slots.give(slot)
+        self.recent.clear()
+
+    async def read_async(self, buffer: Buffer, offset: int, target: memoryview) -> None:
+        """`read`, awaiting instead of blocking."""
+        for event in self._reading(buffer, offset, target):
+            await self._reached(event)
+
+    def _reading(self, buffer: Buffer, offset: int, target: memoryview) -> Iterator[int]:
+        """The steps of a read; each yield is an event to wait for.
+
+        Large reads go in pieces: while the host copies one, the next ones are under way.
+        """
+        self.refuse_capture("read")
+        source = self.device.own(buffer)
+        size = target.nbytes
+        check_range(source, offset, size)
+        if not size:
+            return
+        raw = target.cast("B")
+        pool = self.device.slots if size <= SLOT else self.device.chunks
+        under_way: deque[tuple[Pinned, memoryview]] = deque()
+        try:
+            for start in range(0, size, pool.size):
+                if len(under_way) == _READS_AHEAD:
+                    yield under_way[0][0].event
+                    pool.give(_land(under_way))
+                piece = raw[start : start + pool.size]
+                chunk = pool.take()
+                under_way.append((chunk, piece))
+                self._append(
+                    (source,), (), "cuMemcpyDtoHAsync",
+                    chunk.address, source.place + offset + start, len(piece),
+                )  # fmt: skip
+                chunk.mark(self.handle)
+            while under_way:
+                yield under_way[0][0].event
+                pool.give(_land(under_way))
+        finally:
+            for chunk, _ in under_way:
+                pool.give(chunk)
+        self.recent.clear()
+
+    # ------------------------------------------------------------------ events and waiting
+
+    def record(self) -> events.CudaEvent:
+        """Mark the point after all work so far."""
+        self.refuse_capture("record an event")
+        event = events.CudaEvent(self.device, events.new_anchor(self))
+        self.device.do("cuEventRecord", event.handle, self.handle)
+        return event
+
+    def flush(self) -> None:
+        """Nothing waits to be started: the driver starts work when it is given."""
+
+    def synchronize(self) -> None:
+        """Wait until everything appended is done."""
+        self.refuse_capture("synchronize")
+        self.device.do("cuStreamSynchronize", self.handle)
+        self.recent.clear()
+
+    async def synchronize_async(self) -> None:
+        """`synchronize`, awaiting instead of blocking."""
+        event = self.record()
+        await self._reached(event.handle)
+        self.recent.clear()
+
+    async def _reached(self, event: int) -> None:
+        """Wait for an event, giving way to the event loop between looks, and at least once."""
+        began = time.perf_counter()
+        await asyncio.sleep(0)
+        while not self.device.is_reached(event):
+            waited = time.perf_counter() - began
+            await asyncio.sleep(0 if waited < 5e-4 else min(waited / 8, _LONGEST_NAP))
+
+    # ------------------------------------------------------------------ other libraries
+
+    def native_handle(self) -> int:
+        """The CUstream as a number."""
+        self.device.check()
+        return self.handle
+
+    def wait_for(self, other: int) -> None:
+        """Work appended from here on runs after all work so far on another library's stream."""
+        self.refuse_capture("wait for another library's stream")
+        self._cross(other, self.handle)
+
+    def precede(self, other: int) -> None:
+        """Work given to another library's stream from here on runs after all work so far here."""
+        self.refuse_capture("precede another library's stream")
+        self._cross(self.handle, other)
+
+    def _cross(self, first: int, then: int) -> None:
+        with self._lock:
+            event = self.crossing_event()
+            self.device.do("cuEventRecord", event, first)
+            self.device.do("cuStreamWaitEvent", then, event, 0)
+
+    def crossing_event(self) -> int:
+        """An event to record and wait for at once: who waits keeps what was recorded then."""
+        if not self._crossing:
+            self._crossing = self.device.make_event()
+        return self._crossing
+
+    # ------------------------------------------------------------------ recordings
+
+    def begin_capture(self) -> None:
+        """From here on launches and copies are recorded instead of run."""
+        if self._capture is not None:
+            raise LaunchError("this stream is being captured already")
+        self.device.check()
+        self._capture = Capture(self.device)
+        self.plain = False
+
+    def end_capture(self) -> CudaRecording:
+        """The recording since `begin_capture`."""
+        capture = self._capture
+        if capture is None:
+            raise LaunchError("this stream is not being captured: call begin_capture first")
+        self._capture = None
+        self.plain = not self.device.several_streams and self.device.lost is None
+        return CudaRecording(self.device, capture)
+
+    def refuse_capture(self, what: str) -> None:
+        """LaunchError if launches are being recorded: nothing has run yet."""
+        if self._capture is not None:
+            raise LaunchError(
+                f"cannot {what} while launches are being recorded: end the capture first, "
+                "replay it, then do so"
+            )
+
+    # ------------------------------------------------------------------ the end
+
+    def finish(self) -> None:
+        """Wait for the stream's work before its device closes."""
+        self.device.quietly("cuStreamSynchronize", self.handle)
+
+    def release(self) -> None:
+        """Give the stream back to the driver; what was appended still runs."""
+        handle, self.handle = self.handle, 0
+        if not handle:
+            return
+        if self._ring is not None:
+            self.device.quietly("cuStreamSynchronize", handle)
+            self._ring.release()
+            self._ring = None
+        if self._crossing:
+            self.device.quietly("cuEventDestroy", self._crossing)
+            self._crossing = 0
+        self.device.quietly("cuStreamDestroy", handle)
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", 0):
+            self.release()
+
+
+def _land(under_way: deque[tuple[Pinned, memoryview]]) -> Pinned:
+    """Copy the first piece under way, which has arrived, into host memory; its chunk."""
+    chunk, piece = under_way.popleft()
+    chunk.pending = False
+    copy_bytes(piece, chunk.view[: len(piece)])
+    return chunk
+
+
+def check_range(buffer: CudaBuffer, offset: int, size: int) -> None:
+    """LaunchError unless a range of bytes lies in a buffer."""
+    if offset < 0 or offset + size > buffer.size:
+        raise LaunchError(
+            f"bytes {offset} to {offset + size} are not all within a buffer of {buffer.size} bytes"
+        )
