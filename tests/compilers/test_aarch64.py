@@ -49,10 +49,7 @@ def check(source: str, processor: Processor) -> None:
 
 
 @pytest.mark.parametrize("processor", PROCESSORS, ids=lambda one: one.name)
-@pytest.mark.parametrize(
-    ("name", "vector"),
-    [(name, v) for name in t.SCALARS for v in (1, 3, 4) if (name, v) not in NONE],
-)
+@pytest.mark.parametrize(("name", "vector"), WIDTHS)
 def test_every_operation(name, vector, processor):
     check(printed(all_operations(t.SCALARS[name], vector)), processor)
 
