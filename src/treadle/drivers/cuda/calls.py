@@ -9,6 +9,8 @@ instead of the conversion of eleven arguments and two arrays.
              cuMemcpyDtoHAsync, cuStreamSynchronize: eight words
     record   function, bytes of parameters (8 each); grid, block (3 of 4 each), shared bytes (4)
 
+Without llvmlite the same functions exist in Python (`calls_in_python`).
+
 With `keep` a thread that had no context keeps the device's: other libraries would choose the same
 one for it.
 """
@@ -20,6 +22,7 @@ import struct
 from typing import Any
 
 from treadle.core.once import once
+from treadle.drivers.cuda import calls_in_python
 from treadle.drivers.cuda.library import Library
 
 pack_record = struct.Struct("<QQ7I4x").pack
@@ -204,8 +207,10 @@ _ZEROS = tuple((0,) * (_MOST_ARGUMENTS - given) for given in range(_MOST_ARGUMEN
 @once
 def _compiled() -> tuple[Any, Any, Any, Any]:
     """The machine code's owner, and its functions for Python. They run without the GIL."""
-    from llvmlite import binding
-
+    try:
+        from llvmlite import binding
+    except ImportError:
+        return None, calls_in_python.launch, calls_in_python.read, calls_in_python.call
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     module = binding.parse_assembly(_ASSEMBLY)

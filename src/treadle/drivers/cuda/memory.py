@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from treadle.core.errors import DeviceLost
 from treadle.drivers.base import Buffer
 from treadle.drivers.cuda import errors
+from treadle.drivers.cuda.addresses import address_of
 from treadle.drivers.cuda.order import Timeline
 
 if TYPE_CHECKING:
@@ -108,8 +109,3 @@ class MemorySource:
         """Give the pool back, with what is left in it."""
         if self._pool:
             self._device.quietly("cuMemPoolDestroy", self._pool)
-
-
-def address_of(data: bytes) -> int:
-    """Where the bytes of an object lie; the caller keeps it alive."""
-    return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0

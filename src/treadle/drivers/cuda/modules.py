@@ -18,8 +18,9 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, TreadleError
 from treadle.drivers.base import CompiledKernel
 from treadle.drivers.cuda import errors, nvrtc
+from treadle.drivers.cuda.addresses import address_of
 from treadle.drivers.cuda.calls import pack_record
-from treadle.drivers.cuda.memory import CudaBuffer, address_of
+from treadle.drivers.cuda.memory import CudaBuffer
 from treadle.drivers.cuda.properties import PARAMETER_BYTES
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from treadle.core.errors import LaunchError
 from treadle.drivers.base import Recording, Stream
-from treadle.drivers.cuda.memory import CudaBuffer, address_of
+from treadle.drivers.cuda.addresses import address_of
+from treadle.drivers.cuda.memory import CudaBuffer
 
 if TYPE_CHECKING:
     from treadle.drivers.cuda.device import CudaDevice
