@@ -3,6 +3,7 @@
 `legalize(kernel, missing)` takes the names of what is missing:
 
     "floordiv" "mod"       flooring division, of integers and floats
+    "float_floordiv" "float_mod"   the same of floats alone
     "div" "rem"            integer division that gives 0 for a divisor of 0
     "half_div"             division of float16 to the last bit
     "float_rem"            the exact remainder of floats
@@ -29,8 +30,8 @@ from treadle.ir.traverse import rewrite_block
 from treadle.ir.types import F16, F32, I32, U32, Scalar, Vector
 
 MISSING = frozenset({
-    "floordiv", "mod", "div", "rem", "half_div", "float_rem", "shift", "float_to_int",
-    "float_min_max",
+    "floordiv", "mod", "div", "rem", "half_div", "float_rem", "float_floordiv", "float_mod",
+    "shift", "float_to_int", "float_min_max",
     "mul_high", "wide_mul_high", "wide_bits", "narrow_bits",
 })  # fmt: skip
 
@@ -91,8 +92,8 @@ class _Rewriter:
         if element.is_float:
             if node.op == "div" and element == F16 and "half_div" in self.missing:
                 return self.half_division(node)
-            wanted = {"floordiv": "floordiv", "mod": "mod", "rem": "float_rem"}.get(node.op)
-            return self.float_call(node, node.op) if wanted in self.missing else node
+            names = {f"float_{node.op}"} | ({node.op} & {"floordiv", "mod"})
+            return self.float_call(node, node.op) if names & self.missing else node
         if node.op in ("floordiv", "mod") and node.op in self.missing:
             if element.is_signed:
                 return _by_power_of_two(node) or self.call(node.op, node, node.left, node.right)

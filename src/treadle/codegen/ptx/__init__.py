@@ -8,11 +8,12 @@ read it. A line holds one instruction, one label, or one declaration; `//` begin
 
 **Registers.** `%p1` (.pred, bools), `%r1` (.b32: all integers up to 32 bits), `%rd1` (.b64: wide
 integers, addresses), `%f1` (.f32: f32 and bf16), `%fd1` (.f64), `%h1` (.b16: f16); and those of the
-user's variables, declared by name: `.reg .f32 %total_1;`. Integers of 8 and 16 bits live in %r,
+user's variables, declared by name: `.reg .f32 %total, %x;`. Integers of 8 and 16 bits live in %r,
 sign or zero extended; a bf16 is an f32 whose low half is zero; memory holds a bool as a byte.
 
 **Operands.** Registers; integers in decimal (`-5`); floats as `0f3F800000` and `0d…`; a .b16 float
-as `0x3C00`; `{a, b}` where several registers are meant; addresses `[reg+4]`, `[reg]`, `[name+4]`.
+as `0x3C00`; `{a, b}` where several registers are meant; addresses `[reg+4]`, `[reg+-4]`, `[reg]`,
+`[name+4]`.
 A memory's name alone (mov.u32) is its address in its space. Immediates may stand in any position.
 
 **Directives.** `.version`, `.target sm_NN`, `.address_size 64`; `.shared .align N .b8 name[bytes];`
@@ -26,8 +27,8 @@ or `.extern .shared .align N .b8 name[];` before `.visible .entry name(.param .T
 
     mov.{pred,b16,u32,u64,f32,f64}         also of %tid.x %ctaid.y %nctaid.z %laneid, and of names
     mov.b32 %f, %r; mov.b32 %r, %f; mov.b64 %fd, %rd; mov.b64 %rd, %fd       bits
-    mov.b64 {%r, %r}, %rd; mov.b64 %rd, {%r, %r}; mov.b32 %f, {0x0, %h}; mov.b32 %r, {%h, 0x0};
-    mov.b32 {%h, %h}, %r                   halves, low first
+    mov.b64 {%r, %r}, %rd; mov.b64 %rd, {%r, %r}         halves (of %fd too), low first
+    cvt.u32.u16 %r, %h; cvt.s32.s16 %r, %h; cvt.u16.u32 %h, %r               the bits of an f16
     add sub .{T,F,f16}; mul.{F,f16}; mul.lo.T; mul.hi.T; mad.lo.{s32,s64}; mad.wide.s32
     div.T; rem.T; div.rn.F; div.full.f32; fma.rn.{F,f16}; neg.{s32,s64,F}; abs.{s32,s64,F}
     min max .{T,F}; {min,max}.NaN.f32
@@ -46,3 +47,7 @@ or `.extern .shared .align N .b8 name[];` before `.visible .entry name(.param .T
     redux.sync.{add,min,max}.{s32,u32} %r, %r, mask
     vote.sync.{all,any}.pred %p, %p, mask; vote.sync.ballot.b32 %r, %p, mask
 """
+
+from treadle.codegen.ptx.printer import MISSING, print_kernel
+
+__all__ = ["MISSING", "print_kernel"]

@@ -1,0 +1,263 @@
+"""A kernel as a PTX module.
+
+The entry point's parameters are a pointer for each binding, then the kernel's scalars as
+`ParameterLayout` lists them. Blocks are of the size that was printed for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from treadle.codegen.intervals import parameter_interval
+from treadle.codegen.legalize import legalize
+from treadle.codegen.ptx import casts
+from treadle.codegen.ptx.accesses import Scope
+from treadle.codegen.ptx.emitter import Emitter, Module, when
+from treadle.codegen.ptx.memory import Storage
+from treadle.codegen.ptx.spelling import KINDS, REGISTERS
+from treadle.codegen.ptx.statements import Statements
+from treadle.codegen.ptx.values import Value
+from treadle.codegen.records import Binding, KernelCode, ParameterLayout, Target
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import CompileError
+from treadle.ir import nodes as n
+from treadle.ir.passes.access import buffer_access
+from treadle.ir.passes.fold import fold
+from treadle.ir.passes.scalarize import scalarize
+from treadle.ir.passes.unroll import unroll
+from treadle.ir.types import BOOL, F16, I32, SCALARS, align_of, size_of
+
+MISSING = frozenset({"float_floordiv", "float_mod", "float_rem"})
+"""What PTX lacks, for `legalize`."""
+
+LARGEST_STATIC = 48 << 10
+"""Bytes of shared memory that a kernel may declare; more is asked for at the launch."""
+
+_ALIGNMENT = 16
+_ARCHITECTURE = re.compile(r"sm_(\d+)[a-z]?").fullmatch
+
+
+def print_kernel(
+    kernel: n.Kernel, slots: Mapping[str, int], target: Target, *, folded: bool = False
+) -> KernelCode:
+    """The kernel as PTX for a device's architecture ("sm_90"; "" for the oldest). It is inlined,
+    has a block, and returns nowhere before a barrier. `slots` gives each buffer its binding."""
+    block = kernel.block
+    if block is None:
+        raise CompileError(f"`{kernel.name}` has no block size yet", kernel.span)
+    kernel = _prepared(kernel, folded)
+    layout = ParameterLayout.of(kernel.parameters)
+    module = Module(_architecture(target), kernel.fastmath)
+    entry = module.names.fresh(kernel.name)
+    bindings = _bindings(kernel, slots)
+    shared, shared_bytes, dynamic = _shared_memories(module, kernel)
+
+    body = Statements(Emitter(module), Scope(), block)
+    body.setup(kernel.body, {function.name: function for function in kernel.functions})
+    body.scope.memories.update(shared)
+    parameters = _load_parameters(body, kernel, slots, bindings, layout)
+    _local_memories(body, kernel)
+    if folded:
+        _unfold(body, kernel)
+    if body.block(kernel.body):
+        body.e.do("ret")
+    source = "\n".join((
+        *_head(module, kernel, block),
+        *_shared_declarations(shared, kernel, dynamic),
+        f".visible .entry {entry}({','.join(parameters)}{chr(10) if parameters else ''})",
+        f".reqntid {block.x}, {block.y}, {block.z}",
+        "{",
+        *body.e.declarations(),
+        *body.locals,
+        *body.e.text(),
+        "}",
+        "",
+    ))  # fmt: skip
+    return KernelCode(
+        target="ptx",
+        dialect=target.dialect,
+        name=kernel.name,
+        entry=entry,
+        source=source,
+        block=block,
+        workgroup=block,
+        bindings=bindings,
+        layout=layout,
+        shared_bytes=shared_bytes,
+        dynamic_shared=dynamic,
+        folded=folded,
+    )
+
+
+def _architecture(target: Target) -> int:
+    if not target.dialect:
+        return 70
+    found = _ARCHITECTURE(target.dialect)
+    if not found or int(found[1]) < 70:
+        raise CompileError(
+            f"PTX is printed for sm_70 and newer, not for {target.dialect!r}; on such a device use "
+            "WebGPU or the CPU"
+        )
+    return int(found[1])
+
+
+def _prepared(kernel: n.Kernel, folded: bool) -> n.Kernel:
+    """The kernel as it is printed: loops that asked for it unrolled, constant arrays in registers,
+    without the operations PTX lacks, and with the parameters it needs."""
+    kernel = legalize(scalarize(fold(unroll(kernel))), MISSING)
+    if not folded:
+        return kernel
+    known = {parameter.origin for parameter in kernel.parameters}
+    added = tuple(
+        n.Parameter(f"grid.{axis}", I32, ("grid", axis))
+        for axis in range(3)
+        if ("grid", axis) not in known
+    )
+    return replace(kernel, parameters=kernel.parameters + added)
+
+
+def _head(module: Module, kernel: n.Kernel, block: Dim3) -> list[str]:
+    major, minor = module.version
+    return [
+        f"// {kernel.name.encode('ascii', 'replace').decode()}: "
+        f"blocks of {block.x} x {block.y} x {block.z} threads",
+        f".version {major}.{minor}",
+        f".target sm_{module.target}",
+        ".address_size 64",
+        "",
+    ]
+
+
+# --- parameters -----------------------------------------------------------------------------------
+
+
+def _bindings(kernel: n.Kernel, slots: Mapping[str, int]) -> tuple[Binding, ...]:
+    access = buffer_access(kernel)
+    found = []
+    for slot in sorted({slots[buffer.name] for buffer in kernel.buffers}):
+        names = tuple(buffer.name for buffer in kernel.buffers if slots[buffer.name] == slot)
+        found.append(Binding(names, any(access[name].writes for name in names)))
+    return tuple(found)
+
+
+def _load_parameters(
+    body: Statements,
+    kernel: n.Kernel,
+    slots: Mapping[str, int],
+    bindings: tuple[Binding, ...],
+    layout: ParameterLayout,
+) -> list[str]:
+    """Load the kernel's parameters; how they are declared."""
+    e, names = body.e, body.e.module.names
+    declared = []
+    for binding in bindings:
+        name = names.fresh(binding.buffers[0])
+        declared.append(f"\n    .param .u64 {name}")
+        generic = e.first("b64", "ld.param.u64", f"[{name}]")
+        pointer = e.first("b64", "cvta.to.global.u64", generic, name=binding.buffers[0])
+        for buffer in binding.buffers:
+            body.scope.memories[buffer] = Storage("global", pointer, not binding.writes)
+    for slot in layout.slots:
+        parameter, stored = slot.parameter, SCALARS[slot.stored]
+        name, kind = names.fresh(parameter.name), KINDS[stored.name]
+        declared.append(f"\n    .param .{kind} {name}")
+        loaded = e.first(
+            REGISTERS[stored.name],
+            f"ld.param.{kind}",
+            f"[{name}]",
+            name=parameter.name if stored == parameter.type else "",
+        )
+        # A launch widens what is narrow, so that an integer or bf16 is in its register already.
+        narrow = parameter.type in (BOOL, F16)
+        value = casts.cast(e, stored, parameter.type, loaded) if narrow else loaded
+        interval = parameter_interval(parameter)
+        body.scope.values[parameter.name] = Value((e.keep(value),), interval)
+    return declared
+
+
+def _unfold(body: Statements, kernel: n.Kernel) -> None:
+    """The block of a folded grid: the device counts its own blocks, we count the kernel's."""
+    e = body.e
+    extents = [
+        body.scope.values[parameter.name].leaves[0]
+        for axis in range(3)
+        for parameter in kernel.parameters
+        if parameter.origin == ("grid", axis)
+    ]
+    x, y, z = (e.op("b32", "mov.u32", f"%ctaid.{axis}") for axis in "xyz")
+    width, height = (e.op("b32", "mov.u32", f"%nctaid.{axis}") for axis in "xy")
+    row = e.op("b32", "mad.lo.s32", z, height, y)
+    place = e.op("b32", "mad.lo.s32", row, width, x)
+    layer = e.op("b32", "mul.lo.s32", extents[0], extents[1])
+    every = e.op("b32", "mul.lo.s32", layer, extents[2])
+    e.do("ret", guard=when(e.op("pred", "setp.ge.u32", place, every)))
+    rows = e.op("b32", "div.u32", place, extents[0])
+    found = (
+        e.op("b32", "rem.u32", place, extents[0]),
+        e.op("b32", "rem.u32", rows, extents[1]),
+        e.op("b32", "div.u32", place, layer),
+    )
+    for axis, (index, extent) in enumerate(zip(found, extents, strict=True)):
+        for name, register in (("block_idx", e.keep(index)), ("grid_dim", extent)):
+            body.builtins[name, axis] = Value((register,), body.interval_of(name, axis))
+
+
+# --- memories -------------------------------------------------------------------------------------
+
+
+def _shared_memories(module: Module, kernel: n.Kernel) -> tuple[dict[str, Storage], int, int]:
+    """Where the kernel's shared memories are; the bytes they take; how many of these the launch
+    asks for."""
+    memories = [memory for memory in kernel.memories if memory.space == "shared"]
+    sizes = [_size(memory) for memory in memories]
+    total = 0
+    for memory, size in zip(memories, sizes, strict=True):
+        total = -(-total // _alignment(memory)) * _alignment(memory) + size
+    if total <= LARGEST_STATIC:
+        return {m.name: Storage("shared", module.names.fresh(m.name)) for m in memories}, total, 0
+    name, offset, found = module.names.fresh("dynamic_shared"), 0, {}
+    for memory, size in zip(memories, sizes, strict=True):
+        offset = -(-offset // _alignment(memory)) * _alignment(memory)
+        found[memory.name] = Storage("shared", name, start=offset)
+        offset += size
+    return found, total, total
+
+
+def _shared_declarations(
+    shared: Mapping[str, Storage], kernel: n.Kernel, dynamic: int
+) -> list[str]:
+    memories = [memory for memory in kernel.memories if memory.space == "shared"]
+    if not memories:
+        return []
+    if dynamic:
+        alignment = max(_alignment(memory) for memory in memories)
+        name = shared[memories[0].name].base
+        return [f".extern .shared .align {alignment} .b8 {name}[];", ""]
+    lines = [
+        f".shared .align {_alignment(memory)} .b8 {shared[memory.name].base}[{_size(memory)}];"
+        for memory in memories
+    ]
+    return [*lines, ""]
+
+
+def _local_memories(body: Statements, kernel: n.Kernel) -> None:
+    for memory in kernel.memories:
+        if memory.space == "local":
+            body.scope.memories[memory.name] = body.local_memory(
+                memory.name, _size(memory), align_of(memory.element)
+            )
+
+
+def _size(memory: n.Memory) -> int:
+    if memory.length is None:
+        raise CompileError(
+            f"shared memory `{memory.name}` has no length yet (codegen.lowering gives it one)",
+            memory.span,
+        )
+    return size_of(memory.element) * memory.length
+
+
+def _alignment(memory: n.Memory) -> int:
+    return max(align_of(memory.element), _ALIGNMENT)

@@ -1,0 +1,538 @@
+"""Statements of a kernel or of a function that is printed in place of its call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from treadle.codegen.intervals import Interval
+from treadle.codegen.parts import holds_array, leaf_range, leaf_types
+from treadle.codegen.ptx import atomics, memory, subgroups
+from treadle.codegen.ptx.accesses import Known, Scope
+from treadle.codegen.ptx.emitter import unless, when
+from treadle.codegen.ptx.expressions import Expressions, must_not_run
+from treadle.codegen.ptx.memory import Storage
+from treadle.codegen.ptx.spelling import KINDS, REGISTERS, is_literal
+from treadle.codegen.ptx.values import Value, zero
+from treadle.core.errors import CompileError, UnsupportedOnTarget
+from treadle.ir import nodes as n
+from treadle.ir.traverse import root_of, statements_in, walk
+from treadle.ir.types import Scalar, Void, align_of, size_of
+
+_LARGEST_CONDITION = 12  # nodes of a loop's condition that is written twice
+
+
+def assigned_names(body: n.Block) -> frozenset[str]:
+    """The variables that something writes after they were declared."""
+    names: set[str] = set()
+    for node in statements_in(body):
+        match node:
+            case n.Assign():
+                root = root_of(node.place)
+                if isinstance(root, n.Variable):
+                    names.add(root.name)
+            case (
+                n.Atomic(result=n.Variable() as result)
+                | n.Subgroup(result=n.Variable() as result)
+                | n.CallStatement(result=n.Variable() as result)
+            ):
+                names.add(result.name)
+    return frozenset(names)
+
+
+def placed_names(body: n.Block) -> frozenset[str]:
+    """The variables with arrays of which an item is assigned whose number is not known."""
+    names: set[str] = set()
+    for node in statements_in(body):
+        if not isinstance(node, n.Assign):
+            continue
+        root = root_of(node.place)
+        if isinstance(root, n.Variable) and holds_array(root.type):
+            place = node.place
+            while isinstance(place, (n.Member, n.Item)):
+                if isinstance(place, n.Item) and not _is_known(place):
+                    names.add(root.name)
+                place = place.base
+    return frozenset(names)
+
+
+def _is_known(item: n.Item) -> bool:
+    return isinstance(item.index, n.Constant) and not item.checks
+
+
+class Statements(Expressions):
+    """Printing of statements. Every rule says whether what follows can be reached."""
+
+    functions: dict[str, n.Function]
+    placed: frozenset[str] = frozenset()
+    is_kernel = True
+
+    def setup(self, body: n.Block, functions: dict[str, n.Function]) -> None:
+        """Prepare to print a kernel's body."""
+        self.functions = functions
+        self.returns: Callable[[n.Return], None] = lambda _: self.e.do("ret")
+        self.loops: list[tuple[str, str]] = []  # where break and continue go
+        self.locals: list[str] = []  # declarations of local memories
+        self.changing: set[str] = set()  # the registers of variables that are assigned
+        self.line = 0
+        self.begin(body)
+
+    def begin(self, body: n.Block) -> None:
+        """Look at a body before it is printed."""
+        self.scope.assigned = assigned_names(body)
+        self.placed = placed_names(body)
+
+    def block(self, body: n.Block) -> bool:
+        """Print statements; what cannot be reached is left out."""
+        for statement in body:
+            if self.is_kernel and statement.span.line not in (0, self.line):
+                self.line = statement.span.line
+                self.e.comment(f"line {self.line}")
+            if not getattr(self, _RULES[type(statement)])(statement):
+                return False
+        return True
+
+    def region(self, body: n.Block) -> bool:
+        """Print statements that may be skipped: what is computed there is not known after them."""
+        before = self.known.snapshot()
+        reached = self.block(body)
+        self.known.restore(before)
+        self.known.forget(assigned_names(body))
+        return reached
+
+    # --- variables --------------------------------------------------------------------------------
+
+    def declare(self, node: n.Declare) -> bool:
+        since = len(self.e.lines)
+        value = (
+            self.value(node.value) if node.value is not None else zero(self.e, node.variable.type)
+        )
+        self.declare_value(node.variable, value, since)
+        if node.value is not None and node.variable.name in self.scope.values:
+            self.remember_split(node.variable, node.value)
+        return True
+
+    def declare_value(self, variable: n.Variable, value: Value, since: int) -> None:
+        """Give a name a value: for good, unless something assigns to it later."""
+        scope, name = self.scope, variable.name
+        if name in self.placed:
+            if name not in scope.frames:
+                scope.frames[name] = self.local_memory(
+                    name, size_of(variable.type), align_of(variable.type)
+                )
+            memory.store(self.e, self.address(variable), variable.type, value)
+        elif name in scope.assigned:
+            if name not in scope.registers:
+                scope.registers[name] = self.new_registers(variable)
+            self.set_leaves(variable, 0, value, since)
+            self.known.forget(frozenset((name,)))
+        else:
+            scope.values[name] = self.fixed(variable, value, since)
+
+    def new_registers(self, variable: n.Variable) -> tuple[str, ...]:
+        """Registers for a variable, named after it."""
+        registers = tuple(
+            self.e.variable(name, REGISTERS[scalar.name]) for name, scalar in _leaf_names(variable)
+        )
+        self.changing.update(registers)
+        return registers
+
+    def fixed(self, variable: n.Variable, value: Value, since: int) -> Value:
+        """A value that no later assignment changes, in registers named after its variable where
+        it was made just now."""
+        leaves = []
+        for (name, scalar), leaf in zip(_leaf_names(variable), value.leaves, strict=True):
+            kind = REGISTERS[scalar.name]
+            if leaf in self.changing:
+                leaf = memory.copy_of(self.e, kind, leaf)
+            elif self.is_kernel and value.leaves.count(leaf) == 1:
+                leaf = self.e.named(kind, name, leaf, since)
+            leaves.append(leaf)
+        return Value(tuple(leaves), value.interval)
+
+    def remember_split(self, variable: n.Variable, value: n.Expression) -> None:
+        """Note that a variable is something else and a number, if that does not change."""
+        if not (isinstance(value, n.Binary) and value.op in ("add", "sub")):
+            return
+        if not (isinstance(variable.type, Scalar) and variable.type.is_integer):
+            return
+        rest, number = self.split(value)
+        if rest is None or not number or isinstance(rest, n.Binary):
+            return
+        if isinstance(rest, n.Variable) and rest.name not in self.scope.assigned:
+            self.scope.splits[variable.name] = rest, number
+
+    def local_memory(self, name: str, size: int, alignment: int) -> Storage:
+        """New memory of this thread."""
+        unique = self.e.module.names.fresh(name)
+        self.locals.append(f"    .local .align {max(alignment, 16)} .b8 {unique}[{size}];")
+        return Storage("local", unique)
+
+    def set_leaves(self, variable: n.Variable, start: int, value: Value, since: int) -> None:
+        """Assign leaves of a variable, from leaf `start` on."""
+        registers = self.scope.registers.get(variable.name)
+        if registers is None:
+            raise CompileError(
+                f"`{variable.name}` is assigned before it is declared", variable.span
+            )
+        targets = registers[start : start + len(value.leaves)]
+        kinds = [REGISTERS[scalar.name] for scalar in leaf_types(variable.type)][start:]
+        leaves = value.leaves
+        crossing = any(
+            leaf in targets and leaf != target for leaf, target in zip(leaves, targets, strict=True)
+        )
+        if crossing:  # all are read before any is written
+            leaves = tuple(
+                leaf if is_literal(leaf) else memory.copy_of(self.e, kind, leaf)
+                for kind, leaf in zip(kinds, leaves, strict=False)
+            )
+        for kind, target, leaf in zip(kinds, targets, leaves, strict=False):
+            if crossing or leaves.count(leaf) > 1:
+                self.e.move(kind, target, leaf)
+            else:
+                self.e.settle(kind, target, leaf, since)
+
+    def receive(self, variable: n.Variable, value: Value, since: int) -> None:
+        """Assign a statement's result."""
+        self.set_leaves(variable, 0, value, since)
+        self.known.forget(frozenset((variable.name,)))
+
+    def assign(self, node: n.Assign) -> bool:
+        place, root = node.place, root_of(node.place)
+        since = len(self.e.lines)
+        if isinstance(root, n.Variable) and root.name not in self.placed:
+            self.set_leaves(root, leaf_start(place), self.value(node.value), since)
+            self.known.forget(frozenset((root.name,)))
+            return True
+        guard = self.guard(place)
+        value = self.value(node.value)
+        if guard is not None and self.must_wait(place):
+            self.only_if(guard, lambda: self.put(place, value))
+        else:
+            self.put(place, value, guard or "")
+        return True
+
+    def put(self, place: n.Place, value: Value, predicate: str = "") -> None:
+        """Store a value at a place in memory, if a predicate holds."""
+        memory.store(self.e, self.address(place), place.type, value, predicate)
+
+    def only_if(self, condition: str, run: Callable[[], object]) -> None:
+        """Do something only if a condition holds."""
+        skip = self.e.new_label()
+        self.e.jump(skip, unless(condition))
+        before = self.known.snapshot()
+        run()
+        self.known.restore(before)
+        self.e.place(skip)
+
+    # --- branches ---------------------------------------------------------------------------------
+
+    def branch(self, node: n.If) -> bool:
+        condition = self.scalar(node.condition)
+        end = self.e.new_label("end")
+        if not node.otherwise:
+            self.e.jump(end, unless(condition))
+            self.region(node.then)
+            self.e.place(end)
+            return True
+        otherwise = self.e.new_label("else")
+        self.e.jump(otherwise, unless(condition))
+        reached = self.region(node.then)
+        if reached:
+            self.e.jump(end)
+        self.e.place(otherwise)
+        reached_too = self.region(node.otherwise)
+        if reached:
+            self.e.place(end)
+        return reached or reached_too
+
+    # --- loops ------------------------------------------------------------------------------------
+
+    def repeat(self, node: n.While) -> bool:
+        """A loop with its test at the end, and before it if that is short."""
+        changed = assigned_names(node.body) | assigned_names(node.update)
+        self.known.forget(changed)
+        before = self.known.snapshot()
+        again, proceed, done = (self.e.new_label(m) for m in ("loop", "next", "end"))
+        forever = isinstance(node.condition, n.Constant) and node.condition.value
+        twice = not forever and _is_short(node.condition)
+        if twice:
+            self.e.jump(done, unless(self.scalar(node.condition)))
+        self.e.place(again)
+        if not (forever or twice):
+            self.e.jump(done, unless(self.scalar(node.condition)))
+        self.loops.append((done, proceed))
+        self.block(node.body)
+        self.loops.pop()
+        self.known.restore(before)
+        if _continues(node.body):
+            self.e.place(proceed)
+        self.block(node.update)
+        self.known.restore(before)
+        if twice:
+            self.e.jump(again, when(self.scalar(node.condition)))
+        else:
+            self.e.jump(again)
+        self.e.place(done)
+        self.known.restore(before)
+        return True
+
+    def count(self, node: n.For) -> bool:
+        """A counted loop, tested at its end; before it only if it may not run at all."""
+        e, type = self.e, node.variable.type
+        assert isinstance(type, Scalar)
+        kind, compute = REGISTERS[type.name], KINDS[type.name]
+        start, stop = self.value(node.start), self.value(node.stop)
+        last = stop.leaves[0]
+        if last in self.changing:
+            last = memory.copy_of(e, kind, last)
+        counter = e.variable(node.variable.name, kind)
+        e.move(kind, counter, start.leaves[0])
+        again, proceed, done = (e.new_label(m) for m in ("loop", "next", "end"))
+        if not _runs(node, start.interval, stop.interval):
+            relation = "ge" if node.step > 0 else "le"
+            e.jump(done, when(e.op("pred", f"setp.{relation}.{compute}", counter, last)))
+        self.known.forget(assigned_names(node.body))
+        before = self.known.snapshot()
+        self.scope.values[node.variable.name] = Value(
+            (counter,), loop_interval(node, start.interval, stop.interval)
+        )
+        e.place(again)
+        self.loops.append((done, proceed))
+        self.block(node.body)
+        self.loops.pop()
+        if _continues(node.body):
+            e.place(proceed)
+        self.known.restore(before)
+        e.jump(again, when(self.step(node, counter, last, stop.interval)))
+        e.place(done)
+        return True
+
+    def step(self, node: n.For, counter: str, last: str, stop: Interval | None) -> str:
+        """Count on; whether the loop goes on. Where the next number might be beyond its type, the
+        distance that is left decides."""
+        e, type = self.e, node.variable.type
+        assert isinstance(type, Scalar)
+        kind, compute = REGISTERS[type.name], KINDS[type.name]
+        relation = "lt" if node.step > 0 else "gt"
+        step = str(node.step)
+        if type.bits < 32 or abs(node.step) == 1 or _stays_inside(type, node.step, stop):
+            e.ops([counter], f"add.{compute}", counter, step)
+            return e.op("pred", f"setp.{relation}.{compute}", counter, last)
+        ends = (last, counter) if node.step > 0 else (counter, last)
+        left = e.op(kind, f"sub.{compute}", *ends)
+        more = e.op("pred", f"setp.gt.u{type.bits}", left, str(abs(node.step)))
+        e.ops([counter], f"add.{compute}", counter, step)
+        return more
+
+    def leave(self, node: n.Break) -> bool:
+        self.e.jump(self.loops[-1][0])
+        return False
+
+    def proceed(self, node: n.Continue) -> bool:
+        self.e.jump(self.loops[-1][1])
+        return False
+
+    def finish(self, node: n.Return) -> bool:
+        self.returns(node)
+        return False
+
+    # --- functions --------------------------------------------------------------------------------
+
+    def called(self, name: str, arguments: list[Value]) -> Value:
+        """A function's body in place of its call."""
+        function = self.functions[name]
+        outer = self.scope, self.known, self.placed, self.loops, self.returns, self.is_kernel
+        self.scope, self.known, self.loops, self.is_kernel = Scope(), Known(), [], False
+        self.begin(function.body)
+        for parameter, value in zip(function.parameters, arguments, strict=True):
+            assert isinstance(parameter, n.Variable)
+            self.scope.values[parameter.name] = value
+        for own in function.memories:
+            size = size_of(own.element) * (own.length or 0)
+            self.scope.memories[own.name] = self.local_memory(own.name, size, align_of(own.element))
+        result = self.body_of(function)
+        self.scope, self.known, self.placed, self.loops, self.returns, self.is_kernel = outer
+        return result
+
+    def body_of(self, function: n.Function) -> Value:
+        """Print a function's body; what it returns."""
+        last = function.body[-1] if function.body else None
+        returns = sum(isinstance(node, n.Return) for node in statements_in(function.body))
+        if isinstance(last, n.Return) and last.value is not None and returns == 1:
+            self.block(function.body[:-1])
+            return self.value(last.value)
+        if isinstance(function.result, Void):
+            scalars: tuple[Scalar, ...] = ()
+        else:
+            scalars = leaf_types(function.result)
+        kinds = [REGISTERS[scalar.name] for scalar in scalars]
+        results = [self.e.keep(self.e.register(kind)) for kind in kinds]
+        end = self.e.new_label("end")
+
+        def returned(node: n.Return) -> None:
+            since = len(self.e.lines)
+            leaves = self.value(node.value).leaves if node.value is not None else ()
+            for kind, result, leaf in zip(kinds, results, leaves, strict=True):
+                if leaves.count(leaf) > 1:
+                    self.e.move(kind, result, leaf)
+                else:
+                    self.e.settle(kind, result, leaf, since)
+            self.e.jump(end)
+
+        self.returns = returned
+        self.block(function.body)
+        self.e.place(end)
+        return Value(tuple(results))
+
+    def call_statement(self, node: n.CallStatement) -> bool:
+        since = len(self.e.lines)
+        value = self.call(node)
+        if node.result is not None:
+            self.receive(node.result, value, since)
+        return True
+
+    # --- other threads ----------------------------------------------------------------------------
+
+    def atomic(self, node: n.Atomic) -> bool:
+        type = node.place.type
+        assert isinstance(type, Scalar)
+        since = len(self.e.lines)
+        guard = self.guard(node.place)
+        operands = [self.scalar(operand) for operand in node.operands]
+        wanted = node.result is not None
+
+        def run(predicate: str = "") -> Value:
+            address = self.address(node.place)
+            old = atomics.atomic(self.e, node.op, type, address, operands, wanted, predicate)
+            return Value((old,) if wanted else ())
+
+        if guard is None:
+            value = run()
+        elif atomics.is_native(node.op, type, self.space_of(node.place)) and not self.must_wait(
+            node.place
+        ):
+            value = run(guard)
+        elif wanted:
+            value = self.guarded(guard, type, run)
+        else:
+            self.only_if(guard, run)
+            return True
+        if node.result is not None:
+            self.receive(node.result, value, since)
+        return True
+
+    def space_of(self, place: n.MemoryPlace) -> str:
+        """The space of the memory that a place is in."""
+        root = root_of(place)
+        assert isinstance(root, n.Element)
+        return self.storage(root).space
+
+    def subgroup(self, node: n.Subgroup) -> bool:
+        since = len(self.e.lines)
+        operands = [self.value(operand).leaves[0] for operand in node.operands]
+        self.receive(node.result, Value((subgroups.subgroup(self, node, operands),)), since)
+        return True
+
+    def barrier(self, node: n.Barrier) -> bool:
+        if node.scope == "block":
+            self.e.do("bar.sync", "0")
+        else:
+            self.e.do("bar.warp.sync", subgroups.warp(self).mask)
+        return True
+
+    def fence(self, node: n.Fence) -> bool:
+        self.e.do(f"fence.acq_rel.{'cta' if node.scope == 'block' else 'gpu'}")
+        return True
+
+    def check_only(self, node: n.Assert) -> bool:
+        return True
+
+    def print_line(self, node: n.Print) -> bool:
+        raise UnsupportedOnTarget(
+            "print() on a GPU needs the instrumented kernel (ir.passes.instrument)", node.span
+        )
+
+
+def _leaf_names(variable: n.Variable) -> list[tuple[str, Scalar]]:
+    """A name for each scalar of a variable."""
+    scalars = leaf_types(variable.type)
+    if len(scalars) == 1:
+        return [(variable.name, scalars[0])]
+    if len(scalars) <= 4 and not holds_array(variable.type):
+        return [(f"{variable.name}.{c}", s) for c, s in zip("xyzw", scalars, strict=False)]
+    return [(f"{variable.name}.{i}", scalar) for i, scalar in enumerate(scalars)]
+
+
+def leaf_start(place: n.Place) -> int:
+    """The first leaf, in its variable, of a place whose items are known by number."""
+    start = 0
+    while isinstance(place, (n.Member, n.Item)):
+        if isinstance(place, n.Member):
+            start += leaf_range(place.base.type, place.name)[0]
+        else:
+            assert isinstance(place.index, n.Constant)
+            start += int(place.index.value) * len(leaf_types(place.type))
+        place = place.base
+    return start
+
+
+def loop_interval(node: n.For, start: Interval | None, stop: Interval | None) -> Interval | None:
+    """Where a loop's variable lies."""
+    if start is None or stop is None:
+        return None
+    if node.step > 0:
+        return start[0], max(stop[1] - 1, start[0])
+    return min(stop[0] + 1, start[1]), start[1]
+
+
+def _runs(node: n.For, start: Interval | None, stop: Interval | None) -> bool:
+    """Whether a loop certainly runs at least once."""
+    if start is None or stop is None:
+        return False
+    return start[1] < stop[0] if node.step > 0 else start[0] > stop[1]
+
+
+def _stays_inside(type: Scalar, step: int, stop: Interval | None) -> bool:
+    """Whether one step from before the stop cannot leave the type."""
+    if stop is None:
+        return False
+    low = -(1 << type.bits - 1) if type.is_signed else 0
+    high = (1 << type.bits - type.is_signed) - 1
+    return low <= stop[0] + step and stop[1] + step <= high
+
+
+def _is_short(condition: n.Expression) -> bool:
+    parts = list(walk(condition))
+    return len(parts) <= _LARGEST_CONDITION and not must_not_run(condition)
+
+
+def _continues(block: n.Block) -> bool:
+    """Whether a `continue` in the block belongs to the loop that the block is the body of."""
+    return any(
+        isinstance(statement, n.Continue)
+        or (
+            isinstance(statement, n.If)
+            and (_continues(statement.then) or _continues(statement.otherwise))
+        )
+        for statement in block
+    )
+
+
+_RULES: dict[type[Any], str] = {
+    n.Declare: "declare",
+    n.Assign: "assign",
+    n.If: "branch",
+    n.For: "count",
+    n.While: "repeat",
+    n.Break: "leave",
+    n.Continue: "proceed",
+    n.Return: "finish",
+    n.Barrier: "barrier",
+    n.Fence: "fence",
+    n.Atomic: "atomic",
+    n.Subgroup: "subgroup",
+    n.CallStatement: "call_statement",
+    n.Print: "print_line",
+    n.Assert: "check_only",
+}
