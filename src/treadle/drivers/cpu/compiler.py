@@ -10,6 +10,7 @@ from typing import Any
 
 from treadle.core.errors import CompileError
 from treadle.core.once import once
+from treadle.drivers.cpu.halves import with_conversions
 
 # void entry(ptr bindings, ptr parameters, ptr grid, i64 first, i64 last)
 ENTRY = ctypes.CFUNCTYPE(
@@ -57,6 +58,7 @@ class Compiler:
         """Optimized machine code of a module, as an object file. CompileError names LLVM's reason
         and shows the module."""
         llvm = self._llvm
+        source = with_conversions(source, self.triple, self.features)
         with self._lock:
             try:
                 module = llvm.parse_assembly(source)
