@@ -32,10 +32,20 @@ from treadle.runtime.devices import (
 )
 from treadle.runtime.graphs import Graph
 from treadle.runtime.streams import Event, Stream
-from treadle.tensor import Tensor, arange, asarray, elementwise, empty, full, ones, zeros
+from treadle.tensor import (
+    Tensor,
+    arange,
+    asarray,
+    elementwise,
+    empty,
+    from_dlpack,
+    full,
+    ones,
+    zeros,
+)
 
 __all__ = [
     "DType", "Device", "Event", "Graph", "Stream", "Tensor", "__version__", "arange", "asarray",
-    "default_device", "device", "devices", "elementwise", "empty", "errors", "full",
+    "default_device", "device", "devices", "elementwise", "empty", "errors", "from_dlpack", "full",
     "is_available", "ones", "set_default_device", "use_device", "zeros", *lang.__all__,
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from treadle.ir.types import (
     field_offset,
     size_of,
 )
+from treadle.runtime.export import Exported
 from treadle.runtime.memory import Storage
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class ArrayClass:
     contiguous: bool
     has_offset: bool
     big: bool
+    read_only: bool = False  # refused where a kernel writes it
 
 
 _classes: dict[tuple[Any, ...], ArrayClass] = {}
@@ -53,12 +55,13 @@ def array_class(
     shape: tuple[int, ...],
     strides: tuple[int, ...],
     offset: int,
+    read_only: bool = False,
 ) -> ArrayClass:
     """The class of an array; without a device, of one whose source is only printed."""
     contiguous = is_contiguous(shape, strides)
     reach = offset + sum((n - 1) * abs(s) for n, s in zip(shape, strides, strict=True) if n)
     big = max(reach, math.prod(shape)) >= _BIG
-    facts = (device, dtype, len(shape), contiguous, offset != 0, big)
+    facts = (device, dtype, len(shape), contiguous, offset != 0, big, read_only)
     key = _classes.get(facts)
     if key is None:
         key = ArrayClass(device, dtype, element_type(dtype), *facts[2:])
@@ -66,7 +69,7 @@ def array_class(
     return key
 
 
-class DeviceArray:
+class DeviceArray(Exported):
     """Elements in a storage, reached by strides and an offset that count elements.
 
     (Without a device and a storage it only describes an array, for printing source.)
@@ -92,6 +95,7 @@ class DeviceArray:
         shape: tuple[int, ...],
         strides: tuple[int, ...] | None = None,
         offset: int = 0,
+        read_only: bool = False,
     ) -> None:
         size = math.prod(shape)
         if strides is None or size == 0:
@@ -104,7 +108,7 @@ class DeviceArray:
         self.strides = strides
         self.offset = offset
         self.size = size
-        self.key = array_class(device, dtype, shape, strides, offset)
+        self.key = array_class(device, dtype, shape, strides, offset, read_only)
 
     @classmethod
     def allocate(
@@ -128,14 +132,62 @@ class DeviceArray:
 
     def view(self, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> DeviceArray:
         """Other elements of the same storage."""
-        return DeviceArray(self.device, self.storage, self.dtype, shape, strides, offset)
+        read_only = self.key.read_only
+        return DeviceArray(self.device, self.storage, self.dtype, shape, strides, offset, read_only)
 
     def upload(self, data: np.ndarray[Any, Any]) -> None:
-        """Put a NumPy array of this dtype and shape into a contiguous array."""
+        """Put a NumPy array of this dtype and shape into a contiguous array. ValueError if it is
+        read-only."""
+        if self.key.read_only:
+            raise ValueError("this tensor is memory that may only be read: copy it first")
         if self.size:
             stream = self.device.default_stream.handle
             native = np.asarray(data, numpy_dtype(self.dtype))  # not the other byte order
             stream.write(self.buffer, self.offset * self.dtype.itemsize, bytes_of(native))
+
+    def to_host(self) -> np.ndarray[Any, Any]:
+        """The elements as a new NumPy array. Waits for the work that makes them."""
+        whole, pick = self.span()
+        target, raw, offset = whole.host_target()
+        if whole.size:
+            whole.device.default_stream.handle.read(whole.buffer, offset, raw)
+        return pick(target)
+
+    def copy_to(self, where: Device) -> DeviceArray:
+        """A contiguous copy on a device. It goes through the host's memory only where there is no
+        other way."""
+        copy = DeviceArray.allocate(where, self.dtype, self.shape)
+        if self.size and not (self.contiguous and self._copied(copy)):
+            copy.upload(self.to_host())
+        return copy
+
+    def _copied(self, target: DeviceArray) -> bool:
+        """Copy between the memory of devices, if that can be; not waited for."""
+        item = self.dtype.itemsize
+        places = self.buffer, self.offset * item, target.buffer, 0, self.size * item
+        if target.device is self.device:
+            self.device.default_stream.handle.copy(*places)
+            return True
+        if target.device.backend != self.device.backend:
+            return False
+        return target.device.handle.copy_from(*places)
+
+    def span(self) -> tuple[DeviceArray, Callable[..., np.ndarray[Any, Any]]]:
+        """The contiguous stretch of storage that the elements lie in, and a function that picks
+        the elements out of its data."""
+        if self.contiguous:
+            return self, lambda data, copy=True: data
+        reach = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
+        low = sum(r for r in reach if r < 0)
+        high = sum(r for r in reach if r > 0)
+        whole = self.view((high - low + 1,), (1,), self.offset + low)
+
+        def pick(data: np.ndarray[Any, Any], copy: bool = True) -> np.ndarray[Any, Any]:
+            steps = tuple(s * data.itemsize for s in self.strides)
+            view = np.lib.stride_tricks.as_strided(data[-low:], self.shape, steps)
+            return view.copy() if copy else view
+
+        return whole, pick
 
     def host_target(self) -> tuple[np.ndarray[Any, Any], memoryview, int]:
         """For a read: an uninitialized NumPy array, its bytes, and where they lie in the buffer."""

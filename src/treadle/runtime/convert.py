@@ -1,15 +1,17 @@
-"""Arguments that are not treadle's own: NumPy arrays, arrays that speak DLPack, struct values."""
+"""Arguments that are not treadle's own: NumPy arrays, other libraries' arrays, struct values."""
 
 from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib import array_utils
 
+from treadle.core.dtypes import DType
 from treadle.core.errors import LaunchError
 from treadle.ir.types import SCALARS, Type
 from treadle.runtime.arguments import NUMBER_TYPES
@@ -19,14 +21,16 @@ from treadle.runtime.arrays import (
     array_class,
     array_dtype,
     element_type,
-    is_contiguous,
     packed_strides,
 )
 from treadle.runtime.definition import KernelDefinition
-from treadle.runtime.devices import Device, device
+from treadle.runtime.devices import Device
+from treadle.runtime.foreign import kind_of, read
 from treadle.runtime.memory import Storage
+from treadle.runtime.sharing import Order, Placed, apart, borrow, device_of, place, stretch_around
 
-_DLPACK_CPU = 1
+if TYPE_CHECKING:
+    from treadle.runtime.streams import Stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +57,11 @@ class Taken:
     """Arguments as a launch wants them, and which host memory they were copied from."""
 
     arguments: list[Any]  # numbers, tensors, DeviceArrays, Packed
+    order: Order  # to be put around the launch
     # Host arrays and their copies, with the positions of the arguments that are (parts of) them.
     copied: list[tuple[frozenset[int], np.ndarray[Any, Any], DeviceArray]] = field(
         default_factory=list
     )
-    read_only: dict[int, str] = field(default_factory=dict)  # and how to call them
-
-    def check(self, written: frozenset[int]) -> None:
-        """LaunchError if the kernel writes to memory that may not be written."""
-        for position in sorted(written & self.read_only.keys()):
-            raise LaunchError(
-                f"{self.read_only[position]} is written by the kernel, but it is read-only: pass a "
-                "copy (x.copy()), or make it writable"
-            )
 
     def give_back(self, written: frozenset[int]) -> None:
         """Copy what the kernel wrote back into the host memory it came from."""
@@ -76,42 +72,48 @@ class Taken:
                 np.copyto(host, target)
 
 
-def own_device(arguments: tuple[Any, ...]) -> Device | None:
-    """The device that arguments of other libraries are on, if one of them is on any."""
+def device_among(arguments: tuple[Any, ...]) -> Device | None:
+    """The device that arguments are on: tensors of ours, else arrays of other libraries."""
+    theirs = None
     for value in arguments:
-        foreign = not isinstance(value, (np.ndarray, np.generic))
-        if foreign and hasattr(value, "__dlpack_device__"):
-            kind = value.__dlpack_device__()[0]
-            if kind == _DLPACK_CPU:
-                return device("cpu")
-    return None
+        if type(value) in NUMBER_TYPES:
+            continue
+        if kind_of(value) is not None:
+            theirs = theirs or device_of(value, "an argument")
+        elif (array := getattr(value, "_array", None)) is not None:
+            found: Device = array.device
+            return found
+    return theirs
 
 
-def take_in(definition: KernelDefinition, arguments: tuple[Any, ...], where: Device) -> Taken:
-    """Every argument as a number, a DeviceArray on `where`, or a struct value.
+def take_in(definition: KernelDefinition, arguments: tuple[Any, ...], stream: Stream) -> Taken:
+    """Every argument as a number, a DeviceArray on the stream's device, or a struct value.
 
     LaunchError names the argument that cannot be used there.
     """
-    taken = Taken(list(arguments))
+    where = stream.device
+    taken = Taken(list(arguments), Order(stream))
     copied: dict[int, np.ndarray[Any, Any]] = {}
-    borrowed: dict[int, np.ndarray[Any, Any]] = {}
+    placed: dict[int, Placed] = {}
+    own: list[DeviceArray] = []
     for position, value in enumerate(arguments):
-        if type(value) in NUMBER_TYPES or hasattr(value, "_array") or _is_new_number(value):
+        if type(value) in NUMBER_TYPES:
             continue
-        name = definition.parameters[position].name
-        what = f"argument {position + 1} ({name}) of kernel {definition.name}"
-        if isinstance(value, np.ndarray):
-            host = copied[position] = value
-        elif hasattr(value, "__dlpack_device__"):
-            host = borrowed[position] = _checked_foreign(value, where, what)
-        else:
+        if kind_of(value) is not None:
+            one = placed[position] = place(value, definition, position, taken.order)
+            taken.arguments[position] = one.array
+        elif isinstance(value, np.ndarray):
+            copied[position] = value
+        elif (array := getattr(value, "_array", None)) is not None:
+            own.append(array)
+        elif not _is_new_number(value):
             taken.arguments[position] = Packed(*_class_of(value))
-            continue
-        if not host.flags.writeable:
-            taken.read_only[position] = what
-    for position, array in zip(borrowed, borrow_host(list(borrowed.values()), where), strict=True):
-        taken.arguments[position] = array
-    _copy_in(copied, where, taken)
+    if placed and not apart(list(placed.values()), own, where):
+        arrays = borrow([read(arguments[at], "an argument") for at in placed], own, where)
+        for position, array in zip(placed, arrays, strict=True):
+            taken.arguments[position] = array
+    if copied:
+        _copy_in(copied, where, taken)
     return taken
 
 
@@ -128,18 +130,21 @@ def describe(value: Any) -> tuple[Any, Any]:
     array = getattr(value, "_array", None)
     if array is not None:
         return array.key, array
-    if hasattr(value, "__dlpack_device__"):
-        array = value if isinstance(value, np.ndarray) else as_numpy(value, "the argument")
-        item, packed = array.dtype.itemsize, packed_strides(array.shape)
-        strides = tuple(s // item for s in array.strides)
-        # NumPy arrays are copied to a device row by row; others are used as they lie.
-        plain = array is value or is_contiguous(array.shape, strides) or array.size == 0
-        key = array_class(
-            None, array_dtype(array.dtype), array.shape, packed if plain else strides, 0
-        )
-        return key, Described(key, array.shape, array.size)
+    if isinstance(value, np.ndarray):  # copied to a device row by row
+        return _described(array_dtype(value.dtype), value.shape, packed_strides(value.shape))
+    if kind_of(value) is not None:  # used as it lies
+        foreign = read(value, "the argument")
+        return _described(foreign.dtype, foreign.shape, foreign.strides)
     _is_new_number(value)
     return _class_of(value)
+
+
+def _described(
+    dtype: DType | np.dtype[Any], shape: tuple[int, ...], strides: tuple[int, ...]
+) -> tuple[ArrayClass, Described]:
+    size = math.prod(shape)
+    key = array_class(None, dtype, shape, strides if size else packed_strides(shape), 0)
+    return key, Described(key, shape, size)
 
 
 def _class_of(value: Any) -> tuple[Type | type, Any]:
@@ -158,7 +163,7 @@ def _copy_in(arrays: dict[int, np.ndarray[Any, Any]], where: Device, taken: Take
     bounds = [array_utils.byte_bounds(array) if array.size else (0, 0) for array in arrays.values()]
     together: dict[tuple[int, int], list[int]] = {}
     for (position, array), (low, high) in zip(arrays.items(), bounds, strict=True):
-        stretch = _stretch_around(low, high, bounds) if array.size else (-position, 0)
+        stretch = stretch_around(low, high, bounds) if array.size else (-position, 0)
         together.setdefault(stretch, []).append(position)
     for (low, high), positions in together.items():
         if not _any_shares([arrays[position] for position in positions]):
@@ -185,19 +190,9 @@ def _any_shares(arrays: list[np.ndarray[Any, Any]]) -> bool:
 def _copied_in(value: np.ndarray[Any, Any], where: Device) -> DeviceArray:
     array = DeviceArray.allocate(where, array_dtype(value.dtype), value.shape)
     array.upload(value)
+    if not value.flags.writeable:
+        return DeviceArray(where, array.storage, array.dtype, array.shape, read_only=True)
     return array
-
-
-def _checked_foreign(value: Any, where: Device, what: str) -> np.ndarray[Any, Any]:
-    """Another library's host memory as a NumPy array, for the CPU device."""
-    kind = value.__dlpack_device__()[0]
-    if kind != _DLPACK_CPU or where.backend != "cpu":
-        raise LaunchError(
-            f"{what} is memory of {type(value).__module__.partition('.')[0]} on "
-            f"{'the CPU' if kind == _DLPACK_CPU else 'another device'}; the launch is on "
-            f'{where.id}. Launch on device "cpu", or copy it with td.asarray(…, device=…)'
-        )
-    return as_numpy(value, what)
 
 
 def as_numpy(value: Any, what: str) -> np.ndarray[Any, Any]:
@@ -205,48 +200,8 @@ def as_numpy(value: Any, what: str) -> np.ndarray[Any, Any]:
     or NumPy refuses."""
     try:
         return np.from_dlpack(value)
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
         raise LaunchError(f"{what} cannot be used without a copy: {error}") from None
-
-
-def borrow_host(arrays: list[np.ndarray[Any, Any]], where: Device) -> list[DeviceArray]:
-    """NumPy arrays' memory as arrays of the CPU device, without copies.
-
-    Arrays that overlap become views of one buffer, as compiled code takes different buffers for
-    different memory.
-    """
-    bounds = [array_utils.byte_bounds(array) for array in arrays]
-    storages: dict[tuple[int, int], Storage] = {}
-    return [
-        _borrowed(array, where, _stretch_around(low, high, bounds), storages)
-        for array, (low, high) in zip(arrays, bounds, strict=True)
-    ]
-
-
-def _stretch_around(low: int, high: int, bounds: list[tuple[int, int]]) -> tuple[int, int]:
-    """The bytes of one array and of all that overlap it, directly or through others."""
-    while True:
-        touching = [(a, b) for a, b in bounds if a < high and low < b] + [(low, high)]
-        wider = min(a for a, _ in touching), max(b for _, b in touching)
-        if wider == (low, high):
-            return wider
-        low, high = wider
-
-
-def _borrowed(
-    data: np.ndarray[Any, Any],
-    where: Device,
-    stretch: tuple[int, int],
-    storages: dict[tuple[int, int], Storage],
-) -> DeviceArray:
-    low, high = stretch
-    if data.size == 0:
-        return DeviceArray.allocate(where, array_dtype(data.dtype), data.shape)
-    storage = storages.get(stretch)
-    if storage is None:
-        buffer = where.handle.borrow_address(low, high - low, data)
-        storage = storages[stretch] = Storage.borrowed(buffer, high - low, data)
-    return _view(data, where, storage, low)
 
 
 def _host_bytes(low: int, high: int) -> np.ndarray[Any, Any]:
@@ -258,15 +213,16 @@ def _view(data: np.ndarray[Any, Any], where: Device, storage: Storage, low: int)
     """An array in a storage that holds the host memory from address `low` on."""
     if not data.dtype.isnative:
         raise LaunchError(
-            f"an array of {data.dtype} has another byte order than this machine and cannot be used "
-            "without a copy: copy it with x.astype(x.dtype.newbyteorder('='))"
+            f"an array of {data.dtype} has another byte order than this machine and overlaps "
+            "another argument: copy it with x.astype(x.dtype.newbyteorder('='))"
         )
     item = data.dtype.itemsize
     start = data.ctypes.data - low
-    if start % item or data.ctypes.data % item or any(s % item for s in data.strides):
+    if start % item or any(s % item for s in data.strides):
         raise LaunchError(
-            f"an array of {data.dtype} whose elements do not lie at multiples of their size cannot "
-            "be used without a copy: copy it first"
+            f"an array of {data.dtype} whose elements do not lie at multiples of their size "
+            "overlaps another argument: copy it first"
         )
     strides = tuple(stride // item for stride in data.strides)
-    return DeviceArray(where, storage, array_dtype(data.dtype), data.shape, strides, start // item)
+    dtype, locked = array_dtype(data.dtype), not data.flags.writeable
+    return DeviceArray(where, storage, dtype, data.shape, strides, start // item, locked)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.core.errors import DeviceNotFound
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.core.once import once
-from treadle.runtime.memory import Pool
+from treadle.runtime.memory import Pool, Shared
 
 if TYPE_CHECKING:
     from treadle.drivers import base
@@ -68,6 +68,7 @@ class Device:
         self._pool: Pool | None = None
         self._stream: Stream | None = None
         self.compiled: dict[Any, Any] = {}  # built kernels, by their printed code
+        self.shared = Shared()
         if limits is not None:
             self._open()
 
@@ -174,6 +175,7 @@ class Device:
                 self._driver.close()
             self._driver = self._pool = self._stream = None
             self.compiled = {}
+            self.shared = Shared()
 
     def __repr__(self) -> str:
         return f"<treadle device {self.id}: {self.name}>"

@@ -103,9 +103,7 @@ class Launcher:
         captured = definition.captured
         numbers = binding.NUMBER_TYPES
 
-        def launch(
-            arguments: tuple[Any, ...], check: Callable[[frozenset[int]], None] | None = None
-        ) -> Built | None:
+        def launch(arguments: tuple[Any, ...]) -> Built | None:
             keys: list[Any] = [shape]
             values: list[Any] = []
             buffers: list[base.Buffer] = []
@@ -141,8 +139,6 @@ class Launcher:
                 variant = Variant(block, _sharing(keys), folded, shared_bytes, settings.check)
                 classes = keys[1 : len(values) + 1]
                 prepared = self._prepare(key, classes, values, variant, len(threads), to.device)
-            if check is not None:
-                check(prepared.built.written)
             if not runs:
                 _refuse_grid(definition.name, grid, values)
                 return None
@@ -165,15 +161,16 @@ class Launcher:
 
     def _launch_foreign(
         self,
-        launch: Callable[..., Built | None],
+        launch: Callable[[tuple[Any, ...]], Built | None],
         arguments: tuple[Any, ...],
         stream: Stream | None,
     ) -> Built | None:
         """A launch with arguments that are not ours: NumPy arrays, DLPack, struct values."""
         binding.check_count(self.definition, len(arguments))
         device = self._device_of(arguments, stream)
-        taken = convert.take_in(self.definition, arguments, device)
-        built = launch(tuple(taken.arguments), taken.check)
+        taken = convert.take_in(self.definition, arguments, stream or device.default_stream)
+        with taken.order:
+            built = launch(tuple(taken.arguments))
         if built is not None:
             taken.give_back(built.written)
         return built
@@ -181,11 +178,7 @@ class Launcher:
     def _device_of(self, arguments: tuple[Any, ...], stream: Stream | None) -> Device:
         if stream is not None:
             return stream.device
-        for value in arguments:
-            array = getattr(value, "_array", None)
-            if array is not None:
-                return array.device  # type: ignore[no-any-return]
-        return convert.own_device(arguments) or default_device()
+        return convert.device_among(arguments) or default_device()
 
     def _prepare(
         self,
@@ -219,6 +212,7 @@ class Launcher:
             prepared = self._prepared.get(key)
             if prepared is None:
                 built, compiled = build(definition, signature, variant, device)
+                _check_written(definition, classes, built.written)
                 names = tuple(parameter.name for parameter in definition.parameters)
                 pack = binding.make_packer(built.code.layout, names, bound)
                 prepared = self._prepared[key] = Prepared(built, compiled, pack)
@@ -260,6 +254,19 @@ def _check_rest(name: str, shared_bytes: Any, stream: Any) -> None:
             f"kernel {name}[grid, block, shared_bytes, stream]: a stream comes from "
             f"device.stream(), not {stream!r}"
         )
+
+
+def _check_written(
+    definition: KernelDefinition, classes: list[Any], written: frozenset[int]
+) -> None:
+    """LaunchError if the kernel writes to memory that may not be written."""
+    for position in sorted(written):
+        if classes[position].read_only:
+            name = definition.parameters[position].name
+            raise LaunchError(
+                f"argument {position + 1} ({name}) of kernel {definition.name} is written by the "
+                "kernel, but it is read-only: pass a copy (x.copy()), or make it writable"
+            )
 
 
 def _sharing(keys: list[Any]) -> tuple[int, ...] | None:

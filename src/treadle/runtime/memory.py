@@ -1,18 +1,28 @@
 """Pools of device memory, and the storages that live in them.
 
 A freed storage goes back to a free list of its size class and is handed out again without asking
-the driver. That is safe while work on it is pending because a device runs what uses the memory
-next in order after what used it before.
+the driver, while work on it may be pending, on any stream. That is safe because a buffer is handed
+out again as the same `drivers.base.Buffer`, and a driver puts whatever uses a buffer after what
+used it before: by running a device's work in order (cpu, webgpu), or by making a stream wait for
+the streams that used the buffer last (cuda). Launches, copies, reads and replays are such uses.
+What other libraries do with our memory no driver sees; `runtime.sharing` tells it (`Stream.use`).
+
+What a recording uses is not handed out at all until the recording is released.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from typing import Any
+import weakref
+from collections import deque
+from typing import TYPE_CHECKING, Any
 
 from treadle.core.errors import OutOfMemory
-from treadle.drivers.base import Buffer, Device
+from treadle.drivers.base import Buffer, Device, Event
+
+if TYPE_CHECKING:
+    from treadle.runtime.sharing import Placed
 
 _SMALLEST = 256
 _KEPT_FRACTION = 4  # the free lists keep at most total / 4, or _KEPT_BYTES if the total is unknown
@@ -154,6 +164,23 @@ class Storage:
             # At interpreter exit the driver may be half gone; the process frees the memory then.
             with contextlib.suppress(Exception):
                 pool.give(self.buffer)
+
+
+class Shared:
+    """The memory that a device and other libraries both use."""
+
+    def __init__(self) -> None:
+        self.storages: weakref.WeakSet[Storage] = weakref.WeakSet()
+        self.placed: dict[Any, Placed] = {}  # other libraries' arrays as arguments, by their facts
+        # Other libraries' memory that must live until work is done, which an event tells.
+        self._held: deque[tuple[Event, object]] = deque()
+
+    def hold(self, event: Event, owner: object) -> None:
+        """Keep something until an event. What is kept goes when more comes, in order."""
+        held = self._held
+        held.append((event, owner))
+        while held and held[0][0].query():
+            held.popleft()
 
 
 def _readable(size: int) -> str:

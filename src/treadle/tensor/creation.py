@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dtypes import DType, float32, int32, int64
-from treadle.core.errors import DtypeError, ShapeError
+from treadle.core.errors import DtypeError, LaunchError, ShapeError
 from treadle.runtime.arrays import DeviceArray, numpy_dtype
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
+from treadle.runtime.foreign import kind_of
+from treadle.runtime.sharing import share
 from treadle.tensor.tensor import Tensor, as_device_dtype, cast, check_dtype, from_numpy
 
 Shape = int | tuple[int, ...]
@@ -19,18 +21,29 @@ Shape = int | tuple[int, ...]
 def asarray(
     obj: Any, /, *, dtype: Any = None, device: str | Device | None = None, copy: bool | None = None
 ) -> Tensor:
-    """A tensor with the elements of `obj`: a number, nested lists, a NumPy array, a Tensor.
+    """A tensor with the elements of `obj`: a number, nested lists, a NumPy array, a Tensor, or an
+    array of another library.
 
-    Python floats become float32, Python integers the device's default integer (int64 on cpu,
-    int32 on webgpu); NumPy arrays keep their dtype. A Tensor that already fits is returned as it
-    is unless `copy` is True. DtypeError if the device lacks the dtype.
+    Python floats become float32, Python integers the device's default integer (int64 on cpu and
+    cuda, int32 on webgpu); arrays keep their dtype. Lists and NumPy arrays are copied, and with
+    `copy=False` NumPy arrays are shared on the CPU. Tensors, and other libraries' arrays that are
+    on the device already, are used without a copy unless `copy` is True; a GPU's arrays stay there
+    where no device is named. ValueError if `copy` is False and there is no other way; DtypeError if
+    the device lacks the dtype.
 
     >>> asarray([1.0, 2.0], device="cpu").dtype
     treadle.float32
     """
     if isinstance(obj, Tensor):
-        moved = obj.to(dtype=dtype, device=device if device is not None else obj.device)
-        return Tensor(moved._copy()) if copy and moved is obj else moved
+        return _fitting(obj, dtype, device if device is not None else obj.device, copy)
+    if isinstance(obj, np.ndarray):
+        if copy is False:
+            return _fitting(from_dlpack(obj), dtype, device, copy)
+    elif kind_of(obj) is not None:
+        shared = from_dlpack(obj)
+        if device is None and shared.device.backend != "cpu":
+            device = shared.device
+        return _fitting(shared, dtype, device, copy)
     where = find_device(device)
     wanted = None if dtype is None else as_device_dtype(dtype)
     if isinstance(obj, (np.ndarray, np.generic)) or hasattr(obj, "__array__"):
@@ -42,6 +55,48 @@ def asarray(
     if copy is False:
         raise ValueError("copy=False: the elements must be copied to the device; leave copy out")
     return from_numpy(data, where)
+
+
+def _fitting(tensor: Tensor, dtype: Any, device: str | Device | None, copy: bool | None) -> Tensor:
+    """A tensor with a dtype on a device, copied only if it must be or `copy` is True."""
+    moved = tensor.to(dtype=dtype, device=find_device(device))
+    if moved is tensor:
+        return tensor.copied() if copy else tensor
+    if copy is False:
+        raise ValueError(
+            f"copy=False: the {tensor.dtype} elements on {tensor.device.id} must be copied to be "
+            f"{moved.dtype} on {moved.device.id}; leave copy out"
+        )
+    return moved
+
+
+def from_dlpack(
+    x: Any, /, *, device: str | Device | None = None, copy: bool | None = None
+) -> Tensor:
+    """A tensor that shares the memory of another library's array: on the CPU, or on CUDA.
+
+    It takes what speaks DLPack or `__cuda_array_interface__`, and stays on that device unless
+    `device` names another one, to which it is copied. Memory that may only be read makes a tensor
+    that kernels may only read. BufferError if the library does not hand it over, DtypeError for
+    elements that no tensor has, ValueError if `copy` is False and a copy is needed.
+
+    >>> import numpy as np
+    >>> data = np.zeros(3, np.float32)
+    >>> x = from_dlpack(data)
+    >>> data[1] = 5
+    >>> x.tolist()
+    [0.0, 5.0, 0.0]
+    """
+    if isinstance(x, Tensor):
+        tensor = Tensor(x._array)
+    elif kind_of(x) is None and not isinstance(x, np.ndarray):
+        raise TypeError(f"from_dlpack takes an array that speaks DLPack, not {type(x).__name__}")
+    else:
+        try:
+            tensor = Tensor(share(x, "the array"))
+        except LaunchError as error:
+            raise BufferError(str(error)) from None
+    return _fitting(tensor, None, tensor.device if device is None else device, copy)
 
 
 def _from_python(obj: Any, wanted: Any, where: Device) -> np.ndarray[Any, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +27,7 @@ from treadle.runtime import convert
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.definition import KernelOptions
 from treadle.runtime.devices import Device, default_device
+from treadle.runtime.sharing import Order
 from treadle.tensor.tensor import Tensor, check_dtype
 
 _MOST_AXES = 3  # that a grid has; further ones in front are counted by the first of them
@@ -76,14 +78,15 @@ class Elementwise(Function):
         if current_run() is not None:
             return super().__call__(*arguments, **keywords)
         given = self._in_order(arguments, keywords)
-        where, values = self._on_one_device(given)
+        where, values, order = self._on_one_device(given)
         arrays = [value._array for value in values if hasattr(value, "_array")]
         shape = self._broadcast(values)
         dtype = self._result_dtype(values)
         check_dtype(dtype, where)
         result = DeviceArray.allocate(where, dtype, shape)
         if result.size:
-            self._run([*values, result], [*arrays, result])
+            with order or nullcontext():
+                self._run([*values, result], [*arrays, result])
         return Tensor(result)
 
     def _in_order(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
@@ -98,10 +101,11 @@ class Elementwise(Function):
 
     # --- arguments -------------------------------------------------------------------------------
 
-    def _on_one_device(self, given: tuple[Any, ...]) -> tuple[Device, list[Any]]:
-        """The device of the result, and every array on it."""
+    def _on_one_device(self, given: tuple[Any, ...]) -> tuple[Device, list[Any], Order | None]:
+        """The device of the result, every array on it, and the order among other libraries' work
+        if arrays are theirs."""
         held = [(name, v._array) for name, v in zip(self._names, given, strict=True) if _held(v)]
-        where = held[0][1].device if held else convert.own_device(given) or default_device()
+        where = held[0][1].device if held else convert.device_among(given) or default_device()
         for name, array in held:
             if array.device is not where:
                 raise LaunchError(
@@ -109,14 +113,14 @@ class Elementwise(Function):
                     f'{where.id}: move one of them, as in {name}.to("{where.id}")'
                 )
         if all(_held(v) or type(v) in binding.NUMBER_TYPES for v in given):
-            return where, list(given)
+            return where, list(given), None
         kernel = self._kernel(1, (False,) * len(given))
-        taken = convert.take_in(kernel, (*given, 0), where).arguments
+        taken = convert.take_in(kernel, (*given, 0), where.default_stream)
         values = [
             original if isinstance(value, convert.Packed) else value
-            for original, value in zip(given, taken, strict=False)
+            for original, value in zip(given, taken.arguments, strict=False)
         ]
-        return where, values
+        return where, values, taken.order
 
     @cached_property
     def _names(self) -> list[str]:

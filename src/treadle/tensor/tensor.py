@@ -11,12 +11,13 @@ from treadle.core.errors import DeviceNotFound, DtypeError, ShapeError
 from treadle.runtime.arrays import DeviceArray, array_dtype, numpy_dtype, packed_strides
 from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
+from treadle.runtime.export import Exported
 
 # A dtype that a device may lack, and the feature it needs.
 _FEATURE_OF = {"float64": "float64", "int64": "int64", "uint64": "int64"}
 
 
-class Tensor:
+class Tensor(Exported):
     """An array on a device; make one with `td.asarray`, `td.zeros`, …
 
     Basic slices and `reshape` of contiguous tensors are views: writing through one writes the
@@ -25,6 +26,7 @@ class Tensor:
 
     __slots__ = ("__weakref__", "_array")
     __array_priority__ = 1000
+    _array: DeviceArray
 
     def __init__(self, array: DeviceArray) -> None:
         self._array = array
@@ -92,25 +94,17 @@ class Tensor:
         return _restored, (self.numpy(), self.device.id, self.device.info.api)
 
     def __deepcopy__(self, memo: Any) -> Tensor:
-        return Tensor(self._copy())
+        return self.copied()
 
     # --- reading ---------------------------------------------------------------------------------
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The elements as a new NumPy array. Waits for the work that makes them."""
-        source, span = _span(self._array)
-        if source.size:
-            stream = source.device.default_stream.handle
-            target, raw, offset = source.host_target()
-            stream.read(source.buffer, offset, raw)
-        else:
-            target = np.empty(source.shape, numpy_dtype(source.dtype))
-        picked: np.ndarray[Any, Any] = span(target)
-        return picked
+        return self._array.to_host()
 
     async def numpy_async(self) -> np.ndarray[Any, Any]:
         """`numpy`, awaiting instead of blocking."""
-        source, span = _span(self._array)
+        source, span = self._array.span()
         target, raw, offset = source.host_target()
         if source.size:
             await source.device.default_stream.handle.read_async(source.buffer, offset, raw)
@@ -157,7 +151,7 @@ class Tensor:
             target[...] = data
             part.upload(target)
             return
-        whole, span = _span(part)
+        whole, span = part.span()
         host = Tensor(whole).numpy()
         span(host, copy=False)[...] = data
         whole.upload(host)
@@ -172,13 +166,12 @@ class Tensor:
         """
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         extents = _complete(tuple(wanted), self)  # type: ignore[arg-type]
-        array = self._array if self._array.contiguous else self._copy()
+        array = self._array if self._array.contiguous else self.copied()._array
         return Tensor(array.view(extents, packed_strides(extents), array.offset))
 
-    def _copy(self) -> DeviceArray:
-        array = DeviceArray.allocate(self.device, self.dtype, self.shape)
-        array.upload(self.numpy())
-        return array
+    def copied(self) -> Tensor:
+        """The same elements in memory of their own, on the same device."""
+        return Tensor(self._array.copy_to(self.device))
 
     # --- moving ----------------------------------------------------------------------------------
 
@@ -198,10 +191,10 @@ class Tensor:
         to_dtype = self.dtype if dtype is None else as_device_dtype(dtype)
         if to_device is self.device and to_dtype == self.dtype:
             return self
-        data = self.numpy()
         if to_dtype != self.dtype:
-            data = cast(data, to_dtype)
-        return from_numpy(data, to_device)
+            return from_numpy(cast(self.numpy(), to_dtype), to_device)
+        check_dtype(to_dtype, to_device)
+        return Tensor(self._array.copy_to(to_device))
 
 
 def _restored(data: np.ndarray[Any, Any], device: str, api: str) -> Tensor:
@@ -316,21 +309,3 @@ def _slice(array: DeviceArray, index: Any) -> tuple[tuple[int, ...], tuple[int, 
             )
         axis += 1
     return tuple(shape), tuple(strides), offset
-
-
-def _span(array: DeviceArray) -> tuple[DeviceArray, Any]:
-    """The contiguous stretch of storage that an array's elements lie in, and a function that
-    picks the elements out of its data."""
-    if array.contiguous:
-        return array, lambda data, copy=True: data
-    reach = [(n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)]
-    low = sum(r for r in reach if r < 0)
-    high = sum(r for r in reach if r > 0)
-    whole = array.view((high - low + 1,), (1,), array.offset + low)
-
-    def pick(data: np.ndarray[Any, Any], copy: bool = True) -> np.ndarray[Any, Any]:
-        steps = tuple(s * data.itemsize for s in array.strides)
-        view = np.lib.stride_tricks.as_strided(data[-low:], array.shape, steps)
-        return view.copy() if copy else view
-
-    return whole, pick

@@ -1,0 +1,176 @@
+"""Our arrays for other libraries: DLPack on cpu and cuda, `__cuda_array_interface__` on cuda.
+
+Both hand over memory and not copies. On the CPU all work is done when it was asked for. On CUDA the
+consumer's stream is made to wait for ours (DLPack), or the consumer waits for the stream that it is
+told of (`__cuda_array_interface__`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from treadle.core.dtypes import DType
+from treadle.runtime import dlpack
+
+if TYPE_CHECKING:
+    from treadle.runtime.arrays import DeviceArray
+
+_NO_ORDER = -1  # a consumer's stream: it sees to the order by itself
+_TYPE_CODES = {"bool": "b", "int": "i", "uint": "u", "float": "f"}
+
+
+class Exported:
+    """What makes an array one that other libraries take. Its elements are `_array`."""
+
+    __slots__ = ()
+    _array: Any
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Where it lies, for libraries of CUDA; there is none on other devices, nor for bfloat16,
+        which the protocol cannot say (DLPack can)."""
+        return _interface(self._array)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The kind and number of the device, as DLPack counts them. BufferError on WebGPU."""
+        return _place(self._array)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A capsule with the memory, for `from_dlpack` of another library. It stays ours until
+        that library lets go of it.
+
+        `stream` is the consumer's on CUDA (None and 1: the legacy default stream, 2: the thread's
+        own, -1: no order). `dl_device` may be the CPU's, which copies. BufferError for what DLPack
+        cannot say, and on WebGPU, whose memory no other library reaches.
+        """
+        array, copied = self._array, False
+        host = dl_device is not None and dl_device[0] == dlpack.CPU
+        place = (dlpack.CPU, 0) if host else _place(array)
+        if dl_device is not None and (int(dl_device[0]), dl_device[1]) != place:
+            raise BufferError(
+                f"a tensor on {array.device.id} cannot be exported to the device "
+                f"{tuple(dl_device)} of DLPack: move it first, with .to(device)"
+            )
+        if host and array.device.backend != "cpu":
+            if copy is False:
+                raise BufferError(f"a tensor on {array.device.id} is copied to get to the CPU")
+            from treadle.runtime.devices import device
+
+            array, copied = array.copy_to(device("cpu")), True
+        elif copy:
+            array, copied = array.copy_to(array.device), True
+        return _capsule(
+            array, place, stream, max_version is not None and max_version[0] > 0, copied
+        )
+
+
+def _place(array: DeviceArray) -> tuple[int, int]:
+    backend, _, number = array.device.id.partition(":")
+    if backend == "cpu":
+        return dlpack.CPU, 0
+    if array.device.backend != "cuda":
+        raise BufferError(
+            f"memory of {array.device.id} is out of other libraries' reach: copy it, with "
+            'x.numpy() or x.to("cpu")'
+        )
+    return dlpack.CUDA, int(number or 0)
+
+
+def _capsule(
+    array: DeviceArray, place: tuple[int, int], stream: int | None, versioned: bool, copied: bool
+) -> Any:
+    if not isinstance(array.dtype, DType):
+        raise BufferError(f"DLPack knows no structs, such as {array.dtype}: export a field's copy")
+    if array.key.read_only and not versioned:
+        raise BufferError(
+            "this tensor is read-only, which only DLPack 1.0 and newer can say: copy it first"
+        )
+    cuda = place[0] == dlpack.CUDA
+    if cuda:
+        lent: Any = Lent(array, _let_in(array, stream))
+    elif stream not in (None, _NO_ORDER):
+        raise ValueError(f"stream is for CUDA, and this tensor is on {array.device.id}: leave it")
+    else:
+        lent = array
+    array.device.shared.storages.add(array.storage)
+    return dlpack.capsule(
+        _address(array), place, array.dtype, array.shape, array.strides,
+        keep=lent, versioned=versioned, read_only=array.key.read_only, copied=copied,
+    )  # fmt: skip
+
+
+def _let_in(array: DeviceArray, stream: int | None) -> int | None:
+    """Let a consumer's stream wait for the work on an array. Gives the stream, if that is to be
+    waited for when the consumer is done."""
+    if stream == 0 or (stream is not None and (not isinstance(stream, int) or stream < _NO_ORDER)):
+        raise ValueError(
+            f"the stream {stream!r} is none: DLPack counts 1 as the legacy default stream, 2 as "
+            "the thread's own, and other streams by their handle"
+        )
+    if stream == _NO_ORDER:
+        return None
+    ours = array.device.default_stream.handle
+    ours.use([array.buffer])  # after the work on other streams of ours
+    if stream is None or stream == dlpack.LEGACY:
+        ours.flush()  # the driver orders these two
+        return None
+    ours.precede(stream)
+    return stream
+
+
+class Lent:
+    """An array while another library has its memory. Ours uses it again after that one's work."""
+
+    __slots__ = ("array", "stream")
+
+    def __init__(self, array: DeviceArray, stream: int | None) -> None:
+        self.array = array
+        self.stream = stream
+
+    def __del__(self) -> None:
+        # Nothing follows where the interpreter ends, or the device was closed.
+        with contextlib.suppress(Exception):
+            ours = self.array.device.default_stream.handle
+            if self.stream is not None:
+                ours.wait_for(self.stream)
+            ours.use([self.array.buffer])
+
+
+def _interface(array: DeviceArray) -> dict[str, Any]:
+    if array.device.backend != "cuda":
+        raise AttributeError(f"no __cuda_array_interface__: the tensor is on {array.device.id}")
+    dtype, descr = array.dtype, None
+    if not isinstance(dtype, DType):
+        typestr, descr = dtype.str, dtype.descr
+    elif dtype.name == "bfloat16":
+        raise AttributeError(
+            "__cuda_array_interface__ has no bfloat16: use DLPack, as torch.from_dlpack(x) does"
+        )
+    else:
+        typestr = f"{'|' if dtype.itemsize == 1 else '<'}{_TYPE_CODES[dtype.kind]}{dtype.itemsize}"
+    stream = array.device.default_stream.handle
+    stream.use([array.buffer])
+    stream.flush()
+    array.device.shared.storages.add(array.storage)
+    item = dtype.itemsize
+    found = {
+        "version": 3,
+        "shape": array.shape,
+        "typestr": typestr,
+        "data": (_address(array) if array.size else 0, array.key.read_only),
+        "strides": None if array.contiguous else tuple(s * item for s in array.strides),
+        "stream": stream.native_handle(),
+    }
+    return found if descr is None else {**found, "descr": descr}
+
+
+def _address(array: DeviceArray) -> int:
+    return int(array.buffer.address()) + array.offset * array.dtype.itemsize

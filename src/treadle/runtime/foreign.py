@@ -1,0 +1,292 @@
+"""Arrays of other libraries: where they lie, what they hold, and on which stream they are used.
+
+There are three ways to ask an array: its library's own attributes, for libraries that are met often
+(PyTorch, CuPy), because they cost a tenth of the protocols; DLPack; and `__cuda_array_interface__`.
+No library is imported here: an array's library has been.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.lib.format import descr_to_dtype
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.core.errors import DtypeError, LaunchError
+from treadle.runtime import dlpack
+from treadle.runtime.arrays import array_dtype, packed_strides
+from treadle.runtime.dlpack import LEGACY
+
+
+@dataclass(slots=True)
+class Foreign:
+    """Another library's array."""
+
+    library: Library
+    device: tuple[int, int]  # kind and number, as DLPack has them; number -1: not known
+    address: int  # of the first element
+    dtype: DType | np.dtype[Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]  # in elements
+    read_only: bool
+    owner: object  # keeps the memory while it lives
+    stream: int | None = None  # that its work is on; None: nobody says
+    whole: tuple[int, int] | None = None  # address and bytes of the allocation it lies in
+
+    def bounds(self) -> tuple[int, int]:
+        """The address of its first byte, and that behind its last."""
+        low = high = 0
+        for extent, stride in zip(self.shape, self.strides, strict=True):
+            if extent == 0:
+                return self.address, self.address
+            reach = (extent - 1) * stride
+            if reach < 0:
+                low += reach
+            else:
+                high += reach
+        item = self.dtype.itemsize
+        return self.address + low * item, self.address + (high + 1) * item
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Library:
+    """What we know of a library."""
+
+    name: str
+    # The stream (of CUDA device number `n`) that its work is on now; None where nobody can tell.
+    current_stream: Callable[[Any, int], int] | None = None
+    immutable: bool = False  # nobody may write its arrays, whatever the protocol says
+
+    def stream(self, number: int) -> int | None:
+        """The handle of its current stream on a CUDA device."""
+        if self.current_stream is None:
+            return None
+        return self.current_stream(sys.modules[self.name], number) or LEGACY
+
+
+def _numba_stream(numba: Any, number: int) -> int:
+    return 2 if numba.config.CUDA_PER_THREAD_DEFAULT_STREAM else LEGACY
+
+
+_LIBRARIES = {
+    library.name: library
+    for library in (
+        Library("torch", lambda torch, n: torch.cuda.current_stream(n).cuda_stream),
+        Library("cupy", lambda cupy, n: cupy.cuda.get_current_stream(n).ptr),
+        Library("numba", _numba_stream),
+        # Works on streams of its own, which it makes wait when it hands an array over.
+        Library("jax", immutable=True),
+    )
+}
+_ALSO_KNOWN_AS = {"jaxlib": "jax", "numba_cuda": "numba"}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How arrays of one Python type are asked."""
+
+    library: Library
+    place: Callable[[Any], tuple[int, int]]  # the kind and number of the device
+    read: Callable[[Kind, Any], Foreign]
+    # Everything that `read` would find out or refuse, as one thing to compare: what was read once
+    # need not be read again. None where reading is all that can be done.
+    facts: Callable[[Any], Any] | None = None
+
+
+_kinds: dict[type, Kind | None] = {}
+
+
+def kind_of(value: Any) -> Kind | None:
+    """How to ask an array of another library; None if it is none (NumPy's are no foreigners)."""
+    type_ = type(value)
+    try:
+        kind = _kinds[type_]
+    except KeyError:
+        kind = _kinds[type_] = _find_kind(type_)
+    if kind is _ASK_EACH:
+        return _INTERFACE if hasattr(value, "__cuda_array_interface__") else None
+    return kind
+
+
+def _find_kind(type_: type) -> Kind | None:
+    if issubclass(type_, (np.ndarray, np.generic)) or hasattr(type_, "_array"):  # treadle's own
+        return None
+    root = type_.__module__.partition(".")[0]
+    root = _ALSO_KNOWN_AS.get(root, root)
+    library = _LIBRARIES.get(root) or Library(root)
+    if root == "torch" and type_.__name__ in ("Tensor", "Parameter"):  # not what is made of them
+        return Kind(library, _torch_place, _read_torch, _torch_facts)
+    if root == "cupy" and type_.__name__ == "ndarray":
+        return Kind(library, _cupy_place, _read_cupy, _cupy_facts)
+    if hasattr(type_, "__dlpack__"):
+        return Kind(library, _dlpack_place, _read_dlpack)
+    if hasattr(type_, "__cuda_array_interface__"):
+        return replace(_INTERFACE, library=library)
+    return _ASK_EACH
+
+
+def read(value: Any, what: str) -> Foreign:
+    """What another library's array is. LaunchError if its library does not hand it over."""
+    kind = kind_of(value) or _NUMPY
+    try:
+        found = kind.read(kind, value)
+    except DtypeError as error:
+        raise DtypeError(f"{what}: {error}") from None
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise LaunchError(f"{what} cannot be used without a copy: {error}") from None
+    if kind.library.immutable:
+        found.read_only = True
+    return found
+
+
+# --- PyTorch -------------------------------------------------------------------------------------
+
+
+def _torch_place(tensor: Any) -> tuple[int, int]:
+    if tensor.is_cpu:
+        return dlpack.CPU, 0
+    number = tensor.get_device()
+    if tensor.is_cuda and sys.modules["torch"].version.hip is None:
+        return dlpack.CUDA, number
+    return 0, number
+
+
+_torch_dtypes: dict[Any, DType] = {}
+
+
+def _read_torch(kind: Kind, tensor: Any) -> Foreign:
+    """PyTorch's tensors by their attributes: 2 µs, where DLPack takes 10."""
+    if tensor.requires_grad:
+        raise BufferError("it requires gradients, which a kernel would not see: use x.detach()")
+    if tensor.is_conj() or tensor.is_neg():
+        raise BufferError("its conjugation or sign is not applied yet: use x.resolve_conj()")
+    storage = tensor.untyped_storage()  # an error for sparse tensors, which have none
+    dtype = _torch_dtypes.get(tensor.dtype)
+    if dtype is None:
+        dtype = dtypes.as_dtype(str(tensor.dtype).partition(".")[2])
+        _torch_dtypes[tensor.dtype] = dtype
+    return Foreign(
+        kind.library, _torch_place(tensor), tensor.data_ptr(), dtype,
+        tuple(tensor.shape), tensor.stride(), False, tensor,
+        whole=(storage.data_ptr(), storage.nbytes()),
+    )  # fmt: skip
+
+
+def _torch_facts(tensor: Any) -> Any:
+    return (
+        tensor.data_ptr(), tensor.shape, tensor.stride(), tensor.dtype, tensor.get_device(),
+        tensor.requires_grad, tensor.is_conj(), tensor.is_neg(),
+    )  # fmt: skip
+
+
+# --- CuPy ----------------------------------------------------------------------------------------
+
+_numpy_dtypes: dict[np.dtype[Any], DType | np.dtype[Any]] = {}
+
+
+def _of_numpy(dtype: np.dtype[Any]) -> DType | np.dtype[Any]:
+    found = _numpy_dtypes.get(dtype)
+    if found is None:
+        if not dtype.isnative:
+            raise BufferError(f"{dtype} has another byte order than this machine: convert it first")
+        found = _numpy_dtypes[dtype] = array_dtype(dtype)
+    return found
+
+
+def _cupy_place(array: Any) -> tuple[int, int]:
+    return dlpack.CUDA, array.data.device_id
+
+
+def _read_cupy(kind: Kind, array: Any) -> Foreign:
+    memory = array.data
+    whole = memory.mem
+    return Foreign(
+        kind.library, (dlpack.CUDA, memory.device_id), memory.ptr, _of_numpy(array.dtype),
+        array.shape, _in_elements(array.strides, array.dtype.itemsize), False, array,
+        whole=(whole.ptr, whole.size),
+    )  # fmt: skip
+
+
+def _cupy_facts(array: Any) -> Any:
+    memory = array.data
+    return memory.ptr, array.shape, array.strides, array.dtype, memory.device_id
+
+
+def _in_elements(strides: tuple[int, ...], item: int) -> tuple[int, ...]:
+    if any(stride % item for stride in strides):
+        raise BufferError(
+            f"its elements do not lie at multiples of their size ({item} bytes apart or more, but "
+            f"with strides {strides}): copy it first"
+        )
+    return tuple(stride // item for stride in strides)
+
+
+# --- DLPack --------------------------------------------------------------------------------------
+
+
+def _dlpack_place(array: Any) -> tuple[int, int]:
+    kind, number = array.__dlpack_device__()
+    return int(kind), number
+
+
+def _read_dlpack(kind: Kind, array: Any) -> Foreign:
+    place = _dlpack_place(array)
+    # The library puts its work before what follows on the legacy default stream, and so before what
+    # follows on our default stream.
+    options: dict[str, Any] = {"stream": LEGACY} if place[0] in dlpack.CUDA_KINDS else {}
+    try:
+        capsule = array.__dlpack__(max_version=dlpack.VERSION, **options)
+    except TypeError:  # a producer of before 2024
+        capsule = array.__dlpack__(**options)
+    except BufferError:
+        if not hasattr(array, "__cuda_array_interface__"):
+            raise
+        return _read_interface(kind, array)
+    managed = dlpack.Managed(capsule)
+    shape, strides = managed.shape, managed.strides
+    return Foreign(
+        kind.library, place, managed.address, managed.dtype, shape,
+        packed_strides(shape) if strides is None else strides, managed.read_only, managed,
+    )  # fmt: skip
+
+
+# --- __cuda_array_interface__ --------------------------------------------------------------------
+
+
+def _interface_place(array: Any) -> tuple[int, int]:
+    return dlpack.CUDA, -1
+
+
+def _read_interface(kind: Kind, array: Any) -> Foreign:
+    found = array.__cuda_array_interface__
+    if found.get("mask") is not None:
+        raise BufferError("it has a mask")
+    address, read_only = found["data"]
+    dtype = np.dtype(found["typestr"])
+    if dtype.kind == "V":
+        dtype = descr_to_dtype(found.get("descr", dtype.str))
+    shape, strides = tuple(found["shape"]), found.get("strides")
+    return Foreign(
+        kind.library, (dlpack.CUDA, -1), address or 0, _of_numpy(dtype), shape,
+        packed_strides(shape) if strides is None else _in_elements(strides, dtype.itemsize),
+        bool(read_only), array, found.get("stream"),
+    )  # fmt: skip
+
+
+# NumPy's arrays are copied as arguments, but may be shared as tensors.
+_NUMPY = Kind(Library("numpy"), _dlpack_place, _read_dlpack)
+_INTERFACE = Kind(Library("another library"), _interface_place, _read_interface)
+# Of a type that does not say it has the interface; one of its objects may.
+_ASK_EACH = replace(_INTERFACE)
+
+
+def alignment_of(dtype: DType | np.dtype[Any]) -> int:
+    """What the addresses of elements are multiples of, as compiled code counts on it: their size,
+    or the largest power of two in it up to 16 bytes, which one access takes at most."""
+    return math.gcd(dtype.itemsize, 16)

@@ -1,0 +1,369 @@
+"""Memory that other libraries own and our kernels use: as buffers, and in which order.
+
+Compiled code takes different buffers for different memory (it loads through caches that do not see
+stores, and moves loads over stores), so arrays that overlap become views of one buffer.
+
+On CUDA, libraries know nothing of our streams. Before a launch on their memory our stream waits for
+the stream that they work on, and after it theirs waits for ours. A library may then give memory to
+its next array as soon as we let go of it: what it does there is behind our work on its stream. Our
+default stream and the legacy default stream, which most libraries use, are ordered by the driver;
+no call is made for those.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from treadle.core.errors import DeviceNotFound, LaunchError
+from treadle.runtime import dlpack
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device, device
+from treadle.runtime.dlpack import LEGACY
+from treadle.runtime.foreign import Foreign, Library, alignment_of, kind_of, read
+from treadle.runtime.memory import Storage
+
+if TYPE_CHECKING:
+    from treadle.drivers import base
+    from treadle.runtime.definition import KernelDefinition
+    from treadle.runtime.streams import Stream
+
+# Compiled code counts on buffers that begin at multiples of this, the widest access.
+_ALIGNMENT = 16
+_MOST_PLACED = 4096  # arrays that a device remembers
+
+Bounds = tuple[int, int]  # the address of a first byte, and that behind the last
+
+
+_reached: dict[tuple[int, int], Device] = {}  # by kind and number in DLPack
+
+
+# --- which device --------------------------------------------------------------------------------
+
+
+def device_of(value: Any, what: str) -> Device | None:
+    """The device that another library's array is on, opened; None if it is on none that anybody
+    here can reach. DeviceNotFound if it is on a GPU that treadle does not have."""
+    kind = kind_of(value)
+    assert kind is not None
+    place, number = kind.place(value)
+    found = _reached.get((place, number))
+    if found is not None:
+        return found
+    address = value.__cuda_array_interface__["data"][0] if number < 0 else 0
+    found = _device_at(place, number, address, f"{what} is memory of {kind.library.name}")
+    if found is not None and number >= 0:
+        _reached[place, number] = found
+    return found
+
+
+def _device_at(kind: int, number: int, address: int, what: str) -> Device | None:
+    if kind in dlpack.HOST_KINDS:
+        return device("cpu")
+    if kind not in dlpack.CUDA_KINDS:
+        return None
+    try:
+        if number < 0:  # __cuda_array_interface__ does not say; an address does
+            first = device("cuda")
+            return device(first.handle.holder_of(address)) if address else first
+        return device(f"cuda:{number}")
+    except DeviceNotFound as error:
+        raise DeviceNotFound(f"{what} on a CUDA device: {error}") from None
+
+
+def check_place(foreign: Foreign, where: Device, what: str) -> None:
+    """LaunchError unless an array's memory is `where`'s."""
+    if foreign.device[1] < 0 and not foreign.address and where.backend == "cuda":
+        return  # an empty array
+    name = foreign.library.name
+    found = _device_at(*foreign.device, foreign.address, f"{what} is memory of {name}")
+    if found is where:
+        return
+    raise LaunchError(
+        f"{what} is memory of {name} on "
+        f"{'another device' if found is None else found.id if found.id != 'cpu' else 'the CPU'}; "
+        f"the launch is on {where.id}. "
+        + (f'Launch on device "{found.id}", or copy' if found else "Copy")
+        + f' it with td.asarray(…, device="{where.id}")'
+    )
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Placed:
+    """What another library's array is on a device of ours, apart from any other memory. It owns
+    nothing, so that it is good for every array that lies as this one did."""
+
+    array: DeviceArray
+    low: int  # the address of its first byte
+    high: int  # that behind its last
+
+
+def place(value: Any, definition: KernelDefinition, position: int, order: Order) -> Placed:
+    """Another library's array on the device of a launch, put into the launch's order.
+
+    LaunchError if it is on another device, or its library does not hand it over.
+    """
+    kind = kind_of(value)
+    assert kind is not None
+    where = order.stream.device
+    known = where.shared.placed
+    facts = None
+    if kind.facts is not None:
+        with contextlib.suppress(RuntimeError):  # `read` says what it is
+            facts = kind.facts(value)
+    found = known.get(facts)
+    if found is not None:
+        order.include(kind.library, None, value)
+        return found
+    name = definition.parameters[position].name
+    what = f"argument {position + 1} ({name}) of kernel {definition.name}"
+    foreign = read(value, what)
+    check_place(foreign, where, what)
+    order.include(foreign.library, foreign.stream, foreign.owner)
+    if facts is None:
+        dtype, locked = id(foreign.dtype), foreign.read_only
+        facts = foreign.address, dtype, foreign.shape, foreign.strides, locked
+        found = known.get(facts)
+        if found is not None:
+            return found
+    if len(known) >= _MOST_PLACED:
+        known.clear()
+    low, high = foreign.bounds()
+    storage = None if low == high else _lend(foreign, (low, high), where)
+    array = _empty(foreign, where) if storage is None else _view(foreign, storage, where)
+    found = known[facts] = Placed(array, low, high)
+    return found
+
+
+def apart(placed: list[Placed], own: list[DeviceArray], where: Device) -> bool:
+    """Whether no two of the arrays of a launch overlap, except those that are one and the same."""
+    for number, one in enumerate(placed):
+        for other in placed[:number]:
+            if one.low < other.high and other.low < one.high and one is not other:
+                return False
+        for array in own:
+            if array.device is where:
+                start = array.buffer.address()
+                if one.low < start + array.buffer.size and start < one.high:
+                    return False
+    return True
+
+
+def borrow(arrays: list[Foreign], own: list[DeviceArray], where: Device) -> list[DeviceArray]:
+    """Other libraries' arrays that overlap as arrays of a device, for one launch that takes our
+    `own` too."""
+    bounds = [array.bounds() for array in arrays]
+    made: dict[Bounds, Storage] = {}
+    ours = {array.storage for array in own if array.device is where}
+    borrowed = []
+    for array, (low, high) in zip(arrays, bounds, strict=True):
+        if low == high:
+            borrowed.append(_empty(array, where))
+            continue
+        storage = _holding(ours, low, high)
+        if storage is None:
+            stretch = stretch_around(low, high, bounds)
+            storage = made.get(stretch)
+            if storage is None:
+                storage = made[stretch] = _lend(array, stretch, where)
+        borrowed.append(_view(array, storage, where))
+    return borrowed
+
+
+def share(value: Any, what: str) -> DeviceArray:
+    """Another library's array as one of ours, without a copy, for as long as ours lives.
+
+    LaunchError or DtypeError if that cannot be.
+    """
+    foreign = read(value, what)
+    name = f"{what} is memory of {foreign.library.name}"
+    where = _device_at(*foreign.device, foreign.address, name)
+    if where is None:
+        raise LaunchError(f"{name} on a device that treadle does not reach: copy it to the CPU")
+    low, high = foreign.bounds()
+    order = Order(where.default_stream)
+    order.include(foreign.library, foreign.stream, foreign.owner)
+    order.before()
+    if low == high:
+        return _empty(foreign, where)
+    storage = _holding(where.shared.storages, low, high)
+    if storage is None:
+        if foreign.whole is not None:  # so that other parts of it become views of the same storage
+            start, size = foreign.whole
+            low, high = min(low, start), max(high, start + size)
+        loan = Loan(foreign, where)
+        base = _base_of(low, foreign)
+        loan.buffer = where.handle.borrow_address(base, high - base, foreign.owner)
+        storage = Storage.borrowed(loan.buffer, high - base, loan)
+        where.shared.storages.add(storage)
+    return _view(foreign, storage, where)
+
+
+def stretch_around(low: int, high: int, bounds: list[Bounds]) -> Bounds:
+    """The bytes of one array and of all that overlap it, directly or through others.
+
+    >>> stretch_around(0, 4, [(0, 4), (6, 9), (3, 7), (20, 30)])
+    (0, 9)
+    """
+    while True:
+        touching = [(a, b) for a, b in bounds if a < high and low < b] + [(low, high)]
+        wider = min(a for a, _ in touching), max(b for _, b in touching)
+        if wider == (low, high):
+            return wider
+        low, high = wider
+
+
+def _empty(array: Foreign, where: Device) -> DeviceArray:
+    made = DeviceArray.allocate(where, array.dtype, array.shape)
+    return DeviceArray(where, made.storage, array.dtype, array.shape, read_only=array.read_only)
+
+
+def _holding(storages: Any, low: int, high: int) -> Storage | None:
+    """The storage that memory is part of. LaunchError if a part of it is part of one."""
+    for storage in storages:
+        start = storage.buffer.address()
+        end = start + storage.buffer.size
+        if start <= low and high <= end:
+            found: Storage = storage
+            return found
+        if low < end and start < high:
+            raise LaunchError(
+                f"the {high - low} bytes of another library's array overlap a tensor that has only "
+                "a part of them: share the whole array with td.from_dlpack, and slice the tensor"
+            )
+    return None
+
+
+def _lend(array: Foreign, stretch: Bounds, where: Device) -> Storage:
+    """A storage for a launch, whose `Order` keeps the owners of the memory."""
+    low, high = stretch
+    base = _base_of(low, array)
+    buffer = where.handle.borrow_address(base, high - base, None)
+    return Storage.borrowed(buffer, high - base, None)
+
+
+def _base_of(low: int, array: Foreign) -> int:
+    """Where a buffer begins that holds the bytes from `low` on: there, or a few whole elements
+    before it, which nobody reads, so that it begins where compiled code counts on."""
+    item = array.dtype.itemsize
+    for base in range(low, low - _ALIGNMENT * item, -item):
+        if base % _ALIGNMENT == 0:
+            return base
+    raise _misaligned(array)
+
+
+def _view(array: Foreign, storage: Storage, where: Device) -> DeviceArray:
+    offset, rest = divmod(array.address - storage.buffer.address(), array.dtype.itemsize)
+    if rest or array.address % alignment_of(array.dtype):
+        raise _misaligned(array)
+    return DeviceArray(
+        where, storage, array.dtype, array.shape, array.strides, offset, array.read_only
+    )
+
+
+def _misaligned(array: Foreign) -> LaunchError:
+    return LaunchError(
+        f"an array of {array.dtype} whose elements do not lie at multiples of their size cannot be "
+        "used without a copy: copy it first"
+    )
+
+
+# --- order ---------------------------------------------------------------------------------------
+
+
+class Order:
+    """A launch's place among the work of the libraries whose memory it uses. As a context it is
+    put around the launch."""
+
+    __slots__ = ("_guests", "_held", "_immutable", "_others", "owners", "stream")
+
+    def __init__(self, stream: Stream) -> None:
+        self.stream = stream
+        self.owners: list[object] = []  # they keep the memory
+        self._guests: set[Library] = set()
+        self._others: set[int] = set()  # their streams, other than the legacy one
+        self._held = False  # whether one works on a stream that nobody tells
+        self._immutable = True  # and whether nothing is ever written there
+
+    def include(self, library: Library, stream: int | None, owner: object) -> None:
+        """Put a library's work into the order; `stream` is what the array says it is on."""
+        self.owners.append(owner)
+        device = self.stream.device
+        if device.backend != "cuda" or (stream is None and library in self._guests):
+            return
+        self._guests.add(library)
+        current = library.stream(int(device.id.partition(":")[2] or 0))
+        if current is None and stream is None:
+            self._held = True
+            self._immutable &= library.immutable
+        for other in (current, stream):
+            if other is not None and other > LEGACY:
+                self._others.add(other)
+
+    def before(self) -> None:
+        """What the libraries were given so far comes before what follows on our stream."""
+        stream = self.stream
+        if stream.keeping is not None:  # what is captured runs later, ordered by its replay
+            stream.keeping.extend(self.owners)
+            return
+        if not self._guests:
+            return
+        default = stream.device.default_stream
+        if stream.handle is not default.handle:
+            stream.handle.wait_for(default.handle.native_handle())
+        for other in self._others:
+            stream.handle.wait_for(other)
+
+    def after(self) -> None:
+        """What the libraries are given from here on comes after what our stream has so far."""
+        stream = self.stream
+        if not self._guests or stream.keeping is not None:
+            return
+        default = stream.device.default_stream
+        if stream.handle is not default.handle:
+            stream.handle.precede(default.handle.native_handle())
+        if self._held and not self._immutable:  # it cannot be told to wait
+            stream.handle.synchronize()
+        else:
+            self.leave()
+
+    def leave(self) -> None:
+        """What the libraries do with the memory from here on comes after our work so far."""
+        stream = self.stream
+        for other in self._others:
+            stream.handle.precede(other)
+        if self._held:
+            stream.device.shared.hold(stream.handle.record(), self.owners)
+
+    def __enter__(self) -> None:
+        self.before()
+
+    def __exit__(self, kind: object, *rest: object) -> None:
+        self.after()
+
+
+class Loan:
+    """Another library's memory while a storage of ours is made of it. When the storage goes, the
+    library may use the memory for something else, after our work on it."""
+
+    __slots__ = ("array", "buffer", "device")
+
+    def __init__(self, array: Foreign, device: Device) -> None:
+        self.array = array
+        self.device = device
+        self.buffer: base.Buffer | None = None
+
+    def __del__(self) -> None:
+        if self.buffer is None or self.array.device[0] not in dlpack.CUDA_KINDS:
+            return
+        # Nothing is pending where the interpreter ends, or the device was closed.
+        with contextlib.suppress(Exception):
+            array = self.array
+            order = Order(self.device.default_stream)
+            order.include(array.library, array.stream, array.owner)
+            order.stream.handle.use([self.buffer])
+            order.leave()
