@@ -29,7 +29,7 @@ or `.extern .shared .align N .b8 name[];` before `.visible .entry name(.param .T
     mov.b32 %f, %r; mov.b32 %r, %f; mov.b64 %fd, %rd; mov.b64 %rd, %fd       bits
     mov.b64 {%r, %r}, %rd; mov.b64 %rd, {%r, %r}         halves (of %fd too), low first
     cvt.u32.u16 %r, %h; cvt.s32.s16 %r, %h; cvt.u16.u32 %h, %r               the bits of an f16
-    add sub .{T,F,f16}; mul.{F,f16}; mul.lo.T; mul.hi.T; mad.lo.{s32,s64}; mad.wide.s32
+    add sub .{T,F,f16}; mul.{F,f16}; mul.lo.T; mul.hi.T; mul.wide.s32; mad.lo.{s32,s64}
     div.T; rem.T; div.rn.F; div.full.f32; fma.rn.{F,f16}; neg.{s32,s64,F}; abs.{s32,s64,F}
     min max .{T,F}; {min,max}.NaN.f32
     and or xor .{pred,b16,b32,b64}; not.{pred,b32,b64}; shl.B; shr.{T}; popc.B; clz.B; brev.B

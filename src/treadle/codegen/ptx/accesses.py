@@ -236,8 +236,9 @@ class Accesses(ABC):
         wide = isinstance(index.type, Scalar) and index.type.bits == 64
         base = start.base
         if start.storage.pointer == "b64":
-            opcode = "mad.lo.s64" if wide else "mad.wide.s32"
-            return e.op("b64", opcode, value, str(size), base)
+            # One mad.wide would become two instructions; ptxas makes one of these two.
+            opcode = "mul.lo.s64" if wide else "mul.wide.s32"
+            return e.op("b64", "add.s64", base, e.op("b64", opcode, value, str(size)))
         if wide:
             value = e.op("b32", "cvt.u32.u64", value)
         if not base.startswith("%"):
