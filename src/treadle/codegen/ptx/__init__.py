@@ -18,10 +18,8 @@ A memory's name alone (mov.u32) is its address in its space. Immediates may stan
 
 **Directives.** `.version`, `.target sm_NN`, `.address_size 64`; `.shared .align N .b8 name[bytes];`
 or `.extern .shared .align N .b8 name[];` before `.visible .entry name(.param .T name, …)`, and
-`.reqntid x, y, z`; inside, `.reg .T name;`, `.reg .T %r<20>;`, `.local .align N .b8 name[bytes];`,
-`.pragma "nounroll";`. Functions that are not inlined: `.func (.reg .T %out_1, …) name(.reg .T
-%in_1, …) { … ret; }`, called by `call.uni (registers), name, (operands);` or without results
-`call.uni name, (operands);`.
+`.reqntid x, y, z`, perhaps `.minnctapersm n`; inside, `.reg .T name, name;`, `.reg .T %r<20>;`,
+`.local .align N .b8 name[bytes];`. Every function is printed in place of its calls.
 
 **Instructions** (T: s32 u32 s64 u64, B: b32 b64, F: f32 f64, all operands as PTX has them):
 

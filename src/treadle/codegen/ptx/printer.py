@@ -36,6 +36,9 @@ LARGEST_STATIC = 48 << 10
 """Bytes of shared memory that a kernel may declare; more is asked for at the launch."""
 
 _ALIGNMENT = 16
+_REGISTERS = 64 << 10  # of a multiprocessor
+_PER_THREAD = 128
+_MOST_WORDS = 96
 _ARCHITECTURE = re.compile(r"sm_(\d+)[a-z]?").fullmatch
 
 
@@ -68,6 +71,7 @@ def print_kernel(
         *_shared_declarations(shared, kernel, dynamic),
         f".visible .entry {entry}({','.join(parameters)}{chr(10) if parameters else ''})",
         f".reqntid {block.x}, {block.y}, {block.z}",
+        *_residence(body, block),
         "{",
         *body.e.declarations(),
         *body.locals,
@@ -128,6 +132,14 @@ def _head(module: Module, kernel: n.Kernel, block: Dim3) -> list[str]:
         ".address_size 64",
         "",
     ]
+
+
+def _residence(body: Statements, block: Dim3) -> list[str]:
+    """Ask for as many blocks on a multiprocessor as leave a thread 128 registers, if the variables
+    that change fit in well: ptxas would rather take a few more, and halve the threads that run."""
+    words = sum(2 if kind in ("b64", "f64") else 1 for kind in body.changing.values())
+    blocks = _REGISTERS // _PER_THREAD // block.count
+    return [f".minnctapersm {blocks}"] if blocks > 1 and words <= _MOST_WORDS else []
 
 
 # --- parameters -----------------------------------------------------------------------------------

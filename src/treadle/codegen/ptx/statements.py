@@ -73,7 +73,7 @@ class Statements(Expressions):
         self.returns: Callable[[n.Return], None] = lambda _: self.e.do("ret")
         self.loops: list[tuple[str, str]] = []  # where break and continue go
         self.locals: list[str] = []  # declarations of local memories
-        self.changing: set[str] = set()  # the registers of variables that are assigned
+        self.changing: dict[str, str] = {}  # registers of variables that are assigned: their type
         self.line = 0
         self.begin(body)
 
@@ -131,10 +131,11 @@ class Statements(Expressions):
 
     def new_registers(self, variable: n.Variable) -> tuple[str, ...]:
         """Registers for a variable, named after it."""
-        registers = tuple(
-            self.e.variable(name, REGISTERS[scalar.name]) for name, scalar in _leaf_names(variable)
+        kinds = [(name, REGISTERS[scalar.name]) for name, scalar in _leaf_names(variable)]
+        registers = tuple(self.e.variable(name, kind) for name, kind in kinds)
+        self.changing.update(
+            (register, kind) for register, (_, kind) in zip(registers, kinds, strict=True)
         )
-        self.changing.update(registers)
         return registers
 
     def fixed(self, variable: n.Variable, value: Value, since: int) -> Value:
