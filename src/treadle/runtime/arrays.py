@@ -153,6 +153,18 @@ class DeviceArray(Exported):
             whole.device.default_stream.handle.read(whole.buffer, offset, raw)
         return pick(target)
 
+    def assign(self, data: np.ndarray[Any, Any]) -> None:
+        """Put NumPy data, which broadcasts and is cast, where the elements are."""
+        if self.contiguous:
+            target = np.empty(self.shape, numpy_dtype(self.dtype))
+            target[...] = data
+            self.upload(target)
+            return
+        whole, pick = self.span()
+        host = whole.to_host()
+        pick(host, copy=False)[...] = data
+        whole.upload(host)
+
     def copy_to(self, where: Device) -> DeviceArray:
         """A contiguous copy on a device. It goes through the host's memory only where there is no
         other way."""

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from treadle.core.errors import LaunchError
 from treadle.runtime.devices import device as find_device
+from treadle.runtime.sharing import Order
 
 if TYPE_CHECKING:
     from treadle.drivers import base
     from treadle.runtime.devices import Device
+    from treadle.runtime.sharing import Guest
     from treadle.runtime.streams import Stream
 
 
@@ -39,6 +41,7 @@ class Graph:
         self._recording: base.Recording | None = None
         self._used: list[object] = []  # arrays, kept alive with the recording
         self._kept: list[base.Buffer] = []  # memory given back while capturing
+        self._guests: list[Guest] = []  # other libraries whose memory is used
 
     @contextlib.contextmanager
     def capture(self) -> Iterator[Graph]:
@@ -54,6 +57,8 @@ class Graph:
             finished = True
         finally:
             stream.keeping = None
+            self._guests = list(stream.guests)
+            stream.guests.clear()
             recording = stream.handle.end_capture()
             if finished:
                 self._recording = recording
@@ -66,7 +71,15 @@ class Graph:
         """Run what was captured. Does not wait for it."""
         if self._recording is None:
             raise LaunchError("nothing was captured: use `with graph.capture():` first")
-        self._recording.replay((stream or self.device.default_stream).handle)
+        stream = stream or self.device.default_stream
+        if not self._guests:
+            self._recording.replay(stream.handle)
+            return
+        order = Order(stream)
+        for library, theirs in self._guests:
+            order.include(library, theirs, None)
+        with order:
+            self._recording.replay(stream.handle)
 
     def release(self) -> None:
         """Drop the recording and what it kept alive."""

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _ALIGNMENT = 16
 _MOST_PLACED = 4096  # arrays that a device remembers
 
+# A library, and the stream that an array of it says it is on.
+Guest = tuple[Library, int | None]
 Bounds = tuple[int, int]  # the address of a first byte, and that behind the last
 
 
@@ -284,7 +286,7 @@ class Order:
     def __init__(self, stream: Stream) -> None:
         self.stream = stream
         self.owners: list[object] = []  # they keep the memory
-        self._guests: set[Library] = set()
+        self._guests: dict[Guest, None] = {}  # in the order in which they came
         self._others: set[int] = set()  # their streams, other than the legacy one
         self._held = False  # whether one works on a stream that nobody tells
         self._immutable = True  # and whether nothing is ever written there
@@ -293,9 +295,9 @@ class Order:
         """Put a library's work into the order; `stream` is what the array says it is on."""
         self.owners.append(owner)
         device = self.stream.device
-        if device.backend != "cuda" or (stream is None and library in self._guests):
+        if device.backend != "cuda" or (library, stream) in self._guests:
             return
-        self._guests.add(library)
+        self._guests[library, stream] = None
         current = library.stream(int(device.id.partition(":")[2] or 0))
         if current is None and stream is None:
             self._held = True
@@ -309,6 +311,7 @@ class Order:
         stream = self.stream
         if stream.keeping is not None:  # what is captured runs later, ordered by its replay
             stream.keeping.extend(self.owners)
+            stream.guests.update(self._guests)
             return
         if not self._guests:
             return

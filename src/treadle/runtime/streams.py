@@ -9,6 +9,7 @@ from treadle.core.errors import LaunchError
 if TYPE_CHECKING:
     from treadle.drivers import base
     from treadle.runtime.devices import Device
+    from treadle.runtime.sharing import Guest
 
 
 class Stream:
@@ -18,6 +19,7 @@ class Stream:
         self.device = device
         self.handle = handle
         self.keeping: list[object] | None = None  # while capturing: the arrays that are used
+        self.guests: dict[Guest, None] = {}  # and the libraries whose memory it is
 
     def flush(self) -> None:
         """Start what was launched, without waiting for it."""

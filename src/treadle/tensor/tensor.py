@@ -146,15 +146,7 @@ class Tensor(Exported):
             raise ShapeError(
                 f"an array of shape {data.shape} does not fit a part of shape {part.shape}"
             ) from None
-        if part.contiguous:
-            target = np.empty(part.shape, numpy_dtype(part.dtype))
-            target[...] = data
-            part.upload(target)
-            return
-        whole, span = part.span()
-        host = Tensor(whole).numpy()
-        span(host, copy=False)[...] = data
-        whole.upload(host)
+        part.assign(data)
 
     def reshape(self, *shape: int | tuple[int, ...]) -> Tensor:
         """The same elements with another shape; one extent may be -1. A view of a contiguous

@@ -313,15 +313,26 @@ def test_empty_arrays(cuda):
     assert td.from_dlpack(Speaker(np.zeros((2, 0), np.float32))).shape == (2, 0)
 
 
-def test_what_is_captured_is_not_ordered(cuda, torch):
+def test_a_replay_is_ordered_and_not_the_capture(cuda, torch):
     torch.current = 77
     x = Tensor(np.ones(4, np.float32))
     graph = td.Graph(cuda)
     with graph.capture():
         double[1, 4](x)
     assert diary(cuda) == ["launch"]
+    data = x.data
+    del x
+    torch.current = 88
     graph.replay()
-    assert x.data.tolist() == [2.0] * 4
+    assert data.tolist() == [2.0] * 4
+    assert diary(cuda) == [("default", "wait_for", 88), ("default", "precede", 88)]
+
+
+def test_interpreted(cuda, torch):
+    x, y = Tensor(np.arange(4, dtype=np.float32)), Tensor(np.ones(8, np.float32)[::2])
+    with td.interpret():
+        saxpy[1, 4](2.0, x, y)
+    assert y.data.tolist() == [1.0, 3.0, 5.0, 7.0]
 
 
 def test_source_of_other_libraries_arrays(cuda):

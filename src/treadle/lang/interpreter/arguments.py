@@ -16,6 +16,8 @@ from treadle.lang.types import Vector, annotation_of, ir_type, is_struct, make_v
 from treadle.runtime import arguments as binding
 from treadle.runtime import convert
 from treadle.runtime.arrays import array_dtype, element_type
+from treadle.runtime.foreign import kind_of
+from treadle.runtime.sharing import share
 from treadle.runtime.signature import (
     Argument,
     ArrayArgument,
@@ -83,8 +85,16 @@ def _as_numpy(value: Any, taken: Taken, where: str) -> np.ndarray[Any, Any]:
         copy: np.ndarray[Any, Any] = np.array(value.numpy())
         taken.copies.append(lambda: value.__setitem__(Ellipsis, copy))
         return copy
-    if hasattr(value, "__dlpack__"):
-        return convert.as_numpy(value, where)
+    if kind_of(value) is not None:
+        array = share(value, where)
+        if array.device.backend == "cpu":
+            return convert.as_numpy(value, where)
+        there = array.to_host()
+        if array.key.read_only:
+            there.flags.writeable = False
+        else:
+            taken.copies.append(lambda: array.assign(there))
+        return there
     raise DtypeError(
         f"{where}: a kernel does not take {type(value).__name__}; it takes numbers, arrays and "
         "@td.struct values"
