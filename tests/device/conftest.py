@@ -16,10 +16,12 @@ _FOUND: dict[str, Callable[[], td.Device]] = {
     "webgpu": lambda: td.device("webgpu"),
     "webgpu-gl": lambda: td.device("webgpu", api="gl"),
     "dawn": dawn_device,
+    "cuda": lambda: td.device("cuda"),
 }
+_MARKS = {"cuda": pytest.mark.cuda}
 
 
-@pytest.fixture(params=list(_FOUND))
+@pytest.fixture(params=[pytest.param(name, marks=_MARKS.get(name, ())) for name in _FOUND])
 def device(request: pytest.FixtureRequest) -> Iterator[td.Device]:
     try:
         found = _FOUND[request.param]()

@@ -140,6 +140,110 @@ def test_foreign_memory_interpreted():
         double[1, 4](Unwilling(x))
 
 
+# --- sharing memory ------------------------------------------------------------------------------
+
+
+def test_numpy_sees_a_tensor_of_the_cpu():
+    x = td.asarray(np.arange(12, dtype=np.float32).reshape(3, 4), device="cpu")
+    seen = np.from_dlpack(x[:, 1::2].reshape(3, 2))
+    np.testing.assert_array_equal(seen, [[1, 3], [5, 7], [9, 11]])
+    seen = np.from_dlpack(x[::-1, 1::2])
+    np.testing.assert_array_equal(seen, [[9, 11], [5, 7], [1, 3]])
+    double.launch(4, x[2])
+    assert seen[0].tolist() == [18, 22]
+    seen[1, 0] = -1
+    assert x[1, 1].item() == -1
+
+
+def test_memory_lent_is_not_used_for_anything_else(device):
+    if device.backend == "webgpu":
+        with pytest.raises(BufferError, match=r'x\.to\("cpu"\)'):
+            td.zeros(3).__dlpack__()
+        return
+    if device.backend == "cuda":  # as test_interop_cuda says of libraries that reach it
+        return
+    seen = np.from_dlpack(td.full(1000, 7.0))
+    others = [td.full(1000, float(n)) for n in range(10)]
+    assert (seen == 7).all()
+    del others
+
+
+def test_a_host_copy_for_those_who_ask(device):
+    x = td.asarray(np.arange(6, dtype=np.int32))
+    host = np.from_dlpack(x[::2], device="cpu", copy=True)
+    x[0] = 9
+    assert host.tolist() == [0, 2, 4]
+    assert np.from_dlpack(x, device="cpu").tolist() == [9, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("name", ["bool", "uint8", "int16", "float16", "float64", "int64"])
+def test_dtypes_there_and_back(name):
+    data = np.arange(5).astype(name)
+    x = td.from_dlpack(Foreign(data))
+    assert x.dtype == name
+    back = np.from_dlpack(x)
+    assert back.dtype == data.dtype
+    assert np.shares_memory(back, data)
+
+
+def test_from_dlpack_shares_the_memory_of_the_cpu(device):
+    data = np.arange(6, dtype=np.float32)
+    x = td.from_dlpack(data)
+    assert x.device.id == "cpu"
+    double.launch(6, x[1:])
+    assert data.tolist() == [0, 2, 4, 6, 8, 10]
+    elsewhere = td.from_dlpack(Foreign(data), device=device)
+    assert elsewhere.device is device
+    assert elsewhere.tolist() == data.tolist()
+    copy = td.from_dlpack(data, copy=True)
+    data[0] = 5
+    assert x[0].item() == 5
+    assert copy[0].item() == 0
+    # Two that share, in one launch, are one memory.
+    whole, part = td.from_dlpack(data), td.from_dlpack(data[2:])
+    saxpy.launch(4, 1.0, whole[:4], part)
+    saxpy.launch(4, 1.0, Foreign(data), part)
+
+
+def test_from_dlpack_of_what_may_not_be_written():
+    data = np.arange(4, dtype=np.float32)
+    data.flags.writeable = False
+    x = td.from_dlpack(data)
+    y = td.zeros(4, device="cpu")
+    saxpy.launch(4, 1.0, x, y)
+    assert y.tolist() == [0, 1, 2, 3]
+    with pytest.raises(td.errors.LaunchError, match=r"argument 1 \(x\).*read-only"):
+        double.launch(2, x[1:3])
+    with pytest.raises(ValueError, match="only be read"):
+        x[0] = 1
+    assert not np.from_dlpack(x).flags.writeable
+    with pytest.raises(BufferError, match="read-only"):
+        x.__dlpack__()
+    assert td.asarray(x, copy=True)._array.key.read_only is False
+
+
+def test_asarray_of_what_speaks_dlpack(device):
+    data = np.arange(4, dtype=np.float32)
+    x = td.asarray(Foreign(data), device=device)
+    wide = td.asarray(Foreign(data), dtype=td.int32)
+    data[:] = 7
+    assert x.tolist() == ([7.0] * 4 if device.backend == "cpu" else [0.0, 1.0, 2.0, 3.0])
+    assert wide.tolist() == [0, 1, 2, 3]
+    assert td.asarray(data, copy=False, device="cpu").tolist() == [7.0] * 4
+    with pytest.raises(ValueError, match="copy=False"):
+        td.asarray(data, copy=False, dtype=td.int32, device="cpu")
+    assert td.asarray(Foreign(data), copy=True, device="cpu").tolist() == [7.0] * 4
+
+
+def test_what_is_no_array_to_share():
+    with pytest.raises(TypeError, match="DLPack"):
+        td.from_dlpack([1, 2])
+    with pytest.raises(BufferError, match="require gradient"):
+        td.from_dlpack(Unwilling(np.ones(3)))
+    with pytest.raises(td.errors.DtypeError, match="complex64"):
+        td.from_dlpack(np.zeros(3, np.complex64))
+
+
 # --- NumPy ---------------------------------------------------------------------------------------
 
 
@@ -353,3 +457,34 @@ if torch is not None:
         x = torch.arange(4, dtype=torch.bfloat16)
         double[1, 4](x)
         assert x.tolist() == [0, 2, 4, 6]
+
+    def test_pytorch_and_tensors_share_memory():
+        x = td.asarray(np.arange(6, dtype=np.float32).reshape(2, 3), device="cpu")
+        there = torch.from_dlpack(x)
+        there[1, 2] = 50
+        assert x[1, 2].item() == 50
+        back = td.from_dlpack(there[:, 1])
+        assert back.tolist() == [1, 4]
+        double.launch(2, back)
+        assert there[:, 1].tolist() == [2, 8]
+        assert td.from_dlpack(torch.ones(3, dtype=torch.bfloat16)).dtype == td.bf16
+        narrow = torch.from_dlpack(td.ones(3, dtype=td.bf16, device="cpu"))
+        assert narrow.dtype == torch.bfloat16
+        with pytest.raises(BufferError, match="detach"):
+            td.from_dlpack(torch.ones(3, requires_grad=True))
+
+    def test_pytorch_views_that_overlap():
+        x = torch.arange(10, dtype=torch.float32)
+        saxpy.launch(4, 1.0, x[2:6], x[3:7])
+        assert x[3].item() == 5
+        shared = td.from_dlpack(x)
+        saxpy.launch(4, 1.0, x[2:6], shared[3:7])
+        assert x[3].item() == 7
+
+    def test_a_subclass_of_pytorchs_tensor():
+        class Own(torch.Tensor):
+            pass
+
+        x = torch.ones(4).as_subclass(Own)
+        double[1, 4](x)
+        assert x.tolist() == [2.0] * 4

@@ -52,6 +52,75 @@ def test_memory_passes_from_one_stream_to_another(device):
     assert fresh.numpy().sum() == 0
 
 
+@td.kernel
+def combine(x: td.Array[td.i32], y: td.Array[td.i32], out: td.Array[td.i32], rounds: td.i32):
+    i = td.grid(1)
+    if i < out.size:
+        v = x[i] * 3 + y[i]
+        for _ in range(rounds):  # to be late, by another while each time
+            v = v * 5 + 1
+        for _ in range(rounds):
+            v = (v - 1) * -858993459  # the inverse of 5
+        out[i] = v
+
+
+def test_streams_race_for_memory(device, rng):
+    """Arrays that several streams read and write, and whose memory passes from one stream's arrays
+    to another's while work is pending: the values are those of one thing after the other."""
+    size = 1 << (16 if device.backend == "cuda" else 8)
+    rounds = 600 if device.backend == "cuda" else 60
+    longest = 4000 if device.backend == "cuda" else 4
+    streams = [None, device.stream(), device.stream()]
+    expected = [rng.integers(-1000, 1000, size).astype(np.int32) for _ in range(5)]
+    arrays = [td.asarray(data) for data in expected]
+    for number in range(rounds):
+        a, b, c = rng.integers(0, len(arrays), 3)
+        stream = streams[rng.integers(0, 3)]
+        late = int(rng.integers(0, longest))
+        value = expected[a] * 3 + expected[b]
+        if rng.random() < 0.7:  # into new memory; what c held is free while it may be in use
+            out = td.empty(size, dtype=td.int32)
+            combine[-(-size // 128), 128, 0, stream](arrays[a], arrays[b], out, late)
+            arrays[c] = out
+        else:
+            combine[-(-size // 128), 128, 0, stream](arrays[a], arrays[b], arrays[c], late)
+        expected[c] = value
+        if number % 50 == 0:
+            at = rng.integers(0, len(arrays))
+            np.testing.assert_array_equal(arrays[at].numpy(), expected[at])
+        if number % 70 == 0:
+            expected[a] = np.full(size, number, np.int32)
+            arrays[a][:] = expected[a]
+    for array, data in zip(arrays, expected, strict=True):
+        np.testing.assert_array_equal(array.numpy(), data)
+
+
+def test_a_graph_and_streams_race_for_memory(device, rng):
+    """A recording uses memory of arrays that are gone; what is made beside its replays does not."""
+    size = 1 << (16 if device.backend == "cuda" else 8)
+    stream = device.stream()
+    x, y = (td.asarray(rng.integers(-9, 9, size).astype(np.int32)) for _ in range(2))
+    start, step = x.numpy(), y.numpy()
+    graph = td.Graph(device)
+    with graph.capture():
+        for _ in range(3):
+            held = td.empty(size, dtype=td.int32)
+            combine[-(-size // 128), 128](x, y, held, 50)
+            combine[-(-size // 128), 128](held, y, x, 50)
+            del held
+    for _ in range(10):
+        graph.replay(stream)
+        others = [td.full(size, 77, dtype=td.int32) for _ in range(3)]
+        combine[-(-size // 128), 128, 0, stream](x, y, others[0], 3)
+        graph.replay()
+        combine[-(-size // 128), 128](others[1], others[2], others[1], 3)
+        assert (others[1].numpy() == 4 * 77).all()
+        for _ in range(6):
+            start = (start * 3 + step) * 3 + step
+    np.testing.assert_array_equal(x.numpy(), start)
+    graph.release()
+
+
 def test_work_before_a_capture_is_not_forgotten(device):
     stream = device.stream()
     x, y = td.zeros(100), td.zeros(100)
