@@ -42,16 +42,16 @@ def long_kernel(x: td.Array[td.f32], table: td.Array[td.i32], out: td.Array[td.f
     total = {number}.0 * 1e-9
 """
 _PART = """\
-    at = (i * {odd} + table[t % table.size]) % n
-    a = x[at] * {factor} + total
-    b = td.sqrt(td.abs(a) + 1.0) - x[(at + {odd}) % n]
+    near = td.minimum(i + {odd}, n - 1)
+    a = x[near] * {factor} + total
+    b = td.sqrt(td.abs(a) + 1.0) - x[td.maximum(i - {odd}, 0)]
     if a > b:
         total += a - b * {factor}
-    elif table[i % table.size] & {bit} != 0:
+    elif table[(i + {odd}) & 15] & {bit} != 0:
         total -= td.minimum(a, b)
     else:
         for k in range(steps):
-            total += x[(at + k) % n] / (1.0 + b * b)
+            total += x[(near + k) % n] / (1.0 + b * b)
     part[t] = total
     td.sync_threads()
     total = 0.5 * total + 0.25 * part[63 - t]

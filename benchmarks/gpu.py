@@ -12,7 +12,8 @@ import numpy as np
 import treadle as td
 from benchmarks import harness
 from benchmarks.harness import Figure, about_device, device_seconds, torch_seconds
-from benchmarks.workloads import ADD, PRODUCT, Workload
+from benchmarks.matmul import SHAPES
+from benchmarks.workloads import ADD, Workload, matmul_workload
 
 __all__ = ["about", "measurements"]
 
@@ -52,8 +53,9 @@ def _add(spec: str, device: td.Device) -> list[Figure]:
 
 
 def _product(spec: str, device: td.Device) -> list[Figure]:
-    seconds, error = _timed(device, PRODUCT)
-    n = PRODUCT.size
+    workload = matmul_workload(SHAPES[spec])
+    seconds, error = _timed(device, workload)
+    n = workload.size
     teraflops = 2 * n**3 / 1e12
     peer = None
     if torch := harness.torch_on_cuda():
@@ -62,7 +64,7 @@ def _product(spec: str, device: td.Device) -> list[Figure]:
         peer = teraflops / torch_seconds(torch, lambda: a @ b)[0]
     return [
         Figure(
-            f"gpu-{spec}", f"{PRODUCT.name} in the kernel language", "TFLOP/s",
+            f"gpu-{spec}", f"{workload.name} in the kernel language", "TFLOP/s",
             teraflops / seconds, _TERAFLOPS[spec], True, "PyTorch", peer,
             note=f"relative error {error:.1e}",
         )

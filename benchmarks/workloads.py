@@ -14,7 +14,7 @@ import numpy as np
 
 import treadle as td
 from benchmarks import kernels
-from benchmarks.matmul import THREADS, TILE, matmul
+from benchmarks.matmul import SHAPES, THREADS, TILE, Shape, matmul_of
 from treadle.lang.kernel import Kernel
 
 Run = Callable[[], object]
@@ -207,14 +207,20 @@ def _scan(rng: np.random.Generator, n: int) -> Prepared:
 
 
 ADD = Workload("add of 64 M float32", (kernels.add,), add, 64 << 20, 4 * 333)
-PRODUCT = Workload("float32 matmul 4096^3", (matmul,), product, 4096, 256)
+
+
+def matmul_workload(shape: Shape) -> Workload:
+    """A matrix product by tiles of a shape."""
+    return Workload("float32 matmul 4096^3", (matmul_of(shape),), product, 4096, 256)
+
+
 # Each takes some 50 µs and more on a large GPU, so that launches are prepared faster than they run.
 WORKLOADS = (
     Workload("saxpy of 32 M float32", (kernels.saxpy,), _saxpy, 32 << 20, 1001),
     Workload("block reduction of 16 M", (kernels.block_sums,), _block_sums, 65535 * 256, 1111),
     Workload("transpose, 4096 x 4099", (kernels.transpose,), _transpose, 4096, 45),
     Workload("n-body, 32768 bodies", (kernels.nbody,), _nbody, 32768, 77),
-    PRODUCT,
+    matmul_workload(SHAPES["cuda"]),
     Workload("histogram of 32 M", (kernels.histogram,), _histogram, 32 << 20, 3001),
     Workload("scan of 16 M", (kernels.scan_blocks, kernels.add_totals), _scan, 16 << 20, 4 * 4801),
 )

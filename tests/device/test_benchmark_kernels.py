@@ -9,10 +9,15 @@ import pytest
 
 import treadle as td
 from benchmarks import compile as compiling
-from benchmarks.workloads import ADD, WORKLOADS
+from benchmarks.matmul import Shape
+from benchmarks.workloads import ADD, WORKLOADS, matmul_workload
+
+MATMULS = [matmul_workload(Shape()), matmul_workload(Shape(8, 1, 4))]
 
 
-@pytest.mark.parametrize("workload", [ADD, *WORKLOADS], ids=lambda one: one.kernels[0].name)
+@pytest.mark.parametrize(
+    "workload", [ADD, *WORKLOADS, *MATMULS], ids=lambda one: one.kernels[0].name
+)
 def test_benchmark_kernels(device, workload, rng):
     launch, check = workload.ready(seed=int(rng.integers(1 << 32)), size=workload.awkward)
     launch()
