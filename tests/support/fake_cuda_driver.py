@@ -21,7 +21,7 @@ _Launch = ctypes.CFUNCTYPE(
 )
 # How many arguments each function has, where that is not what its method says.
 _SILENT = (
-    "cuStreamWaitEvent", "cuMemPoolSetAttribute", "cuMemPoolTrimTo", "cuMemPoolSetAccess",
+    "cuMemPoolSetAttribute", "cuMemPoolTrimTo", "cuMemPoolSetAccess",
     "cuMemPoolDestroy", "cuStreamDestroy", "cuEventDestroy", "cuModuleUnload", "cuFuncLoad",
     "cuFuncSetAttribute", "cuLinkDestroy", "cuGraphUpload", "cuGraphExecDestroy",
     "cuGraphDestroy", "cuEventSynchronize", "cuStreamSynchronize", "cuEventQuery",
@@ -62,6 +62,9 @@ class FakeDriver:
         self._graphs: dict[int, list[Callable[[], int]]] = {}
         self._executables: dict[int, int] = {}
         self._times: dict[int, float] = {}
+        self._recorded: dict[int, int] = {}
+        # Which stream waited for an event recorded on which.
+        self.crossings: list[tuple[int, int]] = []
         self._callbacks: dict[str, Any] = {}
         self.CUdevice_attribute = self.CUresult = int
 
@@ -160,7 +163,11 @@ class FakeDriver:
     def _cuEventCreate(self, out: int, _flags: int) -> None:
         self._new(out)
 
-    def _cuEventRecord(self, event: int, _stream: int) -> None:
+    def _cuStreamWaitEvent(self, stream: int, event: int) -> None:
+        self.crossings.append((stream, self._recorded[event]))
+
+    def _cuEventRecord(self, event: int, stream: int) -> None:
+        self._recorded[event] = stream
         self._times[event] = len(self._times) * 1.5
 
     def _cuEventElapsedTime(self, out: int, start: int, end: int) -> None:

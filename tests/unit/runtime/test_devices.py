@@ -73,9 +73,30 @@ def test_an_unknown_device_says_what_there_is(spec):
     assert not td.is_available(spec)
 
 
-def test_cuda_is_not_here_yet():
-    with pytest.raises(td.errors.DeviceNotFound):
+def test_cuda_is_there_or_says_why_not():
+    if td.is_available("cuda"):
+        assert td.device("cuda").id == "cuda:0"
+        return
+    with pytest.raises(td.errors.DeviceNotFound, match="NVIDIA"):
         td.device("cuda")
+
+
+def test_a_missing_package_is_hinted_at_once_where_it_would_help(monkeypatch, caplog):
+    backend = devices._backend("cuda")
+    monkeypatch.setattr(type(backend), "hint", lambda self: "do this")
+    monkeypatch.setattr(devices, "_default", None)
+    monkeypatch.delenv("TREADLE_DEVICE", raising=False)
+    for _ in range(3):
+        chosen = td.default_device()
+    assert [r.getMessage() for r in caplog.records] == [
+        f"do this (until then kernels run on {chosen.id})"
+    ]
+    assert devices.hints() == ["do this"]
+    caplog.clear()
+    monkeypatch.setenv("TREADLE_DEVICE", "cpu")
+    monkeypatch.setattr(devices, "_default", None)
+    td.default_device()
+    assert caplog.records == []
 
 
 def test_a_device_is_a_string_or_a_device():

@@ -2,7 +2,8 @@
 
 - `backend`: listing and opening devices; the door. `library`: the driver's library, and why there
   is none. `properties`, `telemetry`: who a card is and how it does.
-- `calls`, `calls_in_python`: how the driver is called: machine code that makes a context current for a call.
+- `calls`, `calls_in_python`: how the driver is called: by machine code that makes a context
+  current for a call.
 - `device`, `stream`, `events`, `recording`: the driver protocol.
 - `order`: work on several streams that use the same memory.
 - `memory`, `staging`: buffers, and pinned memory that data passes through.

@@ -59,11 +59,14 @@ class CudaBackend(Backend):
         library = driver.load()
         if isinstance(library, str):
             raise DeviceNotFound(f"{info.id} cannot be opened: {library}")
-        for card in properties.list_cards(library):
-            if info.id == f"cuda:{card.ordinal}":
-                return CudaDevice(
-                    library, card, info if limits is None else replace(info, limits=limits)
-                )
+        try:
+            for card in properties.list_cards(library):
+                if info.id == f"cuda:{card.ordinal}":
+                    return CudaDevice(
+                        library, card, info if limits is None else replace(info, limits=limits)
+                    )
+        except driver.Unavailable as reason:
+            raise DeviceNotFound(f"{info.id} cannot be opened: {reason}") from None
         raise DeviceNotFound(
             f"there is no {info.id} ({info.name}) any more; list the devices again"
         )

@@ -272,7 +272,8 @@ class CudaDevice(Device):
             for one in self._streams:
                 one.plain = False
             self.default_stream.note((), ())
-            event, _ = self.default_stream.timeline.after(self.default_stream.timeline.serial)
+            before = self.default_stream.timeline
+            event, stream.timeline.seen[before] = before.after(before.serial)
             self.do("cuStreamWaitEvent", handle, event, 0)
         return stream
 
