@@ -215,10 +215,6 @@ class Accesses(ABC):
         """The address of an item, counted from where a sequence starts."""
         size = size_of(place.type)
         rest, number = self.split_index(place.index)
-        if rest is not None and start.storage.pointer == "b32" and number > 0:
-            interval = self.value(rest).interval
-            if interval is None or interval[0] < 0:
-                rest, number = place.index, 0  # the register alone would point before the memory
         address = start.moved(number * size)
         if rest is None:
             return address
