@@ -116,6 +116,44 @@ def test_functions_with_early_returns(device):
     assert found.tolist() == expected
 
 
+@td.kernel
+def decide_together(out: td.Array[td.i32], start: td.i32, stop: td.i32):
+    """Decisions around barriers hang on `level`, which is the same for all until the end."""
+    part = td.shared(300, td.i32)
+    t = td.thread_idx.x
+    level = start
+    part[t] = level * t
+    td.sync_threads()
+    if level > 2:
+        level += 1
+        td.sync_threads()
+    for _ in range(level):
+        level += 1
+        td.sync_threads()
+    while level < stop:
+        level += 2
+        td.sync_threads()
+    if level == 8:
+        return
+    level += part[299 - t]
+    td.sync_threads()
+    part[t] = level
+    td.sync_threads()
+    out[t] = part[299 - t]
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 0), (1, 9), (3, 0), (4, 20), (2, 7)])
+def test_blocks_decide_together(device, start, stop):
+    level = start + (start > 2)
+    level *= 2
+    while level < stop:
+        level += 2
+    out = td.full(300, -1, dtype=td.i32)
+    decide_together[1, 300](out, start, stop)
+    expected = level + start * np.arange(300) if level != 8 else np.full(300, -1)
+    np.testing.assert_array_equal(out.numpy(), expected)
+
+
 def test_local_arrays(device):
     @td.kernel
     def sort_rows(x: td.Array[td.f32, 2]):

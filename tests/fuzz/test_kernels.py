@@ -75,7 +75,10 @@ def devices() -> tuple[td.Device, ...]:
 def devices_for(program: Program) -> tuple[td.Device, ...]:
     """Kernels with barriers run with few invocations, too."""
     together = "sync_threads" in program.source or "td.lane" in program.source
-    return (*devices(), small_device(16)) if together else devices()
+    if not together:
+        return devices()
+    small = [small_device(16, name) for name in ("webgpu", "dawn") if td.is_available(name)]
+    return (*devices(), *small)
 
 
 def refusal(program: Program, kernel: Any) -> str | None:

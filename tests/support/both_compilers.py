@@ -12,7 +12,6 @@ from treadle.core.errors import UnsupportedOnTarget
 
 # What Dawn's WGSL has at all; kernels that need more are refused for it, which is no fault.
 _TINT_FEATURES = frozenset({"float16", "subgroups"})
-_NOT_UNIFORM = "must only be called from uniform control flow"
 _TINT_THREADS = 256  # in a workgroup, on the adapter that checks
 # Beyond that adapter's 16 KiB; Tint had nothing against the text itself by then.
 _TOO_MUCH_SHARED = "total use of workgroup storage"
@@ -43,8 +42,6 @@ def _assert_tint_takes(
     except UnsupportedOnTarget:
         return
     error = tint_error(code.source)
-    if error and lowered.workgroup.count < code.block.count and _NOT_UNIFORM in error:
-        return  # a lane's own flags, where it runs several threads: docs/limitations.md
     if error and _TOO_MUCH_SHARED in error and code.shared_bytes > 16 << 10:
         return
     assert error is None, f"Tint refuses what naga takes:\n{error}\n{code.source}"

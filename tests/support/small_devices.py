@@ -1,29 +1,36 @@
-"""The webgpu device with lower limits, such as phones have."""
+"""WebGPU devices with lower limits, such as phones have."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 import treadle as td
+from tests.support.dawn import dawn_device
 from treadle.core.dim3 import Dim3
 from treadle.core.limits import Limits
-from treadle.drivers.webgpu_native import WebgpuBackend
+from treadle.drivers.webgpu_native import WebgpuBackend, dawn_backend
 from treadle.runtime.devices import Device
 
+_FOUND: dict[str, tuple[Callable[[], td.Device], Callable[[], WebgpuBackend]]] = {
+    "webgpu": (lambda: td.device("webgpu"), WebgpuBackend),
+    "dawn": (dawn_device, dawn_backend),
+}
 SHARED_MEMORY = 16 << 10
 BUFFERS = 8
 
 
 @cache
-def small_device(threads: int) -> td.Device:
-    """The webgpu device, opened for workgroups of at most `threads` invocations."""
+def small_device(threads: int, provider: str = "webgpu") -> td.Device:
+    """A provider's device, opened for workgroups of at most `threads` invocations."""
+    ordinary, backend = _FOUND[provider]
     limits = Limits(
         max_threads_per_block=threads,
         max_block=Dim3(threads, threads, min(threads, 64)),
         max_shared_memory=SHARED_MEMORY,
         max_buffers_per_kernel=BUFFERS,
     )
-    device = Device(WebgpuBackend(), td.device("webgpu").info, limits=limits)
+    device = Device(backend(), ordinary().info, limits=limits)
     assert device.limits.max_threads_per_block == threads
     assert device.limits.max_shared_memory == SHARED_MEMORY
     assert device.limits.max_buffers_per_kernel == BUFFERS

@@ -201,6 +201,31 @@ def test_a_uniform_variable_of_a_plain_loop_is_taken_from_the_first_thread() -> 
     assert names(divided(pure)) == set()
 
 
+def test_several_lanes_agree_on_what_each_knows_from_its_threads() -> None:
+    text = (
+        'kernel k block(8, 1, 1) {\n  buffer y: i32\n  parameter n: i32 from ("value", "n")\n'
+        "  var s: i32 = n * 2\n  y[s] = 0\n  barrier block\n"
+        "  HEAD {\n    s = s + 1\n    barrier block\n  }\n"
+        "  s = s + y[thread_idx.x]\n  barrier block\n  y[thread_idx.x] = s\n}\n"
+    )
+    agreement = (
+        "  if (thread_idx.x == 0) {{\n    agreed[0] = {}\n  }}\n"
+        "  barrier block\n  var decision: {} = agreed[0]\n  barrier block\n"
+    )
+    shown = body(divided(text.replace("HEAD", "if (s > 3)"), 4))
+    assert agreement.format("s.threads[0] > 3", "bool") + "  if (decision) {\n" in shown
+    shown = body(divided(text.replace("HEAD", "for j: i32 in range(0, s)"), 4))
+    assert agreement.format("s.threads[0]", "i32").replace("agreed[0]", "agreed[1]") in shown
+    assert "  for j: i32 in range(0, decision) {\n" in shown
+    shown = body(divided(text.replace("HEAD", "while (s < 9)"), 4))
+    again = agreement.format("s.threads[0] < 9", "bool").replace("\n  ", "\n    ")
+    assert "  while (true) {\n  " + again.rstrip(" ") in shown
+    assert "    if (!decision) {\n      break\n    }\n" in shown
+    # One lane has nobody to agree with, and what all lanes compute alike needs no agreement.
+    assert "agreed" not in body(divided(text.replace("HEAD", "if (s > 3)"), 1))
+    assert "agreed" not in body(divided(text.replace("HEAD", "if (n > 3)"), 4))
+
+
 def test_local_memories_of_one_region_stay_and_are_named_private() -> None:
     text = (
         "kernel k block(8, 1, 1) {\n  buffer y: i32\n  local a: i32[3]\n  local b: i32[3]\n"

@@ -30,13 +30,20 @@ from dataclasses import dataclass, replace
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
+from treadle.ir.passes.agreement import Agreement
 from treadle.ir.passes.names import Names
-from treadle.ir.passes.predicate import remove_returns
+from treadle.ir.passes.predicate import negate, remove_returns
 from treadle.ir.passes.regions import Control, Jump, Once, Region, Sync, Unit
 from treadle.ir.passes.shared_values import cut_kernel
 from treadle.ir.passes.storage import Storage, place_variables
 from treadle.ir.passes.threads import Place, Threads
-from treadle.ir.passes.uniformity import WARP_WIDTH, analyze, has_sync, is_sync
+from treadle.ir.passes.uniformity import (
+    WARP_WIDTH,
+    analyze,
+    has_sync,
+    is_sync,
+    written_memories,
+)
 from treadle.ir.passes.warps import WarpArrays
 from treadle.ir.traverse import rewrite_block, statements_in, walk
 
@@ -120,15 +127,26 @@ def _run(kernel: n.Kernel, block: Dim3, options: FissionOptions, whole: bool) ->
     kernel = replace(kernel, body=warps.expand(kernel.body))
     units, plain = cut_kernel(kernel, uniformity, threads, warps)
     storage = place_variables(kernel, units, plain, warps.arrays, threads, names)
-    body = tuple(_Emitter(threads, storage, names, warps.count).units(units, None))
-    result = replace(kernel, body=body, memories=storage.memories)
+    constant = frozenset(b.name for b in kernel.buffers) - written_memories(kernel)
+    agreement = Agreement(names, constant)
+    emitter = _Emitter(threads, storage, names, warps.count, agreement)
+    body = tuple(emitter.units(units, None))
+    result = replace(kernel, body=body, memories=(*storage.memories, *agreement.memories))
     return FissionResult(result, Dim3(threads.lanes), storage.private)
 
 
 class _Emitter:
     """Units back to statements."""
 
-    def __init__(self, threads: Threads, storage: Storage, names: Names, count: n.Variable) -> None:
+    def __init__(
+        self,
+        threads: Threads,
+        storage: Storage,
+        names: Names,
+        count: n.Variable,
+        agreement: Agreement,
+    ) -> None:
+        self.agreement = agreement
         self.threads = threads
         self.storage = storage
         self.names = names
@@ -155,23 +173,34 @@ class _Emitter:
                 case Jump():
                     statements.append(unit.statement)
                 case Control():
-                    statements.append(self._control(unit, region))
+                    statements.extend(self._control(unit, region))
         return statements
 
-    def _control(self, unit: Control, region: Region | None) -> n.Statement:
+    def _control(self, unit: Control, region: Region | None) -> list[n.Statement]:
+        """Control flow that all threads go through together, as several lanes must agree on."""
         statement = unit.statement
         warp = None if region is None else region.warp
         parts = tuple(tuple(self.units(part, region)) for part in unit.parts)
-        match statement:
-            case n.If():
-                condition = self._once(statement.condition, warp)
-                return replace(statement, condition=condition, then=parts[0], otherwise=parts[1])
-            case n.For():
-                start = self._once(statement.start, warp)
-                stop = self._once(statement.stop, warp)
-                return replace(statement, start=start, stop=stop, body=parts[0])
-        condition = self._once(statement.condition, warp)
-        return replace(statement, condition=condition, body=parts[0], update=parts[1])
+        if isinstance(statement, n.For):
+            heads = (self._once(statement.start, warp), self._once(statement.stop, warp))
+            before, (start, stop) = self._agreed(heads, region)
+            return [*before, replace(statement, start=start, stop=stop, body=parts[0])]
+        before, (condition,) = self._agreed((self._once(statement.condition, warp),), region)
+        if isinstance(statement, n.If):
+            result = replace(statement, condition=condition, then=parts[0], otherwise=parts[1])
+            return [*before, result]
+        if not before:
+            return [replace(statement, condition=condition, body=parts[0], update=parts[1])]
+        leave = n.If(negate(condition), (n.Break(statement.span),), (), statement.span)
+        body = (*before, leave, *parts[0])  # agreed on in every round
+        return [replace(statement, condition=n.TRUE, body=body, update=parts[1])]
+
+    def _agreed(
+        self, heads: tuple[n.Expression, ...], region: Region | None
+    ) -> tuple[list[n.Statement], tuple[n.Expression, ...]]:
+        if region is not None or self.threads.lanes == 1:
+            return [], heads  # nobody else to agree with
+        return self.agreement.on(heads)
 
     # --- what is the same for all threads at hand is computed for the first of them ---
 
