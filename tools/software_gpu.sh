@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Sees to it that the tests find a Vulkan and an OpenGL device: where there is none, installs
-# Mesa's software drivers (lavapipe, llvmpipe) with the system's package manager.
+# Mesa's software drivers (lavapipe, llvmpipe) with the system's package manager. And g++, which runs
+# printed CUDA C++ and Metal on the CPU.
 #
 #   tools/software_gpu.sh ENVIRONMENT
 set -euo pipefail
@@ -18,6 +19,10 @@ fi
 if ! grep -qx opengl <<<"$present"; then
     say "no OpenGL driver found; the tests use Mesa's software driver"
     packages+=(libegl1 libgl1-mesa-dri libgles2)
+fi
+if ! command -v g++ >/dev/null; then
+    say "no g++ found; the tests run printed CUDA C++ and Metal with it"
+    packages+=(g++ libc6-dev)
 fi
 [ ${#packages[@]} -gt 0 ] || exit 0
 "$(dirname "$0")/system_packages.sh" "${packages[@]}"

@@ -54,7 +54,12 @@ def test_devices_as_json():
 
 @pytest.mark.parametrize(
     ("target", "words"),
-    [("wgsl", "@compute @workgroup_size(64"), ("llvm", "define void @"), ("ir", "kernel saxpy {")],
+    [
+        ("wgsl", "@compute @workgroup_size(64"),
+        ("cuda", 'extern "C" __global__ void __launch_bounds__(64) saxpy('),
+        ("llvm", "define void @"),
+        ("ir", "kernel saxpy {"),
+    ],
 )
 def test_transpile(kernels, target, words):
     done = treadle("transpile", kernels, "--to", target, "--block", "64")

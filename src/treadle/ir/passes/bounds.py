@@ -31,7 +31,7 @@ def drop_provable_checks(kernel: n.Kernel) -> n.Kernel:
     memory are inlined before)."""
     if not any(isinstance(node, n.Check) for node in walk(kernel.body)):
         return kernel
-    walker = _Walker(kernel)
+    walker = CheckDropper(kernel)
     body, _ = walker.block(kernel.body, walker.start)
     return kernel if body is kernel.body else replace(kernel, body=body)
 
@@ -44,7 +44,7 @@ class _Loop:
     continues: list[State] = field(default_factory=list)
 
 
-class _Walker(Evaluator):
+class CheckDropper(Evaluator):
     def __init__(self, kernel: n.Kernel) -> None:
         super().__init__(kernel)
         self.loops: list[_Loop] = []

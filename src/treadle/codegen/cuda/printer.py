@@ -1,0 +1,170 @@
+"""A kernel as CUDA C++."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from treadle.codegen.c_family import statements
+from treadle.codegen.c_family.facts import Facts, find_facts
+from treadle.codegen.c_family.module import Module
+from treadle.codegen.c_family.names import Names
+from treadle.codegen.c_family.printer import (
+    alignment,
+    bind,
+    function_names,
+    function_text,
+    head,
+    made_function,
+    scope_of,
+    slots_of,
+    with_block,
+    with_grid,
+)
+from treadle.codegen.c_family.scope import PRIMARY, MemoryText
+from treadle.codegen.c_family.types import parameter_text
+from treadle.codegen.cuda.language import CUDA
+from treadle.codegen.legalize import legalize
+from treadle.codegen.records import KernelCode, ParameterLayout, Slot, Target
+from treadle.core.dim3 import Dim3
+from treadle.ir import nodes as n
+from treadle.ir.passes.access import Access, buffer_access
+from treadle.ir.passes.fold import fold
+from treadle.ir.types import SCALARS, size_of
+
+_MOST_STATIC = 48 << 10  # bytes of shared memory that a kernel may simply declare
+_LINE = 100
+
+
+def print_kernel(
+    kernel: n.Kernel, slots: Mapping[str, int], target: Target, *, folded: bool
+) -> KernelCode:
+    """The kernel as CUDA C++. It is inlined, has a block, and returns nowhere before a barrier.
+
+    Its parameters are a pointer for each binding, then the slots of the layout in order.
+    """
+    kernel = fold(with_block(with_grid(kernel) if folded else kernel))
+    kernel, facts = find_facts(legalize(kernel, frozenset({"narrow_bits"})))
+    block = kernel.block or Dim3()
+    module = Module(CUDA, block, kernel.fastmath)
+    module.print_function, module.folded = made_function, folded
+
+    entry = module.names.fresh(kernel.name)
+    access = buffer_access(kernel)
+    layout = ParameterLayout.of(kernel.parameters)
+    memories, bindings = bind(module, slots_of(kernel, slots), access)
+    names = {slot.parameter.name: module.names.fresh(slot.parameter.name) for slot in layout.slots}
+    functions = function_names(module, kernel)
+    own = [(memory, module.names.fresh(memory.name)) for memory in kernel.memories]
+    memories |= {m.name: MemoryText(name, m.element, m.space) for m, name in own}
+
+    pointers = [memories[binding.buffers[0]] for binding in bindings]
+    heads = [_pointer(module, memory) for memory in pointers]
+    heads += [f"{module.scalar(SCALARS[s.stored])} {names[s.parameter.name]}" for s in layout.slots]
+    declared, shared_bytes, dynamic = _declarations(module, own, access)
+    texts = [
+        function_text(module, module.names, functions[f.name], f, functions, facts)
+        for f in kernel.functions
+    ]
+    parameters = {s.parameter.name: parameter_text(module, s, names) for s in layout.slots}
+    main = _entry(module, module.names, kernel, facts, memories, functions, parameters)
+    opening = _unfold(layout.slots, names) if folded else []
+    start = f'extern "C" __global__ void __launch_bounds__({block.count}) {entry}'
+    sections = [
+        "\n".join(head(kernel, bindings, layout, folded=folded)),
+        *module.types.values(),
+        *module.helpers.values(),
+        *texts,
+        "\n".join([_signature(start, heads), *declared, *opening, *main, "}"]),
+    ]
+    return KernelCode(
+        target="cuda",
+        dialect=target.dialect,
+        name=kernel.name,
+        entry=entry,
+        source="\n\n".join(sections) + "\n",
+        block=block,
+        workgroup=block,
+        bindings=bindings,
+        layout=layout,
+        shared_bytes=shared_bytes,
+        dynamic_shared=dynamic,
+        folded=folded,
+        requires=frozenset(module.required),
+    )
+
+
+def _pointer(module: Module, memory: MemoryText) -> str:
+    const = "" if memory.writes else "const "
+    return f"{const}{module.stored(memory.element)}* __restrict__ {memory.name}"
+
+
+def _signature(start: str, heads: list[str]) -> str:
+    line = f"{start}({', '.join(heads)}) {{"
+    if len(line) <= _LINE:
+        return line
+    inside = ", ".join(heads)
+    if len(inside) + 4 <= _LINE:
+        return f"{start}(\n    {inside}\n) {{"
+    return f"{start}(\n    " + ",\n    ".join(heads) + "\n) {"
+
+
+def _declarations(
+    module: Module, own: list[tuple[n.Memory, str]], access: Mapping[str, Access]
+) -> tuple[list[str], int, int]:
+    """The lines that declare the kernel's memories, the bytes that the shared ones take, and how
+    many of these a launch must ask for."""
+    shared = [(memory, name) for memory, name in own if memory.space == "shared"]
+    offsets: list[int] = []
+    end = 0
+    for memory, _ in shared:
+        offsets.append(-(-end // 16) * 16)
+        end = offsets[-1] + size_of(memory.element) * (memory.length or 0)
+    lines = []
+    if dynamic := end > _MOST_STATIC:
+        lines.append("    extern __shared__ __align__(16) unsigned char shared_memory[];")
+    for memory, name in own:
+        align = alignment(memory, access)
+        attribute = f"__align__({align}) " if align else ""
+        text = module.declaration(memory.element, f"{name}[{memory.length}]")
+        if memory.space == "local":
+            lines.append(f"    {attribute}{text};")
+        elif not dynamic:
+            lines.append(f"    __shared__ {attribute}{text};")
+        else:
+            at = offsets[[m.name for m, _ in shared].index(memory.name)]
+            stored = module.stored(memory.element)
+            lines.append(f"    {stored}* {name} = ({stored}*)(shared_memory + {at});")
+    return lines, end, end if dynamic else 0
+
+
+def _entry(
+    module: Module,
+    outer: Names,
+    kernel: n.Kernel,
+    facts: Facts,
+    memories: Mapping[str, MemoryText],
+    functions: Mapping[str, str],
+    parameters: Mapping[str, tuple[str, int]],
+) -> list[str]:
+    scope = scope_of(module, outer, kernel.body, facts, memories, functions, parameters)
+    statements.block(scope, kernel.body)
+    return scope.lines
+
+
+def _unfold(slots: tuple[Slot, ...], names: Mapping[str, str]) -> list[str]:
+    """The block of a folded grid: the device counts blocks, in a shape that fits it."""
+    by_origin = {slot.parameter.origin: names[slot.parameter.name] for slot in slots}
+    x, y, z = (by_origin["grid", axis] for axis in range(3))
+    return [
+        f"    uint3 grid_dim = make_uint3({x}, {y}, {z});",
+        "    unsigned long long folded = ((unsigned long long)blockIdx.z * gridDim.y + blockIdx.y)"
+        " * gridDim.x + blockIdx.x;",
+        "    if (folded >= (unsigned long long)grid_dim.x * grid_dim.y * grid_dim.z) {",
+        "        return;",
+        "    }",
+        "    uint3 block_idx = make_uint3(folded % grid_dim.x, folded / grid_dim.x % grid_dim.y,",
+        "        folded / ((unsigned long long)grid_dim.x * grid_dim.y));",
+    ]
+
+
+__all__ = ["PRIMARY", "print_kernel"]

@@ -1,0 +1,203 @@
+"""Values exchanged among the threads of a warp.
+
+The last warp of a block may have fewer than 32 threads; a lane without a thread takes no part.
+"""
+
+from __future__ import annotations
+
+from treadle.codegen.c_family.module import Module
+from treadle.codegen.c_family.scope import Scope
+from treadle.ir import nodes as n
+from treadle.ir.types import BOOL, I32, Scalar
+
+NAMES = (
+    "shuffle", "shuffle_up", "shuffle_down", "shuffle_xor", "warp_sum", "warp_min", "warp_max",
+    "warp_prefix_sum", "from_lane", "warp_mask", "warp_size", "lane", "thread_number",
+    "__shfl_sync", "__all_sync", "__any_sync", "__ballot_sync", "__syncwarp", "__syncthreads",
+    "__threadfence", "__threadfence_block",
+)  # fmt: skip
+
+_VOTES = {"vote_all": "__all_sync", "vote_any": "__any_sync", "ballot": "__ballot_sync"}
+_SOURCES = {
+    "shuffle_up": "(int)({lane} - (unsigned int)delta)",
+    "shuffle_down": "(int)({lane} + (unsigned int)delta)",
+    "shuffle_xor": "(int){lane} ^ delta",
+}
+_COMBINED = {"sum": "add", "prefix_sum": "add", "min": "min", "max": "max"}
+
+
+def subgroup(scope: Scope, node: n.Subgroup) -> str:
+    """The value of a subgroup operation."""
+    module = scope.module
+    module.required.add("subgroups")
+    operand = scope.text(node.operands[0])
+    if node.op in _VOTES:
+        value = f"{_VOTES[node.op]}({mask(module)}, {operand})"
+        return value if node.op == "ballot" else f"{value} != 0"
+    type = node.operands[0].type
+    assert isinstance(type, Scalar)
+    if node.op in _COMBINED:
+        return f"{_reduction(module, node.op, type)}({operand})"
+    name = _shuffle(module, node.op, type)
+    return f"{name}({operand}, {scope.text(node.operands[1])})"
+
+
+# --- which threads -------------------------------------------------------------------------------
+
+
+def thread_number(module: Module) -> str:
+    """The number of a thread in its block, x fastest."""
+    block = module.block
+    if block.count == block.x:
+        return "threadIdx.x"
+    if "thread_number" not in module.helpers:
+        module.helpers["thread_number"] = (
+            f"{module.language.function} unsigned int thread_number() {{\n"
+            f"    return threadIdx.x + {block.x} * (threadIdx.y + {block.y} * threadIdx.z);\n}}"
+        )
+    return "thread_number()"
+
+
+def lane(module: Module) -> str:
+    """The lane of a thread in its warp, as an unsigned number."""
+    number = thread_number(module)
+    if "lane" not in module.helpers:
+        module.helpers["lane"] = (
+            f"{module.language.function} unsigned int lane() {{\n    return {number} % 32;\n}}"
+        )
+    return "lane()"
+
+
+def mask(module: Module) -> str:
+    """The lanes of this warp that have a thread, as bits."""
+    rest = module.block.count % 32
+    if rest == 0:
+        return "0xffffffff"
+    last = f"0x{(1 << rest) - 1:x}"
+    if module.block.count < 32:
+        return last
+    return _last_warp(module, "warp_mask", last, "0xffffffff", "The lanes that have a thread.")
+
+
+def _size(module: Module) -> str:
+    """How many lanes of this warp have a thread."""
+    rest = module.block.count % 32
+    if rest == 0 or module.block.count < 32:
+        return f"{rest or 32}u"
+    return _last_warp(module, "warp_size", f"{rest}u", "32u", "The number of its threads.")
+
+
+def _last_warp(module: Module, name: str, last: str, others: str, comment: str) -> str:
+    number = thread_number(module)
+    if name not in module.helpers:
+        module.helpers[name] = (
+            f"// Of the last warp of a block, which is not full. {comment}\n"
+            f"{module.language.function} unsigned int {name}() {{\n"
+            f"    return {number} < {module.block.count // 32 * 32} ? {others} : {last};\n}}"
+        )
+    return f"{name}()"
+
+
+# --- functions -----------------------------------------------------------------------------------
+
+
+def _from_lane(module: Module, type: Scalar) -> str:
+    """The function that gives another lane's value, if there is such a thread."""
+    key = ("from_lane", type)
+    if key in module.helpers:
+        return "from_lane"
+    register = module.scalar(type)
+    fetch = f"__shfl_sync({mask(module)}, {{}}, source & 31)"
+    if type.name in module.language.structs:
+        value = f"{register}{{(unsigned short){fetch.format('(int)value.bits')}}}"
+    elif type == BOOL:
+        value = f"{fetch.format('(int)value')} != 0"
+    elif type.bits < 32:
+        value = f"({register}){fetch.format('(int)value')}"
+    else:
+        value = fetch.format("value")
+    module.helpers[key] = (
+        f"{module.language.function} {register} from_lane({register} value, int source) {{\n"
+        f"    return {value};\n}}"
+    )
+    return "from_lane"
+
+
+def _shuffle(module: Module, op: str, type: Scalar) -> str:
+    key = (op, type)
+    if key in module.helpers:
+        return op
+    register = module.scalar(type)
+    fn = module.language.function
+    if op == "shuffle":
+        _from_lane(module, type)
+        size = _size(module)
+        module.helpers[key] = (
+            "// A lane's value; the thread's own where there is no such lane.\n"
+            f"{fn} {register} shuffle({register} value, int source) {{\n"
+            f"    {register} moved = from_lane(value, source);\n"
+            f"    return (unsigned int)source < {size} ? moved : value;\n}}"
+        )
+        return op
+    _shuffle(module, "shuffle", type)
+    source = _SOURCES[op].format(lane=lane(module))
+    module.helpers[key] = (
+        f"{fn} {register} {op}({register} value, int delta) {{\n"
+        f"    return shuffle(value, {source});\n}}"
+    )
+    return op
+
+
+def _reduction(module: Module, op: str, type: Scalar) -> str:
+    name = f"warp_{op}"
+    key = (name, type)
+    if key in module.helpers:
+        return name
+    _from_lane(module, type)
+    register, fn = module.scalar(type), module.language.function
+    together = _together(module, _COMBINED[op], type)
+    own, size = lane(module), _size(module)
+    if op == "prefix_sum":
+        module.helpers[key] = (
+            "// The sum of the lanes before the thread's own.\n"
+            f"{fn} {register} {name}({register} value) {{\n"
+            f"    {register} sum = value;\n"
+            "    for (unsigned int delta = 1; delta < 32; delta *= 2) {\n"
+            f"        {register} other = from_lane(sum, {own} - delta);\n"
+            f"        sum = {own} >= delta ? {together.format('sum', 'other')} : sum;\n"
+            "    }\n"
+            f"    {register} before = from_lane(sum, {own} - 1);\n"
+            f"    return {own} > 0 ? before : {module.zero(type)};\n}}"
+        )
+        return name
+    module.helpers[key] = (
+        f"{fn} {register} {name}({register} value) {{\n"
+        "    for (unsigned int delta = 16; delta > 0; delta /= 2) {\n"
+        f"        {register} other = from_lane(value, {own} + delta);\n"
+        f"        value = {own} + delta < {size} ? {together.format('value', 'other')} : value;\n"
+        "    }\n"
+        "    return from_lane(value, 0);\n}"
+    )
+    return name
+
+
+def _together(module: Module, op: str, type: Scalar) -> str:
+    """Two values as one: a format of both."""
+    register = module.scalar(type)
+    if op == "add":
+        if type.name in module.language.structs:
+            module.helper("operator+", type)
+        if type.kind == "int" and type.bits >= 32:
+            return f"{module.helper('wrap_add', type)}({{}}, {{}})"
+        return "{} + {}" if type.bits >= 32 or type.is_float else f"({register})({{}} + {{}})"
+    name = {"min": "minimum", "max": "maximum"}[op]
+    if type.is_float and type.bits == 16:
+        from treadle.ir.types import F32
+
+        module.helper("to_float", type)
+        module.helper(f"to_{register}")
+        called = module.helper(name, F32)
+        return f"to_{register}({called}(to_float({{}}), to_float({{}})))"
+    if type.is_integer and type.bits < 32:
+        return f"({register}){module.helper(name, I32)}({{}}, {{}})"
+    return f"{module.helper(name, type)}({{}}, {{}})"

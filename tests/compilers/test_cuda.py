@@ -1,0 +1,91 @@
+"""CUDA C++ as it is printed: NVRTC takes it, and run on the CPU it does what the IR says."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tests.support import cpp_programs as programs
+from tests.support import ir_programs
+from tests.support.cpp_kernels import Batch
+from tests.support.nvrtc import nvrtc_error
+from tests.support.operations import all_operations
+from treadle.codegen.cuda import print_kernel
+from treadle.codegen.records import Target
+from treadle.ir import types as t
+from treadle.ir.parser import from_text
+
+ARCHITECTURES = ["sm_75", "sm_80", "sm_90"]
+TARGET = Target("cuda", "sm_75")
+
+
+@pytest.mark.parametrize("name", list(t.SCALARS))
+def test_nvrtc_takes_every_operation(name):
+    code = print_kernel(all_operations(t.SCALARS[name]), {}, TARGET, folded=False)
+    architecture = ARCHITECTURES[list(t.SCALARS).index(name) % 3]
+    assert nvrtc_error(code.source, architecture) is None
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+@pytest.mark.parametrize("name", ["i8", "u16", "i32", "u64", "f16", "bf16", "f32", "f64"])
+def test_nvrtc_takes_every_operation_on_vectors(name, count):
+    code = print_kernel(all_operations(t.SCALARS[name], count), {}, TARGET, folded=False)
+    assert nvrtc_error(code.source, ARCHITECTURES[count - 2]) is None
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_nvrtc_takes_random_kernels(seed):
+    if seed % 3:
+        kernel = ir_programs.random_kernel(100 + seed)
+    else:
+        kernel = next(iter(programs.flow_kernels(range(100 + seed, 101 + seed)).values()))
+    code = programs.printed(kernel, "cuda", folded=seed % 2 > 0)
+    assert nvrtc_error(code.source, ARCHITECTURES[seed % 3]) is None
+
+
+# --- what the text does --------------------------------------------------------------------------
+
+
+@cache
+def operations():
+    return programs.operation_batch("cuda", list(t.SCALARS.values()))
+
+
+@pytest.mark.parametrize("name", list(t.SCALARS))
+def test_every_operation_gives_the_right_bits(name):
+    batch, expressions = operations()
+    wrong = programs.wrong_operations(batch, t.SCALARS[name], expressions[name])
+    assert not wrong, "\n".join(wrong)
+
+
+def test_random_kernels_do_what_the_ir_says():
+    batch, kernels = programs.random_batch("cuda", range(25))
+    for name, kernel in kernels.items():
+        found = programs.random_outputs(batch, name)
+        assert found == ir_programs.outputs(kernel), batch.codes[name].source
+
+
+def test_threads_that_meet_do_what_the_ir_says():
+    batch, kernels = programs.flow_batch("cuda", range(25))
+    for name, kernel in kernels.items():
+        wrong = programs.wrong_flow(batch, name, kernel)
+        assert not wrong, f"{wrong}\n{batch.codes[name].source}"
+
+
+COUNT_BLOCKS = """
+kernel count_blocks block(4, 1, 1) {
+  buffer out: i32
+
+  atomic add out[block_idx.x + (3 * (block_idx.y + (2 * block_idx.z)))], 1
+}
+"""
+
+
+@pytest.mark.parametrize("launched", [(6, 1, 1), (4, 2, 1), (1, 3, 3)])
+def test_a_folded_grid_has_every_block_once(launched):
+    code = programs.printed(from_text(COUNT_BLOCKS), "cuda", folded=True)
+    out = np.zeros(6, np.int32)
+    Batch("cuda", {"k": code}).run("k", (3, 2, 1), {"out": out}, launched=launched)
+    assert out.tolist() == [4] * 6
