@@ -6,7 +6,7 @@ where they left it. Compiled, that costs some tens of nanoseconds; a launch is o
 instead of the conversion of eleven arguments and two arrays.
 
     place    context, keep, cuCtxGetCurrent, cuCtxSetCurrent, cuLaunchKernel, cuEventRecord,
-             cuMemcpyDtoHAsync, cuStreamSynchronize: eight words
+             cuMemcpyDtoHAsync, cuStreamSynchronize, stream, event: ten words, for each stream
     record   function, bytes of parameters (8 each); grid, block (3 of 4 each), shared bytes (4)
 
 Without llvmlite the same functions exist in Python (`calls_in_python`).
@@ -26,15 +26,16 @@ from treadle.drivers.cuda import calls_in_python
 from treadle.drivers.cuda.library import Library
 
 pack_record = struct.Struct("<QQ7I4x").pack
-_pack_place = struct.Struct("<8Q").pack
-_MOST_ARGUMENTS = 8
+_EVENT, _WORDS = 9, 10  # of a place
+_MOST_ARGUMENTS, _FEW_ARGUMENTS = 8, 4
 
 # In C:
 #   enter(place, old): *old = 0; cuCtxGetCurrent(old); return *old == context ? 0 : set(context)
 #   leave(place, old): if (old != context && !(old == 0 && keep)) set(old)
-#   launch(place, record, stream, parameters, event): cuLaunchKernel; if (event) cuEventRecord
-#   read(place, target, source, size, stream): cuMemcpyDtoHAsync; cuStreamSynchronize
-#   call(place, function, a, … h): function(a, … h), which ignores those that it does not have
+#   launch(place, record, parameters): cuLaunchKernel; if (event) cuEventRecord
+#   read(place, target, source, size): cuMemcpyDtoHAsync; cuStreamSynchronize
+#   call(place, function, a, … h): function(a, … h), which ignores those that it does not have;
+#   call_few: the same with four
 _ASSEMBLY = """
 define private i32 @enter(ptr %place, ptr %old) {
   store ptr null, ptr %old
@@ -75,8 +76,12 @@ done:
   ret void
 }
 
-define i32 @launch(ptr %place, ptr %record, ptr %stream, ptr %parameters, ptr %event) {
+define i32 @launch(ptr %place, ptr %record, ptr %parameters) {
   %old = alloca ptr
+  %stream.at = getelementptr i64, ptr %place, i64 8
+  %stream = load ptr, ptr %stream.at
+  %event.at = getelementptr i64, ptr %place, i64 9
+  %event = load ptr, ptr %event.at
   %size = alloca i64
   %extra = alloca [5 x ptr]
   %entered = call i32 @enter(ptr %place, ptr %old)
@@ -134,8 +139,10 @@ refused:
   ret i32 %entered
 }
 
-define i32 @read(ptr %place, ptr %target, i64 %source, i64 %size, ptr %stream) {
+define i32 @read(ptr %place, ptr %target, i64 %source, i64 %size) {
   %old = alloca ptr
+  %stream.at = getelementptr i64, ptr %place, i64 8
+  %stream = load ptr, ptr %stream.at
   %entered = call i32 @enter(ptr %place, ptr %old)
   %ready = icmp eq i32 %entered, 0
   br i1 %ready, label %go, label %refused
@@ -171,25 +178,43 @@ go:
 refused:
   ret i32 %entered
 }
+
+define i32 @call_few(ptr %place, ptr %function, i64 %a, i64 %b, i64 %c, i64 %d) {
+  %code = call i32 @call(ptr %place, ptr %function, i64 %a, i64 %b, i64 %c, i64 %d,
+                         i64 0, i64 0, i64 0, i64 0)
+  ret i32 %code
+}
 """
+
+
+class Place:
+    """What the functions know of a context, and of one stream in it."""
+
+    __slots__ = ("_words", "address")
+
+    def __init__(self, words: tuple[int, ...], stream: int) -> None:
+        self._words = (ctypes.c_uint64 * _WORDS)(*words, stream, 0)
+        self.address = ctypes.addressof(self._words)
+
+    def mark(self, event: int) -> None:
+        """Record this event after each launch from here on; 0 for none."""
+        self._words[_EVENT] = event
 
 
 class Calls:
     """The driver's functions, called within one context."""
 
     def __init__(self, library: Library, context: int, *, keep: bool) -> None:
-        _, launch, read, call = _compiled()
-        self.launch = launch  # (place, record, stream, parameters, event or 0) -> code
-        self.read = read  # (place, host address, device address, size, stream) -> code
-        self._call = call
+        _, self.launch, self.read, self._call, self._call_few = _compiled()
+        # launch: (place, record, parameters) -> code
+        # read: (place, host address, device address, size) -> code
         self._addresses = dict(library.addresses())
-        words = _pack_place(
-            context, keep, self._addresses["cuCtxGetCurrent"], self._addresses["cuCtxSetCurrent"],
-            self._addresses["cuLaunchKernel"], self._addresses["cuEventRecord"],
-            self._addresses["cuMemcpyDtoHAsync"], self._addresses["cuStreamSynchronize"],
-        )  # fmt: skip
-        self._place = ctypes.create_string_buffer(words, len(words))
-        self.place = ctypes.addressof(self._place)
+        self._words = (context, int(keep), *(self._addresses[name] for name in _PLACE_FUNCTIONS))
+        self._place = self.place(0)
+
+    def place(self, stream: int) -> Place:
+        """The place of a stream."""
+        return Place(self._words, stream)
 
     def has(self, name: str) -> bool:
         """Whether this driver has a function."""
@@ -197,29 +222,47 @@ class Calls:
 
     def __call__(self, name: str, *arguments: int) -> int:
         """Call a function of the driver with integers and addresses; its code."""
-        rest = _ZEROS[len(arguments)]
-        return self._call(self.place, self._addresses[name], *arguments, *rest)  # type: ignore[no-any-return]
+        count = len(arguments)
+        call, most = (
+            (self._call_few, _FEW_ARGUMENTS)
+            if count <= _FEW_ARGUMENTS
+            else (self._call, _MOST_ARGUMENTS)
+        )
+        rest = _ZEROS[most - count]
+        return call(self._place.address, self._addresses[name], *arguments, *rest)  # type: ignore[no-any-return]
 
 
-_ZEROS = tuple((0,) * (_MOST_ARGUMENTS - given) for given in range(_MOST_ARGUMENTS + 1))
+_PLACE_FUNCTIONS = (
+    "cuCtxGetCurrent", "cuCtxSetCurrent", "cuLaunchKernel", "cuEventRecord", "cuMemcpyDtoHAsync",
+    "cuStreamSynchronize",
+)  # fmt: skip
+_ZEROS = tuple((0,) * count for count in range(_MOST_ARGUMENTS + 1))
 
 
 @once
-def _compiled() -> tuple[Any, Any, Any, Any]:
+def _compiled() -> tuple[Any, ...]:
     """The machine code's owner, and its functions for Python. They run without the GIL."""
     try:
         from llvmlite import binding
     except ImportError:
-        return None, calls_in_python.launch, calls_in_python.read, calls_in_python.call
+        plain = calls_in_python
+        return None, plain.launch, plain.read, plain.call, plain.call
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     module = binding.parse_assembly(_ASSEMBLY)
     machine = binding.Target.from_default_triple().create_target_machine(opt=2)
     engine = binding.create_mcjit_compiler(module, machine)
     engine.finalize_object()
-    number, pointer, word = ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64
-    launch = ctypes.CFUNCTYPE(number, pointer, ctypes.c_char_p, word, ctypes.c_char_p, word)
-    read = ctypes.CFUNCTYPE(number, pointer, word, word, word, word)
-    call = ctypes.CFUNCTYPE(number, pointer, word, *[word] * _MOST_ARGUMENTS)
-    address = engine.get_function_address
-    return engine, launch(address("launch")), read(address("read")), call(address("call"))
+    # Pointers for all words: ctypes converts those in half the time of its integers.
+    word, data = ctypes.c_void_p, ctypes.c_char_p
+    types = {
+        "launch": (word, data, data),
+        "read": (word,) * 4,
+        "call": (word,) * (2 + _MOST_ARGUMENTS),
+        "call_few": (word,) * (2 + _FEW_ARGUMENTS),
+    }
+    functions = (
+        ctypes.CFUNCTYPE(ctypes.c_int, *taken)(engine.get_function_address(name))
+        for name, taken in types.items()
+    )
+    return engine, *functions

@@ -11,7 +11,7 @@ from typing import Any
 
 from treadle.drivers.cuda.addresses import address_of
 
-_PLACE_WORDS = 8
+_PLACE_WORDS = 10
 _unpack_record = struct.Struct("<QQ7I4x").unpack
 
 
@@ -21,11 +21,12 @@ def call(place: int, function: int, *arguments: int) -> int:
         return code or int(_prepared(function, *_WORDS[len(arguments)])(*arguments))
 
 
-def launch(place: int, record: bytes, stream: int, parameters: bytes, event: int) -> int:
-    """Launch a kernel, and record an event unless it is 0."""
+def launch(place: int, record: bytes, parameters: bytes) -> int:
+    """Launch a kernel, and record the place's event if it has one."""
     with _entered(place) as (code, words):
         if code:
             return code
+        stream, event = words[8:]
         function, size, *shape = _unpack_record(record)
         count = ctypes.c_uint64(size)
         extra = (ctypes.c_void_p * 5)(1, address_of(parameters), 2, ctypes.addressof(count), None)
@@ -36,9 +37,10 @@ def launch(place: int, record: bytes, stream: int, parameters: bytes, event: int
         return int(code)
 
 
-def read(place: int, target: int, source: int, size: int, stream: int) -> int:
+def read(place: int, target: int, source: int, size: int) -> int:
     """Copy to the host, and wait for it."""
     with _entered(place) as (code, words):
+        stream = words[8]
         code = code or int(_prepared(words[6], *_WORDS[4])(target, source, size, stream))
         return code or int(_prepared(words[7], *_WORDS[1])(stream))
 

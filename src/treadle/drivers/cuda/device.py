@@ -20,7 +20,7 @@ from treadle.drivers.cuda.calls import Calls
 from treadle.drivers.cuda.library import Library
 from treadle.drivers.cuda.memory import CudaBuffer, MemorySource
 from treadle.drivers.cuda.properties import Card
-from treadle.drivers.cuda.staging import CHUNK, KEPT_CHUNKS, SLOT, PinnedPool
+from treadle.drivers.cuda.staging import CHUNK, KEPT_CHUNKS, SLOT, Pinned, PinnedPool
 from treadle.drivers.cuda.stream import CudaStream
 
 _BLOCKING, _NON_BLOCKING = 0, 1  # CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING
@@ -73,9 +73,16 @@ class CudaDevice(Device):
             self, handle, pools=card.pools, total=self.info.limits.max_buffer_size
         )
         self.chunks = PinnedPool(self, CHUNK, KEPT_CHUNKS)
-        self.slots = PinnedPool(self, SLOT, 4)
+        self.idle_slots: list[Pinned] = []
         self.default_stream = CudaStream(self, handle, events.reference(self, handle))
         self._streams.add(self.default_stream)
+
+    def take_slot(self) -> Pinned:
+        """Pinned memory for a small read; it goes back to `idle_slots`."""
+        try:
+            return self.idle_slots.pop()
+        except IndexError:
+            return Pinned(self, SLOT)
 
     def cache_key(self) -> str:
         """What makes compiled code of this device unfit for another one."""
@@ -358,7 +365,8 @@ class CudaDevice(Device):
             self.memory.free(buffer.place)
         self.quietly("cuStreamSynchronize", self.default_stream.handle)
         self.chunks.release()
-        self.slots.release()
+        while self.idle_slots:
+            self.idle_slots.pop().release()
         self.memory.release()
         for event in self._timing_events:
             self.quietly("cuEventDestroy", event)

@@ -37,8 +37,8 @@ class CudaStream(Stream):
     """Launches, copies and reads, in order."""
 
     __slots__ = (
-        "__weakref__", "_capture", "_crossing", "_launch", "_lock", "_place", "_ring", "anchor",
-        "device", "handle", "plain", "recent", "timeline",
+        "__weakref__", "_capture", "_crossing", "_launch", "_lock", "_place", "_place_address",
+        "_ring", "anchor", "device", "handle", "plain", "recent", "timeline",
     )  # fmt: skip
     device: CudaDevice
 
@@ -50,7 +50,8 @@ class CudaStream(Stream):
         self.timeline = device.make_timeline()
         self.plain = True  # whether a launch needs nothing but to be made
         self._launch = device.calls.launch
-        self._place = device.calls.place
+        self._place = device.calls.place(handle)
+        self._place_address = self._place.address
         self._capture: Capture | None = None
         self._ring: UploadRing | None = None
         self._crossing = 0
@@ -83,7 +84,7 @@ class CudaStream(Stream):
                 f"not {len(parameters)}"
             )
         if self.plain:
-            code = self._launch(self._place, record, self.handle, pointers + parameters, 0)
+            code = self._launch(self._place_address, record, pointers + parameters)
             self.recent.append(kernel.name)
             if code:
                 raise self._refused(code, kernel, grid)
@@ -105,8 +106,9 @@ class CudaStream(Stream):
         with self.device.lock:
             reads, writes = kernel.split(buffers)
             self.wait_for_users(reads, writes)
-            event = self.timeline.next_event()
-            code = self._launch(self._place, record, self.handle, arguments, event)
+            self._place.mark(self.timeline.next_event())
+            code = self._launch(self._place_address, record, arguments)
+            self._place.mark(0)
             self.recent.append(kernel.name)
             if code:
                 raise self._refused(code, kernel, grid)
@@ -273,22 +275,30 @@ class CudaStream(Stream):
     def read(self, buffer: Buffer, offset: int, target: memoryview) -> None:
         """Wait for all work so far, then copy into host memory."""
         size = target.nbytes
-        if self.plain and 0 < size <= SLOT:
-            source = self.device.own(buffer)
-            check_range(source, offset, size)
-            self._read_small(source.place + offset, target.cast("B"), size)
+        if 0 < size <= SLOT:
+            self._read_small(buffer, offset, target.cast("B"), size)
             return
         for event in self._reading(buffer, offset, target):
             self.device.do("cuEventSynchronize", event)
 
-    def _read_small(self, place: int, target: memoryview, size: int) -> None:
+    def _read_small(self, buffer: Buffer, offset: int, target: memoryview, size: int) -> None:
+        """Copy into a slot, and wait for the stream: one call."""
         device = self.device
-        slot = device.slots.take()
-        code = device.calls.read(self._place, slot.address, place, size, self.handle)
-        if code:
-            raise device.failure(code, "a read")
+        source = device.own(buffer)
+        check_range(source, offset, size)
+        slot = device.take_slot()
+        if self.plain:
+            code = device.calls.read(self._place_address, slot.address, source.place + offset, size)
+            if code:
+                raise device.failure(code, "a read")
+        else:
+            self.refuse_capture("read")
+            self._append(
+                (source,), (), "cuMemcpyDtoHAsync", slot.address, source.place + offset, size
+            )
+            device.do("cuStreamSynchronize", self.handle)
         target[:] = slot.view[:size]
-        device.slots.give(slot)
+        device.idle_slots.append(slot)
         self.recent.clear()
 
     async def read_async(self, buffer: Buffer, offset: int, target: memoryview) -> None:
@@ -308,7 +318,7 @@ class CudaStream(Stream):
         if not size:
             return
         raw = target.cast("B")
-        pool = self.device.slots if size <= SLOT else self.device.chunks
+        pool = self.device.chunks
         under_way: deque[tuple[Pinned, memoryview]] = deque()
         try:
             for start in range(0, size, pool.size):

@@ -22,7 +22,8 @@ def layout(*types: str) -> ParameterLayout:
 @pytest.mark.parametrize("compiled", [True, False])
 def test_a_kernel_gets_pointers_then_parameters(device, fake, monkeypatch, compiled):
     if not compiled:
-        functions = (calls_in_python.launch, calls_in_python.read, calls_in_python.call)
+        plain = calls_in_python
+        functions = (plain.launch, plain.read, plain.call, plain.call)
         monkeypatch.setattr(calls, "_compiled", lambda: (None, *functions))
         device = open_device()
     parameters = layout("u32", "f64", "u8")
