@@ -100,7 +100,7 @@ def _capsule(
         raise ValueError(f"stream is for CUDA, and this tensor is on {array.device.id}: leave it")
     else:
         lent = array
-    array.device.shared.storages.add(array.storage)
+    array.device.shared.add(array.storage)
     return dlpack.capsule(
         _address(array), place, array.dtype, array.shape, array.strides,
         keep=lent, versioned=versioned, read_only=array.key.read_only, copied=copied,
@@ -159,7 +159,7 @@ def _interface(array: DeviceArray) -> dict[str, Any]:
     stream = array.device.default_stream.handle
     stream.use([array.buffer])
     stream.flush()
-    array.device.shared.storages.add(array.storage)
+    array.device.shared.add(array.storage)
     item = dtype.itemsize
     found = {
         "version": 3,

@@ -170,17 +170,30 @@ class Shared:
     """The memory that a device and other libraries both use."""
 
     def __init__(self) -> None:
-        self.storages: weakref.WeakSet[Storage] = weakref.WeakSet()
         self.placed: dict[Any, Placed] = {}  # other libraries' arrays as arguments, by their facts
+        self._lock = threading.Lock()
+        self._storages: weakref.WeakSet[Storage] = weakref.WeakSet()
         # Other libraries' memory that must live until work is done, which an event tells.
         self._held: deque[tuple[Event, object]] = deque()
 
+    def add(self, storage: Storage) -> None:
+        """Remember that others use a storage's memory, or that it is theirs."""
+        with self._lock:
+            self._storages.add(storage)
+
+    def storages(self) -> list[Storage]:
+        """The storages that were added and live."""
+        with self._lock:
+            return list(self._storages)
+
     def hold(self, event: Event, owner: object) -> None:
         """Keep something until an event. What is kept goes when more comes, in order."""
-        held = self._held
-        held.append((event, owner))
-        while held and held[0][0].query():
-            held.popleft()
+        with self._lock:
+            done = []
+            self._held.append((event, owner))
+            while self._held and self._held[0][0].query():
+                done.append(self._held.popleft())
+        del done  # without the lock: whose it was may call us
 
 
 def _readable(size: int) -> str:

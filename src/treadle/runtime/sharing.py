@@ -192,7 +192,7 @@ def share(value: Any, what: str) -> DeviceArray:
     order.before()
     if low == high:
         return _empty(foreign, where)
-    storage = _holding(where.shared.storages, low, high)
+    storage = _holding(where.shared.storages(), low, high)
     if storage is None:
         if foreign.whole is not None:  # so that other parts of it become views of the same storage
             start, size = foreign.whole
@@ -201,7 +201,7 @@ def share(value: Any, what: str) -> DeviceArray:
         base = _base_of(low, foreign)
         loan.buffer = where.handle.borrow_address(base, high - base, foreign.owner)
         storage = Storage.borrowed(loan.buffer, high - base, loan)
-        where.shared.storages.add(storage)
+        where.shared.add(storage)
     return _view(foreign, storage, where)
 
 
