@@ -68,7 +68,7 @@ class Device:
         self._pool: Pool | None = None
         self._stream: Stream | None = None
         self.compiled: dict[Any, Any] = {}  # built kernels, by their printed code
-        self.shared = Shared()
+        self.several_streams = False
         if limits is not None:
             self._open()
 
@@ -142,6 +142,11 @@ class Device:
         return self._pool
 
     @property
+    def shared(self) -> Shared:
+        """The memory that it shares with other libraries."""
+        return self.pool.shared
+
+    @property
     def default_stream(self) -> Stream:
         """The stream that work goes to unless another one is named."""
         if self._stream is None:
@@ -154,7 +159,9 @@ class Device:
         """A new stream of work, ordered within itself."""
         from treadle.runtime.streams import Stream
 
-        return Stream(self, self.handle.create_stream())
+        made = Stream(self, self.handle.create_stream())
+        self.several_streams = True
+        return made
 
     def synchronize(self) -> None:
         """Wait until everything launched on the default stream is done."""
@@ -175,7 +182,7 @@ class Device:
                 self._driver.close()
             self._driver = self._pool = self._stream = None
             self.compiled = {}
-            self.shared = Shared()
+            self.several_streams = False
 
     def __repr__(self) -> str:
         return f"<treadle device {self.id}: {self.name}>"

@@ -7,7 +7,6 @@ told of (`__cuda_array_interface__`).
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.dtypes import DType
@@ -95,7 +94,7 @@ def _capsule(
         )
     cuda = place[0] == dlpack.CUDA
     if cuda:
-        lent: Any = Lent(array, _let_in(array, stream))
+        lent: Any = Lent(array, _let_in(array, stream), place[1])
     elif stream not in (None, _NO_ORDER):
         raise ValueError(f"stream is for CUDA, and this tensor is on {array.device.id}: leave it")
     else:
@@ -129,19 +128,29 @@ def _let_in(array: DeviceArray, stream: int | None) -> int | None:
 class Lent:
     """An array while another library has its memory. Ours uses it again after that one's work."""
 
-    __slots__ = ("array", "stream")
+    __slots__ = ("array", "keeper", "stream")
 
-    def __init__(self, array: DeviceArray, stream: int | None) -> None:
+    def __init__(self, array: DeviceArray, stream: int | None, number: int) -> None:
+        from treadle.runtime.foreign import keeper_of
+
         self.array = array
         self.stream = stream
+        self.keeper = None if stream is None else keeper_of(stream, number)
 
     def __del__(self) -> None:
-        # Nothing follows where the interpreter ends, or the device was closed.
-        with contextlib.suppress(Exception):
-            ours = self.array.device.default_stream.handle
-            if self.stream is not None:
-                ours.wait_for(self.stream)
-            ours.use([self.array.buffer])
+        array, stream, keeper = self.array, self.stream, self.keeper
+        device = array.device
+        if stream is None and not device.several_streams:
+            return
+
+        def take_back() -> None:
+            ours = device.default_stream.handle
+            if stream is not None:
+                ours.wait_for(stream)
+            ours.use([array.buffer])
+            _ = keeper  # it had to live until here
+
+        device.shared.leaving.append(take_back)
 
 
 def _interface(array: DeviceArray) -> dict[str, Any]:

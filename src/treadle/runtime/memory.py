@@ -16,9 +16,10 @@ import contextlib
 import threading
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from treadle.core.errors import OutOfMemory
+from treadle.core.errors import OutOfMemory, TreadleError
 from treadle.drivers.base import Buffer, Device, Event
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Pool:
 
     def __init__(self, device: Device) -> None:
         self.device = device
+        self.shared = Shared()
         self._lock = threading.RLock()
         self._free: dict[int, list[Buffer]] = {}
         self._free_bytes = 0
@@ -56,6 +58,8 @@ class Pool:
 
     def take(self, size: int) -> Buffer:
         """Memory of at least `size` bytes, contents undefined."""
+        if self.shared.leaving:
+            self.shared.settle()
         rounded = size_class(size)
         if rounded > self.device.info.limits.max_buffer_size >= size:
             rounded = -(-size // 4) * 4
@@ -132,6 +136,7 @@ class Pool:
 
     def stats(self) -> dict[str, Any]:
         """`used`, `peak` and `cached` bytes of arrays, and the driver's own figures."""
+        self.shared.settle()
         return {
             "used": self._used_bytes,
             "peak": self._peak_bytes,
@@ -171,10 +176,19 @@ class Shared:
 
     def __init__(self) -> None:
         self.placed: dict[Any, Placed] = {}  # other libraries' arrays as arguments, by their facts
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the collector may come in between, with memory to hold
         self._storages: weakref.WeakSet[Storage] = weakref.WeakSet()
         # Other libraries' memory that must live until work is done, which an event tells.
         self._held: deque[tuple[Event, object]] = deque()
+        # What is left to do for memory that is not shared any more. Finalizers put it here, as the
+        # collector may call them in the midst of a driver's work.
+        self.leaving: deque[Callable[[], None]] = deque()
+
+    def settle(self) -> None:
+        """Do what finalizers left to do."""
+        while self.leaving:
+            with contextlib.suppress(IndexError, TreadleError):  # taken by a thread; device lost
+                self.leaving.popleft()()
 
     def add(self, storage: Storage) -> None:
         """Remember that others use a storage's memory, or that it is theirs."""

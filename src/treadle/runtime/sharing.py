@@ -197,7 +197,7 @@ def share(value: Any, what: str) -> DeviceArray:
         if foreign.whole is not None:  # so that other parts of it become views of the same storage
             start, size = foreign.whole
             low, high = min(low, start), max(high, start + size)
-        loan = Loan(foreign, where)
+        loan = Loan(foreign, order, where)
         base = _base_of(low, foreign)
         loan.buffer = where.handle.borrow_address(base, high - base, foreign.owner)
         storage = Storage.borrowed(loan.buffer, high - base, loan)
@@ -287,9 +287,15 @@ class Order:
         self.stream = stream
         self.owners: list[object] = []  # they keep the memory
         self._guests: dict[Guest, None] = {}  # in the order in which they came
-        self._others: set[int] = set()  # their streams, other than the legacy one
+        # Their streams, other than the legacy one, and what keeps them.
+        self._others: dict[int, object] = {}
         self._held = False  # whether one works on a stream that nobody tells
         self._immutable = True  # and whether nothing is ever written there
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the driver orders everything without a call, in default streams."""
+        return not self._others and not self._held
 
     def include(self, library: Library, stream: int | None, owner: object) -> None:
         """Put a library's work into the order; `stream` is what the array says it is on."""
@@ -298,13 +304,13 @@ class Order:
         if device.backend != "cuda" or (library, stream) in self._guests:
             return
         self._guests[library, stream] = None
-        current = library.stream(int(device.id.partition(":")[2] or 0))
+        current, keeper = library.stream(int(device.id.partition(":")[2] or 0))
         if current is None and stream is None:
             self._held = True
             self._immutable &= library.immutable
         for other in (current, stream):
             if other is not None and other > LEGACY:
-                self._others.add(other)
+                self._others[other] = keeper
 
     def before(self) -> None:
         """What the libraries were given so far comes before what follows on our stream."""
@@ -315,6 +321,7 @@ class Order:
             return
         if not self._guests:
             return
+        stream.device.shared.settle()
         default = stream.device.default_stream
         if stream.handle is not default.handle:
             stream.handle.wait_for(default.handle.native_handle())
@@ -353,20 +360,21 @@ class Loan:
     """Another library's memory while a storage of ours is made of it. When the storage goes, the
     library may use the memory for something else, after our work on it."""
 
-    __slots__ = ("array", "buffer", "device")
+    __slots__ = ("array", "buffer", "device", "order")
 
-    def __init__(self, array: Foreign, device: Device) -> None:
+    def __init__(self, array: Foreign, order: Order, device: Device) -> None:
         self.array = array
+        self.order = order
         self.device = device
         self.buffer: base.Buffer | None = None
 
     def __del__(self) -> None:
-        if self.buffer is None or self.array.device[0] not in dlpack.CUDA_KINDS:
+        device, order, buffer = self.device, self.order, self.buffer
+        if buffer is None or (order.is_plain and not device.several_streams):
             return
-        # Nothing is pending where the interpreter ends, or the device was closed.
-        with contextlib.suppress(Exception):
-            array = self.array
-            order = Order(self.device.default_stream)
-            order.include(array.library, array.stream, array.owner)
-            order.stream.handle.use([self.buffer])
+
+        def let_go() -> None:
+            device.default_stream.handle.use([buffer])
             order.leave()
+
+        device.shared.leaving.append(let_go)
