@@ -66,6 +66,8 @@ class CudaDevice(Device):
     def _start(self, card: Card) -> None:
         # The context that libraries choose in a thread that has none is that of device 0.
         self.calls = Calls(self.library, self.context, keep=card.ordinal == 0)
+        # A thread may still have the context of a device that was closed: the same, and dead.
+        self.do("cuCtxSetCurrent", self.context)
         # Blocking: in order with the legacy default stream, on which PyTorch and CuPy work, with
         # no call. Other streams are for work beside everything else.
         handle = self._make_stream(_BLOCKING)
