@@ -11,9 +11,12 @@ from tests.device.conftest import rng  # noqa: F401 - a fixture
 from tests.support.small_devices import small_device
 
 
-@pytest.fixture
+@pytest.fixture(params=["webgpu", "dawn"])
 def device(request: pytest.FixtureRequest) -> Iterator[td.Device]:
-    """The small device of the test's file: `THREADS` invocations a workgroup."""
-    found = small_device(request.module.THREADS)
+    """The small devices of the test's file: `THREADS` invocations a workgroup."""
+    try:
+        found = small_device(request.module.THREADS, request.param)
+    except td.errors.DeviceNotFound as error:
+        pytest.skip(str(error))
     with td.use_device(found):
         yield found

@@ -63,7 +63,7 @@ def test_the_largest_block_runs_in_rounds(device):
 
 
 def test_the_limits_are_this_devices_own(device):
-    ordinary = td.device("webgpu")
+    ordinary = td.device(device.id)
     assert device.limits.max_threads_per_block == THREADS
     assert ordinary.limits.max_threads_per_block > THREADS
     x = td.zeros(3, device=ordinary)
