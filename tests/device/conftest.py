@@ -9,6 +9,7 @@ import pytest
 
 import treadle as td
 from tests.support.dawn import dawn_device
+from tests.support.ptx_device import ptx_device
 from treadle.drivers.cuda.library import driver_installed
 
 # How each is found. The same physical device through OpenGL, or Dawn, is a device of its own here.
@@ -21,10 +22,37 @@ _FOUND: dict[str, Callable[[], td.Device]] = {
 if driver_installed():  # else there is nothing to say in each of a thousand skips
     _FOUND["cuda"] = lambda: td.device("cuda")
 _MARKS = {"cuda": pytest.mark.cuda}
+# Printed PTX in an evaluator, for two generations of GPUs.
+_PTX = {"ptx": "sm_90", "ptx-sm_70": "sm_70"}
+# What does not run for the older one: long tests of operations that print the same for both.
+_SAME_PTX = frozenset({
+    "test_a_long_kernel", "test_benchmark_kernels", "test_float64_stays_within_its_bounds",
+    "test_many_launches_leave_memory_flat", "test_results_chain_without_reads", "test_round_trip",
+    "test_memory_is_counted_and_reused",
+})  # fmt: skip
 
 
-@pytest.fixture(params=[pytest.param(name, marks=_MARKS.get(name, ())) for name in _FOUND])
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = [
+        item
+        for item in items
+        if isinstance(item, pytest.Function)
+        and item.originalname in _SAME_PTX
+        and item.callspec.params.get("device") == "ptx-sm_70"
+    ]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture(
+    params=[pytest.param(name, marks=_MARKS.get(name, ())) for name in (*_FOUND, *_PTX)]
+)
 def device(request: pytest.FixtureRequest) -> Iterator[td.Device]:
+    if request.param in _PTX:
+        with ptx_device(_PTX[request.param]) as machine, td.use_device(machine):
+            yield machine
+        return
     try:
         found = _FOUND[request.param]()
     except td.errors.DeviceNotFound as error:

@@ -1,7 +1,8 @@
 """Drawn kernels must do on every device what they do as plain Python, to the last bit.
 
 Kernels with barriers also run with few invocations a workgroup, where a lane runs many threads.
-Tint, the stricter of WGSL's compilers, has to accept every kernel.
+Tint, the stricter of WGSL's compilers, has to accept every kernel. What is printed as PTX runs in
+an evaluator, as one of two generations of GPUs.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 
 import treadle as td
 from tests.fuzz.programs import Program, program_from
+from tests.support.ptx_device import ptx_device
 from tests.support.small_devices import small_device
 from tests.support.tint import tint_error
 
@@ -72,13 +74,20 @@ def devices() -> tuple[td.Device, ...]:
     return td.device("cpu"), td.device("webgpu"), *others
 
 
+@cache
+def ptx_machine(dialect: str) -> td.Device:
+    with ptx_device(dialect) as machine:
+        return machine
+
+
 def devices_for(program: Program) -> tuple[td.Device, ...]:
     """Kernels with barriers run with few invocations, too."""
     together = "sync_threads" in program.source or "td.lane" in program.source
+    machine = ptx_machine(("sm_90", "sm_70")[len(program.source) % 2])
     if not together:
-        return devices()
+        return (*devices(), machine)
     small = [small_device(16, name) for name in ("webgpu", "dawn") if td.is_available(name)]
-    return (*devices(), *small)
+    return (*devices(), machine, *small)
 
 
 def refusal(program: Program, kernel: Any) -> str | None:

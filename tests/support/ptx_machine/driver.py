@@ -1,0 +1,307 @@
+"""The machine as a device: the drivers' protocol, for tests only.
+
+Everything is done when a call returns. A device says that it is a CUDA device of some "sm_NN", so
+that kernels are printed as PTX for it; its id begins with "ptx".
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tests.support.ptx_machine.memory import GlobalMemory
+from tests.support.ptx_machine.run import Kernel, load
+from treadle.codegen.records import KernelCode
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import CompileError, DeviceLost, LaunchError, OutOfMemory
+from treadle.core.limits import DeviceInfo, Limits
+from treadle.drivers import base
+
+MEMORY = 1 << 31  # bytes that the machine allows in all
+DIALECTS = ("sm_90", "sm_70")
+SHARED_MEMORY = {"sm_70": 96 << 10, "sm_90": 227 << 10}
+FEATURES = frozenset({
+    "float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics", "timestamps",
+})  # fmt: skip
+
+
+class Buffer(base.Buffer):
+    """A range of the machine's global memory."""
+
+    __slots__ = ("place",)
+
+    def __init__(self, device: Device, size: int, place: int, identity: int) -> None:
+        self.device = device
+        self.size = size
+        self.identity = identity
+        self.place: int | None = place
+
+    def address(self) -> int:
+        """What kernels see; of no use to anybody else."""
+        if self.place is None:
+            raise DeviceLost("this buffer was freed: its memory is no longer there")
+        return self.place
+
+    def bytes(self, offset: int, size: int) -> np.ndarray[Any, Any]:
+        """Some of its bytes."""
+        if not 0 <= offset <= offset + size <= self.size:
+            raise LaunchError(f"bytes {offset} to {offset + size} are not in the buffer")
+        device = self.device
+        assert isinstance(device, Device)
+        device.check_open()
+        return device.memory.slice(self.address() + offset, size)
+
+
+class CompiledKernel(base.CompiledKernel):
+    """A kernel in the machine."""
+
+    __slots__ = ("kernel",)
+
+    def __init__(self, device: Device, code: KernelCode) -> None:
+        self.device = device
+        self.code = code
+        self.kernel: Kernel = load(code.source, code.entry, device.memory)
+
+
+class Event(base.Event):
+    """A moment: work is done when it was asked for."""
+
+    def __init__(self) -> None:
+        self._time = time.perf_counter()
+
+    def synchronize(self) -> None:
+        pass
+
+    def query(self) -> bool:
+        return True
+
+    def seconds(self) -> float:
+        return self._time
+
+
+class Recording(base.Recording):
+    """Work as functions to call again."""
+
+    def __init__(self, work: list[Callable[[], None]]) -> None:
+        self._work = work
+
+    def replay(self, stream: base.Stream) -> None:
+        stream.device.check_open()  # type: ignore[attr-defined]
+        for one in self._work:
+            one()
+
+    def release(self) -> None:
+        self._work = []
+
+
+class Stream(base.Stream):
+    """Work is done at once, or recorded."""
+
+    __slots__ = ("_captured",)
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._captured: list[Callable[[], None]] | None = None
+
+    def _do(self, work: Callable[[], None]) -> None:
+        self.device.check_open()  # type: ignore[attr-defined]
+        if self._captured is not None:
+            self._captured.append(work)
+        else:
+            work()
+
+    def launch(
+        self,
+        kernel: base.CompiledKernel,
+        grid: Dim3,
+        buffers: Sequence[base.Buffer],
+        parameters: bytes,
+    ) -> None:
+        assert isinstance(kernel, CompiledKernel)
+        code = kernel.code
+        if len(buffers) != len(code.bindings):
+            raise LaunchError(
+                f"`{code.name}` takes {len(code.bindings)} buffers, not {len(buffers)}"
+            )
+        most = self.device.info.limits.max_grid
+        if any(extent > limit for extent, limit in zip(grid, most, strict=True)):
+            raise LaunchError(f"a grid of {tuple(grid)} blocks; the device has {tuple(most)}")
+        addresses = [buffer.address() for buffer in buffers]
+        block = struct.pack(f"<{len(addresses)}Q", *addresses) + bytes(parameters)
+        kept = tuple(buffers)
+
+        def work() -> None:
+            assert all(buffer.address() for buffer in kept)
+            kernel.kernel.launch(tuple(grid), tuple(code.workgroup), block, code.dynamic_shared)
+
+        if grid.count:
+            self._do(work)
+
+    def write(self, buffer: base.Buffer, offset: int, data: memoryview) -> None:
+        assert isinstance(buffer, Buffer)
+        content = np.frombuffer(bytes(data.cast("B")), np.uint8)
+        target = buffer.bytes(offset, len(content))
+        self._do(lambda: np.copyto(target, content))
+
+    def copy(
+        self,
+        source: base.Buffer,
+        source_offset: int,
+        target: base.Buffer,
+        target_offset: int,
+        size: int,
+    ) -> None:
+        assert isinstance(source, Buffer)
+        assert isinstance(target, Buffer)
+        to, of = target.bytes(target_offset, size), source.bytes(source_offset, size)
+        self._do(lambda: np.copyto(to, of))
+
+    def fill_zero(self, buffer: base.Buffer, offset: int, size: int) -> None:
+        assert isinstance(buffer, Buffer)
+        target = buffer.bytes(offset, size)
+        self._do(lambda: target.fill(0))
+
+    def read(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
+        assert isinstance(buffer, Buffer)
+        if self._captured is not None:
+            raise LaunchError("a capture cannot read: end it first, replay it, then read")
+        target = target.cast("B")
+        target[:] = buffer.bytes(offset, len(target)).data
+
+    async def read_async(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
+        self.read(buffer, offset, target)
+
+    def record(self) -> Event:
+        return Event()
+
+    def flush(self) -> None:
+        pass
+
+    def synchronize(self) -> None:
+        self.device.check_open()  # type: ignore[attr-defined]
+
+    async def synchronize_async(self) -> None:
+        self.synchronize()
+
+    def begin_capture(self) -> None:
+        if self._captured is not None:
+            raise LaunchError("this stream is being captured already")
+        self._captured = []
+
+    def end_capture(self) -> Recording:
+        if self._captured is None:
+            raise LaunchError("this stream is not being captured: call begin_capture first")
+        work, self._captured = self._captured, None
+        return Recording(work)
+
+
+class Device(base.Device):
+    """A machine with its memory."""
+
+    def __init__(self, info: DeviceInfo) -> None:
+        self.info = info
+        self.memory = GlobalMemory()
+        self.closed = False
+        self._identities = itertools.count(1)
+        self._lock = threading.Lock()
+        self._allocated = self._peak = self._count = 0
+        self.default_stream = Stream(self)
+
+    def check_open(self) -> None:
+        """DeviceLost if the device was closed."""
+        if self.closed:
+            raise DeviceLost(f"the device {self.info.id} was closed; open it again to use it")
+
+    def allocate(self, size: int) -> Buffer:
+        self.check_open()
+        with self._lock:
+            if self._allocated + size > MEMORY:
+                raise OutOfMemory(
+                    f"{self.info.id} cannot allocate {size} bytes: {self._allocated} are in use, "
+                    f"{MEMORY - self._allocated} are free"
+                )
+            self._allocated += size
+            self._count += 1
+            self._peak = max(self._peak, self._allocated)
+            return Buffer(self, size, self.memory.allocate(size), next(self._identities))
+
+    def free(self, buffer: base.Buffer) -> None:
+        assert isinstance(buffer, Buffer)
+        with self._lock:
+            if buffer.place is not None and not self.closed:
+                self.memory.free(buffer.place)
+                buffer.place = None
+                self._allocated -= buffer.size
+                self._count -= 1
+
+    def compile(self, code: KernelCode, binary: bytes | None = None) -> CompiledKernel:
+        self.check_open()
+        if code.shared_bytes > self.info.limits.max_shared_memory:
+            raise CompileError(
+                f"`{code.name}` uses {code.shared_bytes} bytes of shared memory, and "
+                f"{self.info.id} has {self.info.limits.max_shared_memory} for a block: use less"
+            )
+        return CompiledKernel(self, code)
+
+    def create_stream(self) -> Stream:
+        self.check_open()
+        return Stream(self)
+
+    def memory_stats(self) -> dict[str, Any]:
+        return {
+            "allocated": self._allocated, "peak": self._peak, "buffers": self._count,
+            "total": MEMORY, "free": MEMORY - self._allocated,
+        }  # fmt: skip
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Backend(base.Backend):
+    """Machines of two generations: the newer first."""
+
+    name = "ptx"
+
+    def list_devices(self, **choice: str) -> list[DeviceInfo]:
+        return [
+            DeviceInfo(
+                id=f"ptx:{number}",
+                name=f"PTX evaluator, {dialect}",
+                backend="cuda",
+                kind="software",
+                driver="NumPy",
+                api="cuda",
+                dialect=dialect,
+                limits=Limits(
+                    1024,
+                    Dim3(1024, 1024, 64),
+                    Dim3((1 << 31) - 1, 65535, 65535),
+                    max_shared_memory=SHARED_MEMORY[dialect],
+                    max_buffer_size=MEMORY,
+                    max_binding_size=MEMORY,
+                    max_buffers_per_kernel=256,
+                    subgroup_size=32,
+                    buffer_alignment=256,
+                ),
+                features=FEATURES,
+            )
+            for number, dialect in enumerate(DIALECTS)
+        ]
+
+    def why_none(self) -> str:
+        return "it is always there"
+
+    def open(self, info: DeviceInfo, *, limits: Limits | None = None) -> Device:
+        return Device(info if limits is None else replace(info, limits=limits))
+
+
+def backend() -> Backend:
+    """The backend of the machine."""
+    return Backend()

@@ -1,0 +1,166 @@
+"""Which threads run next: groups that stand at one place, their partings, meetings and waits.
+
+Where a branch divides a group, the part at the smallest block number goes first, so that those who
+left a loop or took the shorter way wait for the others, and groups that meet become one. A barrier
+holds a group until every thread of its block is there.
+
+Threads that run in step never show that a barrier is missing. So in kernels with barriers the odd
+warps of a block wait until the even ones have come to the next barrier, and the other way round
+from there to the one after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tests.support.ptx_machine.arithmetic import Array
+from tests.support.ptx_machine.memory import MachineFault
+from tests.support.ptx_machine.program import BasicBlock, Program
+from tests.support.ptx_machine.warps import WARP, Warps
+
+_MOST_STEPS = 5_000_000  # blocks of code that a chunk may run: more is a loop without an end
+
+
+class Layout:
+    """The threads of some blocks of one size, numbered block after block."""
+
+    def __init__(self, blocks: int, per_block: int) -> None:
+        self.blocks, self.per_block = blocks, per_block
+        self.lanes = blocks * per_block
+        self.all = np.arange(self.lanes)
+        self.rows = np.repeat(np.arange(blocks), per_block)
+        self.in_block = np.tile(np.arange(per_block), blocks)
+        self.odd = self.in_block // WARP % 2 == 1
+        self._warps = Warps(blocks, per_block)
+        self.known: dict[Any, Any] = {}  # special registers
+
+    def warps(self) -> Warps:
+        """The warps, all of them running."""
+        return copy(self._warps)
+
+
+@lru_cache(maxsize=64)
+def layout_of(blocks: int, per_block: int) -> Layout:
+    """The layout, made once."""
+    return Layout(blocks, per_block)
+
+
+class Schedule:
+    """The groups of a chunk's threads. A group is the threads' numbers; None is all there are."""
+
+    def __init__(self, program: Program, layout: Layout, warps: Warps, first_block: int) -> None:
+        self._program = program
+        self._layout = layout
+        self._warps = warps
+        self._first_block = first_block
+        barriers = any(block.end == "barrier" for block in program.blocks)
+        self._apart = barriers and bool(layout.odd.any())
+        self._turn = False  # whether the odd warps go first
+        self._groups: dict[tuple[bool, int], Any] = {}  # later or not, and the block's number
+        self._waiting: dict[int, Any] = {}
+        self._late = False  # of the group that runs
+
+    def run(self, code: Callable[[BasicBlock, Any], Array | None]) -> None:
+        """Run `code` for groups until every thread has returned; it gives a block's condition."""
+        blocks = self._program.blocks
+        self._start(0, None)
+        for _ in range(_MOST_STEPS):
+            if not self._groups:
+                if not self._waiting:
+                    return
+                self._release()
+            key = min(self._groups)
+            threads = self._groups.pop(key)
+            self._late, number = key
+            block = blocks[number]
+            condition = code(block, threads)
+            if block.end == "jump":
+                self._add(block.target, threads)
+            elif block.end == "branch":
+                self._divide(condition, threads, block.target, block.next)
+            elif block.end == "exit":
+                self._leave(condition, threads, block.next)
+            elif block.end == "trap":
+                raise MachineFault(f"{block.last}: a trap")
+            elif threads is None:
+                self._add(block.next, None)
+            else:
+                waiting = self._waiting.get(number)
+                self._waiting[number] = threads if waiting is None else _joined(waiting, threads)
+        raise MachineFault(f"{self._program.name}: it does not come to an end")
+
+    def _start(self, number: int, threads: Any) -> None:
+        """Let threads go on that may pass a barrier, or begin."""
+        if not self._apart:
+            self._late = False
+            self._add(number, threads)
+            return
+        some = self._layout.all if threads is None else threads
+        later = self._layout.odd[some] != self._turn
+        for self._late, part in ((False, some[~later]), (True, some[later])):
+            if len(part):
+                self._add(number, part)
+
+    def _add(self, number: int, threads: Any) -> None:
+        groups, key = self._groups, (self._late, number)
+        if key in groups:
+            threads = _joined(groups[key], threads)
+            if len(threads) == self._layout.lanes:
+                threads = None
+        groups[key] = threads
+
+    def _divide(self, condition: Any, threads: Any, target: int, next: int) -> None:
+        count = self._layout.lanes if threads is None else len(threads)
+        taken = int(np.count_nonzero(condition)) if np.ndim(condition) else bool(condition) * count
+        if taken == count:
+            self._add(target, threads)
+        elif taken == 0:
+            self._add(next, threads)
+        else:
+            some = self._layout.all if threads is None else threads
+            self._add(target, some[condition])
+            self._add(next, some[~condition])
+
+    def _leave(self, condition: Any, threads: Any, next: int) -> None:
+        if threads is None and condition is None:
+            return  # nobody is left to care
+        some = self._layout.all if threads is None else threads
+        if condition is None:
+            self._warps.leave(some)
+            return
+        condition = np.broadcast_to(condition, some.shape)
+        if condition.any():
+            self._warps.leave(some[condition])
+            threads = some[~condition]
+        if threads is None or len(threads):
+            self._add(next, threads)
+
+    def _release(self) -> None:
+        """Everybody waits at barriers: blocks that are complete go on."""
+        self._turn = not self._turn
+        waiting, self._waiting = self._waiting, {}
+        for number, threads in waiting.items():
+            block = self._program.blocks[number]
+            for row, there in self._incomplete(threads):
+                raise MachineFault(
+                    f"{block.last}: {there} of {self._layout.per_block} threads of block "
+                    f"{self._first_block + row} are here; the others have returned, or wait "
+                    "elsewhere"
+                )
+            self._start(block.next, threads)
+
+    def _incomplete(self, threads: Array) -> Iterator[tuple[int, int]]:
+        there = np.bincount(self._layout.rows[threads], minlength=self._layout.blocks)
+        for row in np.flatnonzero((there > 0) & (there < self._layout.per_block)):
+            yield int(row), int(there[row])
+
+
+def _joined(some: Array, others: Array) -> Array:
+    both = np.concatenate((some, others))
+    both.sort()
+    return both
