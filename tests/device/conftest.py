@@ -33,16 +33,16 @@ _SAME_PTX = frozenset({
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = [
-        item
-        for item in items
-        if isinstance(item, pytest.Function)
-        and item.originalname in _SAME_PTX
-        and item.callspec.params.get("device") == "ptx-sm_70"
-    ]
+    left_out = [item for item in items if _is_left_out(item)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+        items[:] = [item for item in items if not _is_left_out(item)]
+
+
+def _is_left_out(item: pytest.Item) -> bool:
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    name = getattr(item, "originalname", "")
+    return parameters.get("device") == "ptx-sm_70" and name in _SAME_PTX
 
 
 @pytest.fixture(

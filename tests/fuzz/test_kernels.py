@@ -2,7 +2,7 @@
 
 Kernels with barriers also run with few invocations a workgroup, where a lane runs many threads.
 Tint, the stricter of WGSL's compilers, has to accept every kernel. What is printed as PTX runs in
-an evaluator, as one of two generations of GPUs.
+an evaluator, for one of two generations of GPUs.
 """
 
 from __future__ import annotations
