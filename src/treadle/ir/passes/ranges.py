@@ -23,7 +23,7 @@ Condition = tuple[tuple[Sum, ...], tuple[Sum, ...]]
 NOTHING: Condition = ((), ())
 NEVER: Sum = (-1, ())  # a sum that cannot be at least 0
 _ANY = (-(1 << 64), 1 << 64)
-_STEPS = 100  # of one proof
+_STEPS = 40  # of one proof
 _DEPTH = 4
 
 
@@ -56,13 +56,6 @@ def minus(left: Sum, right: Sum) -> Sum:
     return plus(left, right, -1)
 
 
-def _coefficient(value: Sum, name: int) -> int:
-    for other, coefficient in value[1]:
-        if other == name:
-            return coefficient
-    return 0
-
-
 def times(factor: int, value: Sum) -> Sum:
     """Factor * value."""
     return plus(number(0), value, factor)
@@ -71,13 +64,14 @@ def times(factor: int, value: Sum) -> Sum:
 class State:
     """What is true at one point of the program."""
 
-    __slots__ = ("cases", "facts", "high", "impossible", "low", "values")
+    __slots__ = ("_by_unknown", "cases", "facts", "high", "impossible", "low", "values")
 
     def __init__(self) -> None:
         self.values: dict[str, Any] = {}  # variable to Sum, or to Condition for a bool
         self.low: dict[int, int] = {}
         self.high: dict[int, int] = {}
-        self.facts: list[Sum] = []
+        self.facts: dict[Sum, None] = {}  # in order, each once
+        self._by_unknown: dict[int, list[tuple[Sum, int]]] | None = None
         # What an unknown is: one of these values, each with the state that it comes from.
         self.cases: dict[int, list[tuple[State, Sum]]] = {}
         self.impossible = False  # no execution comes here
@@ -88,10 +82,25 @@ class State:
         other.values = dict(self.values)
         other.low = dict(self.low)
         other.high = dict(self.high)
-        other.facts = list(self.facts)
+        other.facts = dict(self.facts)
         other.cases = dict(self.cases)
         other.impossible = self.impossible
         return other
+
+    def add_fact(self, fact: Sum) -> None:
+        """A sum of several unknowns is at least 0."""
+        self.facts[fact] = None
+        self._by_unknown = None
+
+    def facts_with(self, name: int) -> list[tuple[Sum, int]]:
+        """The facts in which an unknown appears, with its coefficient there."""
+        found = self._by_unknown
+        if found is None:
+            found = self._by_unknown = {}
+            for fact in self.facts:
+                for other, coefficient in fact[1]:
+                    found.setdefault(other, []).append((fact, coefficient))
+        return found.get(name, [])
 
 
 class Knowledge:
@@ -100,8 +109,11 @@ class Knowledge:
     def __init__(self) -> None:
         self.ranges: list[tuple[int, int]] = []
         self.named: dict[Any, int] = {}
-        self.facts: dict[int, list[Sum]] = {}  # by each unknown in them
+        # By each unknown in them, with its coefficient.
+        self.facts: dict[int, list[tuple[Sum, int]]] = {}
         self.steps = 0
+        # States that the proof under way put together.
+        self._met: dict[tuple[int, int], State] = {}
 
     # --- unknowns ---
 
@@ -128,10 +140,10 @@ class Knowledge:
 
     def always(self, fact: Sum) -> None:
         """A sum is at least 0 wherever its unknowns appear."""
-        for name, _ in fact[1]:
+        for name, coefficient in fact[1]:
             known = self.facts.setdefault(name, [])
-            if fact not in known:
-                known.append(fact)
+            if (fact, coefficient) not in known:
+                known.append((fact, coefficient))
 
     # --- bounds ---
 
@@ -168,7 +180,7 @@ class Knowledge:
                     state.impossible = True
                 continue
             if len(terms) > 1 and fact not in state.facts:
-                state.facts.append(fact)
+                state.add_fact(fact)
             top = self.high(fact, state)
             for name, coefficient in terms:
                 base = self.ranges[name]
@@ -186,7 +198,9 @@ class Knowledge:
     def holds(self, value: Sum, state: State) -> bool:
         """Whether a sum is proven to be at least 0."""
         self.steps = _STEPS
-        return self._holds(value, state, _DEPTH)
+        proven = self._holds(value, state, _DEPTH)
+        self._met.clear()
+        return proven
 
     def _holds(self, value: Sum, state: State, depth: int) -> bool:
         if state.impossible or self.low(value, state) >= 0:
@@ -196,8 +210,7 @@ class Knowledge:
             return False
         # A sum is at least 0 if it is a known one, some number of times, plus one that is.
         for name, coefficient in value[1]:
-            for fact in (*self.facts.get(name, ()), *state.facts):
-                own = _coefficient(fact, name)
+            for fact, own in (*self.facts.get(name, ()), *state.facts_with(name)):
                 if own * coefficient <= 0 or coefficient % own:
                     continue
                 rest = plus(value, fact, -(coefficient // own))
@@ -218,11 +231,16 @@ class Knowledge:
 
     def _together(self, state: State, origin: State) -> State:
         """A state in which both are true."""
-        both = state.copy()
+        both = self._met.get((id(state), id(origin)))
+        if both is not None:
+            return both
+        both = self._met[id(state), id(origin)] = state.copy()
         both.impossible = state.impossible or origin.impossible
-        for name in origin.low:
-            self.limit(name, origin.low[name], origin.high[name], both)
-        both.facts += [fact for fact in origin.facts if fact not in both.facts]
+        for name, low in origin.low.items():
+            high = origin.high[name]
+            if state.low.get(name) != low or state.high.get(name) != high:
+                self.limit(name, low, high, both)
+        both.facts |= origin.facts
         both.cases |= origin.cases
         return both
 
@@ -244,7 +262,7 @@ class Knowledge:
         for name, cases in first.cases.items():
             if all(other.cases.get(name) is cases for other in others):
                 joined.cases[name] = cases
-        joined.facts = [f for f in first.facts if all(f in other.facts for other in others)]
+        joined.facts = {f: None for f in first.facts if all(f in other.facts for other in others)}
         for variable, value in first.values.items():
             if any(variable not in other.values for other in others):
                 continue
