@@ -6,7 +6,8 @@
   current for a call.
 - `device`, `stream`, `events`, `recording`: the driver protocol.
 - `order`: work on several streams that use the same memory.
-- `memory`, `staging`: buffers, and pinned memory that data passes through.
+- `memory`, `staging`, `pieces`: buffers, and pinned memory that data passes through.
+- `peers`: copies between cards.
 - `modules`: PTX or CUDA C++ to machine code, and what a launch needs of it.
 - `errors`: the driver's codes as treadle's errors.
 

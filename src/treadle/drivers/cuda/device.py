@@ -20,7 +20,7 @@ from treadle.drivers.cuda.calls import Calls
 from treadle.drivers.cuda.library import Library
 from treadle.drivers.cuda.memory import CudaBuffer, MemorySource
 from treadle.drivers.cuda.properties import Card
-from treadle.drivers.cuda.staging import CHUNK, KEPT_CHUNKS, SLOT, Pinned, PinnedPool
+from treadle.drivers.cuda.staging import CHUNK, KEPT_CHUNKS, SLOT, Pinned, PinnedPool, UploadRing
 from treadle.drivers.cuda.stream import CudaStream
 
 _BLOCKING, _NON_BLOCKING = 0, 1  # CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING
@@ -76,6 +76,7 @@ class CudaDevice(Device):
         )
         self.chunks = PinnedPool(self, CHUNK, KEPT_CHUNKS)
         self.idle_slots: list[Pinned] = []
+        self._idle_rings: list[UploadRing] = []
         self.default_stream = CudaStream(self, handle, events.reference(self, handle))
         self._streams.add(self.default_stream)
 
@@ -85,6 +86,22 @@ class CudaDevice(Device):
             return self.idle_slots.pop()
         except IndexError:
             return Pinned(self, SLOT)
+
+    def take_ring(self) -> UploadRing:
+        """Pinned memory for the small writes of a stream."""
+        try:
+            ring = self._idle_rings.pop()
+        except IndexError:
+            return UploadRing(self)
+        ring.adopt()
+        return ring
+
+    def give_ring(self, ring: UploadRing, stream: int) -> None:
+        """Take it back from a stream that ends."""
+        if self.lost is None and not sys.is_finalizing():
+            with contextlib.suppress(TreadleError):
+                ring.retire(stream)
+                self._idle_rings.append(ring)
 
     def cache_key(self) -> str:
         """What makes compiled code of this device unfit for another one."""
@@ -366,6 +383,10 @@ class CudaDevice(Device):
         for buffer in list(self._buffers.values()):
             self.memory.free(buffer.place)
         self.quietly("cuStreamSynchronize", self.default_stream.handle)
+        for stream in list(self._streams):
+            stream.release()
+        while self._idle_rings:
+            self._idle_rings.pop().release()
         self.chunks.release()
         while self.idle_slots:
             self.idle_slots.pop().release()
@@ -374,8 +395,6 @@ class CudaDevice(Device):
             self.quietly("cuEventDestroy", event)
         for module in self.modules:
             self.quietly("cuModuleUnload", module)
-        for stream in list(self._streams):
-            stream.release()
 
     def abandon_after_fork(self) -> None:
         """In a forked child: the device belongs to the parent."""

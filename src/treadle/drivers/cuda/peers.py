@@ -8,7 +8,6 @@ from treadle.drivers.cuda.stream import check_range
 
 if TYPE_CHECKING:
     from treadle.drivers.cuda.memory import CudaBuffer
-    from treadle.drivers.cuda.stream import CudaStream
 
 
 def copy(
@@ -32,7 +31,7 @@ def copy(
     here.reach(there)
     with there.lock:
         giver.wait_for_users((source,), ())
-        _order(giver, taker)
+        giver.precede_on(taker)
     with here.lock:
         taker.wait_for_users((), (target,))
         here.do(
@@ -40,13 +39,6 @@ def copy(
             source.place + source_offset, there.context, size, taker.handle,
         )  # fmt: skip
         taker.note((), (target,))
-        _order(taker, giver)
+        taker.precede_on(giver)
     with there.lock:
         giver.note((source,), ())
-
-
-def _order(first: CudaStream, then: CudaStream) -> None:
-    """What the second stream is given from here on comes after what the first was given so far."""
-    event = first.crossing_event()
-    first.device.do("cuEventRecord", event, first.handle)
-    then.device.do("cuStreamWaitEvent", then.handle, event, 0)

@@ -156,6 +156,18 @@ class UploadRing:
         self._memory.view[place : place + len(data)] = data
         return self._memory.address + place
 
+    def retire(self, stream: int) -> None:
+        """Its stream ends: another one may have it when what is on the stream is done."""
+        for segment in range(RING_SEGMENTS):
+            if not self._events[segment]:
+                self._events[segment] = self._device.make_event()
+            self._device.do("cuEventRecord", self._events[segment], stream)
+
+    def adopt(self) -> None:
+        """Wait until the last stream that had it is done."""
+        for event in self._events:
+            self._device.do("cuEventSynchronize", event)
+
     def release(self) -> None:
         """Give it back to the driver."""
         self._memory.release()

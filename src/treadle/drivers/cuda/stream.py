@@ -18,18 +18,16 @@ from typing import TYPE_CHECKING
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.drivers.base import Buffer, CompiledKernel, Stream
-from treadle.drivers.cuda import errors, events, order
+from treadle.drivers.cuda import errors, events, order, pieces
 from treadle.drivers.cuda.memory import CudaBuffer
 from treadle.drivers.cuda.modules import CudaKernel
 from treadle.drivers.cuda.recording import Capture, CudaRecording
-from treadle.drivers.cuda.staging import SLOT, SMALL_WRITE, Pinned, UploadRing
-from treadle.drivers.transfers import copy_bytes
+from treadle.drivers.cuda.staging import SLOT, SMALL_WRITE, UploadRing
 
 if TYPE_CHECKING:
     from treadle.drivers.cuda.device import CudaDevice
 
 _RECENT = 32  # names of kernels that are kept to tell who may have lost the device
-_READS_AHEAD = 3  # pieces of a large download that are on their way at a time
 _LONGEST_NAP = 1e-3  # seconds
 
 
@@ -37,8 +35,9 @@ class CudaStream(Stream):
     """Launches, copies and reads, in order."""
 
     __slots__ = (
-        "__weakref__", "_capture", "_crossing", "_launch", "_lock", "_place", "_place_address",
-        "_ring", "anchor", "device", "handle", "plain", "recent", "timeline",
+        "__weakref__", "_capture", "_crossing", "_crossing_lock", "_launch", "_place",
+        "_place_address", "_ring", "_ring_lock", "anchor", "device", "handle", "plain",
+        "recent", "timeline",
     )  # fmt: skip
     device: CudaDevice
 
@@ -54,8 +53,9 @@ class CudaStream(Stream):
         self._place_address = self._place.address
         self._capture: Capture | None = None
         self._ring: UploadRing | None = None
-        self._crossing = 0
-        self._lock = threading.Lock()  # for the ring
+        self._ring_lock = threading.Lock()
+        self._crossing = 0  # an event to record and wait for at once
+        self._crossing_lock = threading.Lock()
 
     # ------------------------------------------------------------------ launching
 
@@ -170,7 +170,7 @@ class CudaStream(Stream):
             self.wait_for_users((), used)
             self.note((), used)
 
-    def _append(
+    def append(
         self,
         reads: Sequence[CudaBuffer],
         writes: Sequence[CudaBuffer],
@@ -199,31 +199,13 @@ class CudaStream(Stream):
         if self._capture is not None:
             self._write_captured(target, offset, raw)
         elif size <= SMALL_WRITE:
-            with self._lock:
+            with self._ring_lock:
                 if self._ring is None:
-                    self._ring = UploadRing(self.device)
+                    self._ring = self.device.take_ring()
                 source = self._ring.put(raw, self.handle)
-                self._append(
-                    (), (target,), "cuMemcpyHtoDAsync", target.place + offset, source, size
-                )
+                self.append((), (target,), "cuMemcpyHtoDAsync", target.place + offset, source, size)
         else:
-            self._write_pieces(target, offset, raw)
-
-    def _write_pieces(self, target: CudaBuffer, offset: int, raw: memoryview) -> None:
-        """The card fetches one piece while the host copies the next into pinned memory."""
-        pool = self.device.chunks
-        for start in range(0, len(raw), pool.size):
-            piece = raw[start : start + pool.size]
-            chunk = pool.take()
-            try:
-                copy_bytes(chunk.view, piece)
-                self._append(
-                    (), (target,), "cuMemcpyHtoDAsync",
-                    target.place + offset + start, chunk.address, len(piece),
-                )  # fmt: skip
-                chunk.mark(self.handle)
-            finally:
-                pool.give(chunk)
+            pieces.write(self, target, offset, raw)
 
     def _write_captured(self, target: CudaBuffer, offset: int, raw: memoryview) -> None:
         """The data becomes device memory of the recording, written once, before any replay."""
@@ -249,7 +231,7 @@ class CudaStream(Stream):
         if self._capture is not None:
             self._capture.copy(origin, source_offset, into, target_offset, size)
             return
-        self._append(
+        self.append(
             (origin,), (into,), "cuMemcpyDtoDAsync",
             into.place + target_offset, origin.place + source_offset, size,
         )  # fmt: skip
@@ -266,9 +248,9 @@ class CudaStream(Stream):
         place = target.place + offset
         words = place % 4 == 0 and size % 4 == 0
         if words:
-            self._append((), (target,), "cuMemsetD32Async", place, 0, size // 4)
+            self.append((), (target,), "cuMemsetD32Async", place, 0, size // 4)
         else:
-            self._append((), (target,), "cuMemsetD8Async", place, 0, size)
+            self.append((), (target,), "cuMemsetD8Async", place, 0, size)
 
     # ------------------------------------------------------------------ reading
 
@@ -293,7 +275,7 @@ class CudaStream(Stream):
                 raise device.failure(code, "a read")
         else:
             self.refuse_capture("read")
-            self._append(
+            self.append(
                 (source,), (), "cuMemcpyDtoHAsync", slot.address, source.place + offset, size
             )
             device.do("cuStreamSynchronize", self.handle)
@@ -307,39 +289,13 @@ class CudaStream(Stream):
             await self._reached(event)
 
     def _reading(self, buffer: Buffer, offset: int, target: memoryview) -> Iterator[int]:
-        """The steps of a read; each yield is an event to wait for.
-
-        Large reads go in pieces: while the host copies one, the next ones are under way.
-        """
+        """The steps of a read; each yield is an event to wait for."""
         self.refuse_capture("read")
         source = self.device.own(buffer)
-        size = target.nbytes
-        check_range(source, offset, size)
-        if not size:
-            return
-        raw = target.cast("B")
-        pool = self.device.chunks
-        under_way: deque[tuple[Pinned, memoryview]] = deque()
-        try:
-            for start in range(0, size, pool.size):
-                if len(under_way) == _READS_AHEAD:
-                    yield under_way[0][0].event
-                    pool.give(_land(under_way))
-                piece = raw[start : start + pool.size]
-                chunk = pool.take()
-                under_way.append((chunk, piece))
-                self._append(
-                    (source,), (), "cuMemcpyDtoHAsync",
-                    chunk.address, source.place + offset + start, len(piece),
-                )  # fmt: skip
-                chunk.mark(self.handle)
-            while under_way:
-                yield under_way[0][0].event
-                pool.give(_land(under_way))
-        finally:
-            for chunk, _ in under_way:
-                pool.give(chunk)
-        self.recent.clear()
+        check_range(source, offset, target.nbytes)
+        if target.nbytes:
+            yield from pieces.reading(self, source, offset, target.cast("B"))
+            self.recent.clear()
 
     # ------------------------------------------------------------------ events and waiting
 
@@ -383,24 +339,24 @@ class CudaStream(Stream):
     def wait_for(self, other: int) -> None:
         """Work appended from here on runs after all work so far on another library's stream."""
         self.refuse_capture("wait for another library's stream")
-        self._cross(other, self.handle)
+        self._cross(other, self.handle, self.device)
 
     def precede(self, other: int) -> None:
         """Work given to another library's stream from here on runs after all work so far here."""
         self.refuse_capture("precede another library's stream")
-        self._cross(self.handle, other)
+        self._cross(self.handle, other, self.device)
 
-    def _cross(self, first: int, then: int) -> None:
-        with self._lock:
-            event = self.crossing_event()
-            self.device.do("cuEventRecord", event, first)
-            self.device.do("cuStreamWaitEvent", then, event, 0)
+    def precede_on(self, other: CudaStream) -> None:
+        """`precede` for a stream of another card."""
+        self._cross(self.handle, other.handle, other.device)
 
-    def crossing_event(self) -> int:
-        """An event to record and wait for at once: who waits keeps what was recorded then."""
-        if not self._crossing:
-            self._crossing = self.device.make_event()
-        return self._crossing
+    def _cross(self, first: int, then: int, device: CudaDevice) -> None:
+        with self._crossing_lock:
+            if not self._crossing:
+                self._crossing = self.device.make_event()
+            # Who waits keeps what was recorded then, so one event serves all.
+            self.device.do("cuEventRecord", self._crossing, first)
+            device.do("cuStreamWaitEvent", then, self._crossing, 0)
 
     # ------------------------------------------------------------------ recordings
 
@@ -441,8 +397,7 @@ class CudaStream(Stream):
         if not handle:
             return
         if self._ring is not None:
-            self.device.quietly("cuStreamSynchronize", handle)
-            self._ring.release()
+            self.device.give_ring(self._ring, handle)
             self._ring = None
         if self._crossing:
             self.device.quietly("cuEventDestroy", self._crossing)
@@ -452,14 +407,6 @@ class CudaStream(Stream):
     def __del__(self) -> None:
         if getattr(self, "handle", 0):
             self.release()
-
-
-def _land(under_way: deque[tuple[Pinned, memoryview]]) -> Pinned:
-    """Copy the first piece under way, which has arrived, into host memory; its chunk."""
-    chunk, piece = under_way.popleft()
-    chunk.pending = False
-    copy_bytes(piece, chunk.view[: len(piece)])
-    return chunk
 
 
 def check_range(buffer: CudaBuffer, offset: int, size: int) -> None:

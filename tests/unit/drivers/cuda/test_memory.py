@@ -145,3 +145,19 @@ def test_copies_between_cards(install, rng):
     assert not first.copy_from(object(), 0, x, 0, 4)
     first.close()
     second.close()
+
+
+def test_pinned_memory_of_a_stream_that_ended_serves_the_next(device, fake):
+    x = device.allocate(4)
+    first = device.create_stream()
+    first.write(x, 0, memoryview(b"abcd"))
+    pinned = len(fake.named("cuMemHostAlloc"))
+    del first
+    second = device.create_stream()
+    before = len(fake.named("cuEventSynchronize"))
+    second.write(x, 0, memoryview(b"efgh"))
+    assert len(fake.named("cuMemHostAlloc")) == pinned
+    assert len(fake.named("cuEventSynchronize")) > before  # what the first had been given is done
+    back = bytearray(4)
+    device.default_stream.read(x, 0, memoryview(back))
+    assert back == b"efgh"
