@@ -488,3 +488,13 @@ if torch is not None:
         x = torch.ones(4).as_subclass(Own)
         double[1, 4](x)
         assert x.tolist() == [2.0] * 4
+
+    def test_pytorch_tensors_without_memory():
+        with pytest.raises(td.errors.LaunchError, match="on another device"):
+            double[1, 4](torch.ones(4, device="meta"))
+        with pytest.raises(td.errors.LaunchError, match=r"argument 1 \(x\)"):
+            double[1, 4](torch.eye(4).to_sparse())
+        with pytest.raises(td.errors.DtypeError, match="complex64"):
+            double[1, 4](torch.zeros(4, dtype=torch.complex64))
+        with pytest.raises(td.errors.LaunchError, match="resolve_conj"):
+            double[1, 4](torch.zeros(4, dtype=torch.complex64).conj())

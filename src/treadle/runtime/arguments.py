@@ -62,8 +62,8 @@ Bound = BoundArray | ScalarArgument | ValueArgument
 
 def check_count(definition: KernelDefinition, count: int) -> None:
     """LaunchError unless there is one argument for each parameter."""
-    names = [parameter.name for parameter in definition.parameters]
-    if count != len(names):
+    if count != len(definition.parameters):
+        names = [parameter.name for parameter in definition.parameters]
         raise LaunchError(
             f"kernel {definition.name} takes {len(names)} arguments ({', '.join(names)}), "
             f"not {count}"

@@ -99,8 +99,9 @@ def take_in(definition: KernelDefinition, arguments: tuple[Any, ...], stream: St
     for position, value in enumerate(arguments):
         if type(value) in NUMBER_TYPES:
             continue
-        if kind_of(value) is not None:
-            one = placed[position] = place(value, definition, position, taken.order)
+        kind = kind_of(value)
+        if kind is not None:
+            one = placed[position] = place(kind, value, definition, position, taken.order)
             taken.arguments[position] = one.array
         elif isinstance(value, np.ndarray):
             copied[position] = value

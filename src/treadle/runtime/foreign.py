@@ -84,7 +84,8 @@ def _cupy_stream(cupy: Any, number: int) -> tuple[int, object]:
 
 
 def _numba_stream(numba: Any, number: int) -> tuple[int, object]:
-    return (2 if numba.config.CUDA_PER_THREAD_DEFAULT_STREAM else LEGACY), None
+    own = getattr(numba.config, "CUDA_PER_THREAD_DEFAULT_STREAM", False)
+    return (2 if own else LEGACY), None
 
 
 _LIBRARIES = {

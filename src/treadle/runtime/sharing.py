@@ -12,7 +12,6 @@ no call is made for those.
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from treadle.runtime import dlpack
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device, device
 from treadle.runtime.dlpack import LEGACY
-from treadle.runtime.foreign import Foreign, Library, alignment_of, kind_of, read
+from treadle.runtime.foreign import Foreign, Kind, Library, alignment_of, kind_of, read
 from treadle.runtime.memory import Storage
 
 if TYPE_CHECKING:
@@ -53,9 +52,10 @@ def device_of(value: Any, what: str) -> Device | None:
     found = _reached.get((place, number))
     if found is not None:
         return found
-    address = value.__cuda_array_interface__["data"][0] if number < 0 else 0
+    unknown = place in dlpack.CUDA_KINDS and number < 0
+    address = value.__cuda_array_interface__["data"][0] if unknown else 0
     found = _device_at(place, number, address, f"{what} is memory of {kind.library.name}")
-    if found is not None and number >= 0:
+    if found is not None and not unknown:
         _reached[place, number] = found
     return found
 
@@ -104,23 +104,25 @@ class Placed:
     high: int  # that behind its last
 
 
-def place(value: Any, definition: KernelDefinition, position: int, order: Order) -> Placed:
+def place(
+    kind: Kind, value: Any, definition: KernelDefinition, position: int, order: Order
+) -> Placed:
     """Another library's array on the device of a launch, put into the launch's order.
 
     LaunchError if it is on another device, or its library does not hand it over.
     """
-    kind = kind_of(value)
-    assert kind is not None
     where = order.stream.device
     known = where.shared.placed
     facts = None
     if kind.facts is not None:
-        with contextlib.suppress(RuntimeError):  # `read` says what it is
+        try:
             facts = kind.facts(value)
-    found = known.get(facts)
-    if found is not None:
-        order.include(kind.library, None, value)
-        return found
+        except RuntimeError:  # no plain memory; `read` says what it is
+            facts = None
+        found = known.get(facts)
+        if found is not None:
+            order.include(kind.library, None, value)
+            return found
     name = definition.parameters[position].name
     what = f"argument {position + 1} ({name}) of kernel {definition.name}"
     foreign = read(value, what)
