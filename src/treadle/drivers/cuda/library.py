@@ -89,7 +89,10 @@ class Library:
 
     def ask(self, name: str, *arguments: Any) -> Any:
         """What a function of `cuda.bindings` gives; Unavailable if it fails."""
-        code, *results = getattr(self.bindings, name)(*arguments)
+        try:
+            code, *results = getattr(self.bindings, name)(*arguments)
+        except Exception as error:  # noqa: BLE001  # whatever the package raises for what is missing
+            raise Unavailable(f"the NVIDIA driver's {name} failed: {error}") from None
         if int(code):
             raise Unavailable(f"the NVIDIA driver's {name} failed: {self.describe(int(code))}")
         return results[0] if results else None

@@ -72,6 +72,18 @@ def test_a_package_that_cannot_load_the_driver(install, monkeypatch):
     assert "no such file" in why_none()
 
 
+def test_listing_never_raises(install, monkeypatch):
+    fake = install()
+    monkeypatch.setattr(fake, "cuDeviceTotalMem", lambda device: (999,))
+    assert CudaBackend().list_devices() == []
+
+    def fail(_device):
+        raise RuntimeError("no such function")
+
+    monkeypatch.setattr(fake, "cuDeviceGet", fail)
+    assert "no such function" in why_none()
+
+
 def test_cards_that_are_too_old(install):
     install(FakeDriver(cards=[FakeCard("GTX 1080", (6, 1)), FakeCard("K80", (3, 7))]))
     reason = why_none()
