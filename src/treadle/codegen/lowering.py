@@ -18,6 +18,7 @@ from treadle.ir.passes.fold import fold, specialize
 from treadle.ir.passes.inline import inline
 from treadle.ir.passes.instrument import instrument
 from treadle.ir.passes.predicate import predicate_returns
+from treadle.ir.passes.scalarize import scalarize
 from treadle.ir.passes.uniformity import check_barriers
 from treadle.ir.traverse import Node, rewrite_kernel, walk
 from treadle.ir.types import I32, size_of
@@ -245,7 +246,8 @@ class _Llvm:
 
     @staticmethod
     def arrange(kernel: n.Kernel, target: Target) -> Lowered:
-        result = fission(kernel)
+        # An array of a thread becomes rows of a block's in memory; variables lie side by side.
+        result = fission(scalarize(kernel))
         return Lowered(fold(result.kernel), result.workgroup, private=result.private)
 
     @staticmethod

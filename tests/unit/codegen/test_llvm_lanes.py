@@ -178,6 +178,26 @@ BODIES = {
     "short circuit": """
         if (((t > 2) && (x[t - 3] > 9)) || (x[t] == 0)) { y[t] = 1 } else { y[t] = 2 }""",
     "select": "y[t] = select((x[t] > 9), t, -t)",
+    "rows of whole strips": """
+        var row: i32 = t // 16
+        var column: i32 = t %% 16
+        y[(row * 16) + (15 - column); (row * 16) + (15 - column) in n] = x[row] + column""",
+    "rows by shifts": """
+        var v: i32 = t >> 4
+        if ((t & 31) < 20) { v = v + 1 }
+        if ((t / 16) == 1) { v = v * 10 }
+        y[t] = v + x[t % 32]""",
+    "rows that are left": """
+        for k: i32 in range(0, 5, 1) {
+          if (k == (t // 16)) { break }
+          y[t] = y[t] + (x[t] * (k + 1))
+        }
+        if ((t // 32) == 0) { return }
+        y[t] = 0 - y[t]""",
+    "rows that end within strips": "y[t] = ((t // 8) * 100) + (x[t %% 24] + ((t // 2) & 7))",
+    "rows of rows": """
+        var row: i32 = (t + 5) // 16
+        y[t] = (x[(t %% 32) // 16] + (x[(t %% 32) %% 16] * 50)) + row""",
     "variable set twice": "var v: i32 = x[t]\n var w: i32 = v\n v = v + w\n y[t] = v - (w * 2)",
 }
 
@@ -313,6 +333,28 @@ def test_vectors_and_structs(lanes):
     for name in particle.names:
         np.testing.assert_array_equal(results[1][name], expected["p"][name])
     np.testing.assert_array_equal(results[3], expected["z"])
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_rows_of_a_loop_that_starts_late(lanes):
+    text = """kernel late block(1, 1, 1) {
+      buffer x: i32
+      buffer y: i32
+      for t: i32 in range(3, 45, 1) parallel {
+        y[t] = x[t // 16] + (t %% 16)
+      }
+    }"""
+    x, t = numbers(), np.arange(3, COUNT)
+    y = run(text, [x, np.zeros(COUNT, np.int32)], options=LlvmOptions(lanes=lanes))[1]
+    np.testing.assert_array_equal(y[3:], x[t // 16] + t % 16)
+
+
+def test_rows_are_the_same_for_all_lanes_and_columns_lie_side_by_side():
+    body = "y[((t // 16) * 16) + (t %% 16)] = x[t // 16] + x[t %% 32]"
+    source = print_kernel(from_text(kernel(body))).source
+    assert "gather" not in source
+    assert "scatter" not in source
+    assert "gather" in print_kernel(from_text(kernel(body.replace("16", "8")))).source
 
 
 def test_lanes_are_vectors():

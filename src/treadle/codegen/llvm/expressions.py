@@ -96,6 +96,10 @@ class Expressions(Accesses):
     def integer(self, op: str, type: Scalar, a: Value, b: Value) -> Value:
         """An integer operation, told to LLVM as one that does not wrap where that is known."""
         width = max(a.width, b.width)
+        parts = _parts_of_rows(op, a, b)
+        if parts == "row":
+            assert a.linear is not None
+            return self.integer(op, type, Value((a.linear[0],), 1, a.interval), b)
         x, y = self.widen(a, width, type).leaves[0], self.widen(b, width, type).leaves[0]
         interval = combine(op, a.interval, b.interval)
         if not fits(interval, type):
@@ -109,7 +113,11 @@ class Expressions(Accesses):
         else:
             result = self.bounded(op, type, x, y, width, interval)
         linear = self.linear(op, type, a, b, interval) if width > 1 else None
-        return Value((result,), width, interval, linear)
+        if parts == "column":
+            assert a.linear is not None
+            first = self.integer(op, type, Value((a.linear[0],), 1, a.interval), b)
+            linear = first.leaves[0], 1
+        return Value((result,), width, interval, linear, whole=parts == "column")
 
     def bounded(
         self, op: str, type: Scalar, x: str, y: str, width: int, interval: Interval | None
@@ -321,6 +329,26 @@ def _values(node: n.Call) -> list[n.Expression]:
 def _steps(value: Value) -> tuple[str, int] | None:
     """Lane 0 and the step of an integer in lanes; what is the same in all has a step of 0."""
     return (value.leaves[0], 0) if value.width == 1 else value.linear
+
+
+def _parts_of_rows(op: str, a: Value, b: Value) -> str:
+    """Threads are often counted in rows: `i // length` is the "row", `i % length` the "column".
+    Where a row holds whole strips of lanes, its number is the same in all, and columns go in steps.
+    """
+    divisor = b.leaves[0]
+    countable = a.whole and a.interval is not None and a.interval[0] >= 0
+    if not countable or b.width > 1 or not arithmetic.is_literal(divisor):
+        return ""
+    length = int(divisor)
+    if op == "shr":
+        length = 1 << length if length < 31 else 0
+    elif op == "and":
+        length = length + 1 if length >= 0 and length & (length + 1) == 0 else 0
+    if length <= 0 or length % a.width:
+        return ""
+    return {"shr": "row", "div": "row", "floordiv": "row"}.get(
+        op, "column" if op in ("and", "rem", "mod") else ""
+    )
 
 
 def must_not_run(node: n.Expression) -> bool:

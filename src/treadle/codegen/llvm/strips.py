@@ -213,4 +213,5 @@ class _Strips:
         wide = self.outer.broadcast(first, self.llvm, self.width)
         flags = "nsw " if fits(self.interval, self.type) and self.type.is_signed else ""
         lanes = e.op(f"add {flags}{self.vector} {wide}, {self.lane_numbers(step)}")
-        return Value((lanes,), self.width, self.interval, (first, step))
+        whole = step == 1 and self.start.leaves == ("0",)
+        return Value((lanes,), self.width, self.interval, (first, step), whole)

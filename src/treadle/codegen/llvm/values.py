@@ -17,9 +17,10 @@ class Value:
 
     `width` is 1, or the lanes that differ. `interval` bounds an integer, if known. `linear`, for an
     integer in lanes, is its value in lane 0 (a scalar operand) and the step from lane to lane.
+    `whole`: lane 0's value is a multiple of the number of lanes.
     """
 
-    __slots__ = ("interval", "leaves", "linear", "width")
+    __slots__ = ("interval", "leaves", "linear", "whole", "width")
 
     def __init__(
         self,
@@ -27,11 +28,13 @@ class Value:
         width: int = 1,
         interval: Interval | None = None,
         linear: tuple[str, int] | None = None,
+        whole: bool = False,
     ) -> None:
         self.leaves = leaves
         self.width = width
         self.interval = interval
         self.linear = linear
+        self.whole = whole
 
 
 def zero(type: Type) -> Value:
