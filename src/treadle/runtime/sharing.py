@@ -151,8 +151,8 @@ def apart(placed: list[Placed], own: list[DeviceArray], where: Device) -> bool:
                 return False
         for array in own:
             if array.device is where:
-                start = array.buffer.address()
-                if one.low < start + array.buffer.size and start < one.high:
+                start, end = _extent(array.storage)
+                if one.low < end and start < one.high:
                     return False
     return True
 
@@ -194,15 +194,18 @@ def share(value: Any, what: str) -> DeviceArray:
     order.before()
     if low == high:
         return _empty(foreign, where)
-    storage = _holding(where.shared.storages(), low, high)
+    known = where.shared.storages()
+    storage = _holding(known, low, high)
     if storage is None:
         if foreign.whole is not None:  # so that other parts of it become views of the same storage
             start, size = foreign.whole
-            low, high = min(low, start), max(high, start + size)
+            wide = min(low, start), max(high, start + size)
+            if not any(a < wide[1] and wide[0] < b for a, b in map(_extent, known)):
+                low, high = wide
         loan = Loan(foreign, order, where)
         base = _base_of(low, foreign)
         loan.buffer = where.handle.borrow_address(base, high - base, foreign.owner)
-        storage = Storage.borrowed(loan.buffer, high - base, loan)
+        storage = Storage.borrowed(loan.buffer, high - low, loan)
         where.shared.add(storage)
     return _view(foreign, storage, where)
 
@@ -229,8 +232,7 @@ def _empty(array: Foreign, where: Device) -> DeviceArray:
 def _holding(storages: Any, low: int, high: int) -> Storage | None:
     """The storage that memory is part of. LaunchError if a part of it is part of one."""
     for storage in storages:
-        start = storage.buffer.address()
-        end = start + storage.buffer.size
+        start, end = _extent(storage)
         if start <= low and high <= end:
             found: Storage = storage
             return found
@@ -242,12 +244,18 @@ def _holding(storages: Any, low: int, high: int) -> Storage | None:
     return None
 
 
+def _extent(storage: Storage) -> Bounds:
+    """The bytes that a storage is of, without those that a borrowed buffer has in front."""
+    end = storage.buffer.address() + storage.buffer.size
+    return end - (storage.buffer.size if storage.pool is not None else storage.nbytes), end
+
+
 def _lend(array: Foreign, stretch: Bounds, where: Device) -> Storage:
     """A storage for a launch, whose `Order` keeps the owners of the memory."""
     low, high = stretch
     base = _base_of(low, array)
     buffer = where.handle.borrow_address(base, high - base, None)
-    return Storage.borrowed(buffer, high - base, None)
+    return Storage.borrowed(buffer, high - low, None)
 
 
 def _base_of(low: int, array: Foreign) -> int:

@@ -385,6 +385,11 @@ def test_parts_of_one_allocation_are_one_storage(cuda, torch):
     with pytest.raises(td.errors.LaunchError, match="share the whole array"):
         saxpy[1, 5](1.0, z, Speaker(other[3:]))
     assert td.from_dlpack(Speaker(other[1:3])).tolist() == [1.0, 2.0]
+    # An allocation of which a part is shared already is not taken as a whole.
+    rest = td.from_dlpack(Tensor(other[6:]))
+    saxpy[1, 2](1.0, z[:2], rest)
+    assert other[6:].tolist() == [6.0, 8.0]
+    assert rest._array.storage.nbytes < other.nbytes
 
 
 def test_asarray_copies_only_if_it_must(cuda, torch):
@@ -498,3 +503,15 @@ def test_a_copy_for_the_host(cuda):
     host = np.from_dlpack(x, device="cpu")
     x[0] = 5
     assert host.tolist() == [0, 1, 2, 3]
+
+
+def test_neighbours_do_not_overlap(cuda):
+    """A buffer may begin a few bytes before its array, for alignment; those are not its own."""
+    data = np.zeros(400, np.uint8)
+    first = -data.ctypes.data % 16
+    whole = data[first : first + 64].view(np.float32)
+    x = td.from_dlpack(Speaker(whole[7:]))
+    y = td.from_dlpack(Speaker(whole[2:7]))
+    assert x._array.storage is not y._array.storage
+    saxpy[1, 9](1.0, Speaker(whole[2:7]), x)
+    saxpy[1, 9](1.0, Speaker(whole[:2]), y)
