@@ -74,7 +74,9 @@ def test_dawn_knows_each_toggle_at_its_stage() -> None:
     function(names, texts, stages, count)
     known = {ffi.string(names[i]).decode(): stages[i] for i in range(count)}
     for stage, toggles in enumerate([
-        dawn._INSTANCE, dawn._ADAPTER, dawn._DEVICE + dawn._UNCHECKED + dawn._DEVICE_WITHOUT,
+        dawn._INSTANCE,
+        dawn._ADAPTER,
+        dawn._DEVICE + dawn._UNCHECKED + dawn._CHECKED + dawn._DEVICE_WITHOUT,
     ]):  # fmt: skip
         for toggle in toggles:
             assert known[toggle] == stage, toggle

@@ -25,7 +25,9 @@ _ADAPTER = ("vulkan_enable_f16_on_nvidia",)
 # Errors are told within the call that made them, or they would come at the next poll.
 _DEVICE = ("enable_immediate_error_handling",)
 _UNCHECKED = ("disable_robustness", "disable_workgroup_init")  # kernels guard memory themselves
+_CHECKED = ("use_user_defined_labels_in_backend",)  # for graphics debuggers
 _DEVICE_WITHOUT = ("timestamp_quantization",)
+_PARTIAL = 1  # Dawn's level of validation by the interface itself, where its layers are installed
 _TIMESTAMP_NANOSECONDS = 1.0
 # WGPUSubgroupMatrixComponentType
 _ELEMENTS: dict[int, Element] = {1: "f32", 2: "f16", 3: "u32", 4: "i32", 5: "u8", 6: "i8"}
@@ -79,6 +81,9 @@ def _create_instance(native: Native, validate: bool) -> Handle:
     descriptor.requiredFeatureCount, descriptor.requiredFeatures = 1, features
     # WGPUInstance wgpuCreateInstance(WGPUInstanceDescriptor const * descriptor)
     instance = native.lib.wgpuCreateInstance(descriptor)
+    if validate:
+        # void wgpu_dawn_set_backend_validation_level(WGPUInstance instance, int level)
+        native.lib.wgpu_dawn_set_backend_validation_level(instance, _PARTIAL)
     del kept
     return instance
 
@@ -98,7 +103,7 @@ def _enumerate_adapters(native: Native, instance: Handle) -> list[Handle]:
 
 
 def _device_extras(native: Native, validate: bool) -> tuple[Any, object]:
-    return _toggles(native, _DEVICE if validate else _DEVICE + _UNCHECKED, _DEVICE_WITHOUT)
+    return _toggles(native, _DEVICE + (_CHECKED if validate else _UNCHECKED), _DEVICE_WITHOUT)
 
 
 def _create_shader(native: Native, device: Handle, descriptor: Any, trusted: bool) -> Handle:
