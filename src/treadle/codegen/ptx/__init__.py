@@ -28,10 +28,10 @@ or `.extern .shared .align N .b8 name[];` before `.visible .entry name(.param .T
     mov.b64 {%r, %r}, %rd; mov.b64 %rd, {%r, %r}         halves (of %fd too), low first
     cvt.u32.u16 %r, %h; cvt.s32.s16 %r, %h; cvt.u16.u32 %h, %r               the bits of an f16
     add sub .{T,F,f16}; mul.{F,f16}; mul.lo.T; mul.hi.T; mul.wide.s32; mad.lo.{s32,s64}
-    div.T; rem.T; div.rn.F; div.full.f32; fma.rn.{F,f16}; neg.{s32,s64,F}; abs.{s32,s64,F}
+    div.T; rem.T; div.rn.F; rcp.rn.F; div.full.f32; fma.rn.{F,f16}; neg.{s32,s64,F}; abs.{s32,s64,F}
     min max .{T,F}; {min,max}.NaN.f32
     and or xor .{pred,b16,b32,b64}; not.{pred,b32,b64}; shl.B; shr.{T}; popc.B; clz.B; brev.B
-    sqrt.rn.F; sqrt.approx.f32; rsqrt.approx.F; {ex2,lg2,sin,cos,tanh}.approx.f32; rcp.approx.f32
+    sqrt.rn.F; sqrt.approx.f32; rsqrt.approx.F; {ex2,lg2,sin,cos,tanh}.approx.f32
     setp.{eq,ne,lt,le,gt,ge}.{T}; setp.{eq,neu,lt,le,gt,ge,nan}.{F,f16}; selp.{b16,b32,b64,f32,f64}
     cvt.T.T (narrowing: `cvt.s32.s8 %r, %r` takes the low byte), cvt.{s32,u32}.{s8,u8,s16,u16}
     cvt.rzi.T.F; cvt.{rn,rz}.F.T; cvt.{rni,rmi,rpi,rzi}.F.F; cvt.f64.f32; cvt.{rn,rz}.f32.f64

@@ -9,7 +9,7 @@ from __future__ import annotations
 from treadle.codegen.intervals import Interval
 from treadle.codegen.ptx import casts
 from treadle.codegen.ptx.emitter import Emitter
-from treadle.codegen.ptx.spelling import KINDS, REGISTERS, is_literal
+from treadle.codegen.ptx.spelling import KINDS, REGISTERS, constant, is_literal
 from treadle.ir.types import BF16, F16, F32, SCALARS, Scalar
 
 _PLAIN = {"add": "add", "sub": "sub", "mul": "mul.lo"}
@@ -95,6 +95,8 @@ def _float_divide(e: Emitter, type: Scalar, a: str, b: str) -> str:
     kind = REGISTERS[type.name]
     if e.module.fast and kind == "f32":
         return e.op(kind, "div.full.f32", a, b)
+    if a == constant(type, 1.0):
+        return e.op(kind, f"rcp.rn.{kind}", b)
     return e.op(kind, f"div.rn.{kind}", a, b)
 
 

@@ -27,6 +27,7 @@ from treadle.ir.passes.access import buffer_access
 from treadle.ir.passes.fold import fold
 from treadle.ir.passes.scalarize import scalarize
 from treadle.ir.passes.unroll import unroll
+from treadle.ir.passes.unroll_short import unroll_short
 from treadle.ir.types import BOOL, F16, I32, SCALARS, align_of, size_of
 
 MISSING = frozenset({"float_floordiv", "float_mod", "float_rem"})
@@ -110,7 +111,7 @@ def _architecture(target: Target) -> int:
 def _prepared(kernel: n.Kernel, folded: bool) -> n.Kernel:
     """The kernel as it is printed: loops that asked for it unrolled, constant arrays in registers,
     without the operations PTX lacks, and with the parameters it needs."""
-    kernel = legalize(scalarize(fold(unroll(kernel))), MISSING)
+    kernel = legalize(scalarize(fold(unroll(unroll_short(fold(kernel))))), MISSING)
     if not folded:
         return kernel
     known = {parameter.origin for parameter in kernel.parameters}

@@ -27,7 +27,7 @@ def unroll(kernel: n.Kernel) -> n.Kernel:
 
 
 def _unroll_block(block: n.Block) -> n.Block:
-    taken = {node.variable.name for node in walk(block) if isinstance(node, (n.Declare, n.For))}
+    taken = declared_names(block)
 
     def change(node: Any) -> Any:
         if isinstance(node, n.For) and node.unroll:
@@ -37,40 +37,50 @@ def _unroll_block(block: n.Block) -> n.Block:
     return rewrite_block(block, change)
 
 
+def declared_names(block: n.Block) -> set[str]:
+    """The variables that a block declares, loop variables too."""
+    return {node.variable.name for node in walk(block) if isinstance(node, (n.Declare, n.For))}
+
+
 def _copies(loop: n.For, taken: set[str]) -> n.For | n.Block:
-    values = _values(loop)
-    if values is None or _leaves_loop(loop.body):
+    values = turns(loop)
+    if values is None or leaves_loop(loop.body):
         return loop
     if len(values) * sum(1 for _ in _statements(loop.body)) > LARGEST:
         return loop
     result: list[n.Statement] = []
     for value in values:
         constant = n.Constant(value, loop.variable.type, loop.variable.span)  # type: ignore[arg-type]
-        names = {
-            node.variable.name: _fresh(node.variable.name, taken)
-            for node in walk(loop.body)
-            if isinstance(node, (n.Declare, n.For))
-        }
-        copy = _substitute(loop.body, loop.variable.name, constant, names)
         # A block of its own would end the life of what the copy declares; names are unique, so
         # letting it live on is harmless.
-        result.extend(copy)
+        result.extend(copy_body(loop.body, loop.variable.name, constant, taken))
     return tuple(result)
 
 
-def _values(loop: n.For) -> range | None:
+def copy_body(body: n.Block, variable: str, value: n.Expression, taken: set[str]) -> n.Block:
+    """A loop's body with a value for its variable, and with new names for what it declares."""
+    names = {
+        node.variable.name: _fresh(node.variable.name, taken)
+        for node in walk(body)
+        if isinstance(node, (n.Declare, n.For))
+    }
+    return _substitute(body, variable, value, names)
+
+
+def turns(loop: n.For) -> range | None:
+    """The values that a loop's variable takes, if they are known."""
     if not (isinstance(loop.start, n.Constant) and isinstance(loop.stop, n.Constant)):
         return None
     return range(int(loop.start.value), int(loop.stop.value), loop.step)
 
 
-def _leaves_loop(block: n.Block) -> bool:
+def leaves_loop(block: n.Block) -> bool:
     """Whether a `break` or `continue` in the block belongs to the loop around it."""
     for statement in block:
         match statement:
             case n.Break() | n.Continue():
                 return True
-            case n.If() if _leaves_loop(statement.then) or _leaves_loop(statement.otherwise):
+            case n.If() if leaves_loop(statement.then) or leaves_loop(statement.otherwise):
                 return True
     return False
 
@@ -90,7 +100,7 @@ def _fresh(name: str, taken: set[str]) -> str:
 
 
 def _substitute(
-    block: n.Block, variable: str, value: n.Constant, names: Mapping[str, str]
+    block: n.Block, variable: str, value: n.Expression, names: Mapping[str, str]
 ) -> n.Block:
     def change(node: Any) -> Any:
         if isinstance(node, n.Variable):
