@@ -128,9 +128,10 @@ def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter | Non
     raw = native.adapter_info(handle)
     if raw["api"] not in _API_ORDER:
         return None  # a layer on top of another interface, or one that only pretends
-    if raw["api"] == "gl" and not gl_computes(raw["description"]):
-        return None
     provider, features = native.provider, native.adapter_features(handle)
+    driver = provider.driver_name(raw["vendor"], raw["description"])
+    if raw["api"] == "gl" and not gl_computes(driver):
+        return None
     vendor = _VENDORS.get(raw["vendor_id"], "")
     kind: Kind = _KINDS.get(raw["type"], "discrete" if vendor == "NVIDIA" else "integrated")
     if kind == "discrete":  # kernels would reach across the bus
@@ -146,7 +147,7 @@ def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter | Non
         backend="webgpu",
         kind=kind,
         vendor=vendor,
-        driver=provider.driver_name(raw["vendor"], raw["description"]),
+        driver=driver,
         api=raw["api"],
         dialect=provider.dialect,
         limits=limits,
@@ -180,10 +181,8 @@ def _features(
     missing = set() if limits.subgroup_size else {"subgroups"}
     if not units:
         missing.add("tensor_cores")
-    return (
-        frozenset(name for name, needed in provider.needs.items() if given.issuperset(needed))
-        - missing
-    )
+    names = {name for name, needed in provider.needs.items() if given.issuperset(needed)}
+    return frozenset(names - missing)
 
 
 def read_limits(raw: Any, subgroup: int) -> Limits:

@@ -500,5 +500,5 @@ def _reduced_info(info: DeviceInfo, raw: Any, limits: Limits | None) -> DeviceIn
         return info
     subgroup = info.limits.subgroup_size
     kept = subgroup if limits.subgroup_size == subgroup else 0
-    features = info.features if kept else info.features - {"subgroups"}
+    features = info.features if kept else info.features - {"subgroups", "tensor_cores"}
     return replace(info, limits=read_limits(raw, kept), features=features)
