@@ -47,7 +47,8 @@ def steps(devices: list[str], card: str, *, tests: bool, benchmarks: bool) -> It
         for name in devices:
             yield Step(f"device-suite-{name}", (*_PYTEST, "tests/device", "-k", _CHOSEN[name]), 300)
         if "cuda" in devices:
-            yield Step("cuda-suite", (*_PYTEST, "tests", "-m", "cuda"), 300)
+            others = ("tests", "--ignore=tests/device", "-m", "cuda")
+            yield Step("cuda-suite", (*_PYTEST, *others), 300)
         yield Step("limits-suite", (*_PYTEST, "tests/limits"), 300)
         yield Step("fuzz-suite", (*_PYTEST, "tests/fuzz"), 400)
     if benchmarks:
