@@ -21,6 +21,8 @@ def parameter_interval(parameter: Parameter) -> Interval | None:
 
 def combine(op: str, a: Interval | None, b: Interval | None) -> Interval | None:
     """Where the exact result of an operation on two intervals lies; None if not known."""
+    if op == "and" and b is not None and b[0] >= 0 and (a is None or a[0] < 0):
+        return 0, b[1]
     if a is None or b is None:
         return None
     if op == "add":
@@ -36,6 +38,8 @@ def combine(op: str, a: Interval | None, b: Interval | None) -> Interval | None:
         return 0, min(a[1], b[1] - 1)
     if op == "and" and a[0] >= 0 and b[0] >= 0:
         return 0, min(a[1], b[1])
+    if op == "shr" and a[0] >= 0 and 0 <= b[0] == b[1] < 64:
+        return a[0] >> b[0], a[1] >> b[0]
     return None
 
 

@@ -39,7 +39,8 @@ LARGEST_STATIC = 48 << 10
 _ALIGNMENT = 16
 _REGISTERS = 64 << 10  # of a multiprocessor
 _PER_THREAD = 128
-_MOST_WORDS = 96
+_FEWEST_WORDS, _MOST_WORDS = 24, 96
+_MOST_BLOCKS = 16  # that the smallest of these multiprocessors holds
 _ARCHITECTURE = re.compile(r"sm_(\d+)[a-z]?").fullmatch
 
 
@@ -137,10 +138,12 @@ def _head(module: Module, kernel: n.Kernel, block: Dim3) -> list[str]:
 
 def _residence(body: Statements, block: Dim3) -> list[str]:
     """Ask for as many blocks on a multiprocessor as leave a thread 128 registers, if the variables
-    that change fit in well: ptxas would rather take a few more, and halve the threads that run."""
+    that change are many and fit in: ptxas would rather take a few more registers, and halve the
+    threads that run."""
     words = sum(2 if kind in ("b64", "f64") else 1 for kind in body.changing.values())
     blocks = _REGISTERS // _PER_THREAD // block.count
-    return [f".minnctapersm {blocks}"] if blocks > 1 and words <= _MOST_WORDS else []
+    wanted = blocks > 1 and _FEWEST_WORDS <= words <= _MOST_WORDS
+    return [f".minnctapersm {min(blocks, _MOST_BLOCKS)}"] if wanted else []
 
 
 # --- parameters -----------------------------------------------------------------------------------
