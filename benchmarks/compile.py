@@ -41,22 +41,74 @@ def long_kernel(x: td.Array[td.f32], table: td.Array[td.i32], out: td.Array[td.f
     n = x.size
     total = {number}.0 * 1e-9
 """
-_PART = """\
-    near = td.minimum(i + {odd}, n - 1)
-    a = x[near] * {factor} + total
-    b = td.sqrt(td.abs(a) + 1.0) - x[td.maximum(i - {odd}, 0)]
-    if a > b:
-        total += a - b * {factor}
-    elif table[(i + {odd}) & 15] & {bit} != 0:
-        total -= td.minimum(a, b)
+# What the kernel is made of, in turns: arithmetic, decisions, a loop, an exchange between threads.
+_PARTS = (
+    """\
+    a = x[td.minimum(i + {odd}, n - 1)] * {factor} + total
+    b = x[td.maximum(i - {odd}, 0)] - 0.5
+    c = a * b - total
+    d = td.fma(a, c, b)
+    e = td.minimum(td.maximum(d, -2.0), 2.0)
+    f = td.sqrt(td.abs(c) + 1.0)
+    g = e * f + 0.125 * a
+    h = td.where(g > c, g - d, c - e)
+    u = (a + h) * {factor}
+    v = (b - g) * 0.5
+    w = td.abs(u) + td.abs(v)
+    m = td.minimum(w, 4.0)
+    total = 0.25 * (total + h) + 0.0625 * m
+    total = total + 0.001 * td.f32(i & {bit})
+""",
+    """\
+    flag = table[(i + {odd}) & 15]
+    p = x[td.minimum(i + {odd}, n - 1)]
+    if p > total:
+        total += p * {factor} - 1.0
+    elif flag & {bit} != 0:
+        total -= td.minimum(p, 0.75)
     else:
-        for k in range(steps):
-            total += x[(near + k) % n] / (1.0 + b * b)
+        total = total * 0.5 + p
+    if flag > {odd} and i < n - {odd}:
+        q = x[i + {odd}]
+        total = total + q * q
+    else:
+        total = total - 0.25
+    total = td.minimum(td.maximum(total, -8.0), 8.0)
+""",
+    """\
+    near = td.minimum(i + {odd}, n - 1)
+    sum = 0.0
+    most = -10.0
+    for k in range(steps):
+        r = x[(near + k) % n]
+        s = r * {factor} + total
+        sum += s / (1.0 + r * r)
+        most = td.maximum(most, s)
+        if s > 6.0:
+            break
+    mean = sum * 0.25
+    spread = most - mean
+    total = 0.5 * total + 0.5 * mean
+    total = total - 0.125 * spread
+""",
+    """\
     part[t] = total
     td.sync_threads()
-    total = 0.5 * total + 0.25 * part[63 - t]
+    left = part[(t + 63) & 63]
+    right = part[(t + 1) & 63]
+    other = part[63 - t]
     td.sync_threads()
-"""
+    slope = 0.5 * (right - left)
+    curve = left - 2.0 * total + right
+    total = total + 0.25 * curve
+    total = total - 0.0625 * slope * {factor}
+    total = 0.75 * total + 0.25 * other
+    part[t] = total * 0.5
+    td.sync_threads()
+    total = total + 0.125 * part[(t + {odd}) & 63]
+    td.sync_threads()
+""",
+)
 _TAIL = """\
     if i < out.size:
         out[i] = total
@@ -65,7 +117,10 @@ _TAIL = """\
 
 def long_kernel(number: int) -> str:
     """The text of a kernel of some 200 lines, another for each number."""
-    parts = [_PART.format(odd=2 * k + 1, factor=1.0 + k / 16, bit=1 << (k % 4)) for k in range(14)]
+    parts = [
+        _PARTS[k % 4].format(odd=2 * k + 1, factor=1.0 + k / 16, bit=1 << (k % 4))
+        for k in range(14)
+    ]
     return _HEAD.format(number=number) + "".join(parts) + _TAIL
 
 
