@@ -8,6 +8,7 @@ bytecode where it might be stale or a guess.
 from __future__ import annotations
 
 import ast
+import hashlib
 import inspect
 import linecache
 import os
@@ -154,7 +155,9 @@ def _matches(text: str, code: CodeType) -> bool:
 def function_from_text(text: str, name: str | None, namespace: Mapping[str, Any]) -> FunctionType:
     """A function that `text` defines, ready for `source_of`: `name`, or the one that is no helper
     (helpers are decorated with @td.func)."""
-    file = f"<kernel source {next(_counter)}>"
+    # The same text has the same name in every process: positions are a part of compiled code's key.
+    digest = hashlib.sha256(text.encode(errors="replace")).hexdigest()
+    file = f"<kernel source {digest[:12]}>"
     try:
         tree = ast.parse(text, file)
         compile(text, file, "exec")  # finds what the parser lets pass, such as a stray nonlocal
@@ -205,16 +208,6 @@ def _only_kernel(functions: list[ast.FunctionDef], file: str, text: str) -> str 
 
 def _is_func(decorator: ast.expr) -> bool:
     return ast.unparse(decorator).split(".")[-1] == "func"
-
-
-def _numbers() -> Iterator[int]:
-    number = 0
-    while True:
-        number += 1
-        yield number
-
-
-_counter = _numbers()
 
 
 def resolve_annotations(
