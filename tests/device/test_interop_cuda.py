@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import time
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +68,8 @@ def cuda():
 
 def _library(name: str) -> Any:
     try:
-        return importlib.import_module(name)
+        with warnings.catch_warnings(action="ignore"):  # their own, about each other
+            return importlib.import_module(name)
     except ImportError:
         pytest.skip(f"{name} is not installed")
 
@@ -217,7 +219,7 @@ def test_what_pytorch_knows_of_a_tensor(torch):
     with pytest.raises(td.errors.DtypeError, match="complex64"):
         double.launch(4, torch.zeros(4, dtype=torch.complex64, device="cuda"))
     with pytest.raises(td.errors.LaunchError, match=r"memory of torch on the CPU.*cuda:0"):
-        saxpy.launch(4, 1.0, torch.ones(4), torch.ones(4, device="cuda"))
+        saxpy.launch(4, 1.0, torch.ones(4), td.ones(4, device="cuda"))
     with pytest.raises(td.errors.LaunchError, match=r"torch on cuda:0; the launch is on cpu"):
         saxpy.launch(4, 1.0, td.ones(4, device="cpu"), torch.ones(4, device="cuda"))
 

@@ -76,11 +76,14 @@ def _device_at(kind: int, number: int, address: int, what: str) -> Device | None
 
 def check_place(foreign: Foreign, where: Device, what: str) -> None:
     """LaunchError unless an array's memory is `where`'s."""
-    if foreign.device[1] < 0 and not foreign.address and where.backend == "cuda":
-        return  # an empty array
     name = foreign.library.name
+    empty = 0 in foreign.shape
+    if empty and foreign.device[1] < 0 and not foreign.address and where.backend == "cuda":
+        return  # nothing says where, and there is nothing to use
     found = _device_at(*foreign.device, foreign.address, f"{what} is memory of {name}")
     if found is where:
+        if not foreign.address and not empty:
+            raise LaunchError(f"{what} is an array of {name} that has no memory yet")
         return
     raise LaunchError(
         f"{what} is memory of {name} on "

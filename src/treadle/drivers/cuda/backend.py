@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from treadle.core.errors import DeviceNotFound
+from treadle.core.errors import DeviceLost, DeviceNotFound
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.drivers.base import Backend
 from treadle.drivers.cuda import library as driver
 from treadle.drivers.cuda import properties
-from treadle.drivers.cuda.device import CudaDevice
+from treadle.drivers.cuda.device import AFTER_A_FAULT, CudaDevice
 
 _log = logging.getLogger("treadle")
 
@@ -62,6 +62,8 @@ class CudaBackend(Backend):
         try:
             for card in properties.list_cards(library):
                 if info.id == f"cuda:{card.ordinal}":
+                    if fault := library.faults.get(card.ordinal):
+                        raise DeviceLost(f"{info.id} cannot be opened: {fault}. {AFTER_A_FAULT}")
                     return CudaDevice(
                         library, card, info if limits is None else replace(info, limits=limits)
                     )

@@ -26,6 +26,10 @@ from treadle.drivers.cuda.stream import CudaStream
 _BLOCKING, _NON_BLOCKING = 0, 1  # CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING
 _NO_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 _CLOSED = "it was closed"
+AFTER_A_FAULT = (
+    "After such a fault CUDA has this card again only in a new process; other devices (cpu, webgpu) "
+    "still work in this one"
+)
 
 _opened: weakref.WeakSet[CudaDevice] = weakref.WeakSet()
 
@@ -139,13 +143,12 @@ class CudaDevice(Device):
     def lose(self, reason: str) -> DeviceLost:
         """Mark the device as lost; the error to raise."""
         if self.lost is None:
-            self.lost = reason
+            self.lost = self.library.faults[self.ordinal] = reason
             for stream in list(self._streams):
                 stream.plain = False  # so that the next launch looks here
         return DeviceLost(
             f"{self.info.id} ({self.info.name}) is lost: {self.lost}. What its memory held is "
-            "gone; other devices still work. Close the device to open it anew; if another library "
-            "of this process uses the card too, only a new process can"
+            f"gone. {AFTER_A_FAULT}"
             if self.lost != _CLOSED
             else f"the device {self.info.id} was closed; open it again to use it"
         )

@@ -53,6 +53,7 @@ class Library:
     def __init__(self, bindings: Any, version: int) -> None:
         self.bindings = bindings
         self.version = version  # of CUDA that the driver is for: 13000 is 13.0
+        self.faults: dict[int, str] = {}  # what ended the use of a card in this process
         self._addresses: dict[str, int] = {}
 
     @property

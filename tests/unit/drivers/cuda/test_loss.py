@@ -96,7 +96,7 @@ def test_other_errors_do_not(device, fake):
     device.default_stream.synchronize()
 
 
-def test_another_card_and_a_new_device_work(install):
+def test_another_card_works_and_the_same_one_in_no_new_device(install):
     fake = install(FakeDriver(cards=[FakeCard(), FakeCard()]))
     first, second = open_device(0), open_device(1)
     fake.failures["cuStreamSynchronize"] = 700
@@ -107,9 +107,8 @@ def test_another_card_and_a_new_device_work(install):
     assert fake.retained == {0: 1, 1: 1}
     first.close()
     assert fake.retained == {0: 0, 1: 1}  # nobody holds the broken context any more
-    again = open_device(0)
-    again.default_stream.synchronize()
-    again.close()
+    with pytest.raises(DeviceLost, match="new process"):
+        open_device(0)
     second.close()
 
 
