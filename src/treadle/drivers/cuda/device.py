@@ -27,8 +27,8 @@ _BLOCKING, _NON_BLOCKING = 0, 1  # CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING
 _NO_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 _CLOSED = "it was closed"
 AFTER_A_FAULT = (
-    "After such a fault CUDA has this card again only in a new process; other devices (cpu, webgpu) "
-    "still work in this one"
+    "After such a fault CUDA has this card again only in a new process; other devices (cpu, "
+    "webgpu) still work in this one"
 )
 
 _opened: weakref.WeakSet[CudaDevice] = weakref.WeakSet()
