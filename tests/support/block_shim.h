@@ -20,7 +20,7 @@ struct index3 {
 struct fiber {
     ucontext_t context;
     std::vector<char> stack;
-    index3 thread;
+    index3 index;
     unsigned number;
     bool done = false;
     bool in_warp = false;  // waits for its warp, not for its block
@@ -69,7 +69,7 @@ inline void run_block(index3 block) {
     all.fibers.resize(count);
     for (unsigned i = 0; i < count; i++) {
         fiber& one = all.fibers[i];
-        one.thread = {i % all.extent.x, i / all.extent.x % all.extent.y,
+        one.index = {i % all.extent.x, i / all.extent.x % all.extent.y,
                       i / (all.extent.x * all.extent.y)};
         one.number = i;
         one.done = one.in_warp = false;

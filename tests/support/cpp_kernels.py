@@ -149,7 +149,46 @@ def _cuda(code: KernelCode, entry: str) -> str:
 
 
 def _msl(code: KernelCode, entry: str) -> str:
-    raise NotImplementedError
+    source = code.source.replace("#include <metal_stdlib>\n", "")
+    # Shared memory is declared as a kernel's own, and belongs to all threads.
+    source = re.sub(r"^    (alignas\(\d+\) )?threadgroup ", r"    \1static ", source, flags=re.M)
+    source = _without_twins(source)
+    head = re.search(rf"\bkernel void {code.entry}\((.*?)\) {{", source, re.DOTALL)
+    assert head is not None
+    arguments = []
+    for part in _split(head[1]):
+        declared, attribute = part.split(" [[")
+        type, name = declared.rsplit(" ", 1)
+        number = re.match(r"buffer\((\d+)\)", attribute)
+        if number is None:
+            arguments.append(_METAL_INPUTS[attribute.rstrip("]")])
+        elif name == "parameters":
+            arguments.append("*(Parameters*)block")
+        else:
+            arguments.append(f"({type})buffers[{number[1]}]")
+    return _wrapped(source, entry, f"{code.entry}({', '.join(arguments)})")
+
+
+def _without_twins(source: str) -> str:
+    """The text without functions that differ from another only in the spaces they point into."""
+    found: dict[str, str] = {}
+    for part in source.split("\n\n"):
+        first = next((line for line in part.split("\n") if not line.startswith("//")), part)
+        found.setdefault(re.sub(r"\b(device|threadgroup|thread) ", "", first), part)
+    return "\n\n".join(found.values())
+
+
+def _index(name: str) -> str:
+    return f"uint3({', '.join(f'{name}.{axis}' for axis in 'xyz')})"
+
+
+_METAL_INPUTS = {
+    "thread_position_in_threadgroup": _index("shim::now().current->index"),
+    "threadgroup_position_in_grid": _index("shim::now().block"),
+    "threadgroups_per_grid": _index("shim::now().blocks"),
+    "thread_index_in_simdgroup": "shim::now().current->number % 32",
+    "thread_index_in_threadgroup": "shim::now().current->number",
+}
 
 
 def _split(heads: str) -> list[str]:

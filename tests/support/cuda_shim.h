@@ -25,7 +25,7 @@ VECTORS(unsigned long long, ulonglong, 16, 16)
 VECTORS(float, float, 8, 16)
 VECTORS(double, double, 16, 16)
 
-#define threadIdx (shim::now().current->thread)
+#define threadIdx (shim::now().current->index)
 #define blockIdx (shim::now().block)
 #define gridDim (shim::now().blocks)
 

@@ -136,12 +136,12 @@ def _unary(scope: Scope, node: n.Unary) -> Text:
         return render(scope, replace(node.operand, value=-node.operand.value))
     if operand_type.name in scope.module.language.structs:
         scope.module.helper("operator-", operand_type)
-    operand = scope.text(node.operand, PRIMARY)
     careful = operand_type.kind == "int" and operand_type.bits >= 32
     if careful and not scope.facts.plain(node):
         zero = scope.module.literal(0, operand_type)
-        return f"{scope.module.helper('wrap_sub', operand_type)}({zero}, {operand})", PRIMARY
-    return narrowed(scope, f"-{operand}", UNARY, operand_type)
+        name = scope.module.helper("wrap_sub", operand_type)
+        return f"{name}({zero}, {scope.text(node.operand)})", PRIMARY
+    return narrowed(scope, f"-{scope.text(node.operand, PRIMARY)}", UNARY, operand_type)
 
 
 def narrowed(scope: Scope, text: str, level: int, type: Scalar) -> Text:

@@ -21,6 +21,7 @@ class Module:
         self.block = block
         self.fastmath = fastmath
         self.folded = False  # the block comes from a folded grid
+        self.exchanges = False  # threads read from device memory what others wrote there
         self.names = Names(language.reserved)
         self.required: set[str] = set()
         self.helpers: dict[object, str] = {}  # texts of helper functions, callees first

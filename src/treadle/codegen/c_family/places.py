@@ -5,7 +5,7 @@ from __future__ import annotations
 from treadle.codegen.c_family.scope import AND, ANY, COMPARISON, OR, PRIMARY, SUM, UNARY, Scope
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of
-from treadle.ir.types import I32, I64, U32, U64, Scalar, Type
+from treadle.ir.types import BOOL, I32, I64, U32, U64, Scalar, Struct, Type
 
 Text = tuple[str, int]
 
@@ -95,7 +95,9 @@ def load(scope: Scope, node: n.Load) -> Text:
     test, level = condition(scope, checks)
     test = test if level <= OR else f"({test})"
     with scope.knowing(checks):
-        text, level = from_memory(scope, place_text(scope, place), node.type)
+        text, _ = from_memory(scope, place_text(scope, place), node.type)
+    if isinstance(node.type, Struct):
+        text = f"{scope.module.register(node.type)}({text})"  # a copy, in no address space
     zero = scope.module.zero(node.type)
     return f"{test} ? {text} : {zero}", ANY
 
@@ -109,7 +111,6 @@ def _is_simple(place: n.Element, check: n.Check) -> bool:
 def _load_call(scope: Scope, place: n.Element, check: n.Check) -> Text:
     """A call of `load`, which computes the index once."""
     module = scope.module
-    memory = scope.memories[place.memory]
     base, stored = _base(scope, place), module.stored(place.type)
     if base.startswith("(("):
         base = base[1:-1]
@@ -122,15 +123,15 @@ def _load_call(scope: Scope, place: n.Element, check: n.Check) -> Text:
         test = "index < size"
         if check.index.type.is_signed:
             test = f"({unsigned})index < ({unsigned})size"
-        zero = f"{stored}{{}}" if " " not in stored else "0"
+        zero = module.zero(place.type) if isinstance(place.type, Scalar) else f"{stored}{{}}"
+        zero = "0" if place.type == BOOL else zero
         comment = "// The element at an index, or zero where there is none.\n"
         first = not any(isinstance(known, tuple) and known[0] == "load" for known in module.helpers)
         module.helpers[key] = (
             f"{comment if first else ''}{module.language.function} {stored} "
             f"load({pointer} array, {index} index, {index} size) {{\n"
-            f"    return {test} ? array[index] : {zero};\n}}"
+            f"    if ({test}) {{\n        return array[index];\n    }}\n    return {zero};\n}}"
         )
-    del memory
     text = f"load({base}, {scope.text(check.index)}, {scope.text(check.bound)})"
     return from_memory(scope, text, place.type)
 

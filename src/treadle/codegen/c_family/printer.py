@@ -18,6 +18,8 @@ from treadle.ir.passes.access import Access
 from treadle.ir.traverse import rewrite_kernel
 from treadle.ir.types import I32, Type, Void, align_of
 
+_LINE = 100  # characters
+
 
 def with_block(kernel: n.Kernel) -> n.Kernel:
     """The kernel with its block's size as constants."""
@@ -151,6 +153,16 @@ def always_returns(body: n.Block) -> bool:
 def function_names(module: Module, kernel: n.Kernel) -> dict[str, str]:
     """What the kernel's functions are called."""
     return {f.name: module.names.fresh(f.name.removeprefix(PREFIX)) for f in kernel.functions}
+
+
+def signature(start: str, heads: Sequence[str]) -> str:
+    """The line that begins the kernel, cut if it is long."""
+    inside = ", ".join(heads)
+    line = f"{start}({inside}) {{"
+    if len(line.rsplit("\n", 1)[-1]) <= _LINE:
+        return line
+    cut = inside if len(inside) + 4 <= _LINE else ",\n    ".join(heads)
+    return f"{start}(\n    {cut}\n) {{"
 
 
 # --- the head ------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from treadle.codegen.c_family.scope import ANY, PRODUCT, SUM, Scope
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of, walk
-from treadle.ir.types import Scalar, Void
+from treadle.ir.types import BOOL, SCALARS, Scalar, Void
 
 _COMPOUND = {
     "add": "+=", "sub": "-=", "mul": "*=", "div": "/=", "rem": "%=", "and": "&=", "or": "|=",
@@ -230,21 +230,54 @@ def _atomic(scope: Scope, node: n.Atomic) -> None:
     checks = places.open_checks(scope, node.place)
     result = scope.name(node.result.name) if node.result is not None else None
 
-    def update(place: n.MemoryPlace) -> str:
+    def update(place: n.MemoryPlace) -> None:
+        root = root_of(place)
+        if isinstance(root, n.Element) and scope.memories[root.memory].space == "local":
+            _update_own(scope, node, place)
+            return
         call = scope.module.language.atomic(scope, node, places.place_text(scope, place))
-        return f"{result} = {call};" if result else f"{call};"
+        scope.emit(f"{result} = {call};" if result else f"{call};")
 
     if not checks:
-        scope.emit(update(node.place))
+        update(node.place)
         return
     place: Any = _hold_index(scope, node.place, checks)
     checks = places.open_checks(scope, place)
     with scope.braces(f"if ({places.condition(scope, checks)[0]}) {{"), scope.knowing(checks):
-        scope.emit(update(place))
+        update(place)
     if node.result is not None:
         scope.lines.pop()
         with scope.braces("} else {"):
             scope.emit(f"{result} = {scope.module.zero(node.result.type)};")
+
+
+def _update_own(scope: Scope, node: n.Atomic, place: n.MemoryPlace) -> None:
+    """An update of memory that no other thread reaches, in which no GPU has atomics."""
+    type = place.type
+    operands = [scope.hold(operand, "value") for operand in node.operands]
+    old = scope.hold(n.Load(place, type), "old")
+    new: n.Expression
+    match node.op:
+        case "exchange":
+            new = operands[0]
+        case "min" | "max":
+            new = n.Intrinsic(node.op, (old, operands[0]), type)
+        case "cas":
+            same = n.Binary("eq", _bits(old), _bits(operands[0]), BOOL)
+            new = n.Select(same, operands[1], old, type)
+        case _:
+            new = n.Binary(node.op, old, operands[0], type)
+    with scope.knowing(places.checks_of(place)):
+        scope.emit(_store(scope, place, new) + ";")
+    if node.result is not None:
+        scope.emit(f"{scope.name(node.result.name)} = {scope.text(old)};")
+
+
+def _bits(value: n.Expression) -> n.Expression:
+    """A value whose equality is that of its bits."""
+    type = value.type
+    assert isinstance(type, Scalar)
+    return n.Bitcast(value, SCALARS[f"u{type.bits}"]) if type.is_float else value
 
 
 def _subgroup(scope: Scope, node: n.Subgroup) -> None:

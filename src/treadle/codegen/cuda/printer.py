@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from treadle.codegen.c_family import statements
-from treadle.codegen.c_family.facts import Facts, find_facts
+from treadle.codegen.c_family.facts import find_facts
 from treadle.codegen.c_family.module import Module
-from treadle.codegen.c_family.names import Names
 from treadle.codegen.c_family.printer import (
     alignment,
     bind,
@@ -16,11 +15,12 @@ from treadle.codegen.c_family.printer import (
     head,
     made_function,
     scope_of,
+    signature,
     slots_of,
     with_block,
     with_grid,
 )
-from treadle.codegen.c_family.scope import PRIMARY, MemoryText
+from treadle.codegen.c_family.scope import MemoryText
 from treadle.codegen.c_family.types import parameter_text
 from treadle.codegen.cuda.language import CUDA
 from treadle.codegen.legalize import legalize
@@ -32,7 +32,6 @@ from treadle.ir.passes.fold import fold
 from treadle.ir.types import SCALARS, size_of
 
 _MOST_STATIC = 48 << 10  # bytes of shared memory that a kernel may simply declare
-_LINE = 100
 
 
 def print_kernel(
@@ -66,7 +65,8 @@ def print_kernel(
         for f in kernel.functions
     ]
     parameters = {s.parameter.name: parameter_text(module, s, names) for s in layout.slots}
-    main = _entry(module, module.names, kernel, facts, memories, functions, parameters)
+    scope = scope_of(module, module.names, kernel.body, facts, memories, functions, parameters)
+    statements.block(scope, kernel.body)
     opening = _unfold(layout.slots, names) if folded else []
     start = f'extern "C" __global__ void __launch_bounds__({block.count}) {entry}'
     sections = [
@@ -74,7 +74,7 @@ def print_kernel(
         *module.types.values(),
         *module.helpers.values(),
         *texts,
-        "\n".join([_signature(start, heads), *declared, *opening, *main, "}"]),
+        "\n".join([signature(start, heads), *declared, *opening, *scope.lines, "}"]),
     ]
     return KernelCode(
         target="cuda",
@@ -96,16 +96,6 @@ def print_kernel(
 def _pointer(module: Module, memory: MemoryText) -> str:
     const = "" if memory.writes else "const "
     return f"{const}{module.stored(memory.element)}* __restrict__ {memory.name}"
-
-
-def _signature(start: str, heads: list[str]) -> str:
-    line = f"{start}({', '.join(heads)}) {{"
-    if len(line) <= _LINE:
-        return line
-    inside = ", ".join(heads)
-    if len(inside) + 4 <= _LINE:
-        return f"{start}(\n    {inside}\n) {{"
-    return f"{start}(\n    " + ",\n    ".join(heads) + "\n) {"
 
 
 def _declarations(
@@ -137,20 +127,6 @@ def _declarations(
     return lines, end, end if dynamic else 0
 
 
-def _entry(
-    module: Module,
-    outer: Names,
-    kernel: n.Kernel,
-    facts: Facts,
-    memories: Mapping[str, MemoryText],
-    functions: Mapping[str, str],
-    parameters: Mapping[str, tuple[str, int]],
-) -> list[str]:
-    scope = scope_of(module, outer, kernel.body, facts, memories, functions, parameters)
-    statements.block(scope, kernel.body)
-    return scope.lines
-
-
 def _unfold(slots: tuple[Slot, ...], names: Mapping[str, str]) -> list[str]:
     """The block of a folded grid: the device counts blocks, in a shape that fits it."""
     by_origin = {slot.parameter.origin: names[slot.parameter.name] for slot in slots}
@@ -165,6 +141,3 @@ def _unfold(slots: tuple[Slot, ...], names: Mapping[str, str]) -> list[str]:
         "    uint3 block_idx = make_uint3(folded % grid_dim.x, folded / grid_dim.x % grid_dim.y,",
         "        folded / ((unsigned long long)grid_dim.x * grid_dim.y));",
     ]
-
-
-__all__ = ["PRIMARY", "print_kernel"]

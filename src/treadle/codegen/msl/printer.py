@@ -1,0 +1,146 @@
+"""A kernel in the Metal Shading Language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from treadle.codegen.c_family import statements
+from treadle.codegen.c_family.facts import find_facts
+from treadle.codegen.c_family.module import Module
+from treadle.codegen.c_family.printer import (
+    alignment,
+    bind,
+    function_names,
+    function_text,
+    head,
+    made_function,
+    scope_of,
+    signature,
+    slots_of,
+    with_block,
+    with_grid,
+)
+from treadle.codegen.c_family.scope import MemoryText
+from treadle.codegen.c_family.types import parameter_text
+from treadle.codegen.legalize import legalize
+from treadle.codegen.msl.language import MSL, use
+from treadle.codegen.records import KernelCode, ParameterLayout, Target
+from treadle.core.dim3 import Dim3
+from treadle.ir import nodes as n
+from treadle.ir.passes.access import Access, buffer_access
+from treadle.ir.passes.fold import fold
+from treadle.ir.types import SCALARS, size_of
+
+_MISSING = frozenset({"narrow_bits", "wide_bits", "wide_mul_high"})
+
+
+def print_kernel(
+    kernel: n.Kernel, slots: Mapping[str, int], target: Target, *, folded: bool
+) -> KernelCode:
+    """The kernel as Metal has it. It is inlined, has a block, and returns nowhere before a barrier.
+
+    Binding n is [[buffer(n)]]; the parameter block, if there is one, comes behind the last.
+    Raises UnsupportedOnTarget for what Metal does not have.
+    """
+    kernel = fold(with_block(with_grid(kernel) if folded else kernel))
+    kernel, facts = find_facts(legalize(kernel, _MISSING))
+    block = kernel.block or Dim3()
+    module = Module(MSL, block, kernel.fastmath)
+    module.print_function, module.folded = made_function, folded
+
+    entry = module.names.fresh(kernel.name)
+    access = buffer_access(kernel)
+    module.exchanges = any(
+        access[buffer.name].reads and access[buffer.name].writes for buffer in kernel.buffers
+    )
+    layout = ParameterLayout.of(kernel.parameters)
+    memories, bindings = bind(module, slots_of(kernel, slots), access)
+    fields = module.names.inner()
+    names = {slot.parameter.name: fields.fresh(slot.parameter.name) for slot in layout.slots}
+    functions = function_names(module, kernel)
+    own = [(memory, module.names.fresh(memory.name)) for memory in kernel.memories]
+    memories |= {m.name: MemoryText(name, m.element, m.space) for m, name in own}
+
+    heads = [
+        _pointer(module, memories[binding.buffers[0]], number)
+        for number, binding in enumerate(bindings)
+    ]
+    if layout.slots:
+        members = [
+            f"    {module.scalar(SCALARS[slot.stored])} {names[slot.parameter.name]};"
+            for slot in layout.slots
+        ]
+        module.types["parameters"] = "\n".join(["struct Parameters {", *members, "};"])
+        heads.append(f"constant Parameters& parameters [[buffer({len(bindings)})]]")
+    texts = [
+        function_text(module, module.names, functions[f.name], f, functions, facts)
+        for f in kernel.functions
+    ]
+    paths = {name: f"parameters.{field}" for name, field in names.items()}
+    parameters = {s.parameter.name: parameter_text(module, s, paths) for s in layout.slots}
+    scope = scope_of(module, module.names, kernel.body, facts, memories, functions, parameters)
+    statements.block(scope, kernel.body)
+    opening = _unfold(module, kernel, paths) if folded else []
+    heads += module.builtins.values()
+    start = f"[[max_total_threads_per_threadgroup({block.count})]]\nkernel void {entry}"
+    declared = _declarations(module, own, access)
+    sections = [
+        "\n".join(head(kernel, bindings, layout, folded=folded)),
+        "#include <metal_stdlib>\nusing namespace metal;",
+        *module.types.values(),
+        *module.helpers.values(),
+        *texts,
+        "\n".join([signature(start, heads), *declared, *opening, *scope.lines, "}"]),
+    ]
+    return KernelCode(
+        target="msl",
+        dialect=target.dialect,
+        name=kernel.name,
+        entry=entry,
+        source="\n\n".join(sections) + "\n",
+        block=block,
+        workgroup=block,
+        bindings=bindings,
+        layout=layout,
+        shared_bytes=sum(
+            size_of(m.element) * (m.length or 0) for m, _ in own if m.space == "shared"
+        ),
+        folded=folded,
+        requires=frozenset(module.required),
+    )
+
+
+def _pointer(module: Module, memory: MemoryText, number: int) -> str:
+    const = "" if memory.writes else "const "
+    return f"device {const}{module.stored(memory.element)}* {memory.name} [[buffer({number})]]"
+
+
+def _declarations(
+    module: Module, own: list[tuple[n.Memory, str]], access: Mapping[str, Access]
+) -> list[str]:
+    """The lines that declare the kernel's memories."""
+    lines = []
+    for memory, name in own:
+        align = alignment(memory, access)
+        attribute = f"alignas({align}) " if align else ""
+        space = "threadgroup " if memory.space == "shared" else ""
+        text = module.declaration(memory.element, f"{name}[{memory.length}]")
+        lines.append(f"    {attribute}{space}{text};")
+    return lines
+
+
+def _unfold(module: Module, kernel: n.Kernel, paths: Mapping[str, str]) -> list[str]:
+    """The block of a folded grid: the device counts blocks, in a shape that fits it."""
+    by_origin = {p.origin: paths[p.name] for p in kernel.parameters}
+    x, y, z = (by_origin["grid", axis] for axis in range(3))
+    use(module, "group")
+    use(module, "groups")
+    return [
+        f"    uint3 grid_dim = uint3({x}, {y}, {z});",
+        "    ulong folded = ((ulong)group.z * groups.y + group.y) * groups.x + group.x;",
+        "    if (folded >= (ulong)grid_dim.x * grid_dim.y * grid_dim.z) {",
+        "        return;",
+        "    }",
+        "    uint3 block_idx = uint3(folded % grid_dim.x, folded / grid_dim.x % grid_dim.y,",
+        "        folded / ((ulong)grid_dim.x * grid_dim.y));",
+    ]
