@@ -10,6 +10,7 @@ import pytest
 from tests.support import cpp_programs as programs
 from tests.support import ir_programs
 from tests.support.cpp_kernels import Batch
+from tests.support.memory_kernels import CASES
 from tests.support.nvrtc import nvrtc_error
 from tests.support.operations import all_operations
 from treadle.codegen.cuda import print_kernel
@@ -58,6 +59,32 @@ def test_every_operation_gives_the_right_bits(name):
     batch, expressions = operations()
     wrong = programs.wrong_operations(batch, t.SCALARS[name], expressions[name])
     assert not wrong, "\n".join(wrong)
+
+
+VECTOR_TYPES = [type for type in list(t.SCALARS.values()) if type != t.BOOL]
+
+
+@cache
+def vector_operations():
+    return programs.vector_batch("cuda", VECTOR_TYPES)
+
+
+@pytest.mark.parametrize("name", [type.name for type in VECTOR_TYPES])
+def test_every_operation_on_vectors_gives_the_right_bits(name):
+    batch, expressions = vector_operations()
+    count = 2 + VECTOR_TYPES.index(t.SCALARS[name]) % 3
+    wrong = programs.wrong_operations(batch, t.SCALARS[name], expressions[name], count)
+    assert not wrong, "\n".join(wrong)
+
+
+@cache
+def memory():
+    return programs.memory_batch("cuda")
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_memory_is_bytes_with_the_layout_of_c(name):
+    assert not programs.wrong_memory(memory(), name), memory().codes[name].source
 
 
 def test_random_kernels_do_what_the_ir_says():

@@ -10,27 +10,14 @@ import pytest
 from tests.support import cpp_programs as programs
 from tests.support import ir_programs
 from tests.support.cpp_kernels import Batch
-from tests.support.operations import all_operations
+from tests.support.memory_kernels import CASES
 from treadle.ir import types as t
 from treadle.ir.parser import from_text
 
 TYPES = [type for type in t.SCALARS.values() if type != t.F64]
 
 
-@cache
-def vectors():
-    """Every operation on vectors, compiled."""
-    codes = {}
-    for name in ("i8", "u16", "i32", "u64", "f16", "bf16", "f32"):
-        for count in (2, 3, 4):
-            kernel = all_operations(t.SCALARS[name], count)
-            codes[f"{name}x{count}"] = programs.printed(kernel, "msl")
-    return Batch("msl", codes)
-
-
-def test_every_operation_on_vectors_compiles():
-    assert len(vectors().codes) == 21
-
+LACKING = frozenset({"i64", "u64", "f64"})  # of atomics
 
 # --- what the text does --------------------------------------------------------------------------
 
@@ -45,6 +32,32 @@ def test_every_operation_gives_the_right_bits(name):
     batch, expressions = operations()
     wrong = programs.wrong_operations(batch, t.SCALARS[name], expressions[name])
     assert not wrong, "\n".join(wrong)
+
+
+VECTOR_TYPES = [type for type in TYPES if type != t.BOOL]
+
+
+@cache
+def vector_operations():
+    return programs.vector_batch("msl", VECTOR_TYPES)
+
+
+@pytest.mark.parametrize("name", [type.name for type in VECTOR_TYPES])
+def test_every_operation_on_vectors_gives_the_right_bits(name):
+    batch, expressions = vector_operations()
+    count = 2 + VECTOR_TYPES.index(t.SCALARS[name]) % 3
+    wrong = programs.wrong_operations(batch, t.SCALARS[name], expressions[name], count)
+    assert not wrong, "\n".join(wrong)
+
+
+@cache
+def memory():
+    return programs.memory_batch("msl", LACKING)
+
+
+@pytest.mark.parametrize("name", [k for k in CASES if not CASES[k].needs & LACKING])
+def test_memory_is_bytes_with_the_layout_of_c(name):
+    assert not programs.wrong_memory(memory(), name), memory().codes[name].source
 
 
 def test_random_kernels_do_what_the_ir_says():

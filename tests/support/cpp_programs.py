@@ -10,9 +10,11 @@ import numpy as np
 from tests.support import flow_programs, ir_programs, operations
 from tests.support.cpp_kernels import Batch
 from tests.support.ir_evaluator import run
+from tests.support.memory_kernels import CASES
 from treadle.codegen import lowering
 from treadle.codegen.records import KernelCode, Options
 from treadle.ir import nodes as n
+from treadle.ir import rules
 from treadle.ir import types as t
 from treadle.ir.parser import from_text
 from treadle.runtime.build import _GENERIC
@@ -46,15 +48,35 @@ def operation_batch(
     return Batch(language, codes), expressions
 
 
-def wrong_operations(batch: Batch, type: t.Scalar, found: list[n.Expression]) -> list[str]:
+def vector_batch(
+    language: str, types: list[t.Scalar]
+) -> tuple[Batch, dict[str, list[n.Expression]]]:
+    """The same on vectors, of two to four components in turn, in arrays of scalars."""
+    codes, expressions = {}, {}
+    for number, type in enumerate(types):
+        found = [
+            expression
+            for expression in operations.exact_operations(type, tuple(types))
+            if not isinstance(expression, n.Select)
+            and not (isinstance(expression.type, t.Scalar) and expression.type == t.BOOL)
+            and not (isinstance(expression, n.Intrinsic) and expression.op in rules.COUNTS)
+        ]
+        kernel = operations.operations_kernel(type, found, 2 + number % 3)
+        codes[type.name], expressions[type.name] = printed(kernel, language), found
+    return Batch(language, codes), expressions
+
+
+def wrong_operations(
+    batch: Batch, type: t.Scalar, found: list[n.Expression], count: int = 1
+) -> list[str]:
     """Every operation that gives something else than it should, with an example."""
-    left, right = operations.pairs(type)
+    left, right = (values[: len(values) // count * count] for values in operations.pairs(type))
     buffers: dict[str, Any] = {"left": left, "right": right}
     for number, expression in enumerate(found):
         assert isinstance(expression.type, t.Scalar)
         dtype = operations.DTYPES[expression.type.name]
         buffers[f"out.{number}"] = np.zeros(len(left), dtype)
-    batch.run(type.name, len(left), buffers)
+    batch.run(type.name, len(left) // count, buffers)
     wrong = []
     values = list(zip(left.tolist(), right.tolist(), strict=True))
     for number, expression in enumerate(found):
@@ -137,3 +159,39 @@ def wrong_flow(batch: Batch, name: str, kernel: n.Kernel) -> list[str]:
     grid, arrays = flow_arrays(kernel)
     batch.run(name, grid, arrays, {"n": 3, "k": 2})
     return [k for k in arrays if not np.array_equal(arrays[k], expected[k], equal_nan=True)]
+
+
+# --- memory --------------------------------------------------------------------------------------
+
+
+def memory_batch(language: str, lacking: frozenset[str] = frozenset()) -> Batch:
+    """The kernels about memory, but those on types that the language lacks."""
+    cases = {name: case for name, case in CASES.items() if not case.needs & lacking}
+    codes = {name: printed(from_text(case.text), language) for name, case in cases.items()}
+    return Batch(language, codes)
+
+
+def wrong_memory(batch: Batch, name: str) -> list[str]:
+    """The arrays that differ between the printed text and the evaluator."""
+    case = CASES[name]
+    expected = {key: array.copy() for key, array in case.arrays.items()}
+    run(from_text(case.text), 1, expected, case.parameters)
+    arrays = {key: array.copy() for key, array in case.arrays.items()}
+    batch.run(name, 1, arrays, case.parameters)
+    wrong = []
+    elements = {buffer.name: buffer.element for buffer in from_text(case.text).buffers}
+    for key, array in arrays.items():
+        counts = _bytes_that_count(elements[key])
+        size = t.size_of(elements[key])
+        found, exact = (
+            np.frombuffer(a.tobytes(), np.uint8).reshape(-1, size)[:, counts]
+            for a in (array, expected[key])
+        )
+        if not np.array_equal(found, exact):
+            wrong.append(f"{key} is {found.tolist()}, not {exact.tolist()}")
+    return wrong
+
+
+def _bytes_that_count(type: t.Type) -> list[int]:
+    """The bytes of a value that are not padding."""
+    return [at + i for at, leaf in t.leaves(type) for i in range(t.size_of(leaf))]

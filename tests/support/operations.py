@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -14,6 +15,7 @@ from treadle.ir import arithmetic, rules
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.builder import Builder, cast, constant, global_index, load
+from treadle.ir.traverse import map_children
 
 DTYPES: dict[str, Any] = {
     "bool": np.bool_, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16,
@@ -154,9 +156,19 @@ def exact_operations(type: t.Scalar, targets: tuple[t.Scalar, ...]) -> Iterator[
         yield n.Select(n.Binary("lt", a, b, t.BOOL), a, b, type)
 
 
-def operations_kernel(type: t.Scalar, expressions: list[n.Expression]) -> n.Kernel:
+def as_vectors(node: Any, count: int) -> Any:
+    """An operation on scalars as one on vectors."""
+    if isinstance(node, n.Variable):
+        return replace(node, type=t.Vector(node.type, count))
+    return replace(map_children(node, lambda child: as_vectors(child, count)),
+                   type=t.Vector(node.type, count))  # fmt: skip
+
+
+def operations_kernel(type: t.Scalar, expressions: list[n.Expression], count: int = 1) -> n.Kernel:
     """Each thread takes a pair of values, and stores what each expression gives of it: number k
-    into the buffer `out.k`."""
+    into the buffer `out.k`. With a count, they are vectors of as many, in arrays of scalars."""
+    if count > 1:
+        return _vector_kernel(type, expressions, count)
     i = n.Variable("i", t.I32)
     body: list[n.Statement] = [n.Declare(i, global_index())]
     sources = {"a": "left", "b": "right", "c": "left"}
@@ -168,6 +180,23 @@ def operations_kernel(type: t.Scalar, expressions: list[n.Expression]) -> n.Kern
         place = n.Element(f"out.{number}", i, expression.type)
         body.append(n.Assign(place, expression))
     return n.Kernel(f"all_{type}", tuple(buffers), (), tuple(body), block=Dim3(1))
+
+
+def _vector_kernel(type: t.Scalar, expressions: list[n.Expression], count: int) -> n.Kernel:
+    scalars = operations_kernel(type, expressions)
+
+    def change(node: Any) -> Any:
+        if isinstance(node, n.Declare) and node.variable.name in ("a", "b", "c"):
+            wide = t.Vector(type, count)
+            assert isinstance(node.value, n.Load)
+            place = replace(node.value.place, type=wide)
+            return n.Declare(replace(node.variable, type=wide), n.Load(place, wide))
+        if isinstance(node, n.Assign):
+            value = as_vectors(node.value, count)
+            return n.Assign(replace(node.place, type=value.type), value)
+        return node
+
+    return replace(scalars, body=tuple(change(node) for node in scalars.body))
 
 
 def expected_value(node: n.Expression, values: dict[str, Any]) -> Any:

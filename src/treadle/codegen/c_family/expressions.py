@@ -178,6 +178,8 @@ def _operation(scope: Scope, node: n.Binary, op: str) -> Text:
         )
         left_limit = operator.level if inner == op else left_limit
     left, right = scope.text(node.left, left_limit), scope.text(node.right, operator.right)
+    if op in ("shl", "shr") and isinstance(node.right, n.Constant):
+        right = str(int(node.right.value))
     return f"{left} {operator.sign} {right}", operator.level
 
 
@@ -294,7 +296,12 @@ def _construct(scope: Scope, node: n.Construct) -> str:
 def _extract(scope: Scope, node: n.Extract) -> Text:
     base = node.operand.type
     field = scope.module.field(base, node.name)
-    text = f"{scope.text(node.operand, PRIMARY)}.{field}"
+    whole = node.operand
+    if isinstance(whole, n.Extract) and isinstance(base, Vector):  # as it lies in its struct
+        inner = scope.module.field(whole.operand.type, whole.name)
+        text = f"{scope.text(whole.operand, PRIMARY)}.{inner}.{field}"
+    else:
+        text = f"{scope.text(whole, PRIMARY)}.{field}"
     return places.from_memory(scope, text, member_type(base, node.name))
 
 

@@ -20,6 +20,8 @@ def integer(value: int, type: Scalar, suffixes: dict[str, str]) -> str:
 def single(value: float) -> str:
     """A finite float32."""
     number = np.float32(value)
+    if number == int(number) and 1e6 <= abs(number) < 1e10:
+        return f"{int(number)}.0f"
     shortest = _spelled(str(number))
     if abs(float(shortest)) > float(np.finfo(np.float32).max):
         shortest = _spelled(repr(float(number)))  # the shortest text rounds beyond the range
