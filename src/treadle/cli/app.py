@@ -91,7 +91,7 @@ def devices(
 @app.command()
 def transpile(
     file: Annotated[Path, typer.Argument(help="A Python file with @td.kernel functions.")],
-    to: Annotated[str, typer.Option("--to", help="wgsl, cuda, ptx, llvm or ir.")] = "wgsl",
+    to: Annotated[str, typer.Option("--to", help="wgsl, cuda, ptx, msl, llvm or ir.")] = "wgsl",
     kernel: Annotated[str | None, typer.Option("--kernel", help="Only this one.")] = None,
     block: Annotated[str, typer.Option("--block", help="Threads in a block: X or X,Y,Z.")] = "256",
     output: Annotated[

@@ -10,7 +10,7 @@ from treadle.core.errors import TreadleError
 from treadle.lang.kernel import Kernel
 from treadle.runtime.launch import MAX_BLOCK
 
-TARGETS = ("wgsl", "cuda", "ptx", "llvm", "ir")
+TARGETS = ("wgsl", "cuda", "ptx", "msl", "llvm", "ir")
 
 
 def parse_block(text: str) -> Dim3:

@@ -7,6 +7,10 @@ from typing import Literal
 
 from treadle.core.dim3 import Dim3
 
+MOST_NARROW = (1 << 31) - (1 << 16)
+"""Arrays of as many elements, or more, are indexed with 64 bits. It is less than 32 bits can count,
+so that an index and a step beyond it (the threads of a block, a tile) still fit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -12,6 +12,7 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError
+from treadle.core.limits import MOST_NARROW
 from treadle.ir.types import (
     SCALARS,
     Array,
@@ -28,8 +29,6 @@ from treadle.runtime.memory import Storage
 
 if TYPE_CHECKING:
     from treadle.runtime.devices import Device
-
-_BIG = 1 << 31  # from this many elements on, indices need 64 bits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +59,7 @@ def array_class(
     """The class of an array; without a device, of one whose source is only printed."""
     contiguous = is_contiguous(shape, strides)
     reach = offset + sum((n - 1) * abs(s) for n, s in zip(shape, strides, strict=True) if n)
-    big = max(reach, math.prod(shape)) >= _BIG
+    big = max(reach, math.prod(shape)) >= MOST_NARROW
     facts = (device, dtype, len(shape), contiguous, offset != 0, big, read_only)
     key = _classes.get(facts)
     if key is None:

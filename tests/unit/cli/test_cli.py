@@ -57,6 +57,7 @@ def test_devices_as_json():
     [
         ("wgsl", "@compute @workgroup_size(64"),
         ("cuda", 'extern "C" __global__ void __launch_bounds__(64) saxpy('),
+        ("msl", "kernel void saxpy("),
         ("llvm", "define void @"),
         ("ir", "kernel saxpy {"),
     ],

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from treadle.codegen.c_family import expressions, statements
+from treadle.codegen.c_family.comments import Comments
 from treadle.codegen.c_family.facts import Facts
 from treadle.codegen.c_family.module import Module
 from treadle.codegen.c_family.names import Names
@@ -97,8 +98,9 @@ def scope_of(
     memories: Mapping[str, MemoryText] | None = None,
     functions: Mapping[str, str] | None = None,
     parameters: Mapping[str, tuple[str, int]] | None = None,
+    file: str = "",
 ) -> Scope:
-    """A scope to print a body in."""
+    """A scope to print a body in; `file` is where its source is, if its comments are wanted."""
     return Scope(
         module=module,
         memories=memories or {},
@@ -107,6 +109,7 @@ def scope_of(
         render=expressions.render,
         facts=facts,
         names=outer.inner(),
+        comments=Comments(file),
         mutable=statements.assigned_variables(body),
     )
 
@@ -120,7 +123,8 @@ def function_text(
     facts: Facts,
 ) -> str:
     """A device function."""
-    scope = scope_of(module, outer, function.body, facts, functions=functions)
+    file = function.span.file
+    scope = scope_of(module, outer, function.body, facts, functions=functions, file=file)
     heads = []
     for parameter in function.parameters:
         if not isinstance(parameter, n.Variable):

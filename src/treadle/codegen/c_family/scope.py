@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from treadle.codegen.c_family.comments import Comments
 from treadle.codegen.c_family.facts import Facts
 from treadle.codegen.c_family.module import Module
 from treadle.codegen.c_family.names import Names
@@ -37,6 +38,7 @@ class Scope:
     render: Callable[[Scope, n.Expression], tuple[str, int]]
     facts: Facts
     names: Names
+    comments: Comments = field(default_factory=lambda: Comments(""))
     mutable: frozenset[str] = frozenset()  # variables that are assigned after their declaration
     passed: tuple[n.Check, ...] = ()  # checks that are known to hold where the text stands
     spelled: dict[str, str] = field(default_factory=dict)

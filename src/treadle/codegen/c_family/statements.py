@@ -34,10 +34,43 @@ def assigned_variables(block: n.Block) -> frozenset[str]:
 
 def block(scope: Scope, statements: n.Block) -> None:
     """Print statements, up to the first that leaves."""
-    for statement in statements:
-        _PRINTERS[type(statement)](scope, statement)
+    filled: n.Statement | None = None
+    for position, statement in enumerate(statements):
+        if statement is filled:
+            continue
+        for comment in scope.comments.before(statement.span.file, statement.span.line):
+            scope.emit(f"// {comment}")
+        filled = _filling(scope, statement, statements[position + 1 : position + 2])
+        if filled is None:
+            _PRINTERS[type(statement)](scope, statement)
         if isinstance(statement, (n.Return, n.Break, n.Continue)):
             return
+
+
+def _filling(scope: Scope, node: n.Statement, following: n.Block) -> n.Statement | None:
+    """Print a declaration together with the statement right behind it that fills the variable, if
+    there is one, and give that."""
+    if not isinstance(node, n.Declare) or node.value is not None or not following:
+        return None
+    (other,) = following
+    if not isinstance(other, (n.Atomic, n.Subgroup, n.CallStatement)):
+        return None
+    if other.result is None or other.result.name != node.variable.name:
+        return None
+    taken = other.arguments if isinstance(other, n.CallStatement) else other.operands
+    place = (other.place,) if isinstance(other, n.Atomic) else ()
+    if any(part == other.result for root in (*taken, *place) for part in walk(root)):
+        return None
+    if isinstance(other, n.Atomic) and (
+        places.open_checks(scope, other.place) or _is_own(scope, other.place)
+    ):
+        return None
+    before = len(scope.lines)
+    _PRINTERS[type(other)](scope, other)
+    register = scope.module.register(node.variable.type, node.variable)
+    pad = "    " * scope.depth
+    scope.lines[before] = f"{pad}{register} {scope.lines[before].removeprefix(pad)}"
+    return other
 
 
 # --- values --------------------------------------------------------------------------------------
@@ -231,8 +264,7 @@ def _atomic(scope: Scope, node: n.Atomic) -> None:
     result = scope.name(node.result.name) if node.result is not None else None
 
     def update(place: n.MemoryPlace) -> None:
-        root = root_of(place)
-        if isinstance(root, n.Element) and scope.memories[root.memory].space == "local":
+        if _is_own(scope, place):
             _update_own(scope, node, place)
             return
         call = scope.module.language.atomic(scope, node, places.place_text(scope, place))
@@ -249,6 +281,12 @@ def _atomic(scope: Scope, node: n.Atomic) -> None:
         scope.lines.pop()
         with scope.braces("} else {"):
             scope.emit(f"{result} = {scope.module.zero(node.result.type)};")
+
+
+def _is_own(scope: Scope, place: n.MemoryPlace) -> bool:
+    """Whether a place is in memory of the thread's own."""
+    root = root_of(place)
+    return isinstance(root, n.Element) and scope.memories[root.memory].space == "local"
 
 
 def _update_own(scope: Scope, node: n.Atomic, place: n.MemoryPlace) -> None:

@@ -64,15 +64,15 @@ def _careful(module: Module, op: str, type: Scalar) -> str:
     start = f"{fn} {register} {name}({register}* place, {register} {head.format(register)}) {{\n"
     if op in ("min", "max"):
         extreme = module.helper({"min": "minimum", "max": "maximum"}[op], type)
-        updated = to_bits.format(f"{extreme}({from_bits.format('expected')}, value)")
+        updated = to_bits.format(f"{extreme}({from_bits.format('old')}, value)")
         module.helpers[key] = (
             f"// Exchanges the bits until no other thread comes between.\n{start}"
             f"    {word}* bits = ({word}*)place;\n"
-            f"    {word} seen = *bits, expected;\n"
+            f"    {word} seen = *bits, old;\n"
             "    do {\n"
-            "        expected = seen;\n"
-            f"        seen = atomicCAS(bits, expected, {updated});\n"
-            "    } while (seen != expected);\n"
+            "        old = seen;\n"
+            f"        seen = atomicCAS(bits, old, {updated});\n"
+            "    } while (seen != old);\n"
             f"    return {from_bits.format('seen')};\n}}"
         )
         return name

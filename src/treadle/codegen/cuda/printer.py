@@ -65,7 +65,10 @@ def print_kernel(
         for f in kernel.functions
     ]
     parameters = {s.parameter.name: parameter_text(module, s, names) for s in layout.slots}
-    scope = scope_of(module, module.names, kernel.body, facts, memories, functions, parameters)
+    scope = scope_of(
+        module, module.names, kernel.body, facts, memories, functions, parameters,
+        kernel.span.file,
+    )  # fmt: skip
     statements.block(scope, kernel.body)
     opening = _unfold(layout.slots, names) if folded else []
     start = f'extern "C" __global__ void __launch_bounds__({block.count}) {entry}'

@@ -61,8 +61,10 @@ def _loop(module: Module, op: str, type: Scalar, space: str) -> str:
     def bits(text: str) -> str:
         return f"as_type<uint>({text})" if is_float else f"(uint){text}"
 
-    orders = "memory_order_relaxed, memory_order_relaxed"
-    exchange = f"{_COMPARE}(\n        word, &seen, {{}}, {orders})"
+    exchange = (
+        f"{_COMPARE}(\n        word, &seen, {{}},\n        memory_order_relaxed, "
+        "memory_order_relaxed)"
+    )
     lines = [f"    {space} atomic_uint* word = ({space} atomic_uint*)place;"]
     if op == "cas":
         head = f"{register} expected, {register} desired"

@@ -24,11 +24,12 @@ from treadle.codegen.c_family.scope import MemoryText
 from treadle.codegen.c_family.types import parameter_text
 from treadle.codegen.legalize import legalize
 from treadle.codegen.msl.language import MSL, use
-from treadle.codegen.records import KernelCode, ParameterLayout, Target
+from treadle.codegen.records import Binding, KernelCode, ParameterLayout, Target
 from treadle.core.dim3 import Dim3
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import Access, buffer_access
 from treadle.ir.passes.fold import fold
+from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import SCALARS, size_of
 
 _MISSING = frozenset({"narrow_bits", "wide_bits", "wide_mul_high"})
@@ -50,11 +51,9 @@ def print_kernel(
 
     entry = module.names.fresh(kernel.name)
     access = buffer_access(kernel)
-    module.exchanges = any(
-        access[buffer.name].reads and access[buffer.name].writes for buffer in kernel.buffers
-    )
     layout = ParameterLayout.of(kernel.parameters)
     memories, bindings = bind(module, slots_of(kernel, slots), access)
+    module.exchanges = _reads_what_is_written(kernel, bindings)
     fields = module.names.inner()
     names = {slot.parameter.name: fields.fresh(slot.parameter.name) for slot in layout.slots}
     functions = function_names(module, kernel)
@@ -78,7 +77,10 @@ def print_kernel(
     ]
     paths = {name: f"parameters.{field}" for name, field in names.items()}
     parameters = {s.parameter.name: parameter_text(module, s, paths) for s in layout.slots}
-    scope = scope_of(module, module.names, kernel.body, facts, memories, functions, parameters)
+    scope = scope_of(
+        module, module.names, kernel.body, facts, memories, functions, parameters,
+        kernel.span.file,
+    )  # fmt: skip
     statements.block(scope, kernel.body)
     opening = _unfold(module, kernel, paths) if folded else []
     heads += module.builtins.values()
@@ -108,6 +110,13 @@ def print_kernel(
         folded=folded,
         requires=frozenset(module.required),
     )
+
+
+def _reads_what_is_written(kernel: n.Kernel, bindings: tuple[Binding, ...]) -> bool:
+    """Whether threads may read from device memory what others of their block wrote there."""
+    buffers = {name for binding in bindings if binding.writes for name in binding.buffers}
+    roots = (root_of(node.place) for node in walk(kernel.body) if isinstance(node, n.Load))
+    return any(isinstance(root, n.Element) and root.memory in buffers for root in roots)
 
 
 def _pointer(module: Module, memory: MemoryText, number: int) -> str:

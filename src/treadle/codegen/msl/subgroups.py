@@ -48,6 +48,8 @@ def subgroup(scope: Scope, node: n.Subgroup) -> str:
         use(module, "lane")
         amount = scope.text(source, UNARY)
         unsigned = f"(uint){amount}" if source.type == I32 else amount
+        if isinstance(source, n.Constant) and source.value >= 0:
+            unsigned = f"{int(source.value)}u"
         text = _SOURCES[node.op].format(unsigned)
     return f"{_shuffle(module, type)}({operand}, {text}, {_present(module)})"
 

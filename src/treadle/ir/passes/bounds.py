@@ -6,8 +6,8 @@ only if both of its sides are proven; nothing is believed of arithmetic that mig
 loaded from memory, or of a variable that a loop changes beyond what holds in every iteration.
 
 Taken for granted, and ensured by whoever launches: sizes, shapes and extents that a launch passes
-are not negative, and a grid has fewer than 2**31 threads in each direction. The block must be
-known (`specialize`) for most proofs.
+are not negative, those of 32 bits are below `core.limits.MOST_NARROW`, and a grid has fewer than
+2**31 threads in each direction. The block must be known (`specialize`) for most proofs.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.core.dim3 import Dim3
+from treadle.core.limits import MOST_NARROW
 from treadle.ir import nodes as n
 from treadle.ir.arithmetic import highest, lowest
 from treadle.ir.passes.ranges import (
@@ -21,7 +22,7 @@ from treadle.ir.passes.ranges import (
     times,
     unknown,
 )
-from treadle.ir.types import Scalar, Type
+from treadle.ir.types import I32, Scalar, Type
 
 _EXTENTS = frozenset({"size", "shape", "threads", "grid", "length"})  # parameters never below 0
 _MOST_THREADS = (1 << 31) - 1  # in one direction of a grid: a launch of more is refused
@@ -51,6 +52,8 @@ class Evaluator:
                 low, high = type_range(parameter.type)
                 if parameter.origin and parameter.origin[0] in _EXTENTS:
                     low = 0
+                if parameter.type == I32 and parameter.origin[:1] in (("size",), ("shape",)):
+                    high = MOST_NARROW - 1
                 self.start.values[parameter.name] = unknown(self.knowledge.new(low, high))
 
     def fresh(self, type: Type) -> Sum:
