@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from treadle.codegen.intervals import Interval
 from treadle.codegen.ptx import casts
+from treadle.codegen.ptx.division import divide
 from treadle.codegen.ptx.emitter import Emitter
 from treadle.codegen.ptx.spelling import KINDS, REGISTERS, constant, is_literal
 from treadle.ir.types import BF16, F16, F32, SCALARS, Scalar
@@ -117,68 +118,6 @@ def _shift(e: Emitter, op: str, type: Scalar, a: str, b: str) -> str:
     if op == "shl":
         return casts.wrapped(e, type, e.op(kind, f"shl.{kind}", a, b))
     return e.op(kind, f"shr.{KINDS[type.name]}", a, b)
-
-
-def divide(
-    e: Emitter,
-    op: str,
-    type: Scalar,
-    a: str,
-    b: str,
-    bounds: tuple[Interval | None, Interval | None] = (None, None),
-) -> str:
-    """A quotient or remainder; a divisor of 0 gives 0, and the lowest number by -1 wraps."""
-    kind, compute = REGISTERS[type.name], KINDS[type.name]
-    of_a, of_b = bounds
-    if is_literal(b) and int(b) == 0:
-        return "0"
-    never_zero = is_literal(b) or (of_b is not None and (of_b[0] > 0 or of_b[1] < 0))
-    positive = (is_literal(b) and int(b) > 0) or (of_b is not None and of_b[0] > 0)
-    if type.is_signed and of_a is not None and of_a[0] >= 0 and positive:
-        compute = f"u{kind[1:]}"  # without signs, truncating and flooring are one
-    floors = op in ("floordiv", "mod") or compute[0] == "u"
-    if floors and is_literal(b) and positive and int(b) & (int(b) - 1) == 0:
-        if op in ("floordiv", "div"):
-            return e.op(kind, f"shr.{compute}", a, str(int(b).bit_length() - 1))
-        return e.op(kind, f"and.{kind}", a, str(int(b) - 1))
-    signed = compute[0] == "s"
-    if not signed and op in ("rem", "mod"):
-        result = e.op(kind, f"rem.{compute}", a, b)
-        return _unless_zero(e, type, b, result, never_zero)
-    quotient = e.op(kind, f"div.{compute}", a, b)
-    if op == "div" or not signed:
-        return _unless_zero(e, type, b, casts.wrapped(e, type, quotient), never_zero)
-    product = e.op(kind, f"mul.lo.{compute}", quotient, b)
-    rest = e.op(kind, f"sub.{compute}", a, product)
-    if op != "rem":
-        rest = _floored(e, op, kind, quotient, rest, b, positive)
-    return _unless_zero(e, type, b, casts.wrapped(e, type, rest), never_zero)
-
-
-def _floored(
-    e: Emitter, op: str, kind: str, quotient: str, rest: str, b: str, positive: bool
-) -> str:
-    """The quotient or remainder of a flooring division, from those of a truncating one: one lower
-    where the remainder is not zero and has not the divisor's sign."""
-    last, compute = str(int(kind[1:]) - 1), f"s{kind[1:]}"
-    if positive:
-        move = e.op(kind, f"shr.{compute}", rest, last)  # -1 or 0
-    else:
-        differ = e.op("pred", f"setp.lt.{compute}", e.op(kind, f"xor.{kind}", rest, b), "0")
-        inexact = e.op("pred", f"setp.ne.{compute}", rest, "0")
-        wrong = e.op("pred", "and.pred", differ, inexact)
-        move = e.op(kind, f"selp.{kind}", "-1", "0", wrong)
-    if op == "floordiv":
-        return e.op(kind, f"add.{compute}", quotient, move)
-    return e.op(kind, f"add.{compute}", rest, e.op(kind, f"and.{kind}", move, b))
-
-
-def _unless_zero(e: Emitter, type: Scalar, divisor: str, result: str, never_zero: bool) -> str:
-    if never_zero:
-        return result
-    kind = REGISTERS[type.name]
-    by_zero = e.op("pred", f"setp.eq.{KINDS[type.name]}", divisor, "0")
-    return e.op(kind, f"selp.{kind}", "0", result, by_zero)
 
 
 def multiply_high(e: Emitter, type: Scalar, a: str, b: str) -> str:

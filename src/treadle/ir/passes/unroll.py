@@ -7,12 +7,12 @@ with a `break` or `continue` of its own, or with too many copies, stays a loop.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from treadle.ir import nodes as n
-from treadle.ir.traverse import rewrite_block, walk
+from treadle.ir.traverse import rewrite_block, statements_in
 
 LARGEST = 4096
 """Statements that one unrolled loop may become."""
@@ -39,14 +39,16 @@ def _unroll_block(block: n.Block) -> n.Block:
 
 def declared_names(block: n.Block) -> set[str]:
     """The variables that a block declares, loop variables too."""
-    return {node.variable.name for node in walk(block) if isinstance(node, (n.Declare, n.For))}
+    return {
+        node.variable.name for node in statements_in(block) if isinstance(node, (n.Declare, n.For))
+    }
 
 
 def _copies(loop: n.For, taken: set[str]) -> n.For | n.Block:
     values = turns(loop)
     if values is None or leaves_loop(loop.body):
         return loop
-    if len(values) * sum(1 for _ in _statements(loop.body)) > LARGEST:
+    if len(values) * sum(1 for _ in statements_in(loop.body)) > LARGEST:
         return loop
     result: list[n.Statement] = []
     for value in values:
@@ -61,7 +63,7 @@ def copy_body(body: n.Block, variable: str, value: n.Expression, taken: set[str]
     """A loop's body with a value for its variable, and with new names for what it declares."""
     names = {
         node.variable.name: _fresh(node.variable.name, taken)
-        for node in walk(body)
+        for node in statements_in(body)
         if isinstance(node, (n.Declare, n.For))
     }
     return _substitute(body, variable, value, names)
@@ -83,12 +85,6 @@ def leaves_loop(block: n.Block) -> bool:
             case n.If() if leaves_loop(statement.then) or leaves_loop(statement.otherwise):
                 return True
     return False
-
-
-def _statements(block: n.Block) -> Iterator[n.Statement]:
-    for node in walk(block):
-        if isinstance(node, n.Statement):
-            yield node
 
 
 def _fresh(name: str, taken: set[str]) -> str:
