@@ -22,7 +22,7 @@ def test_a_multiplier_is_exact_for_all_small_numbers(bits):
             found = multiplier(divisor, bits, most)
             if found is None:
                 missing += 1
-                assert most == (1 << bits) - 1  # with a bit to spare there always is one
+                assert most > 1 << bits - 1  # with a bit to spare there always is one
                 continue
             factor, shift = found
             assert 0 < factor < 1 << bits
@@ -61,7 +61,8 @@ def test_every_dividend_at_an_edge(name):
     divisors, type = CASES[name], getattr(td, name)
     dtype = np.dtype(f"{'int' if name[0] == 'i' else 'uint'}{name[1:]}")
     lines = [
-        f"def divide(x: td.Array[td.{name}], q: td.Array[td.{name}, 2], r: td.Array[td.{name}, 2]):",
+        f"def divide(x: td.Array[td.{name}], "
+        f"q: td.Array[td.{name}, 2], r: td.Array[td.{name}, 2]):",
         "    i = td.grid(1)",
         "    if i < x.size:",
     ]

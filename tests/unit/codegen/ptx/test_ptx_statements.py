@@ -212,7 +212,7 @@ def test_division_of_indices_is_shifts_and_masks():
     assert "div" not in text
     assert text.count("shr.s32") == 2  # flooring is shifting, whatever the sign
     assert text.count("shr.u32") == 2  # truncating is, where there is no sign
-    assert "div.s32" in source("y[0] = n / 16")
+    assert "div.s32" in source("y[0] = n / y[1]")
 
 
 def test_a_folded_grid_counts_the_kernels_own_blocks():
