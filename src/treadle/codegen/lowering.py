@@ -6,6 +6,7 @@ import importlib
 from dataclasses import dataclass, replace
 from typing import Any
 
+from treadle.codegen.blocks import check_threads
 from treadle.codegen.records import KernelCode, Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, UnsupportedOnTarget
@@ -266,7 +267,9 @@ class _Gpu:
 
     @staticmethod
     def arrange(kernel: n.Kernel, target: Target) -> Lowered:
-        return Lowered(kernel, kernel.block or Dim3())
+        block = kernel.block or Dim3()
+        check_threads(kernel, block, target.limits)
+        return Lowered(kernel, block)
 
     @staticmethod
     def print(

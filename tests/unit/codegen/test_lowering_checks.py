@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from tests.support.ir_evaluator import run
 from treadle.codegen.lowering import flattened, lower, print_code
 from treadle.codegen.records import Options, Target
 from treadle.core.dim3 import Dim3
+from treadle.core.errors import CompileError
 from treadle.core.limits import Limits
 from treadle.ir import nodes as n
 from treadle.ir.parser import from_text
@@ -73,3 +75,14 @@ def test_own_subgroups_get_blocks_in_one_row() -> None:
     source = print_code(lowered, options, target).source
     assert "@workgroup_size(32, 1, 1)" in source
     assert "subgroup_invocation_id" in source
+
+
+@pytest.mark.parametrize("language", ["ptx", "cuda"])
+@pytest.mark.parametrize("block", [Dim3(1025), Dim3(32, 33), Dim3(1, 1, 65)])
+def test_blocks_that_a_device_cannot_run_are_refused(language, block) -> None:
+    limits = Limits(1024, Dim3(1024, 1024, 64))
+    target = Target(language, "sm_70", limits)
+    options = Options(block, (("out", 0),))
+    with pytest.raises(CompileError, match="at most 1024 threads a block and 1024 x 1024 x 64"):
+        lower(from_text(NUMBERED), options, target)
+    lower(from_text(NUMBERED), replace(options, block=Dim3(32, 32)), target)

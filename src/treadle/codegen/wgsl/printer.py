@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from treadle.codegen.blocks import check_threads
 from treadle.codegen.legalize import legalize
 from treadle.codegen.prelude import PREFIX
 from treadle.codegen.records import Binding, KernelCode, ParameterLayout, Slot
@@ -44,7 +45,7 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
     workgroup = options.workgroup or kernel.block
     module = Module(options, workgroup.x * workgroup.y * workgroup.z)
     kernel = _prepared(module, kernel, workgroup)
-    _check_threads(module, kernel, workgroup)
+    check_threads(kernel, workgroup, options.limits)
 
     bodies = [kernel.body, *(function.body for function in kernel.functions)]
     # The user's names first: what the printer adds gives way to them.
@@ -131,21 +132,6 @@ def _with_sizes(kernel: n.Kernel, workgroup: Dim3) -> n.Kernel:
         return node
 
     return rewrite_kernel(kernel, change)
-
-
-def _check_threads(module: Module, kernel: n.Kernel, workgroup: Dim3) -> None:
-    limits = module.options.limits
-    count = workgroup.x * workgroup.y * workgroup.z
-    most = limits.max_block
-    if count > limits.max_threads_per_block or (
-        workgroup.x > most.x or workgroup.y > most.y or workgroup.z > most.z
-    ):
-        raise CompileError(
-            f"{kernel.name}: a block of {workgroup.x} x {workgroup.y} x {workgroup.z} threads; "
-            f"this device runs at most {limits.max_threads_per_block} threads a block and "
-            f"{most.x} x {most.y} x {most.z} along the axes: choose a smaller block",
-            kernel.span,
-        )
 
 
 # --- names ---------------------------------------------------------------------------------------
