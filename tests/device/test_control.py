@@ -175,6 +175,47 @@ def test_local_arrays(device):
     np.testing.assert_array_equal(x.numpy(), np.sort(data, axis=1))
 
 
+@td.func
+def update(place, at, value):
+    """What a function does to any memory, a thread's own among it."""
+    old = td.atomic_max(place, at, value)
+    td.atomic_add(place, at, 100)
+    swapped = td.atomic_cas(place, at, value + 100, -value)
+    return old * 1000 + swapped
+
+
+@td.kernel
+def update_own(out: td.Array[td.i32], wide: td.Array[td.f32]):
+    own = td.local(3, td.i32)
+    floats = td.local(2, td.f32)
+    i = td.grid(1)
+    for k in td.static_range(3):
+        own[k] = 5
+    result = update(own, i % 4, i)  # 3 is outside
+    td.atomic_xor(own, 1, 6)
+    out[i] = result + own[0] * 7 + own[1] * 11 + own[2] * 13
+    floats[0] = 1.5
+    floats[1] = 0.0
+    wide[i] = td.atomic_add(floats, 0, td.f32(i)) + td.atomic_exchange(floats, 1, 2.0) + floats[0]
+
+
+def test_atomics_on_local_arrays(device):
+    def expected(i):
+        own = [5, 5, 5]
+        old = swapped = 0
+        if i % 4 < 3:
+            old = own[i % 4]
+            swapped = max(old, i) + 100
+            own[i % 4] = -i if swapped == i + 100 else swapped
+        own[1] ^= 6
+        return old * 1000 + swapped + own[0] * 7 + own[1] * 11 + own[2] * 13
+
+    out, wide = td.zeros(40, dtype=td.i32), td.zeros(40)
+    update_own[5, 8](out, wide)
+    np.testing.assert_array_equal(out.numpy(), [expected(i) for i in range(40)])
+    np.testing.assert_array_equal(wide.numpy(), np.arange(40) + np.float32(3.0))
+
+
 def test_static_range_and_captured_constants(device):
     weights = (1.0, 2.0, 4.0)
 

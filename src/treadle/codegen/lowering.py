@@ -18,6 +18,7 @@ from treadle.ir.passes.fission import FissionOptions, fission
 from treadle.ir.passes.fold import fold, specialize
 from treadle.ir.passes.inline import inline
 from treadle.ir.passes.instrument import instrument
+from treadle.ir.passes.own_updates import plain_own_updates
 from treadle.ir.passes.predicate import predicate_returns
 from treadle.ir.passes.scalarize import scalarize
 from treadle.ir.passes.uniformity import check_barriers
@@ -146,7 +147,7 @@ class _Wgsl:
     @staticmethod
     def arrange(kernel: n.Kernel, target: Target) -> Lowered:
         asked = kernel.block
-        kernel = without_leading_one(kernel)
+        kernel = without_leading_one(plain_own_updates(kernel))
         block = kernel.block or Dim3()
         most = target.limits.max_threads_per_block
         fits = block.count <= most and all(
