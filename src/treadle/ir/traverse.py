@@ -11,30 +11,38 @@ from treadle.ir import nodes as n
 
 Node = Any  # a statement, an expression, a place, a check, an argument
 
-_NODES = (
+_NODES = frozenset((
     n.Constant, n.Variable, n.Builtin, n.Unary, n.Binary, n.Select, n.Cast, n.Bitcast, n.Intrinsic,
     n.Call, n.Construct, n.Extract, n.Load, n.Check, n.Element, n.Member, n.Item,
     n.MemoryReference, n.Declare, n.Assign, n.If, n.For, n.While, n.Break, n.Continue, n.Return,
     n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.CallStatement, n.Print, n.Assert,
-)  # fmt: skip
+))  # fmt: skip
+_CHILDLESS = (n.Constant, n.Variable, n.Builtin, n.MemoryReference)
 _LEAVES = frozenset({"span", "type", "name", "op", "memory", "function", "message", "scope"})
 
 
 @cache
 def _child_fields(kind: type) -> tuple[str, ...]:
+    if kind in _CHILDLESS:
+        return ()
     return tuple(f.name for f in fields(kind) if f.name not in _LEAVES)
 
 
-def children(node: Node) -> Iterator[Node]:
+# Every pass goes through these functions, many times a kernel: they ask for exact types, which is
+# several times quicker than `isinstance` with so many classes.
+
+
+def children(node: Node) -> list[Node]:
     """The nodes directly inside a node, in evaluation order (blocks flattened)."""
+    found: list[Node] = []
     for name in _child_fields(type(node)):  # type: ignore[arg-type]
         value = getattr(node, name)
-        if isinstance(value, tuple):
-            for part in value:
-                if isinstance(part, _NODES):
-                    yield part
-        elif isinstance(value, _NODES):
-            yield value
+        kind = type(value)
+        if kind is tuple:
+            found += [part for part in value if type(part) in _NODES]
+        elif kind in _NODES:
+            found.append(value)
+    return found
 
 
 def walk(root: Node | n.Block) -> Iterator[Node]:
@@ -43,7 +51,7 @@ def walk(root: Node | n.Block) -> Iterator[Node]:
     while stack:
         node = stack.pop()
         yield node
-        stack.extend(reversed(list(children(node))))
+        stack += children(node)[::-1]
 
 
 def statements_in(block: n.Block) -> Iterator[n.Statement]:
@@ -68,11 +76,12 @@ def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
     updates: dict[str, Any] = {}
     for name in _child_fields(type(node)):  # type: ignore[arg-type]
         value = getattr(node, name)
-        if isinstance(value, tuple):
+        kind = type(value)
+        if kind is tuple:
             new = _map_tuple(value, change)
             if new is not value:
                 updates[name] = new
-        elif isinstance(value, _NODES):
+        elif kind in _NODES:
             new = change(value)
             if new is not value:
                 updates[name] = new
@@ -83,7 +92,7 @@ def _map_tuple(parts: tuple[Any, ...], change: Callable[[Node], Node]) -> tuple[
     result: list[Any] = []
     changed = False
     for part in parts:
-        new = change(part) if isinstance(part, _NODES) else part
+        new = change(part) if type(part) in _NODES else part
         changed = changed or new is not part
         if isinstance(new, tuple):
             result.extend(new)
