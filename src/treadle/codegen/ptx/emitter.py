@@ -194,7 +194,7 @@ class Emitter:
     def new_label(self, meaning: str = "L") -> str:
         """A label to place later."""
         self._labels += 1
-        return f"{meaning}_{self._labels}"
+        return self.module.names.fresh(f"{meaning}_{self._labels}")
 
     def place(self, label: str) -> None:
         """What follows can be reached by a jump. A jump that would only lead here goes."""

@@ -26,7 +26,8 @@ def source(
     """The PTX of a kernel with these statements."""
     lines = "\n".join(f"  {line}" for line in body.strip().splitlines())
     fast = " fastmath" if more.pop("fastmath", False) else ""
-    text = f"{before}kernel {more.pop('name', 'k')} block({block}){fast} {{\n{HEAD}\n{lines}\n}}\n"
+    head = f"{HEAD}  {more.pop('memory', '')}\n"
+    text = f"{before}kernel {more.pop('name', 'k')} block({block}){fast} {{\n{head}\n{lines}\n}}\n"
     target = Target("ptx", architecture)
     return print_kernel(from_text(text), {"x": 0, "y": 1}, target, **more).source
 
@@ -97,6 +98,13 @@ def test_names_are_spelled_as_ptx_has_them():
     found = re.findall(r"st\.global\.u32 .*, (%\w+);", text)
     assert found == ["%gr_uf6_udfe", "%tid_", "%r1_", "%if", "%a_b", "%WARP_SZ_", "%p2_"]
     assert text.isascii()
+
+
+def test_a_memory_may_be_called_as_a_label_would_be():
+    body = "if (n > 0) {\n  end_1[0] = x[0]\n}\nx[0] = end_1[n]"
+    text = source(body, memory="shared end_1: f32[4]")
+    assert "mov.u32 %r1, end_1;" in text
+    assert text.count("end_1_2") == 2  # the label, and the jump to it
 
 
 # --- loops ----------------------------------------------------------------------------------------
