@@ -9,6 +9,7 @@ import pytest
 
 from tests.support import cpp_programs as programs
 from tests.support import ir_programs
+from tests.support.cpp_drawn import drawn_batch, wrong_drawn
 from tests.support.cpp_kernels import Batch
 from tests.support.memory_kernels import CASES
 from tests.support.nvrtc import nvrtc_error
@@ -99,6 +100,20 @@ def test_threads_that_meet_do_what_the_ir_says():
     for name, kernel in kernels.items():
         wrong = programs.wrong_flow(batch, name, kernel)
         assert not wrong, f"{wrong}\n{batch.codes[name].source}"
+
+
+def test_drawn_kernels_do_what_they_do_as_plain_python():
+    batch, drawn = drawn_batch("cuda", range(20))
+    for name, one in drawn.items():
+        assert not wrong_drawn(batch, name, one), f"{one.program}\n{one.code.source}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1000, 2000, 100))
+def test_more_drawn_kernels(first):
+    batch, drawn = drawn_batch("cuda", range(first, first + 100))
+    for name, one in drawn.items():
+        assert not wrong_drawn(batch, name, one), f"{one.program}\n{one.code.source}"
 
 
 COUNT_BLOCKS = """

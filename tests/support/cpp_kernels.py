@@ -60,18 +60,20 @@ class Batch:
         parameters: Mapping[str, Any] | None = None,
         *,
         launched: int | Sequence[int] | None = None,
+        pointers: Mapping[str, np.ndarray[Any, Any]] | None = None,
     ) -> None:
         """Run a kernel; arrays are changed in place. `launched` is another grid than the kernel's
-        own (folded)."""
+        own (folded); `pointers` are the arrays that the buffers are views of."""
         code = self.codes[name]
         extent = Dim3.of(grid)
-        pointers = (ctypes.c_void_p * max(len(code.bindings), 1))()
+        arrays = buffers if pointers is None else pointers
+        bound = (ctypes.c_void_p * max(len(code.bindings), 1))()
         for number, binding in enumerate(code.bindings):
-            pointers[number] = buffers[binding.buffers[0]].ctypes.data
+            bound[number] = arrays[binding.buffers[0]].ctypes.data
         block = parameter_block(code, extent, buffers, parameters or {})
         launch = (ctypes.c_uint * 3)(*Dim3.of(launched if launched is not None else grid))
         threads = (ctypes.c_uint * 3)(*code.block)
-        failed = self._library[self._entries[name]](pointers, block, launch, threads)
+        failed = self._library[self._entries[name]](bound, block, launch, threads)
         assert failed == 0, f"{name} does what C++ leaves undefined:\n{code.source}"
 
 
@@ -117,6 +119,8 @@ def _derived(
             return buffers[name].size
         case ("shape", str(name), int(axis)):
             return int(buffers[name].shape[axis])
+        case ("stride", str(name), int(axis)):
+            return buffers[name].strides[axis] // buffers[name].itemsize
         case ("grid", int(axis)):
             return grid[axis]
         case ("threads", int(axis)):

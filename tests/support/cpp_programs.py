@@ -72,16 +72,17 @@ def wrong_operations(
     """Every operation that gives something else than it should, with an example."""
     left, right = (values[: len(values) // count * count] for values in operations.pairs(type))
     buffers: dict[str, Any] = {"left": left, "right": right}
-    for number, expression in enumerate(found):
-        assert isinstance(expression.type, t.Scalar)
-        dtype = operations.DTYPES[expression.type.name]
-        buffers[f"out.{number}"] = np.zeros(len(left), dtype)
+    places = operations.rows(found)
+    for name, _ in places:
+        height = sum(other == name for other, _ in places)
+        dtype = operations.DTYPES[name.removeprefix("out.")]
+        buffers[name] = np.zeros((height, len(left)), dtype)
     batch.run(type.name, len(left) // count, buffers)
     wrong = []
     values = list(zip(left.tolist(), right.tolist(), strict=True))
-    for number, expression in enumerate(found):
+    for (name, row), expression in zip(places, found, strict=True):
         exact = [operations.expected_value(expression, {"a": a, "b": b, "c": a}) for a, b in values]
-        got = buffers[f"out.{number}"]
+        got = buffers[name][row]
         assert isinstance(expression.type, t.Scalar)
         same = operations.same_bits(got, exact, expression.type)
         if not same.all():

@@ -165,8 +165,9 @@ def as_vectors(node: Any, count: int) -> Any:
 
 
 def operations_kernel(type: t.Scalar, expressions: list[n.Expression], count: int = 1) -> n.Kernel:
-    """Each thread takes a pair of values, and stores what each expression gives of it: number k
-    into the buffer `out.k`. With a count, they are vectors of as many, in arrays of scalars."""
+    """Each thread takes a pair of values, and stores what each expression gives of it into the
+    buffer of its type (`out.f32`), those of one expression together, in the order of `rows`. With
+    a count, they are vectors of as many, in arrays of scalars."""
     if count > 1:
         return _vector_kernel(type, expressions, count)
     i = n.Variable("i", t.I32)
@@ -174,12 +175,22 @@ def operations_kernel(type: t.Scalar, expressions: list[n.Expression], count: in
     sources = {"a": "left", "b": "right", "c": "left"}
     for name, source in sources.items():
         body.append(n.Declare(n.Variable(name, type), n.Load(n.Element(source, i, type), type)))
-    buffers = [n.Buffer("left", type), n.Buffer("right", type)]
-    for number, expression in enumerate(expressions):
-        buffers.append(n.Buffer(f"out.{number}", expression.type))
-        place = n.Element(f"out.{number}", i, expression.type)
+    buffers = {name: n.Buffer(name, type) for name in ("left", "right")}
+    for (name, row), expression in zip(rows(expressions), expressions, strict=True):
+        buffers[name] = n.Buffer(name, expression.type)
+        start = n.Binary("mul", n.Builtin("grid_dim"), n.Constant(row, t.I32), t.I32)
+        place = n.Element(name, n.Binary("add", start, i, t.I32), expression.type)
         body.append(n.Assign(place, expression))
-    return n.Kernel(f"all_{type}", tuple(buffers), (), tuple(body), block=Dim3(1))
+    return n.Kernel(f"all_{type}", tuple(buffers.values()), (), tuple(body), block=Dim3(1))
+
+
+def rows(expressions: list[n.Expression]) -> list[tuple[str, int]]:
+    """The buffer and the row in it where each expression's results lie."""
+    found: list[tuple[str, int]] = []
+    for expression in expressions:
+        name = f"out.{expression.type}"
+        found.append((name, sum(other == name for other, _ in found)))
+    return found
 
 
 def _vector_kernel(type: t.Scalar, expressions: list[n.Expression], count: int) -> n.Kernel:

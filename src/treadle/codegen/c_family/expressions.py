@@ -65,6 +65,7 @@ _CAREFUL = {
     "rem": "truncated_rem", "floordiv": "floor_div", "mod": "floor_mod", "shl": "shift_left",
     "shr": "shift_right",
 }  # fmt: skip
+_MOST_TERMS = 20  # of a sum that thread indices are looked for in
 _WRAPS = frozenset({"add", "sub", "mul"})
 
 
@@ -305,6 +306,20 @@ def _extract(scope: Scope, node: n.Extract) -> Text:
     return places.from_memory(scope, text, member_type(base, node.name))
 
 
+def _asks_for_threads(node: n.Expression) -> bool:
+    """Whether a sum of products has a thread's or block's index in it, not too deep inside."""
+    stack: list[n.Expression] = [node]
+    for _ in range(_MOST_TERMS):
+        if not stack:
+            return False
+        part = stack.pop()
+        if isinstance(part, n.Builtin):
+            return True
+        if isinstance(part, n.Binary) and part.op in _WRAPS:
+            stack += (part.right, part.left)
+    return False
+
+
 def unsigned_text(scope: Scope, node: n.Expression) -> tuple[str, int, bool]:
     """A sum or product for a variable of 32 bits, which takes it modulo 2**32: its text, how it
     binds, and whether C++ computes it without a sign, so that it wraps as it stands.
@@ -315,7 +330,7 @@ def unsigned_text(scope: Scope, node: n.Expression) -> tuple[str, int, bool]:
     if isinstance(node, n.Builtin):
         text = scope.module.language.builtin(scope, node)
         return text, PRIMARY, not text.isdecimal()
-    if isinstance(node, n.Binary) and node.op in _WRAPS and isinstance(node.type, Scalar):
+    if isinstance(node, n.Binary) and node.op in _WRAPS and _asks_for_threads(node):
         left, left_level, left_unsigned = unsigned_text(scope, node.left)
         right, right_level, right_unsigned = unsigned_text(scope, node.right)
         if left_unsigned or right_unsigned:

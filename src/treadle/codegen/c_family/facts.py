@@ -15,7 +15,10 @@ from treadle.ir import nodes as n
 from treadle.ir.passes.bounds import CheckDropper
 from treadle.ir.passes.range_expressions import is_integer, type_range
 from treadle.ir.passes.ranges import State, Sum, minus, plus, times
+from treadle.ir.traverse import children
 from treadle.ir.types import Scalar
+
+_MOST_OPERATIONS = 60  # in an expression that anything is proven of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ class _Finder(CheckDropper):
     def strip(self, node: Any, state: State) -> Any:
         new = super().strip(node, state)
         match new:
+            case n.Binary() | n.Unary() if is_integer(new.type) and _is_long(new):
+                return new
             case n.Binary() if is_integer(new.type) and self.is_plain(new, state):
                 return self.mark(new)
             case n.Unary(op="neg") if is_integer(new.type):
@@ -177,6 +182,18 @@ class _Finder(CheckDropper):
             return node
         product = replace(node.left, left=self.marked_chain(node.left.left))
         return self.mark(replace(node, left=self.mark(product)))
+
+
+def _is_long(node: n.Expression) -> bool:
+    """Whether a proof would have to look at too many operations (at each of them again)."""
+    stack: list[Any] = [node]
+    for _ in range(_MOST_OPERATIONS):
+        if not stack:
+            return False
+        node = stack.pop()
+        if isinstance(node, (n.Binary, n.Unary, n.Cast, n.Select, n.Intrinsic)):
+            stack.extend(children(node))
+    return True
 
 
 def _shapes(kernel: n.Kernel) -> dict[str, list[str]]:

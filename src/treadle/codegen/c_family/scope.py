@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from treadle.codegen.c_family.comments import Comments
 from treadle.codegen.c_family.facts import Facts
+from treadle.codegen.c_family.layout import fitted
 from treadle.codegen.c_family.module import Module
 from treadle.codegen.c_family.names import Names
 from treadle.ir import nodes as n
@@ -59,7 +60,7 @@ class Scope:
     def emit(self, line: str) -> None:
         """Add a line (or several) at the present depth."""
         pad = "    " * self.depth
-        self.lines.extend(pad + part if part else "" for part in line.split("\n"))
+        self.lines.extend(part for one in line.split("\n") for part in fitted(pad + one))
 
     @contextmanager
     def braces(self, head: str, tail: str = "}") -> Iterator[None]:

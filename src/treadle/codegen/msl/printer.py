@@ -26,12 +26,15 @@ from treadle.codegen.legalize import legalize
 from treadle.codegen.msl.language import MSL, use
 from treadle.codegen.records import Binding, KernelCode, ParameterLayout, Target
 from treadle.core.dim3 import Dim3
+from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import Access, buffer_access
 from treadle.ir.passes.fold import fold
 from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import SCALARS, size_of
 
+_FAST_MATH = "// Compile without fast math: it takes for granted that there is no NaN."
+_MOST_BUFFERS = 31
 _MISSING = frozenset({"narrow_bits", "wide_bits", "wide_mul_high"})
 
 
@@ -60,6 +63,12 @@ def print_kernel(
     own = [(memory, module.names.fresh(memory.name)) for memory in kernel.memories]
     memories |= {m.name: MemoryText(name, m.element, m.space) for m, name in own}
 
+    if len(bindings) + bool(layout.slots) > _MOST_BUFFERS:
+        raise UnsupportedOnTarget(
+            f"{kernel.name} takes {len(bindings)} arrays; Metal binds {_MOST_BUFFERS} buffers with "
+            "the one for numbers: pack arrays into one",
+            kernel.span,
+        )
     heads = [
         _pointer(module, memories[binding.buffers[0]], number)
         for number, binding in enumerate(bindings)
@@ -87,7 +96,7 @@ def print_kernel(
     start = f"[[max_total_threads_per_threadgroup({block.count})]]\nkernel void {entry}"
     declared = _declarations(module, own, access)
     sections = [
-        "\n".join(head(kernel, bindings, layout, folded=folded)),
+        "\n".join([*head(kernel, bindings, layout, folded=folded), _FAST_MATH]),
         "#include <metal_stdlib>\nusing namespace metal;",
         *module.types.values(),
         *module.helpers.values(),

@@ -14,6 +14,7 @@ SAXPY = """\
 // array 0: x
 // array 1: y (written)
 // parameters: a, x.size, y.size
+// Compile without fast math: it takes for granted that there is no NaN.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -52,6 +53,7 @@ BLOCK_SUM = """\
 // array 0: x
 // array 1: total (written)
 // parameters: x.size
+// Compile without fast math: it takes for granted that there is no NaN.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -116,6 +118,7 @@ WARPS = """\
 // warps: blocks of 40 x 1 x 1 threads
 // array 0: x (written)
 // parameters: n
+// Compile without fast math: it takes for granted that there is no NaN.
 
 #include <metal_stdlib>
 using namespace metal;
