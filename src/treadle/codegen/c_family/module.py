@@ -7,19 +7,20 @@ from collections.abc import Callable
 
 from treadle.codegen.c_family import literals
 from treadle.codegen.c_family.language import Helper, Language
-from treadle.codegen.c_family.names import Names
+from treadle.codegen.c_family.names import Names, mangle
 from treadle.core.dim3 import Dim3
 from treadle.ir import nodes as n
+from treadle.ir.traverse import walk
 from treadle.ir.types import F32, SCALARS, U32, Array, Scalar, Struct, Type, Vector, Void
 
 
 class Module:
     """Collects the types, helpers and features that the printed bodies turn out to need."""
 
-    def __init__(self, language: Language, block: Dim3, fastmath: bool) -> None:
+    def __init__(self, language: Language, kernel: n.Kernel) -> None:
         self.language = language
-        self.block = block
-        self.fastmath = fastmath
+        self.block = kernel.block or Dim3()
+        self.fastmath = kernel.fastmath
         self.folded = False  # the block comes from a folded grid
         self.exchanges = False  # threads read from device memory what others wrote there
         self.names = Names(language.reserved)
@@ -28,6 +29,11 @@ class Module:
         self.types: dict[object, str] = {}  # texts of declared types, in order
         self.builtins: dict[str, str] = {}  # what the entry point is handed, by name
         self.print_function: Callable[[Module, str, n.Function], str] | None = None
+        self._type_names = self.names.inner()
+        for body in (kernel.body, *(function.body for function in kernel.functions)):
+            for node in walk(body):
+                if isinstance(node, n.Variable):  # which would hide a type of its name
+                    self._type_names.avoid(mangle(node.name))
         self._structs: dict[Struct, str] = {}
         self._fields: dict[Struct, dict[str, str]] = {}
         self._commented: set[str] = set()
@@ -86,7 +92,7 @@ class Module:
             names = self.names.inner()
             fields = self._fields[type] = {f.name: names.fresh(f.name) for f in type.fields}
             members = [f"    {self.declaration(f.type, fields[f.name])};" for f in type.fields]
-            name = self._structs[type] = self.names.fresh(type.name)
+            name = self._structs[type] = self._type_names.fresh(type.name)
             self.types[type] = "\n".join([f"struct {name} {{", *members, "};"])
         return self._structs[type]
 

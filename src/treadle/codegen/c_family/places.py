@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.codegen.c_family.scope import AND, ANY, COMPARISON, OR, PRIMARY, SUM, UNARY, Scope
+from treadle.codegen.c_family.scope import AND, ANY, COMPARISON, OR, PRIMARY, SUM, Scope
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of
 from treadle.ir.types import BOOL, I32, I64, U32, U64, Scalar, Struct, Type
@@ -145,9 +145,3 @@ def root_variable(place: n.Place) -> n.Variable | None:
     """The variable that a place is a part of, if it is in one."""
     root = root_of(place)
     return root if isinstance(root, n.Variable) else None
-
-
-__all__ = [
-    "UNARY", "checks_of", "condition", "from_memory", "is_repeatable", "load", "open_checks",
-    "place_text", "root_variable",
-]  # fmt: skip

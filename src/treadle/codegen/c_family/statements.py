@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.codegen.c_family import expressions, places
-from treadle.codegen.c_family.scope import ANY, PRODUCT, SUM, Scope
+from treadle.codegen.c_family.scope import PRODUCT, SUM, Scope
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of, walk
@@ -349,5 +349,3 @@ _PRINTERS: dict[type, Callable[[Scope, Any], None]] = {
     n.Atomic: _atomic, n.Subgroup: _subgroup, n.CallStatement: _call, n.Print: _print,
     n.Assert: _nothing,
 }  # fmt: skip
-
-__all__ = ["ANY", "assigned_variables", "block"]

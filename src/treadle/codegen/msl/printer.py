@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from treadle.codegen.c_family import statements
 from treadle.codegen.c_family.facts import find_facts
 from treadle.codegen.c_family.module import Module
+from treadle.codegen.c_family.parameters import parameter_text
 from treadle.codegen.c_family.printer import (
     alignment,
     bind,
@@ -21,7 +22,6 @@ from treadle.codegen.c_family.printer import (
     with_grid,
 )
 from treadle.codegen.c_family.scope import MemoryText
-from treadle.codegen.c_family.types import parameter_text
 from treadle.codegen.legalize import legalize
 from treadle.codegen.msl.language import MSL, use
 from treadle.codegen.records import Binding, KernelCode, ParameterLayout, Target
@@ -49,7 +49,7 @@ def print_kernel(
     kernel = fold(with_block(with_grid(kernel) if folded else kernel))
     kernel, facts = find_facts(legalize(kernel, _MISSING))
     block = kernel.block or Dim3()
-    module = Module(MSL, block, kernel.fastmath)
+    module = Module(MSL, kernel)
     module.print_function, module.folded = made_function, folded
 
     entry = module.names.fresh(kernel.name)

@@ -290,6 +290,24 @@ kernel float block(8, 1, 1) {
     assert "x_y_2[0] = load_ | n_a;" in main
 
 
+def test_a_variable_may_have_the_name_of_a_struct():
+    main = main_of("""
+struct Pair {
+  a: i32
+}
+
+kernel k block(1, 1, 1) {
+  buffer x: i32
+
+  var Pair: i32 = x[0]
+  var p: Pair
+  p->a = Pair
+  x[Pair & 1] = p->a + 0
+}
+""")
+    assert "int Pair = x[0];\n    Pair_2 p = Pair_2{};\n    p.a = Pair;" in main
+
+
 def test_much_shared_memory_is_asked_for_at_launch():
     kernel = """
 kernel k block(64, 1, 1) {
