@@ -157,7 +157,10 @@ class Kernel:
         self._launcher.launch_threads(threads, arguments)
 
     def source(self, target: str, *arguments: Any, block: Extent | None = None) -> str:
-        """The generated source for a target: "wgsl", "llvm" or "ir". No device is needed."""
+        """The generated source for a target: "wgsl", "llvm", "ptx", "cuda", "msl" or "ir".
+
+        No device is needed.
+        """
         return self._launcher.source(target, arguments, block)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Kernel:

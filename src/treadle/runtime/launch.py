@@ -221,7 +221,7 @@ class Launcher:
     def source(
         self, target: str, arguments: tuple[Any, ...], block: int | Sequence[int] | None = None
     ) -> str:
-        """The text that this kernel becomes on a target ("wgsl", "llvm", "ir").
+        """The text that this kernel becomes on a target ("wgsl", "ptx", "ir", …).
 
         With arguments, for their types; without, for the parameters' annotations. No device is
         needed.
