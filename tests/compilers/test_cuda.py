@@ -11,6 +11,7 @@ from tests.support import cpp_programs as programs
 from tests.support import ir_programs
 from tests.support.cpp_drawn import drawn_batch, wrong_drawn
 from tests.support.cpp_kernels import Batch
+from tests.support.cpp_math import REFERENCES, math_batch, wrong_math
 from tests.support.memory_kernels import CASES
 from tests.support.nvrtc import nvrtc_error
 from tests.support.operations import all_operations
@@ -100,6 +101,12 @@ def test_threads_that_meet_do_what_the_ir_says():
     for name, kernel in kernels.items():
         wrong = programs.wrong_flow(batch, name, kernel)
         assert not wrong, f"{wrong}\n{batch.codes[name].source}"
+
+
+def test_the_library_of_mathematics_keeps_its_bounds():
+    batch = math_batch("cuda")
+    wrong = [text for name in REFERENCES for text in wrong_math(batch, name)]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_drawn_kernels_do_what_they_do_as_plain_python():
