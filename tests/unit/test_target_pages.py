@@ -34,8 +34,9 @@ def test_what_the_table_claims(row: Any, column: str) -> None:
     claim = row.claims[column]
     for source in row.sources():
         if claim.word == "**refused**":
-            with pytest.raises(errors.UnsupportedOnTarget, match=claim.evidence):
+            with pytest.raises(errors.UnsupportedOnTarget, match=claim.evidence) as caught:
                 TOOL.printed(source, column)
+            assert caught.value.line
         else:
             text = TOOL.printed(source, column)
             assert re.search(claim.evidence, text), text

@@ -11,6 +11,7 @@ from treadle.codegen.records import KernelCode, Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, UnsupportedOnTarget
 from treadle.core.limits import Limits
+from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import buffer_access
 from treadle.ir.passes.bounds import drop_provable_checks
@@ -23,7 +24,7 @@ from treadle.ir.passes.predicate import predicate_returns
 from treadle.ir.passes.scalarize import scalarize
 from treadle.ir.passes.uniformity import check_barriers
 from treadle.ir.traverse import Node, rewrite_kernel, walk
-from treadle.ir.types import I32, size_of
+from treadle.ir.types import I32, leaves, size_of
 from treadle.ir.verify import verify
 
 _MOST_LOCAL = 1 << 20  # bytes
@@ -61,7 +62,20 @@ def print_code(lowered: Lowered, options: Options, target: Target) -> KernelCode
     slots = dict(options.slots)
     for buffer in lowered.kernel.buffers:
         slots.setdefault(buffer.name, max(slots.values(), default=-1) + 1)
-    return _LANGUAGES[target.language].print(lowered, slots, options, target)
+    try:
+        return _LANGUAGES[target.language].print(lowered, slots, options, target)
+    except CompileError as error:
+        if not error.span.line:  # a declaration's type: an array's, most of all
+            error.span = _declared_at(lowered.kernel)
+        raise
+
+
+def _declared_at(kernel: n.Kernel) -> Span:
+    """Where the first array of 64-bit numbers is declared, which most targets lack; or the kernel."""
+    for buffer in kernel.buffers:
+        if any(leaf.bits == 64 for _, leaf in leaves(buffer.element)) and buffer.span.line:
+            return buffer.span
+    return kernel.span
 
 
 def writes_of(kernel: n.Kernel) -> frozenset[str]:
