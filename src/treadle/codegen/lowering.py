@@ -71,7 +71,7 @@ def print_code(lowered: Lowered, options: Options, target: Target) -> KernelCode
 
 
 def _declared_at(kernel: n.Kernel) -> Span:
-    """Where the first array of 64-bit numbers is declared, which most targets lack; or the kernel."""
+    """Where the first array of 64-bit numbers, which targets lack, is declared; or the kernel."""
     for buffer in kernel.buffers:
         if any(leaf.bits == 64 for _, leaf in leaves(buffer.element)) and buffer.span.line:
             return buffer.span
