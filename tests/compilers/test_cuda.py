@@ -48,6 +48,16 @@ def test_nvrtc_takes_random_kernels(seed):
     assert nvrtc_error(code.source, ARCHITECTURES[seed % 3]) is None
 
 
+@pytest.mark.parametrize("name", ["norm", "erff", "max", "printf", "y0", "threadIdx", "double"])
+def test_kernels_may_have_names_that_cuda_has(name):
+    code = print_kernel(
+        from_text(f"kernel {name} block(1, 1, 1) {{\n  buffer y0: i32\n\n  y0[0] = 1\n}}"),
+        {}, TARGET, folded=False,
+    )  # fmt: skip
+    assert "    y0[0] = 1;" in code.source  # a parameter keeps its name
+    assert nvrtc_error(code.source, "sm_75") is None
+
+
 # --- what the text does --------------------------------------------------------------------------
 
 

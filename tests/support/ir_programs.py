@@ -212,7 +212,14 @@ class _Maker:
         body = self.block(self.random.randrange(1, 4), depth - 1)
         self.loops -= 1
         self.variables.remove(variable)
-        return [n.For(variable, constant(start, t.I32), constant(stop, t.I32), step, body)]
+        first, last = constant(start, t.I32), constant(stop, t.I32)
+        if self.random.randrange(3):
+            return [n.For(variable, first, last, step, body)]
+        # Bounds are taken once: what the body does to them afterwards does not count.
+        low, high = (n.Variable(self.name(name), t.I32) for name in ("low", "high"))
+        move = [n.Assign(v, n.Binary("add", v, constant(step, t.I32), t.I32)) for v in (low, high)]
+        declared = [n.Declare(low, first), n.Declare(high, last)]
+        return [*declared, n.For(variable, low, high, step, (*move, *body))]
 
     def while_loop(self, depth: int) -> list[n.Statement]:
         counter = n.Variable(self.name("w"), t.I32)

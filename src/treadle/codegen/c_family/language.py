@@ -38,7 +38,8 @@ class Language:
     scalars: Mapping[str, str]
     suffixes: Mapping[str, str]  # of integer literals
     structs: frozenset[str]  # scalar types that are structs of ours: bf16, and f16 in CUDA C++
-    reserved: frozenset[str]
+    reserved: frozenset[str]  # names that nothing of a user's may have
+    declared: frozenset[str]  # names that no function of a user's may have; variables may
     helpers: Mapping[str, Helper]
     vector: Callable[[Module, Vector], tuple[str, str, str]]
     """The type in registers, the type in memory, and what builds one: `make_float2({})`."""

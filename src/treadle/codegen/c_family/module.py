@@ -23,7 +23,7 @@ class Module:
         self.fastmath = kernel.fastmath
         self.folded = False  # the block comes from a folded grid
         self.exchanges = False  # threads read from device memory what others wrote there
-        self.names = Names(language.reserved)
+        self.names = Names(language.reserved, declared=language.declared)
         self.required: set[str] = set()
         self.helpers: dict[object, str] = {}  # texts of helper functions, callees first
         self.types: dict[object, str] = {}  # texts of declared types, in order

@@ -24,29 +24,39 @@ def mangle(name: str) -> str:
 
 
 class Names:
-    """Hands out names that are unique within it and its parent, and never one of `reserved`."""
+    """Hands out names that are unique within it and its parent, and never one of `reserved`.
 
-    def __init__(self, reserved: frozenset[str], parent: Names | None = None) -> None:
+    Names of `declared` stand outside already: names from `inner` may hide them.
+    """
+
+    def __init__(
+        self,
+        reserved: frozenset[str],
+        parent: Names | None = None,
+        declared: frozenset[str] = frozenset(),
+    ) -> None:
         self._reserved = reserved
         self._parent = parent
+        self._declared = declared
         self._taken: set[str] = set()
 
-    def _is_taken(self, name: str) -> bool:
-        if name in self._taken or name in self._reserved:
-            return True
-        return self._parent is not None and self._parent._is_taken(name)
+    def _is_given(self, name: str) -> bool:
+        return name in self._taken or (self._parent is not None and self._parent._is_given(name))
+
+    def _is_unfit(self, name: str) -> bool:
+        return name in self._reserved or name in self._declared
 
     def inner(self) -> Names:
-        """Names for what stands inside, which hide none from here."""
+        """Names for what stands inside, which hide none that was given here."""
         return Names(self._reserved, self)
 
     def fresh(self, wanted: str) -> str:
         """`wanted`, mangled, with a number behind it if it is taken."""
         base = mangle(wanted)
-        if base in self._reserved:
+        if self._is_unfit(base):
             base = base.rstrip("_") + "_"
         name, count = base, 1
-        while self._is_taken(name):
+        while self._is_given(name) or self._is_unfit(name):
             count += 1
             name = f"{base.rstrip('_')}_{count}"
         self._taken.add(name)

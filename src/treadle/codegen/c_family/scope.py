@@ -84,6 +84,10 @@ class Scope:
         that holds its value."""
         if isinstance(expression, (n.Constant, n.Variable, n.Builtin)):
             return expression
+        return self.keep(expression, wish)
+
+    def keep(self, expression: n.Expression, wish: str) -> n.Expression:
+        """A new variable that holds what an expression is worth here."""
         held = n.Variable(f" {wish}.{len(self.spelled)}", expression.type, expression.span)
         self.spelled[held.name] = self.names.fresh(wish)
         register = self.module.register(expression.type, expression)

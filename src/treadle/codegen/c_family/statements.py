@@ -166,7 +166,7 @@ def _if(scope: Scope, node: n.If) -> None:
 
 
 def _for(scope: Scope, node: n.For) -> None:
-    stop = node.stop if _is_fixed(scope, node.stop) else scope.hold(node.stop, "stop")
+    stop = node.stop if _is_fixed(scope, node.stop) else scope.keep(node.stop, "stop")
     name = scope.name(node.variable.name)
     register = scope.module.register(node.variable.type, node.variable)
     if node.unroll:
@@ -187,7 +187,7 @@ def _for(scope: Scope, node: n.For) -> None:
 def _for_by_count(scope: Scope, node: n.For, name: str, stop: n.Expression) -> None:
     """A loop whose variable might overflow before it passes its bound: count the iterations."""
     module = scope.module
-    start = node.start if _is_fixed(scope, node.start) else scope.hold(node.start, "start")
+    start = node.start if _is_fixed(scope, node.start) else scope.keep(node.start, "start")
     type = node.variable.type
     assert isinstance(type, Scalar)
     unsigned = Scalar(f"u{max(type.bits, 32)}", "uint", max(type.bits, 32))

@@ -181,6 +181,26 @@ warpSize load inside dot lane thread_number warp_mask warp_size shared_memory fo
 grid_dim uint3 make_uint3 dim3 size_t abs min max
 """
 
+# What NVIDIA's compiler declares without an include: no kernel or function may have such a name
+# (found by compiling kernels of some four thousand names). The mathematics is there with f, too.
+_MATHEMATICS = """
+abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi cyl_bessel_i0
+cyl_bessel_i1 erf erfc erfcinv erfcx erfinv exp exp10 exp2 expm1 fabs fdim floor fma fmax fmin
+fmod frexp hypot ilogb j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround
+modf nan nearbyint nextafter norm norm3d norm4d normcdf normcdfinv pow rcbrt remainder remquo
+rhypot rint rnorm rnorm3d rnorm4d round rsqrt scalbln scalbn sin sincos sincospi sinh sinpi sqrt
+tan tanh tgamma trunc y0 y1 yn
+"""
+_DECLARED = """
+abs assert clock64 clock_t cudaStream_t dim3 free labs llabs llmax llmin malloc max min printf
+ptrdiff_t ullmax ullmin umax umin va_list wchar_t
+"""
+
+
+def _declared() -> frozenset[str]:
+    functions = _MATHEMATICS.split()
+    return frozenset([*functions, *(f"{name}f" for name in functions), *_DECLARED.split()])
+
 
 def _reserved() -> frozenset[str]:
     """The names that the printer itself may write."""
@@ -238,6 +258,7 @@ CUDA = Language(
     suffixes={"u32": "u", "i64": "LL", "u64": "ULL"},
     structs=frozenset({"f16", "bf16"}),
     reserved=_reserved(),
+    declared=_declared(),
     helpers=COMMON | _HELPERS,
     vector=_vector,
     native_vector=lambda op, type: False,

@@ -256,6 +256,7 @@ MSL = Language(
     suffixes={"u32": "u", "i64": "L", "u64": "UL"},
     structs=frozenset({"bf16"}),
     reserved=_reserved(),
+    declared=frozenset(),  # all of it is in the namespace metal
     helpers=COMMON | _HELPERS,
     vector=_vector,
     native_vector=_native_vector,

@@ -270,6 +270,24 @@ def test_loops_keep_their_form():
     )
 
 
+def test_bounds_of_loops_are_taken_once():
+    assert (
+        body("""
+  var n: i32 = a
+  for k: i32 in range(0, n, 1) {
+    n = n ^ k
+  }
+  out[0] = n
+""")
+        == """int n = a;
+    int stop = n;
+    for (int k = 0; k < stop; k++) {
+        n ^= k;
+    }
+    out[0] = n;"""
+    )
+
+
 def test_names_give_way_to_the_language():
     main = main_of("""
 kernel float block(8, 1, 1) {
