@@ -43,20 +43,21 @@ class Names:
     def _is_given(self, name: str) -> bool:
         return name in self._taken or (self._parent is not None and self._parent._is_given(name))
 
-    def _is_unfit(self, name: str) -> bool:
-        return name in self._reserved or name in self._declared
+    def _is_unfit(self, name: str, hides: bool) -> bool:
+        return name in self._reserved or (name in self._declared and not hides)
 
     def inner(self) -> Names:
         """Names for what stands inside, which hide none that was given here."""
         return Names(self._reserved, self)
 
-    def fresh(self, wanted: str) -> str:
-        """`wanted`, mangled, with a number behind it if it is taken."""
+    def fresh(self, wanted: str, *, hides: bool = False) -> str:
+        """`wanted`, mangled, with a number behind it if it is taken. It may be one of `declared`
+        if it `hides` that, as parameters do."""
         base = mangle(wanted)
-        if self._is_unfit(base):
+        if self._is_unfit(base, hides):
             base = base.rstrip("_") + "_"
         name, count = base, 1
-        while self._is_given(name) or self._is_unfit(name):
+        while self._is_given(name) or self._is_unfit(name, hides):
             count += 1
             name = f"{base.rstrip('_')}_{count}"
         self._taken.add(name)

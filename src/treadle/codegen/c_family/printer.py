@@ -70,7 +70,7 @@ def bind(
     bindings: list[Binding] = []
     for buffers in slots:
         writes = any(access[buffer.name].writes for buffer in buffers)
-        name = module.names.fresh(buffers[0].name)
+        name = module.names.fresh(buffers[0].name, hides=True)
         # Where several types share an array, its pointer is to bytes of the first one's.
         memory = MemoryText(name, buffers[0].element, "global", writes)
         memories.update({buffer.name: memory for buffer in buffers})

@@ -147,14 +147,14 @@ def _hold_index(scope: Scope, place: n.Place, checks: tuple[n.Check, ...]) -> n.
 
 
 def _if(scope: Scope, node: n.If) -> None:
-    scope.emit(f"if ({scope.text(node.condition)}) {{")
+    scope.emit(f"if ({_condition(scope, node.condition)}) {{")
     while True:
         scope.depth += 1
         block(scope, node.then)
         scope.depth -= 1
         if len(node.otherwise) == 1 and isinstance(node.otherwise[0], n.If):
             node = node.otherwise[0]
-            scope.emit(f"}} else if ({scope.text(node.condition)}) {{")
+            scope.emit(f"}} else if ({_condition(scope, node.condition)}) {{")
             continue
         if node.otherwise:
             scope.emit("} else {")
@@ -225,12 +225,22 @@ def _cannot_wrap(scope: Scope, node: n.For) -> bool:
     return abs(node.step) == 1 or scope.facts.plain(node)
 
 
+def _condition(scope: Scope, condition: n.Expression) -> str:
+    """A condition as it stands after `if` and `while`. One that starts as a cast, `half(x) < y`,
+    gets parentheses: compilers first take it for a declaration there, and g++ does not recover."""
+    text = scope.text(condition)
+    start, bracket, _ = text.partition("(")
+    cast = bracket and start in scope.module.language.scalars.values()
+    return f"({text})" if cast else text
+
+
 def _while(scope: Scope, node: n.While) -> None:
     moved = [_step(scope, part) for part in node.update]
     if all(moved):
         steps = ", ".join(text for text in moved if text)
-        head = f"for (; {scope.text(node.condition)}; {steps})" if steps else None
-        with scope.braces(f"{head or f'while ({scope.text(node.condition)})'} {{"):
+        condition = _condition(scope, node.condition)
+        head = f"for (; {condition}; {steps})" if steps else f"while ({condition})"
+        with scope.braces(f"{head} {{"):
             block(scope, node.body)
         return
     # An update of several statements comes before every turn but the first, after `continue` too.
