@@ -22,8 +22,9 @@ _FOUND: dict[str, Callable[[], td.Device]] = {
 if driver_installed():  # else there is nothing to say in each of a thousand skips
     _FOUND["cuda"] = lambda: td.device("cuda")
 _MARKS = {"cuda": pytest.mark.cuda}
-# Printed PTX in an evaluator, for two generations of GPUs.
-_PTX = {"ptx": "sm_90", "ptx-sm_70": "sm_70"}
+# In an evaluator of PTX: what is printed as PTX for two generations of GPUs, and as CUDA C++, of
+# which NVIDIA's compiler makes PTX.
+_PTX = {"ptx": "sm_90", "ptx-sm_70": "sm_70", "ptx-nvrtc": "nvrtc"}
 # What does not run for the older one: long tests of operations that print the same for both.
 _SAME_PTX = frozenset({
     "test_a_long_kernel", "test_benchmark_kernels", "test_float64_stays_within_its_bounds",
@@ -42,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _is_left_out(item: pytest.Item) -> bool:
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     name = getattr(item, "originalname", "")
-    return parameters.get("device") == "ptx-sm_70" and name in _SAME_PTX
+    return parameters.get("device") in ("ptx-sm_70", "ptx-nvrtc") and name in _SAME_PTX
 
 
 @pytest.fixture(

@@ -6,17 +6,19 @@ import contextlib
 from collections.abc import Iterator
 
 import treadle as td
-from tests.support.ptx_machine.driver import DIALECTS
-from treadle.runtime import devices
+from tests.support.ptx_machine.driver import NAMES
+from treadle.runtime import devices, settings
 
 
 @contextlib.contextmanager
-def ptx_device(dialect: str = "sm_90") -> Iterator[td.Device]:
-    """The machine as "sm_90" or "sm_70": `td.device("ptx:0")` and "ptx:1"."""
-    known, by_name = devices._BACKENDS, devices._BY_NAME_ONLY
-    devices._BACKENDS = {**known, "ptx": ("tests.support.ptx_machine.driver", "backend")}
-    devices._BY_NAME_ONLY = by_name | {"ptx"}
+def ptx_device(name: str = "sm_90") -> Iterator[td.Device]:
+    """The machine as "sm_90" or "sm_70", or as "nvrtc": kernels are printed as CUDA C++ for it, and
+    NVIDIA's compiler makes PTX of them. `td.device` finds it by its id while the block lasts."""
+    before = devices._BACKENDS, devices._BY_NAME_ONLY, settings.cuda_language
+    devices._BACKENDS = {**before[0], "ptx": ("tests.support.ptx_machine.driver", "backend")}
+    devices._BY_NAME_ONLY = before[1] | {"ptx"}
+    settings.cuda_language = "cuda" if name == "nvrtc" else "ptx"
     try:
-        yield td.device(f"ptx:{DIALECTS.index(dialect)}")
+        yield td.device(f"ptx:{NAMES.index(name)}")
     finally:
-        devices._BACKENDS, devices._BY_NAME_ONLY = known, by_name
+        devices._BACKENDS, devices._BY_NAME_ONLY, settings.cuda_language = before

@@ -1,7 +1,8 @@
 """The machine as a device: the drivers' protocol, for tests only.
 
 Everything is done when a call returns. A device says that it is a CUDA device of some "sm_NN", so
-that kernels are printed as PTX for it; its id begins with "ptx".
+that kernels are printed for it as PTX, or as CUDA C++ from which NVIDIA's run-time compiler makes
+PTX; its id begins with "ptx".
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from treadle.core.limits import DeviceInfo, Limits
 from treadle.drivers import base
 
 MEMORY = 1 << 31  # bytes that the machine allows in all
-DIALECTS = ("sm_90", "sm_70")
-SHARED_MEMORY = {"sm_70": 96 << 10, "sm_90": 227 << 10}
+NAMES = ("sm_90", "sm_70", "nvrtc")  # of the devices, in order
+_DIALECTS = {"nvrtc": "sm_90"}
+_SHARED_MEMORY = {"sm_70": 96 << 10, "sm_90": 227 << 10}
 FEATURES = frozenset({
     "float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics", "timestamps",
 })  # fmt: skip
@@ -62,12 +64,18 @@ class Buffer(base.Buffer):
 class CompiledKernel(base.CompiledKernel):
     """A kernel in the machine."""
 
-    __slots__ = ("kernel",)
+    __slots__ = ("kernel", "text")
 
     def __init__(self, device: Device, code: KernelCode) -> None:
         self.device = device
         self.code = code
-        self.kernel: Kernel = load(code.source, code.entry, device.memory)
+        if code.target == "cuda":
+            from tests.support.ptx_machine.nvrtc import ptx_of  # NVIDIA's compiler is large
+
+            self.text = ptx_of(code)
+        else:
+            self.text = code.source
+        self.kernel: Kernel = load(self.text, code.entry, device.memory)
 
 
 class Event(base.Event):
@@ -265,41 +273,43 @@ class Device(base.Device):
 
 
 class Backend(base.Backend):
-    """Machines of two generations: the newer first."""
+    """Machines of two generations, the newer first, and one that is told apart for CUDA C++."""
 
     name = "ptx"
 
     def list_devices(self, **choice: str) -> list[DeviceInfo]:
-        return [
-            DeviceInfo(
-                id=f"ptx:{number}",
-                name=f"PTX evaluator, {dialect}",
-                backend="cuda",
-                kind="software",
-                driver="NumPy",
-                api="cuda",
-                dialect=dialect,
-                limits=Limits(
-                    1024,
-                    Dim3(1024, 1024, 64),
-                    Dim3((1 << 31) - 1, 65535, 65535),
-                    max_shared_memory=SHARED_MEMORY[dialect],
-                    max_buffer_size=MEMORY,
-                    max_binding_size=MEMORY,
-                    max_buffers_per_kernel=256,
-                    subgroup_size=32,
-                    buffer_alignment=256,
-                ),
-                features=FEATURES,
-            )
-            for number, dialect in enumerate(DIALECTS)
-        ]
+        return [_info(number, name) for number, name in enumerate(NAMES)]
 
     def why_none(self) -> str:
         return "it is always there"
 
     def open(self, info: DeviceInfo, *, limits: Limits | None = None) -> Device:
         return Device(info if limits is None else replace(info, limits=limits))
+
+
+def _info(number: int, name: str) -> DeviceInfo:
+    dialect = _DIALECTS.get(name, name)
+    return DeviceInfo(
+        id=f"ptx:{number}",
+        name=f"PTX evaluator, {name}",
+        backend="cuda",
+        kind="software",
+        driver="NumPy",
+        api="cuda",
+        dialect=dialect,
+        limits=Limits(
+            1024,
+            Dim3(1024, 1024, 64),
+            Dim3((1 << 31) - 1, 65535, 65535),
+            max_shared_memory=_SHARED_MEMORY[dialect],
+            max_buffer_size=MEMORY,
+            max_binding_size=MEMORY,
+            max_buffers_per_kernel=256,
+            subgroup_size=32,
+            buffer_alignment=256,
+        ),
+        features=FEATURES,
+    )
 
 
 def backend() -> Backend:
