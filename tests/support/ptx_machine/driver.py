@@ -75,7 +75,8 @@ class CompiledKernel(base.CompiledKernel):
             self.text = ptx_of(code)
         else:
             self.text = code.source
-        self.kernel: Kernel = load(self.text, code.entry, device.memory)
+        strict = code.target == "ptx"
+        self.kernel: Kernel = load(self.text, code.entry, device.memory, strict)
 
 
 class Event(base.Event):

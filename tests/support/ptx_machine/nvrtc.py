@@ -1,4 +1,4 @@
-"""CUDA C++ to PTX, by NVIDIA's run-time compiler: so the machine runs what is printed as CUDA, too."""
+"""CUDA C++ to PTX, by NVIDIA's run-time compiler: the machine runs what is printed as CUDA, too."""
 
 from __future__ import annotations
 

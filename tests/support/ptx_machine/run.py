@@ -27,8 +27,12 @@ _DIRECTIVES = 3
 class Kernel:
     """One `.entry`, loaded: its variables have places, its code is translated as it is reached."""
 
-    def __init__(self, module: Module, entry: str, memory: GlobalMemory) -> None:
+    def __init__(
+        self, module: Module, entry: str, memory: GlobalMemory, strict: bool = True
+    ) -> None:
         self.program: Program = program_of(module, entry)
+        if not strict:
+            self.program.watched.clear()
         self.memory = memory
         self.parameters, self.parameter_bytes = _lay_out(self.program.function.parameters)
         self.places, self.shared_bytes, self.local_bytes = self._place_variables()
@@ -101,9 +105,10 @@ class Kernel:
         self.memory.end_launch(name)
 
 
-def load(text: str, entry: str, memory: GlobalMemory) -> Kernel:
-    """A kernel from its module's text."""
-    return Kernel(parse(text), entry, memory)
+def load(text: str, entry: str, memory: GlobalMemory, strict: bool = True) -> Kernel:
+    """A kernel from its module's text. If not `strict`, it may read registers that were never
+    written, as the code of compilers does where it does not matter what they hold."""
+    return Kernel(parse(text), entry, memory, strict)
 
 
 def _lay_out(parameters: tuple[Variable, ...]) -> tuple[dict[str, int], int]:
