@@ -1,8 +1,8 @@
 """Drawn kernels must do on every device what they do as plain Python, to the last bit.
 
 Kernels with barriers also run with few invocations a workgroup, where a lane runs many threads.
-Tint, the stricter of WGSL's compilers, has to accept every kernel. What is printed as PTX runs in
-an evaluator, for one of two generations of GPUs.
+Tint, the stricter of WGSL's compilers, has to accept every kernel. An evaluator of PTX runs what is
+printed for one of two generations of GPUs, or the PTX that NVIDIA's compiler makes of CUDA C++.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import treadle as td
 from tests.fuzz.programs import Program, program_from
 from tests.support.ptx_device import ptx_device
+from tests.support.ptx_machine.driver import NAMES as MACHINES
 from tests.support.small_devices import small_device
 from tests.support.tint import tint_error
 
@@ -74,20 +75,13 @@ def devices() -> tuple[td.Device, ...]:
     return td.device("cpu"), td.device("webgpu"), *others
 
 
-@cache
-def ptx_machine(dialect: str) -> td.Device:
-    with ptx_device(dialect) as machine:
-        return machine
-
-
 def devices_for(program: Program) -> tuple[td.Device, ...]:
     """Kernels with barriers run with few invocations, too."""
     together = "sync_threads" in program.source or "td.lane" in program.source
-    machine = ptx_machine(("sm_90", "sm_70")[len(program.source) % 2])
     if not together:
-        return (*devices(), machine)
+        return devices()
     small = [small_device(16, name) for name in ("webgpu", "dawn") if td.is_available(name)]
-    return (*devices(), machine, *small)
+    return (*devices(), *small)
 
 
 def refusal(program: Program, kernel: Any) -> str | None:
@@ -107,13 +101,21 @@ def differences(
             yield f"{name}{list(index)} is {found[name][index]}, not {right[index]}"
 
 
+def compare(
+    device: td.Device, program: Program, kernel: Any, expected: dict[str, np.ndarray[Any, Any]]
+) -> None:
+    wrong = list(differences(expected, run_on(device, program, kernel)))
+    assert not wrong, f"{device.name}: {'; '.join(wrong)}"
+
+
 def check(program: Program) -> None:
     kernel = kernel_of(program)
     try:
         expected = interpreted(program, kernel)
         for device in devices_for(program):
-            wrong = list(differences(expected, run_on(device, program, kernel)))
-            assert not wrong, f"{device.id}: {'; '.join(wrong)}"
+            compare(device, program, kernel, expected)
+        with ptx_device(MACHINES[len(program.source) % len(MACHINES)]) as machine:
+            compare(machine, program, kernel, expected)
         refused = refusal(program, kernel)
         assert refused is None, f"Tint: {refused}"
     except Exception as error:
