@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from treadle.codegen.c_family.module import Module
-from treadle.codegen.c_family.scope import COMPARISON, PRIMARY
+from treadle.codegen.c_family.scope import COMPARISON, PRIMARY, UNARY
 from treadle.codegen.records import Slot
 
 
@@ -19,4 +19,6 @@ def parameter_text(module: Module, slot: Slot, names: Mapping[str, str]) -> tupl
         return f"{module.helper(f'to_{module.scalar(type)}')}({text})", PRIMARY
     if type.is_float and type.bits == 16:
         return f"{module.scalar(type)}({text})", PRIMARY
+    if type.bits < 32 and not type.is_signed:  # else C++ would compute with it as unsigned int
+        return f"({module.scalar(type)}){text}", UNARY
     return text, PRIMARY
