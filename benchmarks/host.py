@@ -25,8 +25,9 @@ from benchmarks import harness
 from benchmarks.__main__ import DEVICES
 
 ROOT = Path(__file__).resolve().parent.parent
-_WORKERS = ("-n", "4") if importlib.util.find_spec("xdist") else ()
-_PYTEST = ("-m", "pytest", "-q", *_WORKERS)
+_WORKERS = ("-n", str(min(8, os.cpu_count() or 1))) if importlib.util.find_spec("xdist") else ()
+# Another plugin of that name does not get on with several workers.
+_PYTEST = ("-m", "pytest", "-q", "-p", "no:benchmark", *_WORKERS)
 # pytest's expressions for the device suite's tests on one device.
 _CHOSEN = {"cuda": "cuda", "webgpu": "webgpu and not webgpu-gl", "dawn": "dawn"}
 _NOTHING_COLLECTED = 5  # pytest's exit status
@@ -39,6 +40,7 @@ class Step:
     name: str
     arguments: tuple[str, ...]
     seconds: int  # at most
+    environment: tuple[tuple[str, str], ...] = ()  # variables beside those of this process
 
 
 def steps(devices: list[str], card: str, *, tests: bool, benchmarks: bool) -> Iterator[Step]:
@@ -47,10 +49,14 @@ def steps(devices: list[str], card: str, *, tests: bool, benchmarks: bool) -> It
         for name in devices:
             yield Step(f"device-suite-{name}", (*_PYTEST, "tests/device", "-k", _CHOSEN[name]), 300)
         if "cuda" in devices:
+            suite = (*_PYTEST, "tests/device", "-k", _CHOSEN["cuda"])
+            route = (("TREADLE_CUDA_LANGUAGE", "cuda"),)
+            yield Step("device-suite-cuda-through-nvrtc", suite, 300, route)
             others = ("tests", "--ignore=tests/device", "-m", "cuda")
             yield Step("cuda-suite", (*_PYTEST, *others), 300)
         yield Step("limits-suite", (*_PYTEST, "tests/limits"), 300)
         yield Step("fuzz-suite", (*_PYTEST, "tests/fuzz"), 400)
+        yield Step("demo", ("-m", "treadle.cli", "demo"), 120)
     if benchmarks:
         for name in devices:
             yield Step(
@@ -77,6 +83,7 @@ def run(step: Step, about: str, log: Path) -> str:
         process = subprocess.Popen(
             [sys.executable, *step.arguments],
             cwd=ROOT, stdout=file, stderr=subprocess.STDOUT, start_new_session=True,
+            env=os.environ | dict(step.environment),
         )  # fmt: skip
         try:
             status = process.wait(step.seconds)
