@@ -259,11 +259,12 @@ def test_exact_functions(device, rng, dtype):
             tests[0, i] = td.isnan(v)
             tests[1, i] = td.isinf(v)
             tests[2, i] = td.isfinite(v)
+            tests[3, i] = td.signbit(v)
 
     x = np.concatenate([SPECIAL, rng.standard_normal(100) * 10, [0.5, 1.5, 2.5, -0.5]]).astype(
         dtype.numpy
     )
-    out, tests = td.zeros((6, x.size), dtype=dtype), td.zeros((3, x.size), dtype=td.bool)
+    out, tests = td.zeros((6, x.size), dtype=dtype), td.zeros((4, x.size), dtype=td.bool)
     apply[-(-x.size // 64), 64](td.asarray(x), out, tests)
     wide = x.astype(np.float64)
     expected = np.stack(
@@ -279,7 +280,7 @@ def test_exact_functions(device, rng, dtype):
     found = out.numpy().astype(np.float64)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(
-        tests.numpy(), [np.isnan(wide), np.isinf(wide), np.isfinite(wide)]
+        tests.numpy(), [np.isnan(wide), np.isinf(wide), np.isfinite(wide), np.signbit(wide)]
     )
 
 

@@ -4,9 +4,9 @@ Where a branch divides a group, the part at the smallest block number goes first
 left a loop or took the shorter way wait for the others, and groups that meet become one. A barrier
 holds a group until every thread of its block is there.
 
-Threads that run in step never show that a barrier is missing. So in kernels with barriers the odd
-warps of a block wait until the even ones have come to the next barrier, and the other way round
-from there to the one after.
+Threads that run in step never show that a barrier is missing. So in kernels with shared memory or
+barriers the odd warps of a block wait until the even ones have come to the next barrier, and the
+other way round from there to the one after.
 """
 
 from __future__ import annotations
@@ -58,8 +58,9 @@ class Schedule:
         self._layout = layout
         self._warps = warps
         self._first_block = first_block
+        shared = any(variable.space == "shared" for variable in program.variables.values())
         barriers = any(block.end == "barrier" for block in program.blocks)
-        self._apart = barriers and bool(layout.odd.any())
+        self._apart = (shared or barriers) and bool(layout.odd.any())
         self._turn = False  # whether the odd warps go first
         self._groups: dict[tuple[bool, int], Any] = {}  # later or not, and the block's number
         self._waiting: dict[int, Any] = {}

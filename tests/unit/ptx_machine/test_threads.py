@@ -272,6 +272,8 @@ def test_a_barrier_that_is_missing_shows():
     outside = ".shared .align 4 .b8 tile[256];"
     found = launch(body, np.zeros(64, np.uint32), block=64, outside=outside)
     assert 99 in found.tolist()
+    none = body.replace("bar.sync 0;", "")
+    assert launch(none, np.zeros(64, np.uint32), block=64, outside=outside)[0] != 32
     fixed = body.replace("xor.b32", "bar.sync 0; xor.b32")
     found = launch(fixed, np.zeros(64, np.uint32), block=64, outside=outside)
     assert found.tolist() == [i ^ 32 for i in range(64)]
