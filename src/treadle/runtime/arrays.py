@@ -30,6 +30,8 @@ from treadle.runtime.memory import Storage
 if TYPE_CHECKING:
     from treadle.runtime.devices import Device
 
+_BYTE = np.dtype(np.uint8)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayClass:
@@ -146,11 +148,13 @@ class DeviceArray(Exported):
 
     def to_host(self) -> np.ndarray[Any, Any]:
         """The elements as a new NumPy array. Waits for the work that makes them."""
-        whole, pick = self.span()
-        target, raw, offset = whole.host_target()
-        if whole.size:
-            whole.device.default_stream.handle.read(whole.buffer, offset, raw)
-        return pick(target)
+        if not self.contiguous:
+            whole, pick = self.span()
+            return pick(whole.to_host())
+        target, raw, offset = self.host_target()
+        if self.size:
+            self.device.default_stream.handle.read(self.buffer, offset, raw)
+        return target
 
     def assign(self, data: np.ndarray[Any, Any]) -> None:
         """Put NumPy data, which broadcasts and is cast, where the elements are."""
@@ -203,11 +207,7 @@ class DeviceArray(Exported):
     def host_target(self) -> tuple[np.ndarray[Any, Any], memoryview, int]:
         """For a read: an uninitialized NumPy array, its bytes, and where they lie in the buffer."""
         target = np.empty(self.shape, numpy_dtype(self.dtype))
-        return (
-            target,
-            bytes_of(target),
-            self.offset * self.dtype.itemsize,
-        )
+        return target, target.reshape(-1).view(_BYTE).data, self.offset * self.dtype.itemsize
 
 
 def bytes_of(data: np.ndarray[Any, Any]) -> memoryview:
