@@ -1,0 +1,152 @@
+"""NVIDIA's cards as processes see them: shared, hidden, full, lost, and their code kept on disk."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+pytestmark = pytest.mark.cuda
+
+_DOUBLE = """
+import sys
+import numpy as np
+import treadle as td
+
+@td.kernel
+def double(x: td.Array[td.f32]):
+    i = td.grid(1)
+    if i < x.size:
+        x[i] = x[i] * 2.0
+"""
+_FAULT = """
+@td.kernel(checked=False)
+def astray(x: td.Array[td.f32]):
+    x[td.grid(1) + 1_000_000_000] = 1.0
+
+x = td.ones(64, device="cuda")
+double.launch(64, x)
+assert x.tolist() == [2.0] * 64
+astray[1, 64](x)
+for use in (x.numpy, lambda: double.launch(64, x), lambda: td.ones(3, device="cuda"),
+            td.device("cuda").synchronize):
+    try:
+        use()
+    except td.errors.DeviceLost as error:
+        assert "astray" in str(error) and "new process" in str(error), error
+    else:
+        raise AssertionError("used after the fault")
+td.device("cuda").close()
+try:
+    td.ones(3, device="cuda")
+except td.errors.DeviceLost as error:
+    print(error)
+for name in ("cpu", "webgpu"):
+    if td.is_available(name):
+        y = td.ones(64, device=name)
+        double.launch(64, y)
+        assert y.tolist() == [2.0] * 64
+        print(name, "works")
+"""
+_SHARE = """
+x = td.ones(1 << 20, device="cuda")
+for step in range(200):
+    double.launch(x.size, x)
+    if step % 100 == 99:
+        assert (x.numpy() == 2.0**100).all()
+        x = td.ones(1 << 20, device="cuda")
+print("done")
+"""
+_HIDDEN = """
+assert not td.is_available("cuda") and "cuda" not in [d.backend for d in td.devices()]
+try:
+    td.device("cuda")
+except td.errors.DeviceNotFound as error:
+    assert "CUDA_VISIBLE_DEVICES" in str(error), error
+print("hidden")
+"""
+
+
+@pytest.fixture
+def card():
+    try:
+        found = td.device("cuda")
+    except td.errors.DeviceNotFound as error:
+        pytest.skip(str(error))
+    with td.use_device(found):
+        yield found
+
+
+def start(tmp_path, text, **environment):
+    script = tmp_path / f"{len(list(tmp_path.iterdir()))}.py"
+    script.write_text(_DOUBLE + text, encoding="utf-8")
+    return subprocess.Popen(
+        [sys.executable, script],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | environment,
+    )  # fmt: skip
+
+
+def test_an_illegal_address_names_the_kernel_and_spares_other_devices(card, tmp_path):
+    process = start(tmp_path, _FAULT)
+    out, err = process.communicate(timeout=100)
+    assert process.returncode == 0, err
+    assert "astray" in out
+    assert "cpu works" in out
+
+
+def test_two_processes_share_a_card(card, tmp_path):
+    for process in [start(tmp_path, _SHARE) for _ in range(2)]:
+        out, err = process.communicate(timeout=100)
+        assert out == "done\n", err
+
+
+def test_hidden_cards_are_not_found(card, tmp_path):
+    process = start(tmp_path, _HIDDEN, CUDA_VISIBLE_DEVICES="")
+    out, err = process.communicate(timeout=100)
+    assert out == "hidden\n", err
+
+
+def test_a_full_card_says_the_numbers_and_goes_on(card):
+    total = card.memory_stats()["driver"]["total"]
+    kept = td.ones(1000)
+    with pytest.raises(td.errors.OutOfMemory, match=r"[\d,]{10,} bytes: .* in use .* free"):
+        # More than there is, in arrays that each could be.
+        hold = [td.zeros(total // 5) for _ in range(6)]  # noqa: F841
+    assert (kept.numpy() == 1).all()
+    assert td.ones(1 << 20).numpy().sum() == 1 << 20
+
+
+def test_code_kept_for_another_driver_is_not_used(card, monkeypatch, tmp_path):
+    monkeypatch.setenv("TREADLE_CACHE_DIR", str(tmp_path))
+    built = []
+    plain = type(card.handle).compile
+
+    def compile(self, code, binary=None):
+        built.append(binary is not None)
+        return plain(self, code, binary)
+
+    monkeypatch.setattr(type(card.handle), "compile", compile)
+    for _ in range(2):
+        launch_new()
+    assert built == [False, True]  # made, and found on disk
+    card.compiled.clear()
+    key = card.handle.cache_key()
+    monkeypatch.setattr(type(card.handle), "cache_key", lambda self: key.replace("driver", "older"))
+    launch_new()
+    assert built == [False, True, False]
+
+
+def launch_new():
+    """Launch a kernel that this process has not built yet."""
+
+    @td.kernel
+    def triple(x: td.Array[td.f32]):
+        x[td.grid(1)] *= 3.0
+
+    td.device("cuda").compiled.clear()
+    x = td.ones(64)
+    triple[1, 64](x)
+    np.testing.assert_array_equal(x.numpy(), np.full(64, 3.0))
