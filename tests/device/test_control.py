@@ -117,6 +117,33 @@ def test_functions_with_early_returns(device):
 
 
 @td.kernel
+def bounds_once(out: td.Array[td.i32], first: td.i32, last: td.i32):
+    """What a loop's body does to the variables that its bounds came from does not count."""
+    i = td.grid(1)
+    low = first
+    high = last
+    count = 0
+    for k in range(low, high):
+        low += 1
+        high -= 1
+        count += k
+    for k in range(high, low, -3):
+        high += 3
+        low += 2
+        count += 1000 * k
+    out[i] = count
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 0), (0, 1), (-3, 7), (4, -2), (2, 9)])
+def test_bounds_of_a_loop_are_taken_once(device, first, last):
+    out = td.zeros(5, dtype=td.i32)
+    bounds_once[1, 5](out, first, last)
+    turns = max(last - first, 0)
+    expected = sum(range(first, last)) + 1000 * sum(range(last - turns, first + turns, -3))
+    assert out.tolist() == [expected] * 5
+
+
+@td.kernel
 def decide_together(out: td.Array[td.i32], start: td.i32, stop: td.i32):
     """Decisions around barriers hang on `level`, which is the same for all until the end."""
     part = td.shared(300, td.i32)

@@ -190,12 +190,19 @@ class Body:
         else:
             stop = str(self.choices.number(1, 4))
         step = self.choices.pick((1, 2, -1, -3, 3))
+        once = None  # a bound that the body changes, which must not count
+        if step > 0 and self.choices.chance(20):
+            once = self.new("n")
+            self.line(f"{once} = td.i32({stop})")
+            stop = once
         bounds = stop
         if step != 1:
             bounds = f"{stop}, -2, {step}" if step < 0 else f"-1, {stop}, {step}"
         counted = self.choices.chance(5)  # whether the body may assign to it
         counter = Name(name, "i32", uniform, assignable=counted, fixed=not counted)
         with self.loop(f"for {name} in range({bounds}):", uniform, [counter]):
+            if once is not None:
+                self.line(f"{once} -= 1")
             self.statements(3)
         return None
 

@@ -215,9 +215,11 @@ class _Maker:
         first, last = constant(start, t.I32), constant(stop, t.I32)
         if self.random.randrange(3):
             return [n.For(variable, first, last, step, body)]
-        # Bounds are taken once: what the body does to them afterwards does not count.
+        # Bounds are taken once: what the body does to them afterwards does not count. (It brings
+        # them nearer, so that a fault ends the loop early rather than never.)
         low, high = (n.Variable(self.name(name), t.I32) for name in ("low", "high"))
-        move = [n.Assign(v, n.Binary("add", v, constant(step, t.I32), t.I32)) for v in (low, high)]
+        nearer = ((low, step), (high, -step))
+        move = [n.Assign(v, n.Binary("add", v, constant(by, t.I32), t.I32)) for v, by in nearer]
         declared = [n.Declare(low, first), n.Declare(high, last)]
         return [*declared, n.For(variable, low, high, step, (*move, *body))]
 

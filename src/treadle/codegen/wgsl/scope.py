@@ -69,6 +69,10 @@ class Scope:
         that holds its value."""
         if isinstance(expression, (n.Constant, n.Variable, n.Builtin)):
             return expression
+        return self.keep(expression, wish)
+
+    def keep(self, expression: n.Expression, wish: str) -> n.Expression:
+        """A new constant that holds what an expression is worth here."""
         held = n.Variable(f" {wish}.{len(self.spelled)}", expression.type, expression.span)
         self.spelled[held.name] = self.names.fresh(wish)
         self.emit(f"let {self.spelled[held.name]} = {self.text(expression)};")

@@ -121,7 +121,7 @@ def _if(scope: Scope, node: n.If) -> None:
 
 
 def _for(scope: Scope, node: n.For) -> None:
-    stop = node.stop if _is_fixed(scope, node.stop) else scope.hold(node.stop, "stop")
+    stop = node.stop if _is_fixed(scope, node.stop) else scope.keep(node.stop, "stop")
     name = scope.name(node.variable.name)
     register = scope.module.register(node.variable.type, node.span)
     if not _cannot_wrap(scope, node):
@@ -141,7 +141,7 @@ def _for_by_count(scope: Scope, node: n.For, name: str, stop: n.Expression) -> N
     A counter is as fast as the plain loop. An exit for the wrapped variable is not: it took a
     quarter off a matrix product's speed.
     """
-    start = node.start if _is_fixed(scope, node.start) else scope.hold(node.start, "start")
+    start = node.start if _is_fixed(scope, node.start) else scope.keep(node.start, "start")
     wide = _scalar(node.variable).bits == 64
     unsigned, one = ("u64", "1lu") if wide else ("u32", "1u")
     low, high = (start, stop) if node.step > 0 else (stop, start)
