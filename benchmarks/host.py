@@ -52,8 +52,6 @@ def steps(devices: list[str], card: str, *, tests: bool, benchmarks: bool) -> It
             suite = (*_PYTEST, "tests/device", "-k", _CHOSEN["cuda"])
             route = (("TREADLE_CUDA_LANGUAGE", "cuda"),)
             yield Step("device-suite-cuda-through-nvrtc", suite, 300, route)
-            others = ("tests", "--ignore=tests/device", "-m", "cuda")
-            yield Step("cuda-suite", (*_PYTEST, *others), 300)
         yield Step("limits-suite", (*_PYTEST, "tests/limits"), 300)
         yield Step("fuzz-suite", (*_PYTEST, "tests/fuzz"), 400)
         yield Step("demo", ("-m", "treadle.cli", "demo"), 120)

@@ -150,12 +150,14 @@ def test_only_units_that_multiply_right_count(monkeypatch: pytest.MonkeyPatch) -
     assert matrix_units.working_units(device, claimed) == claimed[1:2]
     # A device that claims some and has none that work takes no code for them.
     device.info = replace(device.info, features=device.info.features | {"tensor_cores"})
-    device._claimed_units, device._matrix_units = claimed[:1], None
+    device.try_matrix_units(claimed[:1])
+    assert device.matrix_units() == ()
+    assert "tensor_cores" not in device.info.features
     code = replace(INCREMENT, requires=frozenset({"tensor_cores"}))
     with pytest.raises(UnsupportedOnTarget, match="tensor_cores"):
         device.compile(code)
-    assert device.matrix_units() == ()
-    device._claimed_units, device._matrix_units = claimed, None
+    device.info = replace(device.info, features=device.info.features | {"tensor_cores"})
+    device.try_matrix_units(claimed)
     device.compile(code)
     assert device.matrix_units() == claimed[1:2]
     device.close()

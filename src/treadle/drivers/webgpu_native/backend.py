@@ -68,7 +68,10 @@ class WebgpuBackend(Backend):
             if adapter.info.id == info.id:
                 if "llvmpipe" in info.name:
                     _log.warning(_LLVMPIPE, info.id)
-                return WebgpuDevice(adapter, limits, validate=validate)
+                device = WebgpuDevice(adapter, limits, validate=validate)
+                if "tensor_cores" in device.info.features:
+                    device.try_matrix_units(adapter.matrix_units)
+                return device
         raise DeviceNotFound(
             f"there is no {info.id} ({info.name}) any more; list the devices again"
         )

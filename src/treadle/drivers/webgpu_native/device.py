@@ -85,8 +85,7 @@ class WebgpuDevice(Device):
         self.group_count = 0
         self._move_kernel: WebgpuKernel | None = None
         self._timestamps: TimestampPool | None = None
-        self._claimed_units = adapter.matrix_units
-        self._matrix_units: tuple[MatrixUnit, ...] | None = None
+        self._matrix_units: tuple[MatrixUnit, ...] = ()
 
         raw = native.adapter_limits(adapter.handle)
         if limits is not None:
@@ -245,12 +244,16 @@ class WebgpuDevice(Device):
             }
 
     def matrix_units(self) -> tuple[MatrixUnit, ...]:
-        """The matrix products that the device's tensor cores compute (and compute right: each is
-        tried at the first call)."""
-        with self.lock:
-            if self._matrix_units is None:
-                self._matrix_units = working_units(self, self._claimed_units)
-            return self._matrix_units
+        """The matrix products that the device's tensor cores compute, and compute right."""
+        return self._matrix_units
+
+    def try_matrix_units(self, claimed: tuple[MatrixUnit, ...]) -> None:
+        """Keep those of the claimed products that come out right. Without one there are no tensor
+        cores."""
+        self._matrix_units = working_units(self, claimed)
+        if not self._matrix_units:
+            features = self.info.features - {"tensor_cores"}
+            self.info = replace(self.info, features=features)
 
     # ------------------------------------------------------------------ shared by the driver
 

@@ -104,8 +104,6 @@ def _check_fits(device: WebgpuDevice, code: KernelCode) -> None:
             + f"; this device compiles WGSL in {dialect}'s dialect"
         )
     missing = sorted(code.requires - device.info.features)
-    if "tensor_cores" in code.requires and not missing and not device.matrix_units():
-        missing = ["tensor_cores"]  # claimed, and none of them computes right
     if missing:
         raise UnsupportedOnTarget(
             f"kernel {name} needs {', '.join(missing)}, which {device.info.name} does not have"
