@@ -92,6 +92,8 @@ class Vector:
     type: VectorType
 
     def __getattr__(self, name: str) -> Any:
+        if name in Vector.__slots__:  # not set yet: copiers make the object first
+            raise AttributeError(name)
         places = [t.COMPONENTS.index(c) for c in name if c in t.COMPONENTS]
         if len(places) != len(name) or not 1 <= len(name) <= 4 or max(places) >= len(self.parts):
             raise AttributeError(f"{self.type} has no component {name!r}")
@@ -122,6 +124,9 @@ class Vector:
 
     def __repr__(self) -> str:
         return f"vec{len(self.parts)}[{self.type.dtype}]({', '.join(map(str, self.parts))})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Vector, (self.type, *self.parts)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return np.array(self.parts, dtype=dtype or self.type.dtype.numpy)

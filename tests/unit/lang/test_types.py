@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import ml_dtypes
@@ -86,6 +87,37 @@ class Outer:
     place: td.vec3[td.f32]
     weights: td.i16[5]
     total: td.f32 = 2.5
+
+
+def _pickled(value):
+    return pickle.loads(pickle.dumps(value))
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, _pickled])
+@pytest.mark.parametrize("dtype", [td.f32, td.bf16, td.bool], ids=str)
+def test_vectors_are_copied_and_pickled(copied, dtype) -> None:
+    whole = td.vec3[dtype](1, 0, 1)
+    for vector in (whole, whole.yx, whole.zzyy):
+        made = copied(vector)
+        assert (made, made.type) == (vector, vector.type)
+        before = list(vector.parts)
+        made.x = not made.x
+        assert vector.parts == before
+
+
+@td.struct
+class Planet:
+    place: td.vec2[td.f32]
+    moons: td.i32[2]
+
+
+def test_structs_are_copied_and_pickled() -> None:
+    planet = Planet((1, 2), (3, 4))
+    for made in (copy.deepcopy(planet), pickle.loads(pickle.dumps(planet))):
+        assert made == planet
+        made.place.x = 9
+        made.moons[0] = 9
+        assert planet == Planet((1, 2), (3, 4)) != made
 
 
 def test_a_structs_layout_is_numpys_aligned_one() -> None:
