@@ -37,8 +37,12 @@ def main() -> None:
 
 
 def _fail(message: str, status: int) -> None:
-    Console(stderr=True).print(f"treadle: {message}", markup=False, highlight=False, soft_wrap=True)
+    _say(message)
     sys.exit(status)
+
+
+def _say(message: str) -> None:
+    Console(stderr=True).print(f"treadle: {message}", markup=False, highlight=False, soft_wrap=True)
 
 
 @app.callback(invoke_without_command=True)
@@ -94,16 +98,20 @@ def transpile(
     to: Annotated[str, typer.Option("--to", help="wgsl, cuda, ptx, msl, llvm or ir.")] = "wgsl",
     kernel: Annotated[str | None, typer.Option("--kernel", help="Only this one.")] = None,
     block: Annotated[str, typer.Option("--block", help="Threads in a block: X or X,Y,Z.")] = "256",
+    shared: Annotated[
+        int,
+        typer.Option("--shared", min=0, help="Bytes of dynamic shared memory, td.shared(None, …)."),
+    ] = 0,
     output: Annotated[
         Path | None, typer.Option("-o", help="Write here, not to the screen.")
     ] = None,
 ) -> None:
     """Print what the kernels of a file become on a target. No device is needed.
 
-    The file is run, as `python FILE` would but with another __name__; parameters without
-    annotations have no known type and are refused.
+    The file is run, as `python FILE` would but with another __name__. Parameters without
+    annotations have no known type: kernels with such are left out.
     """
-    from treadle.cli.transpile import TARGETS, parse_block, transpile_file
+    from treadle.cli.transpile import TARGETS, check_output, parse_block, transpile_file
 
     if to not in TARGETS:
         raise typer.BadParameter(f"{to!r} is not one of {', '.join(TARGETS)}", param_hint="--to")
@@ -111,11 +119,15 @@ def transpile(
         extent = parse_block(block)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--block") from None
-    text = transpile_file(file, to, kernel, extent)
+    if output is not None:
+        check_output(output)
+    printed = transpile_file(file, to, kernel, extent, shared)
+    for note in printed.left_out:
+        _say(note)
     if output is None:
-        typer.echo(text)
+        typer.echo(printed.text)
     else:
-        output.write_text(text)
+        output.write_text(printed.text)
 
 
 @app.command()

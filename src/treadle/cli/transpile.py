@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import runpy
+from dataclasses import dataclass
 from pathlib import Path
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import TreadleError
 from treadle.lang.kernel import Kernel
+from treadle.runtime.arguments import declared_arguments
 from treadle.runtime.launch import MAX_BLOCK
+from treadle.runtime.signature import Signature
 
 TARGETS = ("wgsl", "cuda", "ptx", "msl", "llvm", "ir")
 
@@ -24,8 +27,19 @@ def parse_block(text: str) -> Dim3:
     return extent
 
 
-def transpile_file(file: Path, to: str, name: str | None, block: Dim3) -> str:
-    """The text of every kernel in a file, or of the one called `name`."""
+@dataclass(frozen=True)
+class Printed:
+    """The text of a file's kernels, and a sentence for each that has none."""
+
+    text: str
+    left_out: tuple[str, ...]
+
+
+def transpile_file(file: Path, to: str, name: str | None, block: Dim3, shared: int) -> Printed:
+    """The text of every kernel in a file, or of the one called `name`.
+
+    Kernels whose parameters have no known type are left out, unless none is left then.
+    """
     if not file.is_file():
         raise TreadleError(f"there is no file {file}")
     found = kernels_of(file)
@@ -35,7 +49,43 @@ def transpile_file(file: Path, to: str, name: str | None, block: Dim3) -> str:
         if name not in found:
             raise TreadleError(f"{file} has no kernel {name!r}; it has {', '.join(found)}")
         found = {name: found[name]}
-    return "\n".join(kernel.source(to, block=block) for kernel in found.values())
+    known = {key: one for key, one in found.items() if not _untyped(one)}
+    left_out = tuple(_why_left_out(one) for key, one in found.items() if key not in known)
+    if not known:
+        raise TreadleError("; ".join(left_out))
+    texts = (
+        kernel.source(to, block=block, shared_bytes=shared if _dynamic(kernel, shared) else 0)
+        for kernel in known.values()
+    )
+    return Printed("\n".join(texts), left_out)
+
+
+def _untyped(kernel: Kernel) -> list[str]:
+    return [parameter.name for parameter in kernel.parameters if parameter.declared is None]
+
+
+def _why_left_out(kernel: Kernel) -> str:
+    names = ", ".join(_untyped(kernel))
+    return (
+        f"kernel {kernel.name} is left out, for the types of its parameters are not known without "
+        f"arguments: annotate {names}, or choose another with --kernel"
+    )
+
+
+def _dynamic(kernel: Kernel, shared: int) -> bool:
+    """Whether a kernel has dynamic shared memory, where there are bytes for it."""
+    if not shared:
+        return False
+    memories = kernel.lower(Signature(declared_arguments(kernel))).kernel.memories
+    return any(memory.length is None for memory in memories)
+
+
+def check_output(output: Path) -> None:
+    """TreadleError unless a file can be written there: before the work, not after it."""
+    if output.is_dir():
+        raise TreadleError(f"{output} is a folder: -o takes the name of a file")
+    if not output.parent.is_dir():
+        raise TreadleError(f"there is no folder {output.parent} for {output.name}")
 
 
 def kernels_of(file: Path) -> dict[str, Kernel]:
@@ -48,6 +98,12 @@ def kernels_of(file: Path) -> dict[str, Kernel]:
         raise
     except SyntaxError as error:
         raise TreadleError(f"{file}:{error.lineno}: {error.msg}") from error
+    except SystemExit as error:
+        raise TreadleError(
+            f"running {file} ended with sys.exit({error.code!r}) before its kernels could be "
+            'printed: put what a program does under if __name__ == "__main__"'
+        ) from error
     except Exception as error:
-        raise TreadleError(f"running {file} failed: {type(error).__name__}: {error}") from error
+        words = " ".join(f"{type(error).__name__}: {error}".split())
+        raise TreadleError(f"running {file} failed: {words}") from error
     return {name: value for name, value in names.items() if isinstance(value, Kernel)}

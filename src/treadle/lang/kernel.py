@@ -156,12 +156,14 @@ class Kernel:
             return
         self._launcher.launch_threads(threads, arguments)
 
-    def source(self, target: str, *arguments: Any, block: Extent | None = None) -> str:
+    def source(
+        self, target: str, *arguments: Any, block: Extent | None = None, shared_bytes: int = 0
+    ) -> str:
         """The generated source for a target: "wgsl", "llvm", "ptx", "cuda", "msl" or "ir".
 
-        No device is needed.
+        `shared_bytes` is what a launch would give for dynamic shared memory. No device is needed.
         """
-        return self._launcher.source(target, arguments, block)
+        return self._launcher.source(target, arguments, block, shared_bytes)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Kernel:
         """A kernel is launched with a grid and a block: this says how.

@@ -146,23 +146,23 @@ def _from_scratch(
 
 
 def print_source(
-    definition: KernelDefinition, signature: Signature, target: str, block: Dim3
+    definition: KernelDefinition, signature: Signature, target: str, block: Dim3, shared_bytes: int
 ) -> str:
     """A kernel's text on a target, or its IR, without a device."""
     if target not in (*_GENERIC, "ir"):
         raise CompileError(f"unknown target {target!r}: use one of {', '.join(_GENERIC)} or ir")
     with deep_nesting(definition.name):
-        return _print_source(definition, signature, target, block)
+        return _print_source(definition, signature, target, block, shared_bytes)
 
 
 def _print_source(
-    definition: KernelDefinition, signature: Signature, target: str, block: Dim3
+    definition: KernelDefinition, signature: Signature, target: str, block: Dim3, shared_bytes: int
 ) -> str:
     lowered = definition.lower(signature)
     try:
         if target == "ir":
             return to_text(lowered.kernel)
-        options = Options(block, _slots(lowered, None))
+        options = Options(block, _slots(lowered, None), shared_bytes=shared_bytes)
         from treadle.codegen import lowering
 
         ready = lowering.lower(lowered.kernel, options, _GENERIC[target])

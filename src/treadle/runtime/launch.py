@@ -219,7 +219,11 @@ class Launcher:
         return prepared
 
     def source(
-        self, target: str, arguments: tuple[Any, ...], block: int | Sequence[int] | None = None
+        self,
+        target: str,
+        arguments: tuple[Any, ...],
+        block: int | Sequence[int] | None = None,
+        shared_bytes: int = 0,
     ) -> str:
         """The text that this kernel becomes on a target ("wgsl", "ptx", "ir", …).
 
@@ -230,6 +234,7 @@ class Launcher:
 
         extent = Dim3.of(block) if block is not None else self.definition.options.block or Dim3(256)
         check_block(self.definition.name, extent)
+        _check_rest(self.definition.name, shared_bytes, None)
         if arguments:
             binding.check_count(self.definition, len(arguments))
             bound = tuple(
@@ -239,7 +244,7 @@ class Launcher:
             signature = Signature(tuple(map(binding.argument_of, bound)))
         else:
             signature = Signature(binding.declared_arguments(self.definition))
-        return print_source(self.definition, signature, target, extent)
+        return print_source(self.definition, signature, target, extent, shared_bytes)
 
 
 def _check_rest(name: str, shared_bytes: Any, stream: Any) -> None:

@@ -154,3 +154,97 @@ def test_an_unknown_device_is_one_clear_line():
     assert done.returncode == 1
     assert "no device 'abacus'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+DYNAMIC = (
+    KERNELS
+    + """
+@td.kernel
+def reverse(x: td.Array[td.f32]):
+    copy = td.shared(None, td.f32)
+    t = td.thread_idx.x
+    copy[t] = x[t]
+    td.sync_threads()
+    x[t] = copy[td.block_dim.x - 1 - t]
+"""
+)
+
+
+@pytest.mark.parametrize("target", ["wgsl", "cuda", "ptx", "msl", "llvm", "ir"])
+def test_transpile_with_dynamic_shared_memory(tmp_path, target):
+    path = tmp_path / "dynamic.py"
+    path.write_text(DYNAMIC)
+    done = treadle("transpile", path, "--to", target, "--block", "64", "--shared", "256")
+    assert done.returncode == 0, done.stderr
+    assert "reverse" in done.stdout
+    assert "saxpy" in done.stdout
+
+
+def test_transpile_asks_for_the_bytes_of_dynamic_shared_memory(tmp_path):
+    path = tmp_path / "dynamic.py"
+    path.write_text(DYNAMIC)
+    done = treadle("transpile", path, "--kernel", "reverse")
+    assert done.returncode == 1
+    assert "--shared BYTES" in done.stderr
+    assert "source(…, shared_bytes=" in done.stderr
+    assert "--shared" in treadle("transpile", "--help", COLUMNS="200").stdout
+    assert treadle("transpile", path, "--shared", "-1").returncode == 2
+
+
+UNTYPED = """
+@td.kernel
+def loose(n, x: td.Array[td.f32], y):
+    x[0] = n + y
+"""
+
+
+def test_transpile_leaves_out_kernels_without_types(tmp_path):
+    path = tmp_path / "some.py"
+    path.write_text(KERNELS + UNTYPED)
+    done = treadle("transpile", path)
+    assert done.returncode == 0
+    assert "saxpy" in done.stdout
+    assert "double" in done.stdout
+    assert "loose" not in done.stdout
+    assert done.stderr.count("\n") == 1
+    for words in ("kernel loose", "annotate n, y", "--kernel"):
+        assert words in done.stderr
+    alone = treadle("transpile", path, "--kernel", "loose")
+    assert (alone.returncode, alone.stdout) == (1, "")
+    assert "annotate n, y" in alone.stderr
+    assert treadle("transpile", path, "--kernel", "saxpy").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("import sys\nsys.exit(5)\n", "sys.exit(5)"), ("raise ValueError('one\\ntwo')\n", "one two")],
+)
+def test_transpile_of_a_file_that_fails_is_one_line(tmp_path, text, words):
+    path = tmp_path / "fails.py"
+    path.write_text(text)
+    done = treadle("transpile", path)
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "command", [("transpile", "kernels.py"), ("demo", "--device", "cpu")], ids=["transpile", "demo"]
+)
+@pytest.mark.parametrize(
+    ("output", "words"), [("", "is a folder"), ("absent/out.png", "there is no folder")]
+)
+def test_a_place_that_cannot_be_written_is_one_line(kernels, tmp_path, command, output, words):
+    given = [kernels if part == "kernels.py" else part for part in command]
+    done = treadle(*given, "-o", tmp_path / output)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_demo_refuses_unknown_pictures_before_the_work(tmp_path):
+    done = treadle("demo", "--device", "cpu", "-o", tmp_path / "x.xyz")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "xyz" in done.stderr
+    assert "png" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -11,6 +11,7 @@ from rich.table import Table
 
 import treadle as td
 from treadle.cli.demo import work
+from treadle.cli.transpile import check_output
 from treadle.core.errors import TreadleError
 
 _PARTS = ("blur", "edges", "histogram", "wave")
@@ -23,8 +24,8 @@ def run_demo(device: str | None, output: Path) -> None:
     Raises TreadleError if a device's result is not NumPy's.
     """
     console = Console()
-    if not output.parent.is_dir():
-        raise TreadleError(f"there is no folder {output.parent} for the picture")
+    check_output(output)
+    _check_format(output)
     chosen = [td.device(device)] if device else td.devices()
     image = photograph()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
@@ -54,15 +55,33 @@ def run_demo(device: str | None, output: Path) -> None:
         raise TreadleError("results differ from NumPy's: " + "; ".join(wrong))
 
 
+def _check_format(output: Path) -> None:
+    """TreadleError unless matplotlib draws pictures that end so."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+    except ImportError:
+        raise _no_matplotlib() from None
+    known = sorted(FigureCanvasAgg.get_supported_filetypes())
+    ending = output.suffix.removeprefix(".").lower()
+    if ending and ending not in known:
+        raise TreadleError(
+            f"{output}: .{ending} is no known picture: use one of {', '.join(known)}"
+        )
+
+
+def _no_matplotlib() -> TreadleError:
+    return TreadleError(
+        "the demo needs matplotlib, for its photograph and to draw: pip install treadle[plot]"
+    )
+
+
 def photograph() -> work.Picture:
     """The photograph that matplotlib ships, as brightness from 0 to 1."""
     try:
         import matplotlib.cbook
         import matplotlib.image
     except ImportError:
-        raise TreadleError(
-            "the demo needs matplotlib, for its photograph and to draw: pip install treadle[plot]"
-        ) from None
+        raise _no_matplotlib() from None
     path = str(matplotlib.cbook.get_sample_data("grace_hopper.jpg", asfileobj=False))
     colors = np.asarray(matplotlib.image.imread(path), dtype=np.float32)
     gray = colors[..., :3] @ np.array([0.2126, 0.7152, 0.0722], dtype=np.float32)
