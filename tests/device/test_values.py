@@ -395,3 +395,21 @@ def test_neighbouring_narrow_stores_keep_each_other(device, dtype):
     fill[16, 64](out)
     i = np.arange(1001)
     np.testing.assert_array_equal(out.numpy().astype(int), np.where(i % 3 != 1, i % 2, 1))
+
+
+def test_division_by_a_literal_zero(device):
+    @td.kernel
+    def divide(x: td.Array[td.f32], out: td.Array[td.f32, 2]):
+        i = td.grid(1)
+        out[0, i] = x[i] / 0.0
+        out[1, i] = x[i] // 0.0
+        out[2, i] = x[i] % 0.0
+        out[3, i] = x[i] / -0.0
+
+    data = np.array([1, -2, 0, np.inf, -np.inf, np.nan, 3e38], np.float32)
+    out = td.full((4, 7), 5.0)
+    divide[1, 7](td.asarray(data), out)
+    with np.errstate(all="ignore"):
+        quotient = data / np.float32(0)
+        expected = [quotient, quotient, np.full(7, np.nan), -quotient]
+    np.testing.assert_array_equal(out.numpy(), np.stack(expected))

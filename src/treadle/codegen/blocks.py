@@ -1,11 +1,26 @@
-"""The size of blocks, held against what a device runs."""
+"""The size of blocks and of parameters, held against what a device takes."""
 
 from __future__ import annotations
 
+from treadle.codegen.records import KernelCode
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import CompileError
+from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.core.limits import Limits
 from treadle.ir import nodes as n
+
+CUDA_PARAMETER_BYTES = 4096  # of a kernel, on every card and driver: pointers and numbers
+
+
+def check_parameters(kernel: n.Kernel, code: KernelCode) -> None:
+    """UnsupportedOnTarget if a kernel's parameters are more than CUDA hands over."""
+    size = 8 * len(code.bindings) + code.layout.size
+    if size > CUDA_PARAMETER_BYTES:
+        raise UnsupportedOnTarget(
+            f"{kernel.name} takes {len(code.bindings)} arrays and {len(code.layout.slots)} "
+            f"numbers, {size} bytes of parameters; CUDA hands at most {CUDA_PARAMETER_BYTES} to a "
+            "kernel: pass fewer arrays, or several as one",
+            kernel.span,
+        )
 
 
 def check_threads(kernel: n.Kernel, workgroup: Dim3, limits: Limits) -> None:

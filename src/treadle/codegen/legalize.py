@@ -21,6 +21,7 @@ twice is legalizing once: prelude functions are left alone.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -90,6 +91,8 @@ class _Rewriter:
     def division(self, node: n.Binary) -> n.Expression:
         element = _element(node.type)
         if element.is_float:
+            if isinstance(node.right, n.Constant) and node.right.value == 0 and node.op != "div":
+                return _by_zero(node)
             if node.op == "div" and element == F16 and "half_div" in self.missing:
                 return self.half_division(node)
             names = {f"float_{node.op}"} | ({node.op} & {"floordiv", "mod"})
@@ -210,6 +213,14 @@ class _Rewriter:
             self.need("rem", element)
         function = prelude.operation(op, element)
         self.needed.setdefault(function.name, function)
+
+
+def _by_zero(node: n.Binary) -> n.Expression:
+    """A flooring division or remainder of floats by a constant 0: infinite, and no number."""
+    if node.op == "floordiv":
+        return replace(node, op="div")
+    assert isinstance(node.type, Scalar)
+    return n.Constant(math.nan, node.type, node.span)
 
 
 def _element(type: Any) -> Scalar:

@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import treadle as td
 from tests.support.ir_evaluator import run
 from treadle.codegen.lowering import flattened, lower, print_code
 from treadle.codegen.records import Options, Target
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import CompileError
+from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.core.limits import Limits
 from treadle.ir import nodes as n
 from treadle.ir.parser import from_text
@@ -86,3 +87,14 @@ def test_blocks_that_a_device_cannot_run_are_refused(language, block) -> None:
     with pytest.raises(CompileError, match="at most 1024 threads a block and 1024 x 1024 x 64"):
         lower(from_text(NUMBERED), options, target)
     lower(from_text(NUMBERED), replace(options, block=Dim3(32, 32)), target)
+
+
+@pytest.mark.parametrize("target", ["ptx", "cuda"])
+def test_parameters_that_cuda_does_not_hand_over(target):
+    def kernel(count):
+        names = [f"x{i}: td.Array[td.f32]" for i in range(count)]
+        return td.kernel(source=f"def many({', '.join(names)}):\n    x0[0] = 1.0\n")
+
+    assert "many" in kernel(511).source(target, block=32)
+    with pytest.raises(UnsupportedOnTarget, match=r"513 arrays and \d+ numbers, \d+ bytes"):
+        kernel(513).source(target, block=32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from treadle.codegen.wgsl import access, casts
@@ -210,6 +211,9 @@ def _binary(scope: Scope, node: n.Binary) -> Text:
     operator = _OPERATORS.get(node.op)
     if operator is None:
         raise CompileError(f"WGSL has no operation {node.op!r}; legalize first", node.span)
+    if _is_zero_divisor(node):
+        # Mesa drops what it sees divided by zero, with all that depends on it. This is the same.
+        return _binary(scope, replace(node, op="mul", right=n.Constant(math.inf, node.right.type)))  # type: ignore[arg-type]
     operand_type = node.left.type
     sign = operator.sign
     if operand_type == BOOL and node.op == "xor":
@@ -227,6 +231,14 @@ def _binary(scope: Scope, node: n.Binary) -> Text:
     if node.op in _WRAPPING:
         return _settled(scope, text, operator.level, node.type)
     return text, operator.level
+
+
+def _is_zero_divisor(node: n.Binary) -> bool:
+    """Whether a float is divided by the constant 0.0 (-0.0 comes from bits, which is safe)."""
+    right = node.right
+    if node.op != "div" or not isinstance(right, n.Constant) or not right.type.is_float:
+        return False
+    return right.value == 0 and math.copysign(1.0, right.value) > 0
 
 
 def _shift(scope: Scope, node: n.Binary) -> Text:

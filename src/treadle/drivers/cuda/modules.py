@@ -21,7 +21,6 @@ from treadle.drivers.cuda import errors, nvrtc
 from treadle.drivers.cuda.addresses import address_of
 from treadle.drivers.cuda.calls import pack_record
 from treadle.drivers.cuda.memory import CudaBuffer
-from treadle.drivers.cuda.properties import PARAMETER_BYTES
 
 if TYPE_CHECKING:
     from treadle.drivers.cuda.device import CudaDevice
@@ -142,13 +141,6 @@ def _check_limits(device: CudaDevice, code: KernelCode) -> None:
         raise CompileError(
             f"`{code.name}` uses {code.shared_bytes} bytes of shared memory, and "
             f"{device.info.id} has {limits.max_shared_memory} for a block: use less"
-        )
-    size = argument_bytes(code)
-    if size > PARAMETER_BYTES:
-        raise CompileError(
-            f"`{code.name}` takes {len(code.bindings)} buffers and {code.layout.size} bytes of "
-            f"sizes and scalars, {size} bytes together, and {device.info.id} passes at most "
-            f"{PARAMETER_BYTES} to a kernel: pass fewer arrays, or several as one"
         )
 
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from treadle.codegen.blocks import CUDA_PARAMETER_BYTES
 from treadle.core.dim3 import Dim3
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.drivers.cuda import telemetry
 from treadle.drivers.cuda.library import Library
 
 OLDEST_ARCHITECTURE = 70  # Volta: threads of a warp make progress on their own, tensor cores
-PARAMETER_BYTES = 4096  # of a kernel, on every card and driver
 # Numbers of CUdevice_attribute.
 _MAX_THREADS, _MAX_BLOCK, _MAX_GRID, _WARP_SIZE = 1, (2, 3, 4), (5, 6, 7), 10
 _INTEGRATED, _MAJOR, _MINOR, _SHARED_OPT_IN, _POOLS = 18, 75, 76, 97, 115
@@ -87,7 +87,7 @@ def describe(library: Library, card: Card) -> DeviceInfo:
             max_buffer_size=memory,
             max_binding_size=memory,
             # Half of the parameters' space for pointers, the rest for sizes and scalars.
-            max_buffers_per_kernel=PARAMETER_BYTES // 2 // 8,
+            max_buffers_per_kernel=CUDA_PARAMETER_BYTES // 2 // 8,
             subgroup_size=ask(_WARP_SIZE),
             buffer_alignment=256,
         ),

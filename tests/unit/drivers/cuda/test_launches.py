@@ -90,12 +90,6 @@ def test_wrong_arguments(device, fake, install):
     assert fake.named("cuLaunchKernel") == []
 
 
-def test_too_many_arguments(device):
-    device.compile(ptx(writes=(True,) * 511, layout=layout("u64")))
-    with pytest.raises(CompileError, match=r"4104 bytes together.*at most 4096"):
-        device.compile(ptx(writes=(True,) * 512, layout=layout("u64")))
-
-
 @pytest.mark.parametrize("code", [1, 701])
 def test_a_refusal_has_numbers_and_loses_nothing(device, fake, code):
     kernel = device.compile(ptx(block=Dim3(32, 32)))
