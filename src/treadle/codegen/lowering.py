@@ -108,8 +108,8 @@ def with_dynamic_memory(kernel: n.Kernel, shared_bytes: int) -> n.Kernel:
     length = shared_bytes // size_of(dynamic[0].element)
     if length == 0:
         raise LaunchError(
-            f"kernel {kernel.name} uses dynamic shared memory, of which it needs to know the bytes, "
-            f"{size_of(dynamic[0].element)} at least: launch it with "
+            f"kernel {kernel.name} uses dynamic shared memory, and needs to know of how many bytes "
+            f"({size_of(dynamic[0].element)} at least): launch it with "
             f"{kernel.name}[grid, block, bytes](…), print it with "
             f"{kernel.name}.source(…, shared_bytes=bytes), or treadle transpile --shared BYTES"
         )
