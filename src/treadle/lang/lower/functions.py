@@ -10,6 +10,7 @@ import ast
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
@@ -405,14 +406,20 @@ def bind_parameter(cx: Context, name: str, value: Value, node: ast.AST) -> None:
 
 def assigns_parts(cx: Context, name: str) -> bool:
     """Whether a function assigns to components or fields of a local name."""
-    for node in ast.walk(cx.source.tree):
+    return name in _names_with_assigned_parts(cx.source.tree)
+
+
+@lru_cache(maxsize=16)
+def _names_with_assigned_parts(tree: ast.AST) -> frozenset[str]:
+    names: set[str] = set()
+    for node in ast.walk(tree):
         if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
             root: ast.AST = node
             while isinstance(root, (ast.Attribute, ast.Subscript)):
                 root = root.value
-            if isinstance(root, ast.Name) and root.id == name:
-                return True
-    return False
+            if isinstance(root, ast.Name):
+                names.add(root.id)
+    return frozenset(names)
 
 
 def ends(body: tuple[n.Statement, ...]) -> bool:
