@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -74,6 +75,8 @@ def devices(
     found = known.devices()
     if as_json:
         typer.echo(json.dumps([describe(device) for device in found], indent=2))
+        if os.environ.get("TREADLE_DEVICE"):
+            known.default_device()  # DeviceNotFound, if the variable names none
         return
     table = Table(header_style="bold", box=None, pad_edge=False)
     for heading in ("device", "kind", "name and driver", "features"):

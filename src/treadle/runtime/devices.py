@@ -206,6 +206,7 @@ def device(
     spec: str | Device | None = None, *, power: str | None = None, api: str | None = None
 ) -> Device:
     """The device that `spec` names: an id ("webgpu:1"), a backend ("cpu", "dawn"), or a Device.
+    Capital letters do not matter.
 
     `power` is "high" or "low": which GPU to prefer where a machine has two. `api` asks for one
     graphics API ("vulkan", "gl", "metal", "d3d12"). DeviceNotFound lists what there is.
@@ -223,15 +224,17 @@ def device(
         )
     if not isinstance(spec, str):
         raise TypeError(f"a device is named by its id or is a Device, not {type(spec).__name__}")
-    name = spec.partition(":")[0]
+    wanted = spec.lower()
+    name = wanted.partition(":")[0]
     if name not in _BACKENDS:
         raise _not_found(spec)
     choice = {"api": api, "power": power}
     choice = {key: value for key, value in choice.items() if value is not None}
     if choice and name not in _GRAPHICS:
-        raise DeviceNotFound(f"{', '.join(choice)} choose among WebGPU devices only, not {spec!r}.")
+        choosing = "api and power choose" if len(choice) > 1 else f"{next(iter(choice))} chooses"
+        raise DeviceNotFound(f"{choosing} among WebGPU devices only, and {spec!r} is none")
     for info in _infos(name, **choice):
-        if spec in (info.id, name):
+        if wanted in (info.id, name):
             return _device(name, info)
     raise _not_found(spec, api)
 
@@ -251,11 +254,18 @@ def default_device() -> Device:
     if _default is None:
         wanted = os.environ.get("TREADLE_DEVICE")
         automatic = [name for name in _BACKENDS if name not in _BY_NAME_ONLY]
-        _default = device(wanted) if wanted else _ranked(automatic)[0]
+        _default = _from_environment(wanted) if wanted else _ranked(automatic)[0]
         if not wanted:
             for hint in hints():
                 _log.warning("%s (until then kernels run on %s)", hint, _default.id)
     return _default
+
+
+def _from_environment(wanted: str) -> Device:
+    try:
+        return device(wanted)
+    except DeviceNotFound as error:
+        raise DeviceNotFound(f"TREADLE_DEVICE is {wanted!r}: {error}") from None
 
 
 def hints() -> list[str]:
@@ -311,11 +321,11 @@ def _device(name: str, info: DeviceInfo) -> Device:
 
 
 def _not_found(spec: str, api: str | None = None) -> DeviceNotFound:
-    name = spec.partition(":")[0]
+    name = spec.lower().partition(":")[0]
     asked = f"no device {spec!r}" + (f" through {api}" if api else "")
     found = ", ".join(f"{d.id} ({d.name})" for d in devices()) or "none"
     if name in _BACKENDS:
         hint = "Use one of these ids." if _infos(name) else _backend(name).why_none()
     else:
         hint = f"Backends are {', '.join(sorted(_BACKENDS))}."
-    return DeviceNotFound(f"{asked}. Found: {found}. {hint}")
+    return DeviceNotFound(f"{asked}. Found: {found}. {hint[:1].upper()}{hint[1:]}")

@@ -149,6 +149,15 @@ def test_demo_on_the_cpu(tmp_path):
     assert "wave" in done.stdout
 
 
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["table", "json"])
+def test_devices_where_the_environment_names_none(options):
+    done = treadle("devices", *options, TREADLE_DEVICE="nonsense")
+    assert done.returncode == 1
+    assert "cpu" in done.stdout
+    assert done.stderr.startswith("treadle: TREADLE_DEVICE is 'nonsense': no device")
+    assert done.stderr.count("\n") == 1
+
+
 def test_an_unknown_device_is_one_clear_line():
     done = treadle("demo", "--device", "abacus")
     assert done.returncode == 1

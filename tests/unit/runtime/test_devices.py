@@ -66,18 +66,32 @@ def test_opengl_when_asked_for():
     assert td.device("webgpu").info.api != "gl"
 
 
-@pytest.mark.parametrize("spec", ["webgpu:99", "vulkan", "", "cpu:1", "CPU"])
+@pytest.mark.parametrize("spec", ["webgpu:99", "vulkan", "", "cpu:1", "CPUs"])
 def test_an_unknown_device_says_what_there_is(spec):
     with pytest.raises(td.errors.DeviceNotFound, match="cpu"):
         td.device(spec)
     assert not td.is_available(spec)
 
 
+def test_capital_letters_do_not_matter():
+    assert td.device("CPU") is td.device("cpu")
+    assert td.device("WebGPU:0") is td.device("webgpu:0")
+
+
+def test_what_an_unknown_device_is_told_are_sentences():
+    with pytest.raises(td.errors.DeviceNotFound, match=r"Found: .*\. Backends are"):
+        td.device("abacus")
+    with pytest.raises(td.errors.DeviceNotFound, match="api chooses among WebGPU"):
+        td.device("cpu", api="vulkan")
+    with pytest.raises(td.errors.DeviceNotFound, match="api and power choose among WebGPU"):
+        td.device("cpu", api="vulkan", power="low")
+
+
 def test_cuda_is_there_or_says_why_not():
     if td.is_available("cuda"):
         assert td.device("cuda").id == "cuda:0"
         return
-    with pytest.raises(td.errors.DeviceNotFound, match="NVIDIA"):
+    with pytest.raises(td.errors.DeviceNotFound, match=r"Found: .*\)\. [A-Z].*NVIDIA"):
         td.device("cuda")
 
 
