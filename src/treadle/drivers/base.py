@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from treadle.core.dim3 import Dim3
     from treadle.core.limits import DeviceInfo, Limits
 
+# Why a forked child has lost the devices that its parent opened.
+FORKED = (
+    "it was opened before this process was forked, and belongs to the parent: start workers with "
+    "multiprocessing's 'spawn', or open devices only in the children"
+)
+
 
 class Buffer(ABC):
     """Device memory. `size` is its bytes; `identity` is unique among all buffers ever made."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from treadle.core.errors import DeviceLost, DeviceNotFound
 from treadle.core.limits import DeviceInfo, Limits
-from treadle.drivers.base import Backend
+from treadle.drivers.base import FORKED, Backend
 from treadle.drivers.cuda import library as driver
 from treadle.drivers.cuda import properties
 from treadle.drivers.cuda.device import AFTER_A_FAULT, CudaDevice
@@ -63,7 +63,8 @@ class CudaBackend(Backend):
             for card in properties.list_cards(library):
                 if info.id == f"cuda:{card.ordinal}":
                     if fault := library.faults.get(card.ordinal):
-                        raise DeviceLost(f"{info.id} cannot be opened: {fault}. {AFTER_A_FAULT}")
+                        after = "" if fault == FORKED else f". {AFTER_A_FAULT}"
+                        raise DeviceLost(f"{info.id} cannot be opened: {fault}{after}")
                     return CudaDevice(
                         library, card, info if limits is None else replace(info, limits=limits)
                     )

@@ -14,7 +14,7 @@ from typing import Any
 from treadle.codegen.records import KernelCode
 from treadle.core.errors import DeviceLost, LaunchError, OutOfMemory, TreadleError
 from treadle.core.limits import DeviceInfo
-from treadle.drivers.base import Buffer, CompiledKernel, Device
+from treadle.drivers.base import FORKED, Buffer, CompiledKernel, Device
 from treadle.drivers.cuda import errors, events, modules, order, peers, telemetry
 from treadle.drivers.cuda.calls import Calls
 from treadle.drivers.cuda.library import Library
@@ -146,11 +146,11 @@ class CudaDevice(Device):
             self.lost = self.library.faults[self.ordinal] = reason
             for stream in list(self._streams):
                 stream.plain = False  # so that the next launch looks here
+        if self.lost == _CLOSED:
+            return DeviceLost(f"the device {self.info.id} was closed; open it again to use it")
         return DeviceLost(
-            f"{self.info.id} ({self.info.name}) is lost: {self.lost}. What its memory held is "
-            f"gone. {AFTER_A_FAULT}"
-            if self.lost != _CLOSED
-            else f"the device {self.info.id} was closed; open it again to use it"
+            f"{self.info.id} ({self.info.name}) is lost: {self.lost}"
+            + ("" if self.lost == FORKED else f". What its memory held is gone. {AFTER_A_FAULT}")
         )
 
     def check(self) -> None:
@@ -404,10 +404,7 @@ class CudaDevice(Device):
         self._forked = True
         self.lock = threading.RLock()  # another thread of the parent may have held it
         self.lost = None
-        self.lose(
-            "it was opened before this process was forked, and belongs to the parent (start "
-            "workers with multiprocessing's 'spawn' instead)"
-        )
+        self.lose(FORKED)
 
     def __del__(self) -> None:
         if getattr(self, "default_stream", None) is not None and not self._forked:

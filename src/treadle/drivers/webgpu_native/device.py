@@ -22,7 +22,7 @@ from treadle.core.errors import (
     TreadleError,
 )
 from treadle.core.limits import DeviceInfo, Limits
-from treadle.drivers.base import Buffer, Device
+from treadle.drivers.base import FORKED, Buffer, Device
 from treadle.drivers.webgpu_native import moves
 from treadle.drivers.webgpu_native.adapters import Adapter, read_limits, reduce_limits
 from treadle.drivers.webgpu_native.batch import Batch, Deferred, LiveBatch
@@ -404,9 +404,10 @@ class WebgpuDevice(Device):
             self.lost = reason
             for batch in self.batches:
                 batch.room = 0  # so that the next append looks here
+        after = "What its memory held is gone; open the device anew and load the data again"
         return DeviceLost(
-            f"{self.info.id} ({self.info.name}) is lost: {self.lost}. What its memory held is "
-            "gone; open the device anew and load the data again"
+            f"{self.info.id} ({self.info.name}) is lost: {self.lost}"
+            + ("" if self.lost == FORKED else f". {after}")
         )
 
     def check(self) -> None:
@@ -472,10 +473,7 @@ class WebgpuDevice(Device):
         """In a forked child: the device belongs to the parent."""
         self._forked = True
         self.lock = threading.RLock()  # another thread of the parent may have held it
-        self.lose(
-            "it was opened before this process was forked, and belongs to the parent (start "
-            "workers with multiprocessing's 'spawn' instead)"
-        )
+        self.lose(FORKED)
 
     def __del__(self) -> None:
         if getattr(self, "handle", None) is None or self._forked:
