@@ -21,10 +21,14 @@ class Span:
 NOWHERE = Span()
 
 
+_WIDEST = 160  # characters of a line that are shown
+
+
 def excerpt(span: Span, text: str | None) -> str:
     """The source line of `span` with a caret under the place, or "" if the line is not known.
 
-    `text` is the whole file (or notebook cell) that the span counts lines in.
+    `text` is the whole file (or notebook cell) that the span counts lines in. Of a long line there
+    is only the part around the place.
     """
     if not span.line or text is None:
         return ""
@@ -34,5 +38,16 @@ def excerpt(span: Span, text: str | None) -> str:
     line = lines[span.line - 1].expandtabs(1)
     start = max(span.column - 1, 0)
     width = max(min(span.end_column, len(line) + 1) - span.column, 1)
+    if len(line) > _WIDEST:
+        line, start = _around(line, start)
+        width = max(min(width, len(line) - start), 1)
     margin = f"{span.line:>5} | "
     return f"{margin}{line}\n{' ' * (len(margin) - 2)}| {' ' * start}{'^' * width}"
+
+
+def _around(line: str, place: int) -> tuple[str, int]:
+    """The part of a long line with a place in its middle, and where in it the place is."""
+    first = min(max(place - _WIDEST // 2, 0), len(line) - _WIDEST)
+    before = "…" if first else ""
+    after = "…" if first + _WIDEST < len(line) else ""
+    return f"{before}{line[first : first + _WIDEST]}{after}", place - first + len(before)

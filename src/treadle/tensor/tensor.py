@@ -76,7 +76,21 @@ class Tensor(Exported):
         return f'tensor({values}, dtype={self.dtype}, device="{self.device.id}")'
 
     def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ShapeError(
+                f"the truth value of a tensor of shape {self.shape} is ambiguous: it has "
+                f"{self.size} elements; use x.numpy().any() or x.numpy().all()"
+            )
         return bool(self.item())
+
+    def __index__(self) -> int:
+        kind = self.dtype.kind if isinstance(self.dtype, DType) else ""
+        if self.shape or kind not in ("int", "uint"):
+            raise TypeError(
+                "only a tensor of integers without axes is an index; this one has dtype "
+                f"{self.dtype} and shape {self.shape}"
+            )
+        return int(self.item())
 
     def __int__(self) -> int:
         return int(self.item())
@@ -113,7 +127,11 @@ class Tensor(Exported):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
-            raise ValueError("a tensor cannot be a NumPy array without a copy: use np.asarray(x)")
+            shared = self.device.backend == "cpu"
+            raise ValueError(
+                f"np.asarray copies a tensor on {self.device.id}: "
+                + ("np.from_dlpack(x) shares its memory" if shared else "leave copy=False out")
+            )
         data = self.numpy()
         return data if dtype is None else data.astype(dtype, copy=False)
 
@@ -285,7 +303,7 @@ def _slice(array: DeviceArray, index: Any) -> tuple[tuple[int, ...], tuple[int, 
             shape.append(count)
             strides.append(stride * step)
             offset += start * stride if count else 0
-        elif isinstance(part, (np.ndarray, Tensor, list)):
+        elif isinstance(part, (np.ndarray, list)) or (isinstance(part, Tensor) and part.shape):
             raise TypeError(
                 "a tensor is indexed by integers, slices, ... and None; index x.numpy() for masks "
                 "and integer arrays"

@@ -12,6 +12,7 @@ import pytest
 import treadle.lang as td
 from tests.support.kernels import array, lower
 from treadle.core.errors import CompileError, LaunchError, TreadleError
+from treadle.core.source import Span, excerpt
 from treadle.ir.nodes import Assign
 
 TEXT = """
@@ -177,3 +178,19 @@ def test_calling_a_kernel_or_its_names_outside() -> None:
         td.sync_threads()
     with pytest.raises(TreadleError, match="only inside a running kernel"):
         _ = td.thread_idx.x
+
+
+@pytest.mark.parametrize("place", [0, 5, 79, 80, 81, 400, 899, 990, 999])
+def test_a_long_line_is_cut_around_the_place(place: int) -> None:
+    line = "".join(chr(ord("a") + at % 26) for at in range(1000))
+    shown, carets = excerpt(Span("f", 1, place + 1, place + 4), line).split("\n")
+    at = carets.index("^")
+    assert len(shown) < 160 + 12
+    assert shown[at] == line[place]
+    assert shown[at:].startswith(line[place : place + carets.count("^")])
+    assert carets.count("^") == min(3, 1000 - place)
+    assert ("…" in shown[:at]) == (place > 80)
+
+
+def test_a_line_of_160_characters_is_shown_whole() -> None:
+    assert "…" not in excerpt(Span("f", 1, 3, 4), "x" * 160)

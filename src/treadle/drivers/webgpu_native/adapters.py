@@ -60,10 +60,10 @@ def list_adapters(
     provider: Provider, *, api: str | None = None, power: str = "high", validate: bool = False
 ) -> list[Adapter]:
     """The adapters, best first; with `api`, all those of that interface."""
-    if api not in (None, *_API_ORDER) or power not in _PREFERENCE:
-        raise ValueError(
-            f"api is one of {', '.join(_API_ORDER)}, and power high or low; not {api}, {power}"
-        )
+    if api not in (None, *_API_ORDER):
+        raise ValueError(f"api is one of {', '.join(_API_ORDER)}; not {api!r}")
+    if power not in _PREFERENCE:
+        raise ValueError(f"power is one of {', '.join(_PREFERENCE)}; not {power!r}")
     found = _all_adapters(provider, validate, os.getpid())
     chosen = [a for a in found if (a.info.api == api if api else not a.hidden)]
     order = _PREFERENCE[power]
