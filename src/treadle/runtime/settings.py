@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 
+from treadle.core.environment import is_on
 
-def _on(name: str) -> bool:
-    return os.environ.get(name, "0").lower() not in ("", "0", "false", "no")
-
-
-check: bool = _on("TREADLE_CHECK")  # report accesses outside arrays and failed asserts
-disk_cache: bool = not _on("TREADLE_NO_CACHE")  # keep compiled code on disk
+check: bool = is_on("TREADLE_CHECK")  # report accesses outside arrays and failed asserts
+disk_cache: bool = not is_on("TREADLE_NO_CACHE")  # keep compiled code on disk
 # What kernels are printed as for CUDA devices: "ptx", loaded by the driver alone, or "cuda", which
 # NVIDIA's run-time compiler (nvidia-cuda-nvrtc) compiles.
 cuda_language: str = os.environ.get("TREADLE_CUDA_LANGUAGE", "ptx")

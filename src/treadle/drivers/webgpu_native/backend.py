@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import os
 
+from treadle.core.environment import is_on
 from treadle.core.errors import DeviceNotFound
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.drivers.base import Backend
@@ -63,7 +63,7 @@ class WebgpuBackend(Backend):
         the driver's checks, shaders' own bounds checks, and labels for graphics debuggers.
         """
         if validate is None:
-            validate = os.environ.get("TREADLE_VALIDATE", "") not in ("", "0")
+            validate = is_on("TREADLE_VALIDATE")
         for adapter in adapters.list_adapters(self.provider, api=info.api, validate=validate):
             if adapter.info.id == info.id:
                 if "llvmpipe" in info.name:
