@@ -13,6 +13,7 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, DtypeError, LaunchError, TreadleError
 from treadle.core.nesting import deep_nesting
 from treadle.core.source import Span
+from treadle.lang.by_name import ByName
 from treadle.lang.captures import CaptureSet
 from treadle.lang.interpreting import current_run, state
 from treadle.lang.refusals import REFUSALS
@@ -26,7 +27,7 @@ Extent = int | Sequence[int]
 _MOST_BOUND = 256  # grids and blocks that a kernel remembers
 
 
-class Function:
+class Function(ByName):
     """A device function made by `@td.func`: kernels call it, generic over argument types."""
 
     def __init__(self, function: FunctionType) -> None:
@@ -53,7 +54,7 @@ class Function:
         return f"<treadle.func {self.definition.__qualname__}>"
 
 
-class Kernel:
+class Kernel(ByName):
     """A kernel made by `@td.kernel`: indexed with grid and block it is ready to be launched."""
 
     def __init__(
