@@ -421,3 +421,40 @@ def test_subgroups_of_a_block_with_several_axes(device, rng, block):
     np.testing.assert_array_equal(found[0], np.broadcast_to(warps[:, 1:2], warps.shape))
     np.testing.assert_array_equal(found[1], np.indices(warps.shape)[1])
     np.testing.assert_array_equal(found[2], np.broadcast_to(warps.sum(1)[:, None], warps.shape))
+
+
+@td.kernel
+def shared_bools(out: td.Array[td.bool], last: td.Array[td.bool]):
+    t = td.thread_idx.x
+    i = td.grid(1)
+    part = td.shared(33, td.bool)
+    part[t] = False
+    part[t] = t - 3 == 3 % i
+    td.sync_threads()
+    last[i] = part[6]
+    value = (t != 2) ^ part[6]
+    value = value ^ ((t == t) != (td.u8(32) >= td.u8(0)))
+    td.sync_threads()
+    out[i] = value
+
+
+@td.kernel
+def chained_bools(out: td.Array[td.bool], given: td.Array[td.bool]):
+    i = td.grid(1)
+    value = (i != 2) ^ given[i]
+    out[i] = value ^ ((i == i) != (td.u8(32) >= td.u8(0)))
+
+
+def test_bools_in_shared_memory(device):
+    """Drawn once: webgpu on an H100 gave the opposite of `out`."""
+    out, last = td.zeros(64, dtype=td.bool), td.zeros(64, dtype=td.bool)
+    shared_bools[2, 32](out, last)
+    assert last.tolist() == [True] * 64  # for t = 6, both 3 % i and t - 3 are 3
+    np.testing.assert_array_equal(out.numpy(), np.arange(64) % 32 == 2)
+
+
+def test_chains_of_bools(device):
+    given = np.arange(64) % 3 == 0
+    out = td.zeros(64, dtype=td.bool)
+    chained_bools[2, 32](out, td.asarray(given))
+    np.testing.assert_array_equal(out.numpy(), (np.arange(64) != 2) ^ given)
