@@ -446,7 +446,7 @@ def chained_bools(out: td.Array[td.bool], given: td.Array[td.bool]):
 
 
 def test_bools_in_shared_memory(device):
-    """Drawn once: webgpu on an H100 gave the opposite of `out`."""
+    """Drawn once: webgpu on an H100 gave the opposite of `out` when these were WGSL's bools."""
     out, last = td.zeros(64, dtype=td.bool), td.zeros(64, dtype=td.bool)
     shared_bools[2, 32](out, last)
     assert last.tolist() == [True] * 64  # for t = 6, both 3 % i and t - 3 are 3

@@ -163,6 +163,8 @@ def _is_word(type: Type) -> bool:
 
 
 def _read(plan: Plan, path: str) -> str:
+    if plan.bools_as_words:
+        return f"({path} != 0u)"
     return f"atomicLoad(&{path})" if plan.atomic else path
 
 
@@ -313,6 +315,8 @@ def store(scope: Scope, place: n.MemoryPlace, value: str) -> str:
 
 
 def _write(plan: Plan, path: str, value: str) -> str:
+    if plan.bools_as_words:
+        return f"{path} = u32({value});"
     return f"atomicStore(&{path}, {value});" if plan.atomic else f"{path} = {value};"
 
 

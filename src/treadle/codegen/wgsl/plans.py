@@ -19,6 +19,7 @@ from treadle.core.source import NOWHERE, Span
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import (
+    BOOL,
     COMPONENTS,
     F32,
     F64,
@@ -70,6 +71,13 @@ class Plan:
     atomic: bool
     writes: bool
     exchanges: bool  # threads may read what others wrote
+
+    @property
+    def bools_as_words(self) -> bool:
+        """Whether these are bools that are kept as words of 0 and 1: shared ones. GPUs write bools
+        that lie side by side together, and naga leaves them to the driver
+        (https://github.com/gfx-rs/wgpu/issues/6570)."""
+        return self.form == "typed" and self.space == "workgroup" and self.unit == BOOL
 
     @property
     def word(self) -> Scalar:
@@ -185,7 +193,8 @@ def _can_be_typed(module: Module, space: Space, type: Type, uses: Uses, packed: 
     if uses.atomics:
         return isinstance(type, Scalar) and _has_atomics(module, space, type, uses)
     if space != "storage" and not packed:
-        return True
+        inside = not isinstance(type, Scalar) and any(leaf == BOOL for _, leaf in leaves(type))
+        return not (space == "workgroup" and inside)  # see Plan.bools_as_words
     scalar = type.element if isinstance(type, Vector) else type
     if not isinstance(scalar, Scalar):
         return False
@@ -239,7 +248,7 @@ def array_length(plan: Plan, element: Type, length: int) -> int:
 
 def unit_text(module: Module, plan: Plan) -> str:
     """The WGSL type of the array's element."""
-    text = module.register(plan.unit)
+    text = "u32" if plan.bools_as_words else module.register(plan.unit)
     return f"atomic<{text}>" if plan.atomic else text
 
 

@@ -99,6 +99,8 @@ def uniform_load(scope: Scope, node: n.Load) -> str:
             )
         path = f"{plan.variable}[{at.index}]"
     text = f"workgroupUniformLoad(&{path})"
+    if plan.bools_as_words:
+        text = f"({text} != 0u)"
     if plan.form == "words":
         assert isinstance(type, Scalar)
         text = same_word(scope.module, text, plan.word, type)
