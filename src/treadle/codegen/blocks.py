@@ -1,4 +1,4 @@
-"""The size of blocks and of parameters, held against what a device takes."""
+"""The size of blocks and of parameters: what a device takes, and how a printed kernel says it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,13 @@ def check_parameters(kernel: n.Kernel, code: KernelCode) -> None:
             "kernel: pass fewer arrays, or several as one",
             kernel.span,
         )
+
+
+def title(kernel: n.Kernel, entry: str, block: Dim3) -> str:
+    """The first line above a printed kernel: its own name, the one it has here if that is another,
+    and its block."""
+    name = kernel.name if entry == kernel.name else f"{kernel.name}, here {entry}"
+    return f"{name}: blocks of {block.x} x {block.y} x {block.z} threads"
 
 
 def check_threads(kernel: n.Kernel, workgroup: Dim3, limits: Limits) -> None:

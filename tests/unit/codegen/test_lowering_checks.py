@@ -98,3 +98,12 @@ def test_parameters_that_cuda_does_not_hand_over(target):
     assert "many" in kernel(511).source(target, block=32)
     with pytest.raises(UnsupportedOnTarget, match=r"513 arrays and \d+ numbers, \d+ bytes"):
         kernel(513).source(target, block=32)
+
+
+@pytest.mark.parametrize("target", ["ptx", "cuda", "msl", "wgsl"])
+def test_a_kernel_with_another_name_on_a_target_says_so(target):
+    text = "def {}(x: td.Array[td.f32]):\n    x[0] = 1.0\n"
+    shown = td.kernel(source=text.format("main")).source(target, block=32)
+    entry = "main" if target in ("ptx", "wgsl") else "main_"
+    assert f"{entry}(" in shown
+    assert shown.startswith("// main: " if entry == "main" else "// main, here main_: ")

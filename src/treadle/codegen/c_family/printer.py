@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from treadle.codegen.blocks import title
 from treadle.codegen.c_family import expressions, statements
 from treadle.codegen.c_family.comments import Comments
 from treadle.codegen.c_family.facts import Facts
@@ -173,12 +174,17 @@ def signature(start: str, heads: Sequence[str]) -> str:
 
 
 def head(
-    kernel: n.Kernel, bindings: Sequence[Binding], layout: ParameterLayout, *, folded: bool
+    kernel: n.Kernel,
+    entry: str,
+    bindings: Sequence[Binding],
+    layout: ParameterLayout,
+    *,
+    folded: bool,
 ) -> list[str]:
     """The comment above a kernel: what it is launched with."""
     block = kernel.block
     assert block is not None
-    lines = [f"// {kernel.name}: blocks of {block.x} x {block.y} x {block.z} threads"]
+    lines = [f"// {title(kernel, entry, block)}"]
     if folded:
         lines.append("// The grid may be folded: the block comes from the grid in the parameters.")
     for number, binding in enumerate(bindings):

@@ -73,7 +73,7 @@ def print_kernel(
     opening = _unfold(layout.slots, names) if folded else []
     start = f'extern "C" __global__ void __launch_bounds__({block.count}) {entry}'
     sections = [
-        "\n".join(head(kernel, bindings, layout, folded=folded)),
+        "\n".join(head(kernel, entry, bindings, layout, folded=folded)),
         *module.types.values(),
         *module.helpers.values(),
         *texts,

@@ -96,7 +96,7 @@ def print_kernel(
     start = f"[[max_total_threads_per_threadgroup({block.count})]]\nkernel void {entry}"
     declared = _declarations(module, own, access)
     sections = [
-        "\n".join([*head(kernel, bindings, layout, folded=folded), _FAST_MATH]),
+        "\n".join([*head(kernel, entry, bindings, layout, folded=folded), _FAST_MATH]),
         "#include <metal_stdlib>\nusing namespace metal;",
         *module.types.values(),
         *module.helpers.values(),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
+from treadle.codegen.blocks import title
 from treadle.codegen.intervals import parameter_interval
 from treadle.codegen.legalize import legalize
 from treadle.codegen.ptx import casts
@@ -69,7 +70,7 @@ def print_kernel(
     if body.block(kernel.body):
         body.e.do("ret")
     source = "\n".join((
-        *_head(module, kernel, block),
+        *_head(module, kernel, entry, block),
         *_shared_declarations(shared, kernel, dynamic),
         f".visible .entry {entry}({','.join(parameters)}{chr(10) if parameters else ''})",
         f".reqntid {block.x}, {block.y}, {block.z}",
@@ -124,11 +125,10 @@ def _prepared(kernel: n.Kernel, folded: bool) -> n.Kernel:
     return replace(kernel, parameters=kernel.parameters + added)
 
 
-def _head(module: Module, kernel: n.Kernel, block: Dim3) -> list[str]:
+def _head(module: Module, kernel: n.Kernel, entry: str, block: Dim3) -> list[str]:
     major, minor = module.version
     return [
-        f"// {kernel.name.encode('ascii', 'replace').decode()}: "
-        f"blocks of {block.x} x {block.y} x {block.z} threads",
+        f"// {title(kernel, entry, block).encode('ascii', 'replace').decode()}",
         f".version {major}.{minor}",
         f".target sm_{module.target}",
         ".address_size 64",

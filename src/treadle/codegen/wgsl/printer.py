@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treadle.codegen.blocks import check_threads
+from treadle.codegen.blocks import check_threads, title
 from treadle.codegen.legalize import legalize
 from treadle.codegen.prelude import PREFIX
 from treadle.codegen.records import Binding, KernelCode, ParameterLayout, Slot
@@ -76,7 +76,7 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
     helpers = module.fixed_helpers([*own, main])
     sections = [
         "\n".join(module.headers()),
-        _head(kernel, bindings, layout, options),
+        _head(kernel, entry, bindings, layout, options),
         "\n\n".join(module.struct_texts),
         "\n".join(part for part in parts if part),
         *helpers,
@@ -454,13 +454,14 @@ def _unfold(module: Module, kernel: n.Kernel, parameters: dict[str, str]) -> lis
 
 def _head(
     kernel: n.Kernel,
+    entry: str,
     bindings: tuple[Binding, ...],
     layout: ParameterLayout,
     options: WgslOptions,
 ) -> str:
     block = kernel.block
     assert block is not None
-    lines = [f"// {kernel.name}: blocks of {block.x} x {block.y} x {block.z} threads"]
+    lines = [f"// {title(kernel, entry, block)}"]
     if options.workgroup and options.workgroup != block:
         w = options.workgroup
         lines[0] += f", run by {w.x} x {w.y} x {w.z} invocations"
