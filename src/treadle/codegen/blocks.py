@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from treadle.codegen.records import KernelCode
+from collections.abc import Sequence
+
+from treadle.codegen.records import Binding, ParameterLayout
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.core.limits import Limits
@@ -11,12 +13,14 @@ from treadle.ir import nodes as n
 CUDA_PARAMETER_BYTES = 4096  # of a kernel, on every card and driver: pointers and numbers
 
 
-def check_parameters(kernel: n.Kernel, code: KernelCode) -> None:
+def check_parameters(
+    kernel: n.Kernel, bindings: Sequence[Binding], layout: ParameterLayout
+) -> None:
     """UnsupportedOnTarget if a kernel's parameters are more than CUDA hands over."""
-    size = 8 * len(code.bindings) + code.layout.size
+    size = 8 * len(bindings) + layout.size
     if size > CUDA_PARAMETER_BYTES:
         raise UnsupportedOnTarget(
-            f"{kernel.name} takes {len(code.bindings)} arrays and {len(code.layout.slots)} "
+            f"{kernel.name} takes {len(bindings)} arrays and {len(layout.slots)} "
             f"numbers, {size} bytes of parameters; CUDA hands at most {CUDA_PARAMETER_BYTES} to a "
             "kernel: pass fewer arrays, or several as one",
             kernel.span,

@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass, replace
 from typing import Any
 
-from treadle.codegen.blocks import check_parameters, check_threads
+from treadle.codegen.blocks import check_threads
 from treadle.codegen.records import KernelCode, Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, UnsupportedOnTarget
@@ -296,8 +296,6 @@ class _Gpu:
         code: KernelCode = printer.print_kernel(
             lowered.kernel, slots, target, folded=options.folded
         )
-        if target.language in ("ptx", "cuda"):
-            check_parameters(lowered.kernel, code)
         return code
 
 

@@ -1,9 +1,12 @@
-"""The scalars that a value is made of, for printers that hold every value as its scalars."""
+"""For printers that hold every value as its scalars: which those are, and what may be evaluated
+that the source would skip."""
 
 from __future__ import annotations
 
 from functools import cache
 
+from treadle.ir import nodes as n
+from treadle.ir.traverse import walk
 from treadle.ir.types import Array, Scalar, Struct, Type, Vector, leaves
 
 
@@ -35,3 +38,8 @@ def holds_array(type: Type) -> bool:
     if isinstance(type, Array):
         return True
     return isinstance(type, Struct) and any(holds_array(field.type) for field in type.fields)
+
+
+def must_not_run(node: n.Expression) -> bool:
+    """Whether evaluating an expression that the source would skip could fault or take long."""
+    return any(isinstance(part, (n.Load, n.Call)) for part in walk(node))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from treadle.codegen.blocks import check_parameters
 from treadle.codegen.c_family import statements
 from treadle.codegen.c_family.facts import find_facts
 from treadle.codegen.c_family.module import Module
@@ -79,6 +80,7 @@ def print_kernel(
         *texts,
         "\n".join([signature(start, heads), *declared, *opening, *scope.lines, "}"]),
     ]
+    check_parameters(kernel, bindings, layout)
     return KernelCode(
         target="cuda",
         dialect=target.dialect,

@@ -11,10 +11,9 @@ from treadle.codegen.llvm.accesses import Accesses, Scope
 from treadle.codegen.llvm.emitter import Emitter
 from treadle.codegen.llvm.spelling import constant, value_type
 from treadle.codegen.llvm.values import Value
-from treadle.codegen.parts import leaf_range, leaf_types
+from treadle.codegen.parts import leaf_range, leaf_types, must_not_run
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
-from treadle.ir.traverse import walk
 from treadle.ir.types import SCALARS, Scalar, Type
 
 _LARGEST_STEP = 1 << 24  # bytes or elements from lane to lane, so that lanes never reach far
@@ -349,11 +348,6 @@ def _parts_of_rows(op: str, a: Value, b: Value) -> str:
     return {"shr": "row", "div": "row", "floordiv": "row"}.get(
         op, "column" if op in ("and", "rem", "mod") else ""
     )
-
-
-def must_not_run(node: n.Expression) -> bool:
-    """Whether evaluating an expression that the source would skip could fault or take long."""
-    return any(isinstance(part, (n.Load, n.Call)) for part in walk(node))
 
 
 _RULES: dict[type[Any], str] = {

@@ -12,13 +12,12 @@ from treadle.codegen.llvm import arithmetic, lane_memory, memory
 from treadle.codegen.llvm.accesses import Scope, member_offset
 from treadle.codegen.llvm.divergence import Divergence
 from treadle.codegen.llvm.emitter import Emitter
-from treadle.codegen.llvm.expressions import must_not_run
 from treadle.codegen.llvm.lane_memory import LaneAddress, Mask
 from treadle.codegen.llvm.memory import Address, Storage
 from treadle.codegen.llvm.spelling import splat, value_type, widened
 from treadle.codegen.llvm.statements import Statements
 from treadle.codegen.llvm.values import Value, zero
-from treadle.codegen.parts import leaf_types
+from treadle.codegen.parts import leaf_types, must_not_run
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of
 from treadle.ir.types import BOOL, Scalar, Type

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.codegen.intervals import LARGEST_EXTENT, Interval, combine, extreme, fits, union
-from treadle.codegen.parts import leaf_range, leaf_types
+from treadle.codegen.parts import leaf_range, leaf_types, must_not_run
 from treadle.codegen.ptx import arithmetic, casts, memory
 from treadle.codegen.ptx.accesses import Accesses, Known, Scope
 from treadle.codegen.ptx.emitter import Emitter, unless, when
@@ -15,13 +16,12 @@ from treadle.codegen.ptx.values import Value, number
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
-from treadle.ir.traverse import walk
 from treadle.ir.types import Scalar, Type
 
 _SPECIAL = {"thread_idx": "%tid", "block_idx": "%ctaid", "grid_dim": "%nctaid"}
 
 
-class Expressions(Accesses):
+class Expressions(Accesses, ABC):
     """Printing of expressions into one function."""
 
     def __init__(self, emitter: Emitter, scope: Scope, block: Dim3) -> None:
@@ -186,9 +186,9 @@ class Expressions(Accesses):
             values.append(self.value(argument))
         return self.called(node.function, values)
 
+    @abstractmethod
     def called(self, name: str, arguments: list[Value]) -> Value:
-        """The result of a function."""
-        raise NotImplementedError
+        """The result of a function, whose statements are printed in the call's place."""
 
     def construct(self, node: n.Construct) -> Value:
         parts = [self.value(operand) for operand in node.operands]
@@ -209,11 +209,6 @@ class Expressions(Accesses):
                 for i, scalar in enumerate(leaf_types(type))
             )
         )
-
-
-def must_not_run(node: n.Expression) -> bool:
-    """Whether evaluating an expression that the source would skip could fault or take long."""
-    return any(isinstance(part, (n.Load, n.Call)) for part in walk(node))
 
 
 _RULES: dict[type[Any], str] = {

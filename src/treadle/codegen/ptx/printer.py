@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from treadle.codegen.blocks import title
+from treadle.codegen.blocks import check_parameters, title
 from treadle.codegen.intervals import parameter_interval
 from treadle.codegen.legalize import legalize
 from treadle.codegen.ptx import casts
@@ -82,6 +82,7 @@ def print_kernel(
         "}",
         "",
     ))  # fmt: skip
+    check_parameters(kernel, bindings, layout)
     return KernelCode(
         target="ptx",
         dialect=target.dialect,

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.codegen.intervals import Interval
-from treadle.codegen.parts import leaf_types
+from treadle.codegen.parts import leaf_types, must_not_run
 from treadle.codegen.ptx import atomics, memory, subgroups
 from treadle.codegen.ptx.accesses import Known, Scope
 from treadle.codegen.ptx.emitter import unless, when
-from treadle.codegen.ptx.expressions import must_not_run
 from treadle.codegen.ptx.spelling import KINDS, REGISTERS
 from treadle.codegen.ptx.values import Value
 from treadle.codegen.ptx.variables import Variables, assigned_names, placed_names

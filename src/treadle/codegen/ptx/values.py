@@ -5,7 +5,7 @@ from __future__ import annotations
 from treadle.codegen.intervals import Interval
 from treadle.codegen.parts import leaf_types
 from treadle.codegen.ptx.emitter import Emitter
-from treadle.codegen.ptx.spelling import MOVES, REGISTERS, ZEROS, constant
+from treadle.codegen.ptx.spelling import MOVES, REGISTERS, constant
 from treadle.ir.types import Scalar, Type
 
 
@@ -29,8 +29,3 @@ def number(e: Emitter, type: Scalar, value: bool | int | float) -> str:
 def zero(e: Emitter, type: Type) -> Value:
     """The zero of any type."""
     return Value(tuple(number(e, scalar, 0) for scalar in leaf_types(type)))
-
-
-def zero_register(e: Emitter, kind: str) -> str:
-    """A new register that holds zero."""
-    return e.op(kind, MOVES[kind], ZEROS[kind])

@@ -129,10 +129,6 @@ class Native:
         """An instance, which sees the adapters of all interfaces."""
         return self.provider.create_instance(self, validate)
 
-    def release_instance(self, instance: Handle) -> None:
-        """Drop the reference."""
-        self.lib.wgpuInstanceRelease(instance)  # void wgpuInstanceRelease(WGPUInstance instance)
-
     def enumerate_adapters(self, instance: Handle) -> list[Handle]:
         """All adapters of an instance."""
         with _quiet_runtime_directory():
@@ -275,10 +271,6 @@ class Native:
         buffer = self.lib.wgpuDeviceCreateBuffer(device, descriptor)
         del kept
         return buffer
-
-    def retain_buffer(self, buffer: Handle) -> None:
-        """Take another reference."""
-        self.lib.wgpuBufferAddRef(buffer)  # void wgpuBufferAddRef(WGPUBuffer buffer)
 
     def release_buffer(self, buffer: Handle) -> None:
         """Drop a reference; the memory goes when submitted work is done with it."""
