@@ -216,8 +216,12 @@ def test_what_pytorch_knows_of_a_tensor(torch):
     double.launch(4, torch.ones(4, device="cuda", requires_grad=True).detach())
     with pytest.raises(td.errors.LaunchError):
         double.launch(4, torch.eye(4, device="cuda").to_sparse())
-    with pytest.raises(td.errors.DtypeError, match="complex64"):
-        double.launch(4, torch.zeros(4, dtype=torch.complex64, device="cuda"))
+    z = torch.tensor([1 - 1j, 2j, 3, 0], dtype=torch.complex64, device="cuda")
+    double.launch(4, z)
+    assert z.tolist() == [2 - 2j, 4j, 6, 0]
+    assert torch.equal(torch.from_dlpack(td.from_dlpack(z)), z)
+    with pytest.raises(td.errors.DtypeError, match="float8"):
+        double.launch(4, torch.zeros(4, dtype=torch.float8_e4m3fn, device="cuda"))
     with pytest.raises(td.errors.LaunchError, match=r"memory of torch on the CPU.*cuda:0"):
         saxpy.launch(4, 1.0, torch.ones(4), td.ones(4, device="cuda"))
     with pytest.raises(td.errors.LaunchError, match=r"torch on cuda:0; the launch is on cpu"):

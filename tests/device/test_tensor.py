@@ -155,7 +155,7 @@ def test_what_cannot_be_an_array(device):
     with pytest.raises(td.errors.DtypeError):
         td.asarray(np.array(["text"]))
     with pytest.raises(td.errors.DtypeError):
-        td.zeros(3, dtype="complex64")
+        td.zeros(3, dtype="complex32")
     with pytest.raises(td.errors.ShapeError, match="negative"):
         td.zeros((2, -1))
 

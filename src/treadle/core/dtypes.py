@@ -2,6 +2,7 @@
 
 A `DType` is an annotation in a kernel, a cast when called, and the `dtype=` of an array. The IR
 has its own scalar types, under the same short names (`treadle.ir.types.SCALARS[dtype.short]`).
+Complex numbers are elements of arrays alone: a kernel sees each as a vector of two floats.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from treadle.core.errors import DtypeError
 
-Kind = Literal["bool", "int", "uint", "float"]
+Kind = Literal["bool", "int", "uint", "float", "complex"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,16 @@ class DType:
     def is_integer(self) -> bool:
         """Whether it is an integer type, signed or not."""
         return self.kind in ("int", "uint")
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether it is a type of complex numbers."""
+        return self.kind == "complex"
+
+    @property
+    def component(self) -> DType:
+        """The dtype of the real and of the imaginary part; of other dtypes, itself."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
     @property
     def bits(self) -> int:
@@ -119,25 +130,34 @@ float16 = DType("float16", "f16", "float", 2)
 bfloat16 = DType("bfloat16", "bf16", "float", 2)
 float32 = DType("float32", "f32", "float", 4)
 float64 = DType("float64", "f64", "float", 8)
+complex64 = DType("complex64", "c64", "complex", 8)
+complex128 = DType("complex128", "c128", "complex", 16)
 
 i8, u8, i16, u16, i32, u32, i64, u64 = (
     int8, uint8, int16, uint16, int32, uint32, int64, uint64,
 )  # fmt: skip
 f16, bf16, f32, f64 = float16, bfloat16, float32, float64
+c64, c128 = complex64, complex128
 
+# One number of each is one scalar of the IR.
 DTYPES: tuple[DType, ...] = (
     bool_, int8, uint8, int16, uint16, int32, uint32, int64, uint64,
     float16, bfloat16, float32, float64,
 )  # fmt: skip
 BY_SHORT_NAME: dict[str, DType] = {dtype.short: dtype for dtype in DTYPES}
-_BY_NAME: dict[str, DType] = BY_SHORT_NAME | {dtype.name: dtype for dtype in DTYPES}
+# What elements of arrays may be, besides structs.
+ALL_DTYPES: tuple[DType, ...] = (*DTYPES, complex64, complex128)
+_BY_NAME: dict[str, DType] = {
+    name: dtype for dtype in ALL_DTYPES for name in (dtype.short, dtype.name)
+}
+_WITHOUT_WIDTH = (int, float, complex, None)
 
 
 def as_dtype(value: Any) -> DType:
     """The DType that `value` names: a DType, NumPy's dtype or scalar class, a name, or `bool`.
 
-    DtypeError if there is none. Python's `int` and `float` have no fixed width and are left to
-    the caller, who knows the device's defaults.
+    DtypeError if there is none. Python's `int`, `float` and `complex` have no fixed width and are
+    left to the caller, who knows the device's defaults.
     """
     if isinstance(value, DType):
         return value
@@ -145,7 +165,7 @@ def as_dtype(value: Any) -> DType:
         return bool_
     if isinstance(value, str) and value in _BY_NAME:
         return _BY_NAME[value]
-    if value is not int and value is not float and value is not None:
+    if not any(value is one for one in _WITHOUT_WIDTH):
         try:
             found = _BY_NAME.get(np.dtype(value).newbyteorder("=").name)
         except (TypeError, ValueError):
@@ -153,16 +173,32 @@ def as_dtype(value: Any) -> DType:
         if found is not None:
             return found
     raise DtypeError(
-        f"{value!r} is not a dtype of treadle; there are {', '.join(d.name for d in DTYPES)}"
+        f"{value!r} is not a dtype of treadle; there are {', '.join(d.name for d in ALL_DTYPES)}"
     )
 
 
+def as_number_dtype(value: Any) -> DType:
+    """`as_dtype` of one number in a kernel, which is never complex: DtypeError says what it is."""
+    dtype = as_dtype(value)
+    if dtype.is_complex:
+        raise DtypeError(
+            f"a kernel has no numbers of {dtype}: use td.vec2[td.{dtype.component.short}], the "
+            "real and the imaginary part"
+        )
+    return dtype
+
+
 def cast_number(value: Any, dtype: DType) -> Any:
-    """One number as a NumPy scalar of `dtype`, by the rules of a cast in a kernel."""
+    """One number as a NumPy scalar of `dtype`, by the rules of a cast in a kernel.
+
+    DtypeError for a complex number that would lose its imaginary part.
+    """
     form = dtype.numpy.type
     if dtype.kind == "bool":
         return np.bool_(value != 0)
-    if dtype.is_float:
+    if isinstance(value, (complex, np.complexfloating)) and not dtype.is_complex:
+        raise DtypeError(f"{value} is complex and {dtype} is not: cast value.real, or abs(value)")
+    if dtype.is_float or dtype.is_complex:
         with np.errstate(over="ignore"):
             return form(value)
     if isinstance(value, (int, np.integer, np.bool_)):

@@ -106,7 +106,11 @@ REFUSALS: dict[str, Refusal] = {
         "index single elements, or pass a slice as an argument from outside",
     ),
     "string": Refusal("string", "a kernel has no strings", "print takes literal text"),
-    "complex": Refusal("complex number", "a kernel has no complex numbers", "use td.vec2[td.f32]"),
+    "complex": Refusal(
+        "complex number",
+        "a kernel has no complex numbers",
+        "use td.vec2[td.f32], the real and the imaginary part, as elements of complex arrays are",
+    ),
     "bytes": Refusal("bytes", "a kernel has no bytes", "use an array of td.u8"),
     "ellipsis": Refusal("...", "a kernel has no use for ...", "give every index"),
     "MatMult": Refusal(

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, dataclass_transform, overload
 
 import numpy as np
 
-from treadle.core.dtypes import BY_SHORT_NAME, DType, FixedArray, as_dtype
+from treadle.core.dtypes import BY_SHORT_NAME, DType, FixedArray, as_dtype, as_number_dtype
 from treadle.core.errors import DtypeError
 from treadle.ir import types as t
 from treadle.runtime.arrays import remember_struct
@@ -57,7 +57,7 @@ class VectorFamily:
         self.count = count
 
     def __getitem__(self, dtype: Any) -> VectorType:
-        return VectorType(as_dtype(dtype), self.count)
+        return VectorType(as_number_dtype(dtype), self.count)
 
     def __repr__(self) -> str:
         return f"treadle.vec{self.count}"
@@ -160,7 +160,10 @@ class ArrayType:
 
 
 class Array:
-    """`td.Array[td.f32]` annotates an array of one dimension, `td.Array[td.f32, 2]` of two."""
+    """`td.Array[td.f32]` annotates an array of one dimension, `td.Array[td.f32, 2]` of two.
+
+    `td.Array[td.complex64]` is `td.Array[td.vec2[td.f32]]`, and either takes arrays of both.
+    """
 
     def __class_getitem__(cls, key: Any) -> ArrayType:
         element, ndim = key if isinstance(key, tuple) else (key, 1)
@@ -168,6 +171,8 @@ class Array:
             raise DtypeError(f"td.Array[dtype, dimensions]: {ndim!r} is not a number of dimensions")
         if not isinstance(element, (VectorType, FixedArray)) and not is_struct(element):
             element = as_dtype(element)
+            if element.is_complex:
+                element = VectorType(element.component, 2)
         return ArrayType(element, ndim)
 
 
@@ -359,7 +364,7 @@ def ir_type(annotation: Any) -> t.Type:
         raise DtypeError(f"{annotation!r} needs a dtype, as in td.vec{annotation.count}[td.f32]")
     if isinstance(annotation, ArrayType):
         raise DtypeError("an array can't be here: a fixed number of elements is td.f32[4]")
-    return t.SCALARS[as_dtype(annotation).short]
+    return t.SCALARS[as_number_dtype(annotation).short]
 
 
 def declared_type(annotation: Any) -> Declared:

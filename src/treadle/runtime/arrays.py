@@ -158,6 +158,7 @@ class DeviceArray(Exported):
 
     def assign(self, data: np.ndarray[Any, Any]) -> None:
         """Put NumPy data, which broadcasts and is cast, where the elements are."""
+        check_cast(data.dtype, self.dtype)
         if self.contiguous:
             target = np.empty(self.shape, numpy_dtype(self.dtype))
             target[...] = data
@@ -247,13 +248,22 @@ def numpy_dtype(dtype: DType | np.dtype[Any]) -> np.dtype[Any]:
 def array_dtype(dtype: np.dtype[Any]) -> DType | np.dtype[Any]:
     """The dtype of an array made of NumPy data: a DType, or the structured dtype itself.
 
-    DtypeError for what kernels cannot hold (objects, strings, complex numbers, long double).
+    DtypeError for what kernels cannot hold (objects, strings, long double).
     """
     if dtype.names is not None:
         native = dtype.newbyteorder("=")
         element_type(native)
         return dtype if native == dtype else native
     return dtypes.as_dtype(dtype)
+
+
+def check_cast(source: np.dtype[Any], target: DType | np.dtype[Any]) -> None:
+    """DtypeError if a cast of elements would drop imaginary parts."""
+    if source.kind == "c" and numpy_dtype(target).kind not in "cb":
+        raise DtypeError(
+            f"{source} does not become {target}, which would drop the imaginary parts: take the "
+            "real parts, the imaginary parts or the absolute values first"
+        )
 
 
 _structs: dict[np.dtype[Any], Struct] = {}
@@ -266,13 +276,14 @@ def remember_struct(dtype: np.dtype[Any], struct: Struct) -> None:
 
 
 def element_type(dtype: DType | np.dtype[Any]) -> Type:
-    """The IR type of one element.
+    """The IR type of one element. Of a complex dtype it is a vector of two.
 
     A structured dtype becomes a struct; its layout must be C's, as `np.dtype(…, align=True)` and
     `@td.struct` make it. DtypeError otherwise.
     """
     if isinstance(dtype, DType):
-        return SCALARS[dtype.short]
+        part = SCALARS[dtype.component.short]
+        return Vector(part, 2) if dtype.is_complex else part
     # Small subarrays may be vectors, which align to their size, or arrays, which do not.
     for vectors in (False, True):
         type = _structured(dtype, vectors)
@@ -297,7 +308,7 @@ def _structured(dtype: np.dtype[Any], vectors: bool) -> Type:
             element = Array(element, extent)
         return element
     if dtype.names is None:
-        return SCALARS[dtypes.as_dtype(dtype).short]
+        return SCALARS[dtypes.as_number_dtype(dtype).short]
     assert dtype.fields is not None
     fields = (Field(name, _structured(dtype.fields[name][0], vectors)) for name in dtype.names)
     return Struct("record", tuple(fields))

@@ -38,6 +38,7 @@ _CODES: dict[tuple[int, int], DType] = (
     | {(1, d.bits): d for d in dtypes.DTYPES if d.kind == "uint"}
     | {(2, d.bits): d for d in (dtypes.float16, dtypes.float32, dtypes.float64)}
     | {(4, 16): dtypes.bfloat16, (6, 8): dtypes.bool_}
+    | {(5, d.bits): d for d in (dtypes.complex64, dtypes.complex128)}
 )
 _CODE_OF = {dtype.name: code for code, dtype in _CODES.items()}
 _CODE_NAMES = {0: "int", 1: "uint", 2: "float", 3: "opaque", 4: "bfloat", 5: "complex", 6: "bool"}
@@ -130,7 +131,7 @@ def _dtype(code: int, bits: int, lanes: int) -> DType:
         name = f"{_CODE_NAMES.get(code, f'type {code} of')}{bits}" + f"x{lanes}" * (lanes != 1)
         raise DtypeError(
             f"an array of {name} came, which kernels do not have; there are "
-            f"{', '.join(d.name for d in dtypes.DTYPES)}"
+            f"{', '.join(d.name for d in dtypes.ALL_DTYPES)}"
         )
     return found
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from treadle.runtime.arrays import DeviceArray
 
 _NO_ORDER = -1  # a consumer's stream: it sees to the order by itself
-_TYPE_CODES = {"bool": "b", "int": "i", "uint": "u", "float": "f"}
+_TYPE_CODES = {"bool": "b", "int": "i", "uint": "u", "float": "f", "complex": "c"}
 
 
 class Exported:

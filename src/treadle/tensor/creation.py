@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import DType, float32, int32, int64
+from treadle.core.dtypes import DType, complex64, float32, int32, int64
 from treadle.core.errors import DtypeError, LaunchError, ShapeError
-from treadle.runtime.arrays import DeviceArray, numpy_dtype
+from treadle.runtime.arrays import DeviceArray, check_cast, numpy_dtype
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.runtime.foreign import kind_of
@@ -24,12 +24,12 @@ def asarray(
     """A tensor with the elements of `obj`: a number, nested lists, a NumPy array, a Tensor, or an
     array of another library.
 
-    Python floats become float32, Python integers the device's default integer (int64 on cpu and
-    cuda, int32 on webgpu); arrays keep their dtype. Lists and NumPy arrays are copied, and with
-    `copy=False` NumPy arrays are shared on the CPU. Tensors, and other libraries' arrays that are
-    on the device already, are used without a copy unless `copy` is True; a GPU's arrays stay there
-    where no device is named. ValueError if `copy` is False and there is no other way; DtypeError if
-    the device lacks the dtype.
+    Python floats become float32, complex numbers complex64, integers the device's default integer
+    (int64 on cpu and cuda, int32 on webgpu); arrays keep their dtype. Lists and NumPy arrays are
+    copied, and with `copy=False` NumPy arrays are shared on the CPU. Tensors, and other libraries'
+    arrays that are on the device already, are used without a copy unless `copy` is True; a GPU's
+    arrays stay there where no device is named. ValueError if `copy` is False and there is no other
+    way; DtypeError if the device lacks the dtype.
 
     >>> asarray([1.0, 2.0], device="cpu").dtype
     treadle.float32
@@ -107,6 +107,8 @@ def _from_python(obj: Any, wanted: Any, where: Device) -> np.ndarray[Any, Any]:
     if wanted is None:
         if data.dtype.kind == "f":
             wanted = float32
+        elif data.dtype.kind == "c":
+            wanted = complex64
         elif data.dtype.kind in "iu":
             wanted = default_integer(where)
         else:
@@ -164,6 +166,7 @@ def full(
     else:
         kind = as_device_dtype(dtype)
     data = np.empty(_extents(shape), numpy_dtype(kind))
+    check_cast(np.asarray(fill_value).dtype, kind)
     data[...] = fill_value
     return from_numpy(data, where)
 

@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import BY_SHORT_NAME, DType
+from treadle.core.dtypes import BY_SHORT_NAME, DType, complex64, complex128
 from treadle.core.errors import LaunchError, ShapeError
-from treadle.ir.types import Scalar, Struct, Type
+from treadle.ir.types import F32, Scalar, Struct, Type, Vector
+from treadle.lang import types
 from treadle.lang.captures import CaptureSet
 from treadle.lang.interpreting import current_run
 from treadle.lang.kernel import Function, Kernel, as_function
 from treadle.lang.source import function_from_text, resolve_annotations
-from treadle.lang.types import Vector, class_of, declared_type
+from treadle.lang.types import class_of, declared_type
 from treadle.runtime import arguments as binding
 from treadle.runtime import convert
 from treadle.runtime.arrays import DeviceArray
@@ -164,11 +165,7 @@ class Elementwise(Function):
                 )
                 types.append(getattr(argument, "type", None) or argument.element)  # type: ignore[union-attr]
             result = result_type(self.definition, self.source_code, types)
-            assert isinstance(result, (Scalar, Struct))
-            found = (
-                BY_SHORT_NAME[result.name] if isinstance(result, Scalar) else class_of(result).dtype
-            )
-            self._results[key] = found
+            found = self._results[key] = _dtype_of(result)
         return found
 
     @cached_property
@@ -201,6 +198,19 @@ class Elementwise(Function):
         return found
 
 
+def _dtype_of(element: Type) -> DType | np.dtype[Any]:
+    """The dtype of an array of these elements."""
+    match element:
+        case Scalar():
+            return BY_SHORT_NAME[element.name]
+        case Vector(part, 2):
+            return complex64 if part == F32 else complex128
+        case Struct():
+            found: np.dtype[Any] = class_of(element).dtype
+            return found
+    raise AssertionError(element)
+
+
 def _held(value: Any) -> bool:
     return hasattr(value, "_array")
 
@@ -214,7 +224,7 @@ def _seen(array: DeviceArray, steps: tuple[int, ...], extents: tuple[int, ...]) 
 
 def _number_class(value: Any) -> Any:
     """What of a number, vector or struct decides the types."""
-    return value.type if isinstance(value, Vector) else type(value)
+    return value.type if isinstance(value, types.Vector) else type(value)
 
 
 def _stretched(array: DeviceArray, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -8,13 +8,22 @@ import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.core.errors import DeviceNotFound, DtypeError, ShapeError
-from treadle.runtime.arrays import DeviceArray, array_dtype, numpy_dtype, packed_strides
+from treadle.runtime.arrays import (
+    DeviceArray,
+    array_dtype,
+    check_cast,
+    numpy_dtype,
+    packed_strides,
+)
 from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
 from treadle.runtime.export import Exported
 
 # A dtype that a device may lack, and the feature it needs.
-_FEATURE_OF = {"float64": "float64", "int64": "int64", "uint64": "int64"}
+_FEATURE_OF = {
+    "float64": "float64", "int64": "int64", "uint64": "int64", "complex128": "float64",
+}  # fmt: skip
+_NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
 
 
 class Tensor(Exported):
@@ -97,6 +106,9 @@ class Tensor(Exported):
 
     def __float__(self) -> float:
         return float(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
 
     def __eq__(self, other: object) -> bool:
         # Object identity would be a silent trap for people who know NumPy.
@@ -228,8 +240,9 @@ def as_device_dtype(value: Any) -> DType | np.dtype[Any]:
 
 def cast(data: np.ndarray[Any, Any], dtype: DType | np.dtype[Any]) -> np.ndarray[Any, Any]:
     """NumPy data as another dtype, by the kernel language's rules: floats to integers saturate
-    and NaN becomes 0."""
+    and NaN becomes 0. DtypeError if imaginary parts would be dropped."""
     target = numpy_dtype(dtype)
+    check_cast(data.dtype, dtype)
     if data.dtype.kind != "f" or target.kind not in "iu":
         return data.astype(target)
     limits = np.iinfo(target)
@@ -256,10 +269,9 @@ def check_dtype(dtype: DType | np.dtype[Any], device: Device) -> None:
     if need is not None:
         _ = device.handle  # features are exact once the device is open
         if need not in device.features:
-            narrow = dtype.name.replace("64", "32")
             raise DtypeError(
-                f"{device.id} ({device.name}) has no {dtype.name}: use dtype=td.{narrow}, or the "
-                'device "cpu"'
+                f"{device.id} ({device.name}) has no {dtype.name}: use "
+                f'dtype=td.{_NARROW[dtype.name]}, or the device "cpu"'
             )
 
 

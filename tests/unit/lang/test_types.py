@@ -26,6 +26,30 @@ def test_a_dtype_equals_its_names_and_numpys(dtype) -> None:
     assert t.SCALARS[dtype.short].bits == dtype.bits
 
 
+@pytest.mark.parametrize("dtype", [td.complex64, td.complex128], ids=str)
+def test_complex_dtypes(dtype) -> None:
+    assert dtype == dtype.name == dtype.numpy
+    assert dtype == dtype.short
+    assert as_dtype(dtype.numpy) is as_dtype(dtype.short) is as_dtype(dtype.name) is dtype
+    assert (dtype.is_complex, dtype.is_float, dtype.short in t.SCALARS) == (True, False, False)
+    assert dtype.itemsize == dtype.numpy.itemsize == 2 * dtype.component.itemsize
+    assert dtype(1 + 2j) == 1 + 2j
+    assert isinstance(dtype(True), dtype.numpy.type)
+    assert pickle.loads(pickle.dumps(dtype)) is dtype
+    pair = td.vec2[dtype.component]
+    assert td.Array[dtype, 2] == td.Array[pair, 2]
+    with pytest.raises(DtypeError, match=rf"use td.vec2\[td.{dtype.component.short}\]"):
+        td.vec3[dtype]
+    with pytest.raises(DtypeError, match=r"field z .* use td.vec2"):
+        td.struct(type("Number", (), {"__annotations__": {"z": dtype}}))
+
+
+def test_a_complex_number_is_not_cast_to_a_real_one() -> None:
+    with pytest.raises(DtypeError, match=r"cast value.real, or abs\(value\)"):
+        td.f32(1j)
+    assert (td.bool(1j), td.bool(0j)) == (True, False)
+
+
 def test_short_names_are_the_array_apis_dtypes() -> None:
     assert td.f32 is td.float32
     assert td.u64 is td.uint64
@@ -34,7 +58,7 @@ def test_short_names_are_the_array_apis_dtypes() -> None:
     assert td.f32 != "f64"
 
 
-@pytest.mark.parametrize("value", ["int33", int, float, None, "complex64", object])
+@pytest.mark.parametrize("value", ["int33", int, float, complex, None, "complex32", object])
 def test_what_is_no_dtype(value) -> None:
     with pytest.raises(DtypeError, match="is not a dtype"):
         as_dtype(value)

@@ -91,11 +91,15 @@ def test_what_is_no_capsule(other):
         dlpack.Managed(other)
 
 
-def test_elements_that_no_kernel_has():
+def test_elements_that_no_array_has(monkeypatch):
     data = np.zeros(3, np.complex64)
     before = sys.getrefcount(data)
-    with pytest.raises(DtypeError, match="complex64"):
-        dlpack.Managed(data.__dlpack__(max_version=(1, 0)))
+    monkeypatch.setitem(dlpack._CODE_OF, "complex64", (5, 32))
+    taken = dlpack.capsule(
+        data.ctypes.data, (dlpack.CPU, 0), dtypes.complex64, (3,), (1,), keep=data, versioned=True
+    )
+    with pytest.raises(DtypeError, match="complex32"):
+        dlpack.Managed(taken)
     gc.collect()
     assert sys.getrefcount(data) == before
 

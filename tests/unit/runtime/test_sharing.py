@@ -297,7 +297,7 @@ def test_alignment(cuda):
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"typestr": "<c8"}, td.errors.DtypeError, "complex64"),
+        ({"typestr": "<c32"}, td.errors.DtypeError, "complex256"),
         ({"typestr": ">f4"}, td.errors.LaunchError, "byte order"),
         ({"mask": object()}, td.errors.LaunchError, "mask"),
         ({"typestr": "|V8"}, td.errors.DtypeError, "V8"),

@@ -21,13 +21,13 @@ class KernelArray:
     """An array as a kernel sees it: no wrapping indices, zeros outside, nothing written there."""
 
     def __init__(self, data: np.ndarray[Any, Any], element: t.Type, name: str = "array") -> None:
-        self.data = data
+        self.data = _pairs(data) if data.dtype.kind == "c" else data
         self.element = element
         self.annotation = annotation_of(element)
         self.name = name
         # Vectors and fixed arrays have axes of their own at the end of NumPy's shape.
         inner = 1 if isinstance(element, (t.Vector, t.Array)) else 0
-        self.extents = data.shape[: data.ndim - inner]
+        self.extents = self.data.shape[: self.data.ndim - inner]
 
     @property
     def ndim(self) -> int:
@@ -88,6 +88,12 @@ class KernelArray:
 
     def __repr__(self) -> str:
         return f"{self.name} = {self.data!r}"
+
+
+def _pairs(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Complex numbers seen as real and imaginary parts, along one more axis."""
+    steps = (*data.strides, data.itemsize // 2)
+    return np.lib.stride_tricks.as_strided(data.real, (*data.shape, 2), steps)
 
 
 def _share_arrays(value: Any, record: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import as_dtype
+from treadle.core.dtypes import as_number_dtype
 from treadle.core.errors import TreadleError
 from treadle.ir import types as t
 from treadle.lang import rules
@@ -115,7 +115,7 @@ _OTHERS: dict[str, Callable[..., Any]] = {
     "thread_fence_block": _fence,
     "lane": lambda thread: np.int32(thread.linear % SUBGROUP),
     "subgroup_size": lambda thread: np.int32(SUBGROUP),
-    "bitcast": lambda thread, value, dtype: numbers.bitcast(value, as_dtype(dtype)),
+    "bitcast": lambda thread, value, dtype: numbers.bitcast(value, as_number_dtype(dtype)),
     "where": lambda thread, test, one, other: _where(test, one, other),
     "dot": lambda thread, left, right: _dot(left, right),
 }

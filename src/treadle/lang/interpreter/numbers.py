@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import BY_SHORT_NAME, DType, as_dtype
+from treadle.core.dtypes import BY_SHORT_NAME, DType, as_number_dtype
 from treadle.core.errors import DtypeError
 from treadle.ir import arithmetic
 from treadle.ir import types as t
@@ -35,7 +35,7 @@ def is_number(value: Any) -> bool:
 
 def scalar_type(value: np.generic) -> t.Scalar:
     """The type of a typed number."""
-    return t.SCALARS[as_dtype(value.dtype).short]
+    return t.SCALARS[as_number_dtype(value.dtype).short]
 
 
 def operand(value: Any) -> rules.Operand:
@@ -107,7 +107,7 @@ def _vectors(op: str, left: Any, right: Any) -> Vector:
 
 def vector(parts: list[Any]) -> Vector:
     """A vector of typed numbers of one type."""
-    return Vector(VectorType(as_dtype(parts[0].dtype), len(parts)), *parts)
+    return Vector(VectorType(as_number_dtype(parts[0].dtype), len(parts)), *parts)
 
 
 def unary(op: str, value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import DType, as_dtype
+from treadle.core.dtypes import DType, as_number_dtype
 from treadle.core.errors import DtypeError
 from treadle.core.source import Span
 from treadle.ir import nodes as n
@@ -58,6 +58,8 @@ def lower_call(cx: Context, node: ast.Call, name: str = "", *, unused: bool = Fa
     if isinstance(target, BuiltinFunction):
         return _builtin(cx, target, node, name, unused)
     if isinstance(target, DType):
+        if target.is_complex:
+            raise cx.refusal("complex", node)
         return cast(cx, _one(cx, node, callee.name), t.SCALARS[target.short], node)
     if isinstance(target, VectorType):
         return make_vector(cx, target.ir, node)
@@ -412,7 +414,7 @@ def _bitcast(cx: Context, node: ast.Call, name: str) -> Value:
     value, dtype = _positional(cx, node)
     try:
         wanted = t.SCALARS[
-            as_dtype(dtype.value if isinstance(dtype, PythonObject) else dtype).short
+            as_number_dtype(dtype.value if isinstance(dtype, PythonObject) else dtype).short
         ]
     except DtypeError as error:
         raise cx.error(f"td.bitcast(x, dtype): {error}", node) from None

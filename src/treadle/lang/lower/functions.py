@@ -310,7 +310,10 @@ def result_type(function: FunctionType, source: Source, types: Sequence[t.Type])
     given: list[Value] = [n.Variable(*pair) for pair in zip(names, types, strict=True)]
     values = _annotated(cx, function, source, given, source.tree)
     made = _specialize(cx, function, source, values)
-    if made.tuple_result or isinstance(made.result, (t.Void, t.Vector)):
+    pairs = (t.Vector(t.F32, 2), t.Vector(t.F64, 2))  # elements of complex arrays
+    if made.tuple_result or (
+        isinstance(made.result, (t.Void, t.Vector)) and made.result not in pairs
+    ):
         kind = "a tuple" if made.tuple_result else f"a {made.result}"
         if made.result == t.VOID:
             kind = "nothing"

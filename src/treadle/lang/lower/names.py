@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import DType, FixedArray, as_dtype
+from treadle.core.dtypes import DType, FixedArray, as_number_dtype
 from treadle.core.errors import DtypeError
 from treadle.ir import types as t
 from treadle.lang.builtins import BuiltinFunction, Place
@@ -39,7 +39,7 @@ def from_python(cx: Context, value: Any, name: str, node: ast.AST) -> Value:
         return Literal(int(value) if isinstance(value, enum.Enum) else value)
     if isinstance(value, np.generic):
         try:
-            dtype = as_dtype(value.dtype)
+            dtype = as_number_dtype(value.dtype)
         except DtypeError:
             kind = f"NumPy {value.dtype}"
             raise cx.refusal("captured_object", node, name=name, kind=kind) from None
