@@ -16,6 +16,7 @@ import numpy as np
 
 from treadle.core.dtypes import BY_SHORT_NAME, DType, complex64, complex128
 from treadle.core.errors import LaunchError, ShapeError
+from treadle.graph.views import merge_axes
 from treadle.ir.types import F32, Scalar, Struct, Type, Vector
 from treadle.lang import types
 from treadle.lang.captures import CaptureSet
@@ -234,32 +235,6 @@ def _stretched(array: DeviceArray, shape: tuple[int, ...]) -> tuple[int, ...]:
     return (0,) * missing + tuple(
         0 if extent == 1 and wanted != 1 else stride for extent, stride, wanted in mine
     )
-
-
-def merge_axes(
-    shape: tuple[int, ...], strides: list[tuple[int, ...]]
-) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-    """The same elements of all arrays in the same order, with as few axes as possible (at least 1).
-
-    >>> merge_axes((2, 3, 1, 4), [(12, 4, 4, 1), (12, 4, 4, 1)])
-    ((24,), [(1,), (1,)])
-    >>> merge_axes((2, 3, 4), [(12, 4, 1), (0, 0, 1)])
-    ((6, 4), [(4, 1), (0, 1)])
-    """
-    kept: list[list[int]] = []  # for each axis, its extent and every array's stride
-    for extent, *steps in zip(shape, *strides, strict=True):
-        if extent == 1:
-            continue
-        if kept and all(
-            last == step * extent for last, step in zip(kept[-1][1:], steps, strict=True)
-        ):
-            kept[-1] = [kept[-1][0] * extent, *steps]
-        else:
-            kept.append([extent, *steps])
-    if not kept:
-        kept = [[1] * (len(strides) + 1)]
-    extents, *merged = (tuple(column) for column in zip(*kept, strict=True))
-    return extents, merged
 
 
 def _write(of: Elementwise, axes: int, held: tuple[bool, ...]) -> tuple[str, dict[str, Any]]:
