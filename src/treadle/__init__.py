@@ -34,18 +34,27 @@ from treadle.runtime.graphs import Graph
 from treadle.runtime.streams import Event, Stream
 from treadle.tensor import (
     Tensor,
+    __array_namespace_info__,
     arange,
     asarray,
+    can_cast,
     elementwise,
     empty,
+    finfo,
     from_dlpack,
     full,
+    iinfo,
+    isdtype,
     ones,
+    result_type,
     zeros,
 )
+from treadle.tensor.info import ARRAY_API_VERSION as __array_api_version__
 
 __all__ = [
-    "DType", "Device", "Event", "Graph", "Stream", "Tensor", "__version__", "arange", "asarray",
-    "default_device", "device", "devices", "elementwise", "empty", "errors", "from_dlpack", "full",
-    "is_available", "ones", "set_default_device", "use_device", "zeros", *lang.__all__,
+    "DType", "Device", "Event", "Graph", "Stream", "Tensor", "__array_api_version__",
+    "__array_namespace_info__", "__version__", "arange", "asarray", "can_cast", "default_device",
+    "device", "devices", "elementwise", "empty", "errors", "finfo", "from_dlpack", "full", "iinfo",
+    "is_available", "isdtype", "ones", "result_type", "set_default_device", "use_device", "zeros",
+    *lang.__all__,
 ]  # fmt: skip

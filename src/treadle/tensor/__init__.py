@@ -1,17 +1,25 @@
 """The `Tensor` that people hold, and the functions that make one."""
 
 from treadle.tensor.creation import arange, asarray, empty, from_dlpack, full, ones, zeros
+from treadle.tensor.dtypes import can_cast, finfo, iinfo, isdtype, result_type
 from treadle.tensor.elementwise import elementwise
+from treadle.tensor.info import __array_namespace_info__
 from treadle.tensor.tensor import Tensor
 
 __all__ = [
     "Tensor",
+    "__array_namespace_info__",
     "arange",
     "asarray",
+    "can_cast",
     "elementwise",
     "empty",
+    "finfo",
     "from_dlpack",
     "full",
+    "iinfo",
+    "isdtype",
     "ones",
+    "result_type",
     "zeros",
 ]

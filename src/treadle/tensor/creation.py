@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import DType, complex64, float32, int32, int64
+from treadle.core.dtypes import DType, complex64, float32
 from treadle.core.errors import DtypeError, LaunchError, ShapeError
 from treadle.runtime.arrays import DeviceArray, check_cast, numpy_dtype
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.runtime.foreign import kind_of
 from treadle.runtime.sharing import share
-from treadle.tensor.tensor import Tensor, as_device_dtype, cast, check_dtype, from_numpy
+from treadle.tensor.dtypes import check_dtype, default_integer
+from treadle.tensor.tensor import Tensor, as_device_dtype, cast, from_numpy
 
 Shape = int | tuple[int, ...]
 
@@ -116,11 +117,6 @@ def _from_python(obj: Any, wanted: Any, where: Device) -> np.ndarray[Any, Any]:
     if data.dtype.kind in "iu" and isinstance(wanted, DType) and wanted.is_integer:
         return np.asarray(obj, dtype=wanted.numpy)  # OverflowError for what does not fit
     return cast(data, wanted)
-
-
-def default_integer(device: Device) -> DType:
-    """The dtype of Python integers: int64 on cpu and cuda, int32 on webgpu."""
-    return int32 if device.backend == "webgpu" else int64
 
 
 def empty(shape: Shape, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:

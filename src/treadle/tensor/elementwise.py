@@ -30,7 +30,8 @@ from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.definition import KernelOptions
 from treadle.runtime.devices import Device, default_device
 from treadle.runtime.sharing import Order
-from treadle.tensor.tensor import Tensor, check_dtype
+from treadle.tensor.dtypes import check_dtype
+from treadle.tensor.tensor import Tensor
 
 _MOST_AXES = 3  # that a grid has; further ones in front are counted by the first of them
 

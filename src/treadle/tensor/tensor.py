@@ -18,12 +18,7 @@ from treadle.runtime.arrays import (
 from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
 from treadle.runtime.export import Exported
-
-# A dtype that a device may lack, and the feature it needs.
-_FEATURE_OF = {
-    "float64": "float64", "int64": "int64", "uint64": "int64", "complex128": "float64",
-}  # fmt: skip
-_NARROW = {"float64": "float32", "int64": "int32", "uint64": "uint32", "complex128": "complex64"}
+from treadle.tensor.dtypes import check_dtype
 
 
 class Tensor(Exported):
@@ -261,18 +256,6 @@ def from_numpy(data: np.ndarray[Any, Any], device: Device) -> Tensor:
     array = DeviceArray.allocate(device, dtype, data.shape)
     array.upload(data)
     return Tensor(array)
-
-
-def check_dtype(dtype: DType | np.dtype[Any], device: Device) -> None:
-    """DtypeError if the device cannot compute with a dtype; it says what to use instead."""
-    need = _FEATURE_OF.get(dtype.name) if isinstance(dtype, DType) else None
-    if need is not None:
-        _ = device.handle  # features are exact once the device is open
-        if need not in device.features:
-            raise DtypeError(
-                f"{device.id} ({device.name}) has no {dtype.name}: use "
-                f'dtype=td.{_NARROW[dtype.name]}, or the device "cpu"'
-            )
 
 
 def _complete(shape: tuple[int, ...], tensor: Tensor) -> tuple[int, ...]:

@@ -1,0 +1,82 @@
+"""What the Array API asks a library about itself: its devices, and the dtypes of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.core.dtypes import ALL_DTYPES, DType, complex64, float32
+from treadle.runtime.devices import Device, default_device, devices
+from treadle.runtime.devices import device as find_device
+from treadle.tensor.dtypes import default_integer, isdtype, supports
+
+ARRAY_API_VERSION = "2024.12"
+# The standard does not know float16 and bfloat16, so they are not listed.
+_STANDARD = tuple(dtype for dtype in ALL_DTYPES if dtype.name not in ("float16", "bfloat16"))
+_MAX_DIMENSIONS = 64  # NumPy's arrays have no more
+
+
+class NamespaceInfo:
+    """What `td.__array_namespace_info__()` returns."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """Whether masks and shapes that depend on data are supported, and how many axes.
+
+        >>> NamespaceInfo().capabilities()["boolean indexing"]
+        True
+        """
+        return {
+            "boolean indexing": True,
+            "data-dependent shapes": True,
+            "max dimensions": _MAX_DIMENSIONS,
+        }
+
+    def default_device(self) -> Device:
+        """The device used where none is named."""
+        return default_device()
+
+    def devices(self) -> list[Device]:
+        """Every usable device, best first."""
+        return devices()
+
+    def default_dtypes(self, *, device: str | Device | None = None) -> dict[str, DType]:
+        """The dtypes of results where none is named; integers and indices are 32 bits on webgpu.
+
+        >>> NamespaceInfo().default_dtypes(device="cpu")["real floating"]
+        treadle.float32
+        """
+        integer = default_integer(find_device(device))
+        return {
+            "real floating": float32,
+            "complex floating": complex64,
+            "integral": integer,
+            "indexing": integer,
+        }
+
+    def dtypes(
+        self, *, device: str | Device | None = None, kind: str | tuple[str, ...] | None = None
+    ) -> dict[str, DType]:
+        """The standard's dtypes that a device has, by name; of a kind or of several, as `isdtype`
+        knows them.
+
+        >>> list(NamespaceInfo().dtypes(device="cpu", kind="complex floating"))
+        ['complex64', 'complex128']
+        """
+        where = find_device(device)
+        return {
+            dtype.name: dtype
+            for dtype in _STANDARD
+            if (kind is None or isdtype(dtype, kind)) and supports(where, dtype)
+        }
+
+    def __repr__(self) -> str:
+        return f"<treadle: Array API {ARRAY_API_VERSION}>"
+
+
+def __array_namespace_info__() -> NamespaceInfo:
+    """The Array API's inspection of this library: devices and dtypes.
+
+    >>> import treadle as td
+    >>> td.__array_namespace_info__().dtypes(device="cpu", kind="bool")
+    {'bool': treadle.bool}
+    """
+    return NamespaceInfo()
