@@ -1,0 +1,307 @@
+"""Index expressions: what `x[...]` names, said as a plan before anything is read or moved.
+
+`parse` splits an index as NumPy does. Integers, slices, `...` and None are the basic part: a view.
+What is left are picks: arrays of integers, and masks, that choose along axes of that view. A plan
+never reads a device's data, so the number of elements that a mask chooses is known after `resolve`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from treadle.core.dtypes import DType, as_dtype
+from treadle.core.errors import DtypeError
+from treadle.graph.views import Integers, View, whole
+
+_NUMPY_KINDS = {"b": "bool", "i": "int", "u": "uint"}
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """An array in an index, and the axes of the plan's view that it indexes.
+
+    Integers index one axis. A mask indexes as many axes as it has, and none if it is one bool; then
+    `resolve` leaves integers without an axis, which only have a shape.
+    """
+
+    axes: Integers
+    values: Any  # something with shape and dtype: a NumPy array, a Tensor
+    mask: bool = False
+    inside: bool = False  # the integers are known to be neither negative nor too large
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an index names: elements of a view, picked along some of its axes.
+
+    The axes of the result are those of the view that nothing picks along, in order, with the axes
+    of the picks (broadcast together) inserted before the one numbered `place`.
+    """
+
+    view: View  # over the indexed array's own row-major linear index
+    picks: tuple[Pick, ...] = ()
+    place: int = 0
+
+    @property
+    def basic(self) -> bool:
+        """Whether the view is all."""
+        return not self.picks
+
+    @property
+    def resolved(self) -> bool:
+        """Whether no mask is left, so that all shapes are known."""
+        return not any(pick.mask for pick in self.picks)
+
+    @property
+    def kept(self) -> Integers:
+        """The axes of the view that nothing picks along."""
+        picked = {axis for pick in self.picks for axis in pick.axes}
+        return tuple(axis for axis in range(len(self.view.shape)) if axis not in picked)
+
+    @property
+    def picked_shape(self) -> Integers:
+        """The shape of the picks broadcast together; for a resolved plan."""
+        assert self.resolved, "a mask's true elements are not counted yet"
+        return _broadcast(self.picks)
+
+    @property
+    def shape(self) -> Integers:
+        """The shape of the result; for a resolved plan."""
+        extents = self.view.shape
+        if not self.picks:
+            return extents
+        kept = [extents[axis] for axis in self.kept]
+        return (*kept[: self.place], *self.picked_shape, *kept[self.place :])
+
+
+def parse(index: Any, shape: Integers) -> Plan:
+    """The plan of an index for an array of this shape.
+
+    IndexError for integers outside their axis, too many indices, masks and index arrays that do
+    not fit; TypeError for what is no index.
+
+    >>> parse((slice(None), -1), (2, 3))
+    Plan(view=View(shape=(2,), strides=(3,), offset=2), picks=(), place=0)
+    >>> plan = parse((0, ..., [2, 2, 1]), (4, 5, 3))
+    >>> plan.view.shape, plan.picks[0].axes, plan.place, plan.shape
+    ((5, 3), (1,), 0, (3, 5))
+    """
+    if type(index) is int and shape:
+        strides = whole(shape)[1]
+        return Plan(View(shape[1:], strides[1:], _inside(index, 0, shape[0]) * strides[0]))
+    parts: list[Any] = []
+    taken = dots = 0
+    for part in index if isinstance(index, tuple) else (index,):
+        kind = type(part)
+        if kind is slice or kind is int:
+            taken += 1
+        elif part is Ellipsis:
+            dots += 1
+        elif part is not None:
+            part = _part(part)
+            taken += _axes_taken(part)
+        parts.append(part)
+    if taken > len(shape):
+        raise IndexError(
+            f"too many indices ({taken}) for a tensor of shape {shape}, which has {len(shape)} "
+            f"ax{'i' if len(shape) == 1 else 'e'}s"
+        )
+    if dots > 1:
+        raise IndexError("an index has room for one ... only")
+    if not dots:
+        parts.append(Ellipsis)
+    return _split(parts, shape, len(shape) - taken)
+
+
+def resolve(plan: Plan, find: Callable[[Any], Sequence[Any]]) -> Plan:
+    """The plan with integers in place of masks.
+
+    `find` is given a mask and returns the indices of its true elements, an array of integers for
+    each axis, in row-major order; of a mask without axes, one array of as many zeros as are true.
+    IndexError if the masks do not choose as many elements as the other index arrays.
+    """
+    picks: list[Pick] = []
+    for pick in plan.picks:
+        if not pick.mask:
+            picks.append(pick)
+        elif pick.axes:
+            found = find(pick.values)
+            picks += [Pick((a,), v, inside=True) for a, v in zip(pick.axes, found, strict=True)]
+        else:
+            picks.append(Pick((), find(pick.values)[0], inside=True))
+    _broadcast(picks)
+    return replace(plan, picks=tuple(picks))
+
+
+# --- what each part is ---------------------------------------------------------------------------
+
+
+def _part(part: Any) -> Any:
+    """What is no int, slice, None or `...`, as an int or as a pick whose axes are unknown yet."""
+    if isinstance(part, (bool, np.bool_)):
+        return _one_bool(bool(part))
+    if isinstance(part, (list, tuple, range)):
+        return _of_array(_listed(part))
+    if hasattr(part, "shape") and hasattr(part, "dtype"):
+        return _of_array(part)
+    if hasattr(part, "__index__"):
+        return part.__index__()
+    raise TypeError(
+        "a tensor is indexed by integers, slices, ..., None, and arrays of integers or bools, not "
+        f"{type(part).__name__}"
+    )
+
+
+def _of_array(array: Any) -> Any:
+    kind = _kind(array.dtype)
+    if kind in ("int", "uint"):
+        return Pick((), array) if array.shape else array.__index__()
+    if kind != "bool":
+        raise DtypeError(
+            f"an index array holds integers or bools, not {array.dtype}: cast it to an integer "
+            "dtype, or compare it to make a mask"
+        )
+    if array.shape or not isinstance(array, np.ndarray):
+        return Pick((), array, mask=True)
+    return _one_bool(bool(array))
+
+
+def _one_bool(value: bool) -> Pick:
+    """True is an axis of extent 1 that picks everything, False one of extent 0."""
+    return Pick((), np.zeros(int(value), np.int64), inside=True)
+
+
+def _listed(values: Sequence[Any]) -> np.ndarray[Any, Any]:
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise TypeError("nested lists of different lengths are no index") from None
+    return array if array.size else array.astype(np.int64)
+
+
+def _kind(dtype: Any) -> str:
+    if isinstance(dtype, DType):
+        return dtype.kind
+    if isinstance(dtype, np.dtype):
+        return _NUMPY_KINDS.get(dtype.kind, "other")
+    try:
+        return as_dtype(str(dtype).split(".")[-1]).kind  # another library's, as torch.int64
+    except DtypeError:
+        return "other"
+
+
+def _axes_taken(part: Any) -> int:
+    """How many axes of the indexed array an integer or a pick takes."""
+    if not isinstance(part, Pick):
+        return 1
+    return len(part.values.shape) if part.mask else 0 if part.inside else 1
+
+
+# --- the view, and what picks along its axes -----------------------------------------------------
+
+
+def _split(parts: list[Any], shape: Integers, missing: int) -> Plan:
+    """The plan of parts that are known to fit; `...` stands for the missing axes."""
+    strides = whole(shape)[1]
+    extents: list[int] = []
+    steps: list[int] = []
+    offset = axis = 0
+    picks: list[Pick] = []
+    for part in parts:
+        kind = type(part)
+        if kind is slice:
+            chosen = range(*part.indices(shape[axis]))
+            count = len(chosen)
+            if count:
+                offset += chosen.start * strides[axis]
+            extents.append(count)
+            steps.append(strides[axis] * chosen.step if count > 1 else strides[axis])
+            axis += 1
+        elif kind is int:
+            offset += _inside(part, axis, shape[axis]) * strides[axis]
+            axis += 1
+        elif part is None:
+            extents.append(1)
+            steps.append(shape[axis] * strides[axis] if axis < len(shape) else 1)
+        else:
+            after = axis + (missing if part is Ellipsis else _axes_taken(part))
+            if part is not Ellipsis:
+                picks.append(_fitted(part, len(extents), axis, shape[axis:after]))
+            extents += shape[axis:after]
+            steps += strides[axis:after]
+            axis = after
+    view = View(tuple(extents), tuple(steps), offset)
+    if not picks:
+        return Plan(view)
+    _broadcast([pick for pick in picks if not pick.mask])  # refuses what does not fit
+    return Plan(view, tuple(picks), _place(parts, missing))
+
+
+def _inside(position: int, axis: int, extent: int) -> int:
+    """A position along an axis, counted from the start."""
+    if -extent <= position < extent:
+        return position if position >= 0 else position + extent
+    raise IndexError(f"index {position} is outside axis {axis} of extent {extent}{_bounds(extent)}")
+
+
+def _bounds(extent: int) -> str:
+    return f": it must be from {-extent} to {extent - 1}" if extent else ", which has no elements"
+
+
+def _fitted(pick: Pick, first: int, axis: int, extents: Integers) -> Pick:
+    """A pick along the view's axes from `first`, checked against the extents that it indexes."""
+    axes = tuple(range(first, first + len(extents)))
+    if pick.mask:
+        mask_shape = tuple(pick.values.shape)
+        if mask_shape != extents:
+            where = f"axis {axis}" if len(axes) == 1 else f"axes {axis} to {axis + len(axes) - 1}"
+            raise IndexError(
+                f"a mask of shape {mask_shape} does not fit {where} of shape {extents}: a mask has "
+                "the shape of what it masks"
+            )
+    elif axes and isinstance(pick.values, np.ndarray):
+        return Pick(axes, _all_inside(pick.values, axis, extents[0]), inside=True)
+    return Pick(axes, pick.values, pick.mask, pick.inside)
+
+
+def _all_inside(values: np.ndarray[Any, Any], axis: int, extent: int) -> np.ndarray[Any, Any]:
+    """`_inside` of every integer of an array in the host's memory."""
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, -1)
+    if low < -extent or high >= extent:
+        at = tuple(np.argwhere((values < -extent) | (values >= extent))[0].tolist())
+        raise IndexError(
+            f"index {values[at]} at {at if len(at) > 1 else at[0]} of an index array is outside "
+            f"axis {axis} of extent {extent}{_bounds(extent)}"
+        )
+    wide = values.astype(np.int64)
+    if low < 0:
+        wide[wide < 0] += extent
+    return wide
+
+
+def _place(parts: list[Any], missing: int) -> int:
+    """Where the picked axes go in the result: where the first of integers and arrays stands if
+    these are neighbours in the index, else to the front."""
+    picking = [at for at, part in enumerate(parts) if type(part) in (int, Pick)]
+    first, last = picking[0], picking[-1]
+    if last - first >= len(picking):
+        return 0
+    return sum(missing if part is Ellipsis else 1 for part in parts[:first])
+
+
+def _broadcast(picks: Sequence[Pick]) -> Integers:
+    """The common shape of index arrays."""
+    shapes = [tuple(pick.values.shape) for pick in picks]
+    if shapes and shapes.count(shapes[0]) == len(shapes):
+        return shapes[0]
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise IndexError(
+            f"the index arrays, of shapes {', '.join(map(str, shapes))}, do not broadcast: counted "
+            "from the right, extents must be equal or 1 (a mask counts its true elements)"
+        ) from None
