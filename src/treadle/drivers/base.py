@@ -17,7 +17,7 @@ Rules for all of them:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -124,6 +124,13 @@ class Stream(ABC):
     @abstractmethod
     def record(self) -> Event:
         """Mark the point after all work so far."""
+
+    def timed(self, append: Callable[[], object]) -> tuple[Event, Event]:
+        """Call `append`, which appends work and waits for nothing; the points before and after
+        that work, with as little else between them as the API allows."""
+        start = self.record()
+        append()
+        return start, self.record()
 
     @abstractmethod
     def flush(self) -> None:

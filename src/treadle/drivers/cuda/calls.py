@@ -6,7 +6,8 @@ where they left it. Compiled, that costs some tens of nanoseconds; a launch is o
 instead of the conversion of eleven arguments and two arrays.
 
     place    context, keep, cuCtxGetCurrent, cuCtxSetCurrent, cuLaunchKernel, cuEventRecord,
-             cuMemcpyDtoHAsync, cuStreamSynchronize, stream, event: ten words, for each stream
+             cuMemcpyDtoHAsync, cuStreamSynchronize, stream, event, the events before and after:
+             twelve words, for each stream
     record   function, bytes of parameters (8 each); grid, block (3 of 4 each), shared bytes (4)
 
 Without llvmlite the same functions exist in Python (`calls_in_python`).
@@ -26,13 +27,14 @@ from treadle.drivers.cuda import calls_in_python
 from treadle.drivers.cuda.library import Library
 
 pack_record = struct.Struct("<QQ7I4x").pack
-_EVENT, _WORDS = 9, 10  # of a place
+_EVENT, _BEFORE, _AFTER, _WORDS = 9, 10, 11, 12  # of a place
 _MOST_ARGUMENTS, _FEW_ARGUMENTS = 8, 4
 
 # In C:
 #   enter(place, old): *old = 0; cuCtxGetCurrent(old); return *old == context ? 0 : set(context)
 #   leave(place, old): if (old != context && !(old == 0 && keep)) set(old)
-#   launch(place, record, parameters): cuLaunchKernel; if (event) cuEventRecord
+#   launch(place, record, parameters): if (before) cuEventRecord; cuLaunchKernel;
+#     if (event) cuEventRecord; if (after) cuEventRecord; before = after = 0
 #   read(place, target, source, size): cuMemcpyDtoHAsync; cuStreamSynchronize
 #   call(place, function, a, … h): function(a, … h), which ignores those that it does not have;
 #   call_few: the same with four
@@ -74,6 +76,23 @@ back:
   br label %done
 done:
   ret void
+}
+
+define private i32 @mark_once(ptr %place, i64 %word) {
+  %event.at = getelementptr i64, ptr %place, i64 %word
+  %event = load ptr, ptr %event.at
+  %none = icmp eq ptr %event, null
+  br i1 %none, label %done, label %mark
+mark:
+  store ptr null, ptr %event.at
+  %stream.at = getelementptr i64, ptr %place, i64 8
+  %stream = load ptr, ptr %stream.at
+  %record.at = getelementptr i64, ptr %place, i64 5
+  %recorder = load ptr, ptr %record.at
+  %marked = call i32 %recorder(ptr %event, ptr %stream)
+  ret i32 %marked
+done:
+  ret i32 0
 }
 
 define i32 @launch(ptr %place, ptr %record, ptr %parameters) {
@@ -119,6 +138,7 @@ go:
   %shared = load i32, ptr %shared.at, align 1
   %launch.at = getelementptr i64, ptr %place, i64 4
   %launcher = load ptr, ptr %launch.at
+  %before = call i32 @mark_once(ptr %place, i64 10)
   %code = call i32 %launcher(
       ptr %function, i32 %gx, i32 %gy, i32 %gz, i32 %bx, i32 %by, i32 %bz, i32 %shared,
       ptr %stream, ptr null, ptr %given)
@@ -133,6 +153,7 @@ mark:
   br label %end
 end:
   %result = phi i32 [ %code, %go ], [ %marked, %mark ]
+  %after = call i32 @mark_once(ptr %place, i64 11)
   call void @leave(ptr %place, ptr %old)
   ret i32 %result
 refused:
@@ -193,12 +214,21 @@ class Place:
     __slots__ = ("_words", "address")
 
     def __init__(self, words: tuple[int, ...], stream: int) -> None:
-        self._words = (ctypes.c_uint64 * _WORDS)(*words, stream, 0)
+        self._words = (ctypes.c_uint64 * _WORDS)(*words, stream)
         self.address = ctypes.addressof(self._words)
 
     def mark(self, event: int) -> None:
         """Record this event after each launch from here on; 0 for none."""
         self._words[_EVENT] = event
+
+    def mark_around(self, before: int, after: int) -> None:
+        """Record these events right before and after the next launch; 0 for none."""
+        self._words[_BEFORE], self._words[_AFTER] = before, after
+
+    @property
+    def around(self) -> bool:
+        """Whether the launch that `mark_around` waits for has not come."""
+        return bool(self._words[_AFTER])
 
 
 class Calls:

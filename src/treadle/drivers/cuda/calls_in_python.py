@@ -11,7 +11,8 @@ from typing import Any
 
 from treadle.drivers.cuda.addresses import address_of
 
-_PLACE_WORDS = 10
+_PLACE_WORDS = 12
+_BEFORE, _AFTER = 10, 11
 _unpack_record = struct.Struct("<QQ7I4x").unpack
 
 
@@ -22,19 +23,27 @@ def call(place: int, function: int, *arguments: int) -> int:
 
 
 def launch(place: int, record: bytes, parameters: bytes) -> int:
-    """Launch a kernel, and record the place's event if it has one."""
+    """Launch a kernel, and record the place's events that it has."""
     with _entered(place) as (code, words):
         if code:
             return code
-        stream, event = words[8:]
+        stream, event = words[8:_BEFORE]
         function, size, *shape = _unpack_record(record)
         count = ctypes.c_uint64(size)
         extra = (ctypes.c_void_p * 5)(1, address_of(parameters), 2, ctypes.addressof(count), None)
         launcher = _prepared(words[4], *_LAUNCH)
+        _mark_once(place, words, _BEFORE)
         code = launcher(function, *shape, stream, None, ctypes.addressof(extra) if size else None)
         if event and not code:
             code = _prepared(words[5], *_WORDS[2])(event, stream)
+        _mark_once(place, words, _AFTER)
         return int(code)
+
+
+def _mark_once(place: int, words: list[int], word: int) -> None:
+    if words[word]:
+        ctypes.c_uint64.from_address(place + 8 * word).value = 0
+        _prepared(words[5], *_WORDS[2])(words[word], words[8])
 
 
 def read(place: int, target: int, source: int, size: int) -> int:

@@ -12,12 +12,12 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
-from treadle.drivers.base import Buffer, CompiledKernel, Stream
+from treadle.drivers.base import Buffer, CompiledKernel, Event, Stream
 from treadle.drivers.cuda import errors, events, order, pieces
 from treadle.drivers.cuda.memory import CudaBuffer
 from treadle.drivers.cuda.modules import CudaKernel
@@ -305,6 +305,21 @@ class CudaStream(Stream):
         event = events.CudaEvent(self.device, events.new_anchor(self))
         self.device.do("cuEventRecord", event.handle, self.handle)
         return event
+
+    def timed(self, append: Callable[[], object]) -> tuple[Event, Event]:
+        """The points before and after what `append` appends. Those of a launch are recorded with
+        it in one call, or an idle card would wait for the host between them."""
+        with self.device.lock:
+            start = self.record()
+            end = events.CudaEvent(self.device, events.new_anchor(self))
+            self._place.mark_around(start.handle, end.handle)
+            try:
+                append()
+                if self._place.around:  # it was no launch
+                    self.device.do("cuEventRecord", end.handle, self.handle)
+            finally:
+                self._place.mark_around(0, 0)
+            return start, end
 
     def flush(self) -> None:
         """Nothing waits to be started: the driver starts work when it is given."""

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError, TreadleError
-from treadle.drivers.base import Buffer, CompiledKernel, Stream
+from treadle.drivers.base import Buffer, CompiledKernel, Event, Stream
 from treadle.drivers.transfers import copy_bytes
 from treadle.drivers.webgpu_native import encode_loop as loop
 from treadle.drivers.webgpu_native import moves
@@ -459,6 +459,21 @@ class WebgpuStream(Stream):
             self._events.append(event)
             self._appended()
             return event
+
+    def timed(self, append: Callable[[], object]) -> tuple[Event, Event]:
+        """The points before and after what `append` appends: no other thread's work between, and
+        no submission either, for the device would wait there for the next one."""
+        with self.device.lock:
+            live = self._live
+            if 2 * live.at > live.room or 2 * live.used > live.limit:
+                self.flush()
+            start = self.record()
+            append()
+            submitted = not live.at  # a large upload goes in pieces
+            end = self.record()
+            if submitted:
+                self.flush()
+            return start, end
 
     def flush(self) -> None:
         """Encode and submit what was appended. Raises what the library found wrong with it."""

@@ -40,6 +40,47 @@ def test_a_kernel_gets_pointers_then_parameters(device, fake, monkeypatch, compi
     device.close()
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_timed_launch_is_between_its_events(device, fake, monkeypatch, compiled):
+    if not compiled:
+        plain = calls_in_python
+        functions = (plain.launch, plain.read, plain.call, plain.call)
+        monkeypatch.setattr(calls, "_compiled", lambda: (None, *functions))
+        device = open_device()
+    kernel, x, y = device.compile(ptx()), device.allocate(4), device.allocate(4)
+    stream = device.default_stream
+    works = [
+        (lambda: stream.launch(kernel, Dim3(1), (x,), b""), "cuLaunchKernel"),
+        (lambda: stream.copy(x, 0, y, 0, 4), "cuMemcpyDtoDAsync"),
+    ]
+    for several in (False, True):  # then launches go the longer way, with an event of their own
+        if several:
+            device.create_stream()
+        for work, name in works:
+            start, end = stream.timed(work)
+            made = [(n, a[0]) for n, a in fake.calls if n in (name, "cuEventRecord")]
+            at = max(i for i, (n, _) in enumerate(made) if n == name)
+            assert made[at - 1] == ("cuEventRecord", start.handle)
+            assert ("cuEventRecord", end.handle) in made[at + 1 :]
+    recorded = len(fake.named("cuEventRecord"))
+    one = open_device()
+    one.default_stream.launch(one.compile(ptx()), Dim3(1), (one.allocate(4),), b"")
+    assert len(fake.named("cuEventRecord")) == recorded + 1  # the new device's reference alone
+    one.close()
+    device.close()
+
+
+def test_a_timed_launch_that_is_refused_leaves_no_event(device, fake):
+    kernel, x, stream = device.compile(ptx()), device.allocate(4), device.default_stream
+    fake.failures["cuLaunchKernel"] = 1
+    with pytest.raises(LaunchError):
+        stream.timed(lambda: stream.launch(kernel, Dim3(1), (x,), b""))
+    fake.failures.clear()
+    fake.calls.clear()
+    stream.launch(kernel, Dim3(1), (x,), b"")
+    assert fake.named("cuEventRecord") == []
+
+
 def test_a_kernel_without_anything(device, fake):
     kernel = device.compile(ptx(writes=()))
     device.default_stream.launch(kernel, Dim3(1), (), b"")
