@@ -27,10 +27,12 @@ from treadle.runtime.devices import (
     device,
     devices,
     is_available,
+    memory_stats,
     set_default_device,
     use_device,
 )
 from treadle.runtime.graphs import Graph
+from treadle.runtime.profile.session import profile
 from treadle.runtime.streams import Event, Stream
 from treadle.tensor import (
     Tensor,
@@ -55,6 +57,6 @@ __all__ = [
     "DType", "Device", "Event", "Graph", "Stream", "Tensor", "__array_api_version__",
     "__array_namespace_info__", "__version__", "arange", "asarray", "can_cast", "default_device",
     "device", "devices", "elementwise", "empty", "errors", "finfo", "from_dlpack", "full", "iinfo",
-    "is_available", "isdtype", "ones", "result_type", "set_default_device", "use_device", "zeros",
-    *lang.__all__,
+    "is_available", "isdtype", "memory_stats", "ones", "profile", "result_type",
+    "set_default_device", "use_device", "zeros", *lang.__all__,
 ]  # fmt: skip

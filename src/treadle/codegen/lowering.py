@@ -83,6 +83,11 @@ def writes_of(kernel: n.Kernel) -> frozenset[str]:
     return frozenset(name for name, access in buffer_access(kernel).items() if access.writes)
 
 
+def reads_of(kernel: n.Kernel) -> frozenset[str]:
+    """The buffers that a kernel loads from."""
+    return frozenset(name for name, access in buffer_access(kernel).items() if access.reads)
+
+
 def _written_under_other_names(kernel: n.Kernel, options: Options) -> frozenset[str]:
     """The buffers that are one array with a buffer that the kernel stores to."""
     slots = dict(options.slots)

@@ -24,6 +24,7 @@ from treadle.ir.types import (
     field_offset,
     size_of,
 )
+from treadle.runtime import profile
 from treadle.runtime.export import Exported
 from treadle.runtime.memory import Storage
 
@@ -186,7 +187,10 @@ class DeviceArray(Exported):
             return True
         if target.device.backend != self.device.backend:
             return False
-        return target.device.handle.copy_from(*places)
+        copy = target.device.handle.copy_from
+        if profile.active is not None:
+            return profile.active.copy_across(target.device.default_stream, copy, places)
+        return copy(*places)
 
     def span(self) -> tuple[DeviceArray, Callable[..., np.ndarray[Any, Any]]]:
         """The contiguous stretch of storage that the elements lie in, and a function that picks

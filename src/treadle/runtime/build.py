@@ -16,7 +16,7 @@ from treadle.core.nesting import deep_nesting
 from treadle.core.version import __version__
 from treadle.drivers import base
 from treadle.ir.printer import to_text
-from treadle.runtime import disk_cache, settings
+from treadle.runtime import disk_cache, profile, settings
 from treadle.runtime.definition import KernelDefinition, LoweredKernel, Variant
 from treadle.runtime.devices import Device
 from treadle.runtime.signature import ArrayArgument, Signature
@@ -32,6 +32,7 @@ class Built:
     code: KernelCode
     sites: tuple[Any, ...]  # of prints and checks, if it reports any
     written: frozenset[int]  # positions of the array arguments that it writes to
+    read: frozenset[int]  # and of those that it reads
 
 
 _EVERYTHING = frozenset(
@@ -97,13 +98,17 @@ def _build(
     known: tuple[Built, base.CompiledKernel] | None = device.compiled.get(key)
     if known is not None:
         return known
+    how = "from disk"
     try:
-        made = _from_disk(key, handle) or _from_scratch(
-            key, lowered, options, target, signature, handle
-        )
+        made = _from_disk(key, handle)
+        if made is None:
+            how = "compiled"
+            made = _from_scratch(key, lowered, options, target, signature, handle)
     except CompileError as error:
         raise error.with_source(lowered.source_text) from None
     device.compiled[key] = made
+    if profile.active is not None:
+        profile.active.note_compilation(definition.name, how, device.id, began)
     seconds = time.perf_counter() - began
     if seconds > _SLOW:
         _log.warning("compiling kernel %s for %s took %.1f s", definition.name, device.id, seconds)
@@ -131,14 +136,13 @@ def _from_scratch(
 
     ready = lowering.lower(lowered.kernel, options, target)
     code = lowering.print_code(ready, options, target)
-    writes = lowering.writes_of(ready.kernel)
     arrays = [i for i, one in enumerate(signature.arguments) if isinstance(one, ArrayArgument)]
-    written = frozenset(
-        position
-        for position, buffer in zip(arrays, lowered.kernel.buffers, strict=True)
-        if buffer.name in writes
+    names = [buffer.name for buffer in lowered.kernel.buffers]
+    writes, reads = (
+        frozenset(position for position, name in zip(arrays, names, strict=True) if name in used)
+        for used in (lowering.writes_of(ready.kernel), lowering.reads_of(lowered.kernel))
     )
-    built = Built(code, ready.sites, written)
+    built = Built(code, ready.sites, writes, reads)
     compiled = handle.compile(code)
     if settings.disk_cache:
         disk_cache.save(key, pickle.dumps((built, handle.binary(compiled))))

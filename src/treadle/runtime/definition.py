@@ -7,15 +7,16 @@ itself for a signature it has not seen with the constants it captures now.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from treadle.core.dim3 import Dim3
 from treadle.runtime.signature import DeclaredParameter, Signature
 
 if TYPE_CHECKING:
     from treadle.ir.nodes import Kernel
+    from treadle.runtime.build import Built
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,30 @@ class Variant:
     check: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a launch does, as far as its definition knows: the bytes it must read and write at
+    least, and its arithmetic operations (a fused multiply and add is two)."""
+
+    bytes: int | None = None
+    operations: int | None = None
+
+
+class Launched(NamedTuple):
+    """A launch as a profile is told of it: the values are numbers, `DeviceArray`s and packed
+    structs, in the order of the parameters."""
+
+    definition: KernelDefinition
+    built: Built
+    values: Sequence[Any]
+
+
 class KernelDefinition(Protocol):
-    """A kernel before it is compiled for a call."""
+    """A kernel before it is compiled for a call.
+
+    A definition may also have a method `work(values)`, which gives the `Work` of a launch with
+    these values (see `Launched`). Profiles ask for it; without it they estimate the bytes.
+    """
 
     @property
     def name(self) -> str:

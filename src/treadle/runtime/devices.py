@@ -133,6 +133,10 @@ class Device:
                 self._pool = Pool(self._driver)
             return self._driver
 
+    def is_open_as(self, driver: base.Device) -> bool:
+        """Whether this is the driver's device that it has now (it may have been closed since)."""
+        return self._driver is driver
+
     @property
     def pool(self) -> Pool:
         """The device's memory pool."""
@@ -237,6 +241,20 @@ def device(
         if wanted in (info.id, name):
             return _device(name, info)
     raise _not_found(spec, api)
+
+
+def _named(spec: str | Device | None) -> Device:
+    return device(spec)
+
+
+def memory_stats(device: str | Device | None = None) -> dict[str, Any]:
+    """A device's memory (the default one's if None): bytes `used` by arrays now, at `peak`,
+    `cached` for reuse, and the `driver`'s figures.
+
+    >>> sorted(memory_stats("cpu"))
+    ['cached', 'driver', 'peak', 'used']
+    """
+    return _named(device).memory_stats()
 
 
 def restored_device(spec: str, api: str) -> Device:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from treadle.core.errors import LaunchError
+from treadle.runtime import profile
+from treadle.runtime.definition import Launched
 from treadle.runtime.devices import device as find_device
 from treadle.runtime.sharing import Order
 
@@ -39,7 +41,7 @@ class Graph:
     def __init__(self, device: str | Device | None = None) -> None:
         self.device = find_device(device)
         self._recording: base.Recording | None = None
-        self._used: list[object] = []  # arrays, kept alive with the recording
+        self._used: list[object] = []  # launches and arrays, kept alive with the recording
         self._kept: list[base.Buffer] = []  # memory given back while capturing
         self._guests: list[Guest] = []  # other libraries whose memory is used
 
@@ -73,13 +75,20 @@ class Graph:
             raise LaunchError("nothing was captured: use `with graph.capture():` first")
         stream = stream or self.device.default_stream
         if not self._guests:
-            self._recording.replay(stream.handle)
+            self._replay(self._recording, stream)
             return
         order = Order(stream)
         for library, theirs in self._guests:
             order.include(library, theirs, None)
         with order:
-            self._recording.replay(stream.handle)
+            self._replay(self._recording, stream)
+
+    def _replay(self, recording: base.Recording, stream: Stream) -> None:
+        if profile.active is None:
+            recording.replay(stream.handle)
+        else:
+            launches = [used for used in self._used if isinstance(used, Launched)]
+            profile.active.replay(stream, recording, launches)
 
     def release(self) -> None:
         """Drop the recording and what it kept alive."""

@@ -18,9 +18,9 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.drivers import base
 from treadle.runtime import arguments as binding
-from treadle.runtime import convert, settings
+from treadle.runtime import convert, profile, settings
 from treadle.runtime.arrays import ArrayClass, DeviceArray
-from treadle.runtime.definition import KernelDefinition, Variant
+from treadle.runtime.definition import KernelDefinition, Launched, Variant
 from treadle.runtime.devices import Device, default_device
 from treadle.runtime.signature import Signature
 from treadle.runtime.streams import Stream
@@ -146,15 +146,18 @@ class Launcher:
                 parameters = prepared.pack(values, grid, threads)
             except (struct.error, OverflowError) as error:
                 raise binding.number_out_of_range(error, definition, values) from None
-            if to.keeping is not None:
-                to.keeping.extend(values)
             built = prepared.built
+            if to.keeping is not None:
+                to.keeping.append(Launched(definition, built, values))
             if built.sites:
                 from treadle.runtime import reports
 
                 reports.launch_with_report(prepared.compiled, built, grid, buffers, parameters, to)
-            else:
+            elif profile.active is None:
                 handle.launch(prepared.compiled, grid, buffers, parameters)
+            else:
+                launched = Launched(definition, built, values)
+                profile.active.launch(to, prepared.compiled, grid, buffers, parameters, launched)
             return built
 
         return launch

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.core.errors import OutOfMemory, TreadleError
 from treadle.drivers.base import Buffer, Device, Event
+from treadle.runtime import profile
 
 if TYPE_CHECKING:
     from treadle.runtime.sharing import Placed
@@ -56,6 +57,11 @@ class Pool:
         self._keepers: list[list[Buffer]] = []
         self._kept_limit: int | None = None  # asked of the driver once, which may read files for it
 
+    @property
+    def used(self) -> int:
+        """The bytes that arrays have now."""
+        return self._used_bytes
+
     def take(self, size: int) -> Buffer:
         """Memory of at least `size` bytes, contents undefined."""
         if self.shared.leaving:
@@ -72,6 +78,8 @@ class Pool:
                 buffer = self._allocate(rounded, size)
             self._used_bytes += buffer.size
             self._peak_bytes = max(self._peak_bytes, self._used_bytes)
+            if profile.active is not None:
+                profile.active.note_memory(self)
             return buffer
 
     def _allocate(self, rounded: int, asked: int) -> Buffer:
@@ -93,6 +101,8 @@ class Pool:
         """Take memory back."""
         with self._lock:
             self._used_bytes -= buffer.size
+            if profile.active is not None:
+                profile.active.note_memory(self)
             if self._keepers:
                 self._keepers[-1].append(buffer)
                 return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from treadle.core.errors import LaunchError
+from treadle.runtime import profile
 
 if TYPE_CHECKING:
     from treadle.drivers import base
@@ -18,8 +19,9 @@ class Stream:
     def __init__(self, device: Device, handle: base.Stream) -> None:
         self.device = device
         self.handle = handle
-        self.keeping: list[object] | None = None  # while capturing: the arrays that are used
+        self.keeping: list[object] | None = None  # while capturing: what is launched and used
         self.guests: dict[Guest, None] = {}  # and the libraries whose memory it is
+        profile.opened(self)
 
     def flush(self) -> None:
         """Start what was launched, without waiting for it."""

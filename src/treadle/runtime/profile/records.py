@@ -1,0 +1,90 @@
+"""What a profile notes, and what it knows of the work."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from treadle.core.dim3 import Dim3
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.definition import Launched
+
+if TYPE_CHECKING:
+    from treadle.drivers import base
+
+clock = time.perf_counter
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Bytes moved and operations done, where known; `estimated` bytes are the arguments' sizes."""
+
+    bytes: int | None = None
+    operations: int | None = None
+    estimated: bool = False
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(
+            _sum(self.bytes, other.bytes),
+            _sum(self.operations, other.operations),
+            self.estimated or other.estimated,
+        )
+
+
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
+
+
+@dataclass(slots=True)
+class Entry:
+    """One thing that the host did, and what it made a device do.
+
+    `began` and `ended` are the host's; `points` are events around the work in its stream, whose
+    times, once known and on the host's clock, are `on_device`.
+    """
+
+    kind: str  # "kernel", "replay", "upload", "read", "copy", "zero", "wait", "compile"
+    name: str
+    device: str
+    stream: int
+    thread: int
+    began: float
+    ended: float
+    amount: Amount = Amount()
+    shape: tuple[Dim3, Dim3] | None = None  # of a kernel: grid and block
+    points: tuple[base.Event, base.Event] | None = None
+    on_device: tuple[float, float] | None = None
+
+
+def amount_of(launched: Launched) -> Amount:
+    """What a launch moves and does: as its definition says, else as its arrays' sizes tell."""
+    definition, built, values = launched
+    work = getattr(definition, "work", None)
+    if work is not None:
+        known = work(values)
+        return Amount(known.bytes, known.operations)
+    return Amount(_bytes_touched(values, built.read, built.written), estimated=True)
+
+
+def _bytes_touched(values: Sequence[Any], read: frozenset[int], written: frozenset[int]) -> int:
+    """The bytes of the arrays among a launch's values, for those that are read and those that are
+    written. Several views of the same elements count once."""
+    total = 0
+    for positions in (read, written):
+        arrays = (value for i, value in enumerate(values) if i in positions)
+        parts = {
+            (array.buffer, array.offset, array.shape, array.strides): _bytes_reached(array)
+            for array in arrays
+            if isinstance(array, DeviceArray)
+        }
+        total += sum(parts.values())
+    return total
+
+
+def _bytes_reached(array: DeviceArray) -> int:
+    """The bytes of an array's elements; those along an axis of stride 0 are the same."""
+    extents = zip(array.shape, array.strides, strict=True)
+    return math.prod(n if s else min(n, 1) for n, s in extents) * array.dtype.itemsize

@@ -1,0 +1,275 @@
+"""`td.profile()`: a profile from its beginning to what it tells."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from treadle.core.errors import TreadleError
+from treadle.runtime import profile as shared
+from treadle.runtime.profile.records import Amount, Entry, amount_of, clock
+from treadle.runtime.profile.table import ProfileTable, tabulate
+from treadle.runtime.profile.watch import WatchedStream
+
+if TYPE_CHECKING:
+    from treadle.core.dim3 import Dim3
+    from treadle.drivers import base
+    from treadle.runtime.definition import Launched
+    from treadle.runtime.memory import Pool
+    from treadle.runtime.streams import Stream
+
+_CALIBRATIONS = 5
+_NAMED = 3  # kernels in the name of a replay
+
+
+def profile() -> Profile:
+    """A profile of what runs within a `with` block, on all devices and from all threads.
+
+    >>> import treadle as td
+    >>> double = td.kernel(source='''
+    ... def double(x: td.Array[td.f32]):
+    ...     x[td.grid(1)] *= 2.0
+    ... ''')
+    >>> x = td.ones(1000, device="cpu")
+    >>> with td.profile() as p:
+    ...     for _ in range(3):
+    ...         double.launch(x.size, x)
+    >>> [(row.name, row.count, row.bytes) for row in p.table().rows]
+    [('double', 3, 24000)]
+    """
+    return Profile()
+
+
+class Profile:
+    """What ran while it was active. `table()` sums it up, `save` writes all of it for Perfetto.
+
+    `memory` is the largest number of bytes that arrays had meanwhile, by device.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.memory: dict[str, int] = {}
+        self.memory_used: list[tuple[float, str, int]] = []  # when, device, bytes of arrays
+        self.threads: dict[int, str] = {}
+        self.timed: dict[str, bool] = {}  # whether a device tells the time
+        self.began = 0.0
+        self.ended: float | None = None
+        self._memory_before: dict[str, tuple[float, int]] = {}
+        self._gpus: set[str] = set()
+        self._offsets: dict[str, float] = {}  # of a device's clock to the host's
+        self._watched: list[tuple[Stream, WatchedStream]] = []
+        self._meeting = threading.RLock()
+
+    # ------------------------------------------------------------------ beginning and end
+
+    def __enter__(self) -> Profile:
+        with shared.lock:
+            if shared.active is not None:
+                raise TreadleError(
+                    "a profile is active already, and it watches everything in the process: end "
+                    "it before another one begins"
+                )
+            if self.began:
+                raise TreadleError("this profile has ended: begin a new one with td.profile()")
+            shared.active = self
+            for stream in list(shared.streams):
+                self.watch(stream)
+            self.began = clock()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            # What was launched belongs to the profile, so its end is waited for.
+            for stream, watched in list(self._watched):
+                if stream.keeping is None and self._used(watched):
+                    with contextlib.suppress(TreadleError):  # a device was lost
+                        watched.synchronize()
+        finally:
+            with shared.lock:
+                shared.active = None
+                self.ended = clock()
+                for stream, watched in self._watched:
+                    stream.handle = watched.inner
+                self._watched.clear()
+        self._add_memory_before()
+        for entry in self.entries:
+            self._place_on_device(entry)
+
+    def _add_memory_before(self) -> None:
+        """What arrays took at first, on those devices that were used."""
+        used = {entry.device for entry in self.entries} | set(self.memory)
+        for device, (when, size) in self._memory_before.items():
+            if device in used:
+                self.memory_used.insert(0, (when, device, size))
+                self.memory[device] = max(self.memory.get(device, 0), size)
+
+    def _used(self, watched: WatchedStream) -> bool:
+        return any(e.points and e.stream == watched.number for e in list(self.entries))
+
+    def watch(self, stream: Stream) -> None:
+        """Note what passes through a stream from here on."""
+        device = stream.device
+        if device.is_open_as(stream.handle.device):
+            watched = WatchedStream(self, stream, len(self._watched))
+            self._watched.append((stream, watched))
+            if stream.device.backend != "cpu":
+                self._gpus.add(stream.device.id)
+            stream.handle = watched
+            self._memory_before.setdefault(device.id, (clock(), device.pool.used))
+
+    def meet(self, watched: WatchedStream) -> None:
+        """Compare a device's clock with the host's, before its first work."""
+        info = watched.device.info
+        if info.id in self._offsets:
+            return
+        with self._meeting:
+            timed = "timestamps" in info.features
+            offset = 0.0
+            if timed and info.backend != "cpu":
+                offset = _clock_offset(watched.inner)
+            self.timed[info.id] = timed
+            self._offsets[info.id] = offset
+
+    def _place_on_device(self, entry: Entry) -> None:
+        points, entry.points = entry.points, None
+        if points is None:
+            return
+        with contextlib.suppress(TreadleError):  # without a time: its device was lost
+            start, end = (point.seconds() for point in points)
+            offset = self._offsets[entry.device]
+            entry.on_device = start + offset, max(start, end) + offset
+
+    # ------------------------------------------------------------------ what is told by others
+
+    def launch(
+        self,
+        stream: Stream,
+        kernel: base.CompiledKernel,
+        grid: Dim3,
+        buffers: Sequence[base.Buffer],
+        parameters: bytes,
+        launched: Launched,
+    ) -> None:
+        """Launch, with a note."""
+        watched = stream.handle
+        if isinstance(watched, WatchedStream) and stream.keeping is None:
+            watched.launch_of(kernel, grid, buffers, parameters, amount_of(launched))
+        else:
+            watched.launch(kernel, grid, buffers, parameters)
+
+    def replay(
+        self, stream: Stream, recording: base.Recording, launches: Sequence[Launched]
+    ) -> None:
+        """Replay, with a note."""
+        watched = stream.handle
+        if isinstance(watched, WatchedStream):
+            amount = Amount(0, 0)
+            for launched in launches:
+                amount += amount_of(launched)
+            name = _replay_name([launched.definition.name for launched in launches])
+            watched.append("replay", name, amount, lambda: recording.replay(watched.inner))
+        else:
+            recording.replay(watched)
+
+    def copy_across(
+        self, stream: Stream, copy: Callable[..., bool], places: tuple[Any, ...]
+    ) -> bool:
+        """Copy from another device, with a note if that can be; `stream` is the target's."""
+        watched, done = stream.handle, False
+
+        def append() -> None:
+            nonlocal done
+            done = copy(*places)
+
+        if not isinstance(watched, WatchedStream):
+            append()
+            return done
+        entry = watched.append("copy", "copy from another device", Amount(places[-1]), append)
+        if entry is not None and not done:
+            self.entries.remove(entry)
+        return done
+
+    def note_compilation(self, kernel: str, how: str, device: str, began: float) -> None:
+        """A kernel was built, or loaded."""
+        thread = self.thread()
+        self.entries.append(Entry("compile", f"{kernel}, {how}", device, 0, thread, began, clock()))
+
+    def thread(self) -> int:
+        """The calling thread's number, with its name noted."""
+        number = threading.get_ident()
+        if number not in self.threads:
+            self.threads[number] = threading.current_thread().name
+        return number
+
+    def note_memory(self, pool: Pool) -> None:
+        """Memory was taken from a pool or given back. Finalizers call this too: no locks."""
+        device, used = pool.device.info.id, pool.used
+        self.memory[device] = max(self.memory.get(device, 0), used)
+        self.memory_used.append((clock(), device, used))
+
+    # ------------------------------------------------------------------ what it tells
+
+    @property
+    def seconds(self) -> float:
+        """From the beginning of the block until all that it started was done."""
+        return self._end("seconds") - self.began
+
+    def is_gpu(self, device: str) -> bool:
+        """Whether a device's time is another one than the host's."""
+        return device in self._gpus
+
+    def table(self) -> ProfileTable:
+        """The sums: each kernel and kind of copy with its count, times, bytes and operations.
+
+        Print it, or let rich print it; `rows` has the numbers.
+        """
+        self._end("table()")
+        return tabulate(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything as JSON of Chrome's trace events, for https://ui.perfetto.dev."""
+        from treadle.runtime.profile.trace import write_trace
+
+        self._end("save()")
+        write_trace(self, Path(path))
+
+    def _end(self, what: str) -> float:
+        if self.ended is None:
+            raise TreadleError(f"the profile has not ended: ask for {what} after the with block")
+        return self.ended
+
+    def __repr__(self) -> str:
+        if self.ended is None:
+            return "<treadle profile, active>" if self.began else "<treadle profile, not begun>"
+        return f"<treadle profile of {self.seconds:.3g} s, {len(self.entries)} entries>"
+
+
+def _clock_offset(stream: base.Stream) -> float:
+    """What to add to a device's time for the host's, from the quickest of a few looks at both."""
+    stream.synchronize()
+    best = None
+    for _ in range(_CALIBRATIONS):
+        before = clock()
+        event = stream.record()
+        event.synchronize()
+        after = clock()
+        if best is None or after - before < best[0]:
+            best = after - before, (before + after) / 2, event
+    assert best is not None
+    return best[1] - best[2].seconds()
+
+
+def _replay_name(kernels: list[str]) -> str:
+    counts = {name: kernels.count(name) for name in dict.fromkeys(kernels)}
+    names = [name if n == 1 else f"{name} ×{n}" for name, n in counts.items()]
+    more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"replay of {', '.join(names[:_NAMED])}{more}" if names else "replay"

@@ -1,0 +1,90 @@
+"""A profile as Chrome's trace events, which Perfetto shows: one track a thread and a stream.
+
+A device's times are placed on the host's clock by looking at both when the profile first meets the
+device: right to half the time that the look takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treadle.runtime.profile.records import Entry
+
+if TYPE_CHECKING:
+    from treadle.runtime.profile.session import Profile
+
+_HOST = 1  # the process number of the host; devices follow
+# What the host does is named for what it waits for or makes; the rest is handed to a device.
+_HANDED = frozenset({"kernel", "replay"})
+
+
+def write_trace(profile: Profile, path: Path) -> None:
+    """Write the JSON. OSError where it cannot be written."""
+    content = {"traceEvents": list(trace_events(profile)), "displayTimeUnit": "ns"}
+    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+
+
+def trace_events(profile: Profile) -> Iterator[dict[str, Any]]:
+    """The events: names of tracks, what ran, arrows from launch to work, memory."""
+    devices = list(dict.fromkeys([e.device for e in profile.entries] + list(profile.memory)))
+    numbers = {device: _HOST + 1 + i for i, device in enumerate(devices)}
+    threads = {thread: i + 1 for i, thread in enumerate(profile.threads)}
+    yield _name("process_name", "host", _HOST)
+    for thread, number in threads.items():
+        yield _name("thread_name", profile.threads[thread], _HOST, number)
+    for device, number in numbers.items():
+        clock = "" if profile.timed.get(device, True) else " (the host's time: it tells none)"
+        yield _name("process_name", f"{device}{clock}", number)
+    streams = {(entry.device, entry.stream) for entry in profile.entries if entry.on_device}
+    for device, stream in sorted(streams):
+        yield _name("thread_name", f"stream {stream}", numbers[device], stream + 1)
+    for flow, entry in enumerate(profile.entries):
+        host = {"pid": _HOST, "tid": threads[entry.thread]}
+        span = _span(profile, _host_name(entry), entry, (entry.began, entry.ended))
+        yield {**span, **host}
+        if entry.on_device is None:
+            continue
+        there = {"pid": numbers[entry.device], "tid": entry.stream + 1}
+        done = _span(profile, entry.name, entry, entry.on_device)
+        yield {**done, **there}
+        arrow = {"name": "launch", "cat": "launch", "id": flow}
+        yield {**arrow, "ph": "s", "ts": span["ts"], **host}
+        yield {**arrow, "ph": "f", "bp": "e", "ts": done["ts"], **there}
+    for when, device, used in profile.memory_used:
+        yield {
+            "name": "memory of arrays", "ph": "C", "ts": _microseconds(profile, when),
+            "pid": numbers[device], "args": {"bytes": used},
+        }  # fmt: skip
+
+
+def _name(kind: str, name: str, process: int, thread: int = 0) -> dict[str, Any]:
+    return {"name": kind, "ph": "M", "pid": process, "tid": thread, "args": {"name": name}}
+
+
+def _host_name(entry: Entry) -> str:
+    if entry.kind == "compile":
+        return f"compile {entry.name}"
+    return f"launch {entry.name}" if entry.kind in _HANDED else entry.name
+
+
+def _span(profile: Profile, name: str, entry: Entry, span: tuple[float, float]) -> dict[str, Any]:
+    start, end = span
+    facts: dict[str, Any] = {"device": entry.device}
+    if entry.shape is not None:
+        facts["grid"], facts["block"] = map(list, entry.shape)
+    amount = entry.amount
+    if amount.bytes is not None:
+        facts["bytes, estimated" if amount.estimated else "bytes"] = amount.bytes
+    if amount.operations is not None:
+        facts["operations"] = amount.operations
+    return {
+        "name": name, "cat": entry.kind, "ph": "X", "ts": _microseconds(profile, start),
+        "dur": round((end - start) * 1e6, 3), "args": facts,
+    }  # fmt: skip
+
+
+def _microseconds(profile: Profile, when: float) -> float:
+    return round((when - profile.began) * 1e6, 3)
