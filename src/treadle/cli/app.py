@@ -133,6 +133,34 @@ def transpile(
         output.write_text(printed.text)
 
 
+@app.command(context_settings={"ignore_unknown_options": True})
+def profile(
+    script: Annotated[Path, typer.Argument(help="A Python program.")],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="The program's own arguments; after -- if they look like the options here."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", help="Write a trace here, for https://ui.perfetto.dev."),
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option("--device", help="Where what names no device runs.")
+    ] = None,
+) -> None:
+    """Run a Python program, then show what its kernels, copies and waits took.
+
+    It runs as `python SCRIPT ARGUMENTS` would. The table comes at its end, even if it fails.
+    """
+    from treadle.cli.profile import profile_script
+
+    status = profile_script(script, arguments or [], output, device)
+    if status:
+        raise typer.Exit(status)
+
+
 @app.command()
 def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Remove every entry.")] = False,

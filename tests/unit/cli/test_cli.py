@@ -118,7 +118,7 @@ def test_wrong_usage_is_status_2(kernels):
 def test_help_teaches():
     done = treadle("--help")
     assert done.returncode == 0
-    for command in ("devices", "transpile", "cache", "demo"):
+    for command in ("devices", "transpile", "profile", "cache", "demo"):
         assert command in done.stdout
     assert treadle().stdout == done.stdout or "Usage" in treadle().stdout
 
@@ -257,3 +257,87 @@ def test_the_demo_refuses_unknown_pictures_before_the_work(tmp_path):
     assert "xyz" in done.stderr
     assert "png" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+PROGRAM = (
+    KERNELS
+    + """
+import sys
+x = td.ones((5, 7))
+for _ in range(3):
+    double.launch((5, 7), x)
+print("result", sys.argv[1:], x.device.id, x.numpy().sum())
+"""
+)
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def test_profile(program, tmp_path):
+    trace = tmp_path / "trace.json"
+    done = treadle("profile", program, "5", "--rate", "3", "-o", trace, "--device", "cpu")
+    assert done.returncode == 0, done.stderr
+    result, *table = done.stdout.splitlines()
+    assert result == "result ['5', '--rate', '3'] cpu 280.0"
+    (row,) = (line.split() for line in table if line.startswith("double"))
+    assert row[:3] == ["double", "cpu", "3"]
+    assert table[-1].startswith(f"saved {trace}")
+    names = [event["name"] for event in json.loads(trace.read_text())["traceEvents"]]
+    assert names.count("double") == names.count("launch double") == 3
+
+
+def test_profile_passes_options_after_dashes(program):
+    done = treadle("profile", "--device", "cpu", program, "--", "-o", "theirs", "--device", "x")
+    assert done.returncode == 0, done.stderr
+    assert "result ['-o', 'theirs', '--device', 'x'] cpu" in done.stdout
+
+
+def test_a_profiled_program_finds_its_neighbours_and_ends_as_it_likes(tmp_path):
+    (tmp_path / "neighbour.py").write_text(KERNELS)
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys\nfrom neighbour import double, td\nassert __name__ == '__main__'\n"
+        "double.launch((2, 2), td.ones((2, 2), device='cpu'))\nsys.exit(7)\n"
+    )
+    done = treadle("profile", program)
+    assert done.returncode == 7, done.stderr
+    assert "double" in done.stdout
+
+
+FAILING = {
+    "raises": ("double.launch((2, 2), td.ones((2, 2)))\n1 / 0\n", "ZeroDivisionError", "double"),
+    "syntax": ("def f(:\n", "failing.py:14", "nothing ran"),
+    "treadle": ("td.device('abacus')\n", "no device 'abacus'", "nothing ran"),
+}
+
+
+@pytest.mark.parametrize("case", FAILING)
+def test_a_profiled_program_that_fails(tmp_path, case):
+    more, words, shown = FAILING[case]
+    path = tmp_path / "failing.py"
+    path.write_text(KERNELS + more)
+    done = treadle("profile", path, TREADLE_DEVICE="cpu")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert words in done.stderr.splitlines()[-1]
+    assert shown in done.stdout
+    assert "Traceback" in treadle("--debug", "profile", path).stderr
+
+
+def test_profile_says_what_is_wrong_before_it_runs(program, tmp_path):
+    wrong = {
+        "there is no file": (tmp_path / "absent.py",),
+        "no device 'abacus'": (program, "--device", "abacus"),
+        "there is no folder": (program, "-o", tmp_path / "absent" / "trace.json"),
+    }
+    for words, given in wrong.items():
+        done = treadle("profile", *given)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert words in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert treadle("profile").returncode == 2
