@@ -325,6 +325,29 @@ def result_type(function: FunctionType, source: Source, types: Sequence[t.Type])
     return made.result
 
 
+def lower_function(
+    function: FunctionType, source: Source, types: Sequence[t.Type]
+) -> tuple[n.Function, ...]:
+    """A device function of values of these types in IR, with all that it calls: callees first, the
+    function itself last. CompileError where it can't be lowered, or gives no value."""
+    lowering = Lowering(False, True, t.I32)
+    cx = Context(lowering, function, source, is_kernel=False)
+    check_parameters(cx, source, source.tree)
+    names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
+    if len(types) != len(names):
+        raise _arity(cx, function, names, len(types), source.tree)
+    given: list[Value] = [n.Variable(*pair) for pair in zip(names, types, strict=True)]
+    values = _annotated(cx, function, source, given, source.tree)
+    made = _specialize(cx, function, source, values)
+    if made.tuple_result or isinstance(made.result, t.Void) or not made.pure:
+        raise cx.error(
+            f"{function.__name__} is used as a function of values: it returns one value, and has "
+            "no effects, arrays or memory of its own",
+            source.tree,
+        )
+    return tuple(lowering.functions)
+
+
 def _specialize(
     cx: Context, function: FunctionType, source: Source, values: list[Value]
 ) -> Specialization:

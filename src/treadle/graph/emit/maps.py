@@ -1,0 +1,100 @@
+"""Every point of the loops by itself: one thread for each, or for a few neighbours.
+
+The last three axes are the grid's; further ones in front are counted by the first of them. A
+thread that owns several neighbours loads and stores them as one vector, which GPUs like.
+"""
+
+from __future__ import annotations
+
+from treadle.graph.emit.body import Body, type_named
+from treadle.graph.program import NEXT, Program
+from treadle.ir import builder as ir
+from treadle.ir import nodes as n
+from treadle.ir.types import COMPONENTS, I32, Scalar, Vector
+
+MOST_AXES = 3  # of a grid
+
+
+def grid_axes(kept: int) -> int:
+    """The axes that threads are launched along."""
+    return min(max(kept, 1), MOST_AXES)
+
+
+def emit_map(program: Program) -> n.Kernel:
+    """The kernel of a map. It is launched by threads: see `map_threads`."""
+    body = Body(program)
+    b = body.builder
+    axes = grid_axes(program.kept)
+    places = []
+    for axis in range(axes):  # x is the last loop axis
+        bound = b.parameter(f"threads{axis}", I32, "threads", axis)
+        at = b.let(f"t{axis}", ir.global_index(axis))
+        places.append((at, bound))
+    inside: n.Expression = ir.less(*places[0])
+    for at, bound in places[1:]:
+        inside = ir.both(inside, ir.less(at, bound))
+    with b.when(inside):
+        point = _point(body, [at for at, _ in places])
+        if program.lanes > 1:
+            _several(body, point)
+        else:
+            values = body.evaluate(point, [output.step for output in program.outputs])
+            for output in program.outputs:
+                body.store(output.access, point, values[output.step])
+    return body.kernel()
+
+
+def _point(body: Body, threads: list[n.Variable]) -> list[n.Expression]:
+    """The loop axes' indices of a thread."""
+    program, type = body.program, body.index_type
+    if program.kept == 0:
+        return []
+    indices: list[n.Expression] = [ir.cast(at, type) for at in reversed(threads)]
+    front = program.kept - len(threads)
+    if front > 0:
+        rest = indices[0]
+        outer: list[n.Expression] = []
+        for axis in range(front, 0, -1):
+            extent = body.extents[axis]
+            outer.append(body.let("i", ir.binary("mod", rest, extent)))
+            rest = body.let("r", ir.binary("floordiv", rest, extent))
+        indices = [rest, *reversed(outer), *indices[1:]]
+    if program.lanes > 1:
+        indices[-1] = ir.mul(indices[-1], program.lanes)
+    return [body.let("i", index) for index in indices]
+
+
+def _several(body: Body, point: list[n.Expression]) -> None:
+    """The steps for some neighbours along the last axis."""
+    program, b = body.program, body.builder
+    lanes = program.lanes
+    together: dict[int, n.Expression] = {}
+    for number, access in enumerate(program.accesses):
+        if access.buffer >= 0 and _along(program, number) and _is_loaded(program, number):
+            element = type_named(program.buffers[access.buffer])
+            assert isinstance(element, Scalar)
+            start = ir.binary("floordiv", body.place(number, point), lanes)
+            place = ir.element(body.buffers[access.buffer], start, type=Vector(element, lanes))
+            together[number] = body.let("w", ir.load(place))
+    results: list[list[n.Expression]] = [[] for _ in program.outputs]
+    for lane in range(lanes):
+        here = [*point[:-1], ir.add(point[-1], lane)] if lane else point
+        loaded = {at: ir.extract(v, COMPONENTS[lane]) for at, v in together.items()}
+        values = body.evaluate(here, [output.step for output in program.outputs], None, loaded)
+        for output, found in zip(program.outputs, results, strict=True):
+            found.append(values[output.step])
+    for output, found in zip(program.outputs, results, strict=True):
+        memory = body.buffers[program.accesses[output.access].buffer]
+        assert isinstance(memory.element, Scalar)
+        vector = Vector(memory.element, lanes)
+        start = ir.binary("floordiv", body.place(output.access, point), lanes)
+        b.assign(ir.element(memory, start, type=vector), n.Construct(tuple(found), vector))
+
+
+def _along(program: Program, number: int) -> bool:
+    axes = program.accesses[number].axes
+    return bool(axes) and axes[-1] == NEXT
+
+
+def _is_loaded(program: Program, number: int) -> bool:
+    return any(step.op == "load" and step.detail == number for step in program.steps)

@@ -1,0 +1,132 @@
+"""`Node`: an array that may not be computed yet.
+
+A node says what it is (an operation and its sources) until it is computed, and from then on where
+it lies. Nodes are never changed otherwise: what writes an array makes a new node.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable
+from typing import Any
+from weakref import ref
+
+from treadle.core.dtypes import DType
+from treadle.graph.views import View
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+
+# Operations that are not elementwise; everything else is a name in `operations.OPERATIONS`.
+CONSTANT = "constant"  # detail: a Python number; every element is it
+INDEX = "index"  # element i is i, in row-major order
+VIEW = "view"  # of its source; detail: a View
+COPY = "copy"  # of its source, in memory of its own
+GATHER = "gather"  # sources: a whole array and flat indices into it; indices outside give 0
+REDUCE = "reduce"  # detail: (kind, axes); the axes stay, with extent 1
+SCAN = "scan"  # detail: (kind, axis)
+WRITE = "write"  # sources: an array and values; detail: the View of the array that they replace
+CALL = "call"  # detail: a function from the sources' DeviceArrays to a DeviceArray
+COMPUTED = "computed"
+
+_MOST_PENDING = 512  # steps that may wait one upon another: what is longer is computed on the way
+_serial = itertools.count()
+
+
+class Node:
+    """A lazy array. `sources` are what it is made of while `array` is None.
+
+    `readers` are the nodes that need it and are not computed yet, as far as they live. A computed
+    node's readers are its storage's, since all that shares memory is written together. `eager` says
+    that a source's memory is shared with another library, so that nobody may find out later.
+    """
+
+    __slots__ = (
+        "__weakref__", "array", "depth", "detail", "device", "dtype", "eager", "op", "readers",
+        "serial", "shape", "size", "sources",
+    )  # fmt: skip
+
+    array: DeviceArray | None
+
+    def __init__(
+        self,
+        op: str,
+        sources: tuple[Node, ...],
+        shape: tuple[int, ...],
+        dtype: DType,
+        device: Device,
+        detail: Hashable = None,
+    ) -> None:
+        self.op = op
+        self.sources = sources
+        self.shape = shape
+        self.dtype = dtype
+        self.device = device
+        self.detail = detail
+        self.size = math.prod(shape)
+        self.array = None
+        self.readers: list[ref[Node]] | None = None
+        self.eager = False
+        self.serial = next(_serial)
+        self.depth = 0
+        if sources:
+            me = ref(self)
+            for source in sources:
+                array = source.array
+                if array is None:
+                    if source.depth >= self.depth:
+                        self.depth = source.depth + 1
+                    if source.eager:
+                        self.eager = True
+                    if source.readers is None:
+                        source.readers = [me]
+                    else:
+                        source.readers.append(me)
+                else:
+                    storage = array.storage
+                    if storage.shared:
+                        self.eager = True
+                    storage.add_reader(me)
+
+    @property
+    def whole_array(self) -> DeviceArray:
+        """The array of a computed node."""
+        assert self.array is not None
+        return self.array
+
+    def become(self, array: DeviceArray) -> None:
+        """The node is computed."""
+        readers, self.readers = self.readers, None
+        self.array = array
+        self.op = COMPUTED
+        self.sources = ()
+        self.detail = None
+        self.depth = 0
+        if readers:
+            for reader in readers:
+                array.storage.add_reader(reader)
+
+    def __repr__(self) -> str:
+        return f"<{self.op} {self.dtype}{list(self.shape)} on {self.device.id}>"
+
+
+def computed(array: DeviceArray) -> Node:
+    """A node for an array that is there. The array is contiguous."""
+    node = Node(COMPUTED, (), array.shape, array.dtype, array.device)  # type: ignore[arg-type]
+    node.array = array
+    return node
+
+
+def constant(value: Any, shape: tuple[int, ...], dtype: DType, device: Device) -> Node:
+    """An array of one value, which takes no memory until somebody needs it to."""
+    return Node(CONSTANT, (), shape, dtype, device, value)
+
+
+def view_of(node: Node, view: View) -> Node:
+    """Other axes over a node's elements."""
+    return Node(VIEW, (node,), view.shape, node.dtype, node.device, view)
+
+
+def is_deep(node: Node) -> bool:
+    """Whether so much waits for this node that it should be computed now."""
+    return node.depth > _MOST_PENDING

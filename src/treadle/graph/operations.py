@@ -1,0 +1,170 @@
+"""The elementwise operations: what each becomes in IR.
+
+Operands have the types that the array library has made them have; a few operations are IR nodes,
+the others functions of the kernel language, lowered once for the types they meet. A function's IR
+is a tuple of functions, callees first, of which the last is the one to call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+from treadle.core.dtypes import DType
+from treadle.ir import builder as ir
+from treadle.ir import nodes as n
+from treadle.ir.types import BF16, F16, F32, SCALARS, Scalar, Type, Vector
+
+Direct = Callable[..., n.Expression]
+_COMPLEX = {"complex64": Vector(SCALARS["f32"], 2), "complex128": Vector(SCALARS["f64"], 2)}
+
+
+def ir_type(dtype: DType) -> Type:
+    """The IR type of an element. A complex number is a pair."""
+    return _COMPLEX.get(dtype.name) or SCALARS[dtype.short]
+
+
+# --- operations that are IR nodes ----------------------------------------------------------------
+
+
+def _binary(op: str) -> Direct:
+    return lambda x, y: ir.binary(op, x, y)
+
+
+def _unary(op: str) -> Direct:
+    return lambda x: n.Unary(op, x, x.type)
+
+
+def _intrinsic(op: str) -> Direct:
+    return lambda x, *others: ir.intrinsic(op, x, *others)
+
+
+def _rounding(op: str) -> Direct:
+    return lambda x: ir.intrinsic(op, x) if x.type.is_float else x
+
+
+def _test(op: str, of_integer: bool) -> Direct:
+    return lambda x: ir.intrinsic(op, x) if x.type.is_float else n.Constant(of_integer, SCALARS["bool"])
+
+
+def _magnitude(x: n.Expression) -> n.Expression:
+    assert isinstance(x.type, Scalar)
+    return ir.intrinsic("abs", x) if x.type.is_signed else x
+
+
+def _negative(x: n.Expression) -> n.Expression:
+    return n.Unary("neg", x, x.type)
+
+
+def _root(x: n.Expression) -> n.Expression:
+    if x.type in (F16, BF16):
+        return ir.cast(ir.intrinsic("sqrt", ir.cast(x, F32)), x.type)
+    return ir.intrinsic("sqrt", x)
+
+
+DIRECT: dict[str, Direct] = {
+    "add": _binary("add"), "subtract": _binary("sub"), "multiply": _binary("mul"),
+    "divide": _binary("div"), "floor_divide": _binary("floordiv"), "remainder": _binary("mod"),
+    "equal": _binary("eq"), "not_equal": _binary("ne"), "less": _binary("lt"),
+    "less_equal": _binary("le"), "greater": _binary("gt"), "greater_equal": _binary("ge"),
+    "bitwise_and": _binary("and"), "bitwise_or": _binary("or"), "bitwise_xor": _binary("xor"),
+    "bitwise_left_shift": _binary("shl"), "bitwise_right_shift": _binary("shr"),
+    "logical_and": _binary("and"), "logical_or": _binary("or"), "logical_xor": _binary("xor"),
+    "logical_not": _unary("not"), "bitwise_invert": _unary("invert"), "negative": _negative,
+    "abs": _magnitude, "sqrt": _root,
+    "floor": _rounding("floor"), "ceil": _rounding("ceil"), "trunc": _rounding("trunc"),
+    "round": _rounding("rint"),
+    "minimum": _intrinsic("min"), "maximum": _intrinsic("max"),
+    "isnan": _test("isnan", False), "isinf": _test("isinf", False),
+    "isfinite": _test("isfinite", True),
+    "where": lambda condition, x, y: n.Select(condition, x, y, x.type),
+}  # fmt: skip
+
+# What an operation costs beside an addition: how dear it is to compute a value twice.
+COSTS: dict[str, int] = dict.fromkeys(
+    ("cast", "add", "subtract", "multiply", "negative", "abs", "where", "minimum", "maximum",
+     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and",
+     "logical_or", "logical_not", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
+     "square", "real", "imag"),
+    1,
+) | dict.fromkeys(("constant", "index", "view"), 0)  # fmt: skip
+_USUAL_COST = 10
+
+
+def cost_of(op: str) -> int:
+    """What an operation costs beside an addition."""
+    return COSTS.get(op, _USUAL_COST)
+
+
+# --- operations that are functions of the kernel language ----------------------------------------
+
+
+@dataclass(frozen=True)
+class Applied:
+    """The detail of an operation "apply": a user's function, and the constants that it captures."""
+
+    function: Any  # an Elementwise
+    captured: Any
+
+    def __hash__(self) -> int:
+        return hash((id(self.function), self.captured))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Applied)
+            and self.function is other.function
+            and self.captured == other.captured
+        )
+
+
+def definition_of(op: str, detail: Any, types: Sequence[Type]) -> FunctionType:
+    """The function of the kernel language that computes an operation on operands of some types."""
+    if isinstance(detail, Applied):
+        found: FunctionType = detail.function.definition
+        return found
+    if any(isinstance(type, Vector) for type in types):
+        from treadle.graph.complex_operations import complex_definition
+
+        return complex_definition(op, types)
+    return _written(op, len(types))
+
+
+@cache
+def _written(op: str, operands: int) -> FunctionType:
+    """`def op(x0, …): return td.op(x0, …)`."""
+    from treadle import lang
+    from treadle.lang.source import function_from_text
+
+    names = ", ".join(f"x{i}" for i in range(operands))
+    text = f"def {op}({names}):\n    return language.{_BUILTINS.get(op, op)}({names})\n"
+    return function_from_text(text, None, {"language": lang})
+
+
+# Where the array library's name is not the kernel language's.
+_BUILTINS = {"pow": "pow"}
+
+
+@cache
+def _lowered(definition: FunctionType, types: tuple[Type, ...]) -> tuple[n.Function, ...]:
+    from treadle.lang.lower.functions import lower_function
+    from treadle.lang.source import source_of
+
+    return lower_function(definition, source_of(definition), types)
+
+
+def functions_of(op: str, detail: Any, types: tuple[Type, ...]) -> tuple[n.Function, ...]:
+    """The IR functions for an operation, callees first; the last one is the operation."""
+    definition = definition_of(op, detail, types)
+    if isinstance(detail, Applied):  # what it captures may change
+        from treadle.lang.lower.functions import lower_function
+
+        return lower_function(definition, detail.function.source_code, types)
+    return _lowered(definition, types)
+
+
+def result_of(op: str, detail: Any, types: tuple[Type, ...]) -> Type:
+    """The type that a function of the kernel language gives."""
+    return functions_of(op, detail, types)[-1].result
