@@ -1,0 +1,155 @@
+"""A program as something to run: its kernels, and the launches for the sizes that came up."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+from treadle.core.dim3 import Dim3
+from treadle.graph.emit.maps import grid_axes
+from treadle.graph.program import Program
+from treadle.graph.strategy import Machine, Stage, Strategy
+from treadle.ir.nodes import Kernel
+from treadle.ir.types import F32, I32, I64, SCALARS
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.definition import KernelOptions, LoweredKernel
+from treadle.runtime.devices import Device
+from treadle.runtime.launch import Launcher, suitable_block
+from treadle.runtime.signature import Declared, DeclaredParameter, Signature
+
+_MOST_SIZES = 1024  # for each program; sizes beyond that are planned anew
+_EMITTERS = {"reduce": "reductions", "rows": "rows", "scan": "scans"}
+_COMPLEX_PARTS = {"c64": SCALARS["f32"], "c128": SCALARS["f64"]}
+
+
+class FusedKernel:
+    """One kernel of a program, as the launch path wants it."""
+
+    options = KernelOptions(checked=False)  # its accesses are right by construction
+
+    def __init__(self, program: Program, stage: Stage, scratch: Sequence[str]) -> None:
+        self.program = program
+        self.variant = stage.variant
+        self.name = program.name
+        index = I64 if program.big else I32
+        arrays = [*program.buffers, *scratch]
+        found: list[tuple[str, Declared]] = [(f"a{k}", None) for k in range(len(arrays))]
+        count = program.integers + len(stage.integers)
+        found += [(f"i{k}", index) for k in range(count)]
+        for k, short in enumerate(program.scalars):
+            part = _COMPLEX_PARTS.get(short)
+            if part is not None:
+                found += [(f"s{k}.x", part), (f"s{k}.y", part)]
+            else:
+                type = SCALARS[short]
+                found.append((f"s{k}", F32 if type.is_float and type.bits < 32 else type))
+        self.parameters = tuple(DeclaredParameter(*pair) for pair in found)
+
+    def captured(self) -> Hashable:
+        """Nothing: what a program depends on is in it."""
+        return None
+
+    def lower(self, signature: Signature) -> LoweredKernel:
+        """The kernel in IR; shapes do not matter to it."""
+        return LoweredKernel(emit(self.program, self.variant), None)
+
+
+def emit(program: Program, variant: Hashable) -> Kernel:
+    """A program's kernel in IR."""
+    if program.kind == "map":
+        from treadle.graph.emit.maps import emit_map
+
+        return emit_map(program)
+    emitted: Kernel = _emitter(program).emit(program, variant)
+    return emitted
+
+
+def _emitter(program: Program) -> Any:
+    return importlib.import_module(f"treadle.graph.emit.{_EMITTERS[program.kind]}")
+
+
+Launch = Callable[[tuple[Any, ...]], Any]
+
+
+class Fused:
+    """A program on one device."""
+
+    __slots__ = ("_axes", "_launchers", "_sizes", "device", "program")
+
+    def __init__(self, program: Program, device: Device) -> None:
+        self.program = program
+        self.device = device
+        self._axes = program.kept + program.reduced
+        self._launchers: dict[Any, Launcher] = {}
+        self._sizes: dict[tuple[int, ...], tuple[Strategy, list[tuple[Launch, Stage]]]] = {}
+
+    def run(
+        self, arrays: Sequence[DeviceArray], integers: tuple[int, ...], scalars: Iterable[Any]
+    ) -> None:
+        """Compute the outputs, which are the last of the arrays."""
+        extents = integers[: self._axes]
+        found = self._sizes.get(extents)
+        if found is None:
+            found = self._plan(extents)
+        strategy, launches = found
+        if not strategy.scratch:
+            for launch, stage in launches:
+                launch((*arrays, *integers, *stage.integers, *scalars))
+            return
+        scratch = [_scratch(self.device, short, count) for short, count in strategy.scratch]
+        for launch, stage in launches:
+            own = [scratch[number] for number in stage.scratch]
+            launch((*arrays, *own, *integers, *stage.integers, *scalars))
+
+    def _plan(self, extents: tuple[int, ...]) -> tuple[Strategy, list[tuple[Launch, Stage]]]:
+        program = self.program
+        if program.kind == "map":
+            strategy = map_strategy(program, extents, self.device)
+        else:
+            strategy = _emitter(program).plan(program, extents, machine_of(self.device))
+        launches: list[tuple[Launch, Stage]] = []
+        for stage in strategy.stages:
+            shorts = [strategy.scratch[number][0] for number in stage.scratch]
+            key = (stage.variant, tuple(shorts), len(stage.integers))
+            launcher = self._launchers.get(key)
+            if launcher is None:
+                launcher = self._launchers[key] = Launcher(FusedKernel(program, stage, shorts))
+            launches.append(
+                (launcher.bound(stage.grid, stage.block, 0, None, stage.threads), stage)
+            )
+        if len(self._sizes) >= _MOST_SIZES:
+            self._sizes.clear()
+        found = self._sizes[extents] = strategy, launches
+        return found
+
+
+def _scratch(device: Device, short: str, count: int) -> DeviceArray:
+    from treadle.graph.emit.body import dtype_named
+
+    return DeviceArray.allocate(device, dtype_named(short), (count,))
+
+
+def map_strategy(program: Program, extents: tuple[int, ...], device: Device) -> Strategy:
+    """One thread for each point, or for `lanes` of them."""
+    sizes = list(extents) or [1]
+    sizes[-1] = -(-sizes[-1] // program.lanes)
+    axes = grid_axes(program.kept)
+    front = len(sizes) - axes
+    for extent in sizes[:front]:
+        sizes[front] *= extent
+    threads = Dim3(*reversed(sizes[front:]))
+    block = suitable_block(threads, device)
+    grid = Dim3(*(-(-n // b) for n, b in zip(threads, block, strict=True)))
+    return Strategy((Stage(None, grid, block, threads=tuple(threads)[:axes]),))
+
+
+def machine_of(device: Device) -> Machine:
+    """What of a device decides a strategy."""
+    limits = device.limits
+    return Machine(
+        device.backend,
+        limits.max_threads_per_block,
+        limits.max_shared_memory,
+        limits.subgroup_size,
+    )

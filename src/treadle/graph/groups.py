@@ -1,0 +1,481 @@
+"""From one node of a plan to one kernel: its program, its buffers and its numbers.
+
+A group is built by going from the node that is stored to its sources, each seen through the view
+that leads to it, until there is something that lies in memory. What can't be done inside this
+kernel after all (a view that strides can't express, one reduction too many, too many buffers) is
+kept: computed by a kernel of its own, before.
+
+Loops run over the axes of the stored node (the outer space). A reduction whose result has these
+axes opens an inner space, with its source's other axes behind them; one whose result is spread over
+some of the axes makes these the reduced ones ("rows", as in a softmax).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from treadle.graph import node as kinds
+from treadle.graph.node import Node
+from treadle.graph.program import FIXED, NEXT, Access, Kind, Output, Program, Step
+from treadle.graph.views import View, compose, merge_axes
+from treadle.runtime.arrays import packed_strides
+
+if TYPE_CHECKING:
+    from treadle.graph.schedule import Plan
+
+MOST_STEPS = 200  # in a kernel: compile time grows
+_MOST_INDEX = 1 << 31
+_LONG_ROW, _FEW_ROWS = 1 << 13, 64  # rows this long are only one kernel's if there are so many
+
+
+class Group(NamedTuple):
+    """A kernel to run: `leaves` are the nodes of its buffers but the output's."""
+
+    node: Node
+    program: Program | None  # None for what runs by itself (CALL)
+    leaves: tuple[Node, ...]
+    integers: tuple[int, ...]
+    scalars: tuple[Any, ...]
+    reason: str
+
+
+class _Place(NamedTuple):
+    """An access before axes are merged: strides for the outer or the inner axes."""
+
+    buffer: int
+    strides: tuple[int, ...]
+    offset: int
+    inner: bool
+
+
+Key = tuple[Node, View | None, bool]  # a node, the view it is seen through, whether in inner space
+
+
+class _TooMuch(Exception):
+    """The kernel would have too many buffers."""
+
+
+def build_group(plan: Plan, node: Node) -> Group:
+    """The kernel that computes a node of a plan. It may keep further nodes of the plan."""
+    reason = plan.reasons.get(node, "it is asked for")
+    if node.op == kinds.CALL or node.op == kinds.SCAN:
+        sources = tuple(plan.original(source) for source in node.sources)
+        return Group(node, None, sources, (), (), reason)
+    while True:
+        building = _Building(plan, node)
+        try:
+            program = building.build()
+        except _TooMuch as problem:
+            _keep_some(plan, node, str(problem))
+            continue
+        if node.op == kinds.WRITE and building.reads_what_it_writes():
+            plan.keep(plan.original(node.sources[1]), "it reads elements that it writes elsewhere")
+            continue
+        return Group(
+            node, program, tuple(building.leaves), tuple(building.integers),
+            tuple(building.values), reason,
+        )  # fmt: skip
+
+
+def _keep_some(plan: Plan, node: Node, why: str) -> None:
+    """Keep the parts of an expression that can be computed by themselves."""
+    while True:
+        parts = [
+            source
+            for source in map(plan.original, node.sources)
+            if source.array is None
+            and source not in plan.kept
+            and source.op not in (kinds.CONSTANT, kinds.INDEX)
+        ]
+        if not parts:
+            raise AssertionError(f"{node} has too many buffers of its own")
+        if len(parts) > 1:
+            for part in parts:
+                plan.keep(part, why)
+            return
+        node = parts[0]
+        if not any(source.array is None for source in node.sources):
+            plan.keep(node, why)
+            return
+
+
+class _Building:
+    """One group while it is built."""
+
+    def __init__(self, plan: Plan, node: Node) -> None:
+        self.plan = plan
+        self.node = node
+        self.device = node.device
+        self.outer = node.detail.shape if node.op == kinds.WRITE else node.shape  # type: ignore[union-attr]
+        self.mode: Kind = "map"
+        self.reduced: tuple[int, ...] = ()  # of the space that is reduced
+        self.inner: tuple[int, ...] = ()
+        self.nested = False  # a reduction needs another one's result
+        self.steps: list[Step] = []
+        self.places: list[_Place] = []
+        self.leaves: list[Node] = []
+        self.types: list[str] = []
+        self.values: list[Any] = []
+        self.scalar_types: list[str] = []
+        self.integers: list[int] = []
+        self._buffers: dict[int, int] = {}
+        self._memo: dict[Key, int] = {}
+        self._sources: dict[Key, list[Key]] = {}
+        self._most = node.device.limits.max_buffers_per_kernel - 1
+        self._gathers: list[tuple[int, int, int]] = []  # step, place, elements
+
+    # --- the whole -------------------------------------------------------------------------------
+
+    def build(self) -> Program:
+        node = self.node
+        if node.op == kinds.WRITE:
+            old, new = node.sources
+            step = self._value((self.plan.original(new), None, False))
+            view = node.detail
+            assert isinstance(view, View)
+            offset = view.offset + (old.array.offset if old.array is not None else 0)
+            self.leaves.append(old)
+            target = _Place(len(self.types), view.strides, offset, False)
+        else:
+            step = self._value((node, None, False))
+            target = _Place(len(self.types), packed_strides(self.outer), 0, False)
+        self.types.append(node.dtype.short)
+        self.places.append(target)
+        return self._program(step)
+
+    def _program(self, step: int) -> Program:
+        """The axes merged, and the numbers put in order."""
+        kept_axes, reduced_axes = self._axes()
+        space = self.inner if self.mode == "reduce" else self.outer
+        reduced_extents: tuple[int, ...] = ()
+        full = [p for p in self.places if p.inner or self.mode != "reduce"]
+        kept_extents, kept_strides = merge_axes(
+            tuple(self.outer[a] for a in kept_axes),
+            [tuple([p.strides[a] for a in kept_axes]) for p in self.places],
+        )
+        if reduced_axes:
+            reduced_extents, reduced_strides = merge_axes(
+                tuple(space[a] for a in reduced_axes),
+                [tuple([p.strides[a] for a in reduced_axes]) for p in full],
+            )
+            behind = iter(reduced_strides)
+        integers = self.integers
+        integers += kept_extents
+        integers += reduced_extents
+        accesses: list[Access] = []
+        for place, strides in zip(self.places, kept_strides, strict=True):
+            if reduced_axes and (place.inner or self.mode != "reduce"):
+                strides += next(behind)
+            axes = []
+            for stride in strides:
+                if stride == 0:
+                    axes.append(FIXED)
+                elif stride == 1:
+                    axes.append(NEXT)
+                else:
+                    axes.append(len(integers))
+                    integers.append(stride)
+            offset = FIXED
+            if place.offset:
+                offset = len(integers)
+                integers.append(place.offset)
+            accesses.append(Access(place.buffer, tuple(axes), offset))
+        if self.mode == "rows" and not self._output_is_full():
+            accesses[-1] = Access(
+                accesses[-1].buffer, accesses[-1].axes[: len(kept_extents)], accesses[-1].offset
+            )
+        for number, place_number, elements in self._gathers:
+            self.steps[number] = self.steps[number]._replace(
+                detail=(place_number, len(integers))
+            )
+            integers.append(elements)
+        style = "loops" if self.device.backend == "cpu" else "threads"
+        kind: Kind = "rows" if self.mode == "reduce" and self.nested else self.mode
+        big = max(integers, default=0) >= _MOST_INDEX or min(integers, default=0) <= -_MOST_INDEX
+        big = big or any(leaf.size >= _MOST_INDEX for leaf in self.leaves)
+        return Program(
+            kind,
+            style,  # type: ignore[arg-type]
+            len(kept_extents),
+            len(reduced_extents),
+            tuple(self.steps),
+            tuple(accesses),
+            (Output(step, len(accesses) - 1),),
+            tuple(self.types),
+            tuple(self.scalar_types),
+            len(integers),
+            big,
+            self._lanes(accesses) if style == "threads" else 1,
+        )
+
+    def _axes(self) -> tuple[list[int], list[int]]:
+        """The positions of kept and reduced axes: in the outer space, and in the reduced one."""
+        if self.mode == "map":
+            return list(range(len(self.outer))), []
+        if self.mode == "reduce":
+            return list(range(len(self.outer))), list(self.reduced)
+        return [a for a in range(len(self.outer)) if a not in self.reduced], list(self.reduced)
+
+    def _output_is_full(self) -> bool:
+        return True
+
+    def _lanes(self, accesses: list[Access]) -> int:
+        """4 where every access along the last axis is of four neighbours that lie as a vector."""
+        axes = len(self.integers_of_extents(accesses))
+        last = self.integers[axes - 1]
+        if last % 4:
+            return 1
+        for access in accesses:
+            if access.buffer < 0 or len(access.axes) < axes:
+                continue
+            if access.axes[-1] == FIXED:
+                continue
+            if access.axes[-1] != NEXT or self._item_size(access.buffer) != 4:
+                return 1
+            moves = [self.integers[m] for m in access.axes[:-1] if m >= 0]
+            if access.offset != FIXED:
+                moves.append(self.integers[access.offset])
+            if NEXT in access.axes[:-1] or any(move % 4 for move in moves):
+                return 1
+        return 4
+
+    @staticmethod
+    def integers_of_extents(accesses: list[Access]) -> tuple[int, ...]:
+        """The axes of the access that has most of them."""
+        return max((access.axes for access in accesses), key=len)
+
+    def _item_size(self, buffer: int) -> int:
+        node = self.leaves[buffer] if buffer < len(self.leaves) else self.node
+        return node.dtype.itemsize if node.dtype.kind != "complex" else 0
+
+    def reads_what_it_writes(self) -> bool:
+        """Whether a write reads the array it writes to, at other elements than it writes."""
+        target = self.places[-1]
+        storage = _identity(self.node.sources[0])
+        return any(
+            place.buffer >= 0
+            and place is not target
+            and _identity(self.leaves[place.buffer]) == storage
+            and (place.strides, place.offset, place.inner)
+            != (target.strides, target.offset, target.inner)
+            for place in self.places
+        )
+
+    # --- values ----------------------------------------------------------------------------------
+
+    def _value(self, wanted: Key) -> int:
+        """The step that computes a node's element, as seen through a view."""
+        memo, sources = self._memo, self._sources
+        todo = [wanted]
+        while todo:
+            key = todo[-1]
+            if key in memo:
+                todo.pop()
+                continue
+            needed = sources.get(key)
+            if needed is None:
+                needed = sources[key] = self._needs(key)
+                missing = [each for each in needed if each not in memo]
+                if missing:
+                    missing.reverse()
+                    todo += missing
+                    continue
+            memo[key] = self._step(key, [memo[each] for each in needed])
+            todo.pop()
+        return memo[wanted]
+
+    def _is_leaf(self, node: Node) -> bool:
+        if node.array is not None:
+            return True
+        if node is self.node:
+            return False
+        if node not in self.plan.kept and len(self.steps) + len(self._sources) > 2 * MOST_STEPS:
+            if node.op not in (kinds.CONSTANT, kinds.INDEX, kinds.VIEW):
+                self.plan.keep(node, f"a kernel has about {MOST_STEPS} operations at most")
+        return node in self.plan.kept
+
+    def _needs(self, key: Key) -> list[Key]:
+        """The sources whose elements a node's element is made of, and where they are seen from."""
+        node, view, inner = key
+        original = self.plan.original
+        if self._is_leaf(node) or node.op in (kinds.CONSTANT, kinds.INDEX):
+            return []
+        if node.op == kinds.VIEW:
+            seen = node.detail
+            assert isinstance(seen, View)
+            together = seen if view is None else compose(view, seen)
+            if together is None:
+                self.plan.keep(node, "its axes can't be followed through this view")
+                return []
+            return [(original(node.sources[0]), together, inner)]
+        if node.op == kinds.GATHER:
+            return [(original(node.sources[1]), view, inner)]
+        if node.op == kinds.REDUCE:
+            return self._reduction(node, view, inner)
+        return [(original(source), view, inner) for source in node.sources]
+
+    def _step(self, key: Key, sources: list[int]) -> int:
+        node, view, inner = key
+        if node.op == kinds.CONSTANT:
+            self.values.append(node.detail)
+            self.scalar_types.append(node.dtype.short)
+            return self._add(Step("scalar", (), node.dtype.short, len(self.values) - 1))
+        if node.array is not None or (node is not self.node and node in self.plan.kept):
+            return self._add(Step("load", (), node.dtype.short, self._access(node, view, inner)))
+        if node.op in (kinds.VIEW, kinds.COPY):
+            return sources[0]
+        if node.op == kinds.INDEX:
+            place = self._place_of(-1, view, node.shape, 0, inner)
+            return self._add(Step("index", (), node.dtype.short, place))
+        if node.op == kinds.GATHER:
+            return self._gather(node, sources)
+        if node.op == kinds.REDUCE:
+            kind = node.detail[0]  # type: ignore[index]
+            return self._add(Step("reduce", tuple(sources), node.dtype.short, kind))
+        return self._add(Step(node.op, tuple(sources), node.dtype.short, node.detail))
+
+    def _add(self, step: Step) -> int:
+        self.steps.append(step)
+        return len(self.steps) - 1
+
+    def _gather(self, node: Node, sources: list[int]) -> int:
+        whole = self.plan.original(node.sources[0])
+        offset = whole.array.offset if whole.array is not None else 0
+        axes = len(self.inner) if self.mode == "reduce" else len(self.outer)
+        number = len(self.places)
+        self.places.append(_Place(self._buffer(whole), (0,) * axes, offset, True))
+        step = self._add(Step("gather", tuple(sources), node.dtype.short, None))
+        self._gathers.append((step, number, whole.size))
+        return step
+
+    # --- memory ----------------------------------------------------------------------------------
+
+    def _access(self, node: Node, view: View | None, inner: bool) -> int:
+        offset = node.array.offset if node.array is not None else 0
+        return self._place_of(self._buffer(node), view, node.shape, offset, inner)
+
+    def _place_of(
+        self, buffer: int, view: View | None, shape: tuple[int, ...], offset: int, inner: bool
+    ) -> int:
+        if view is None:
+            place = _Place(buffer, packed_strides(shape), offset, inner)
+        else:
+            place = _Place(buffer, view.strides, offset + view.offset, inner)
+        self.places.append(place)
+        return len(self.places) - 1
+
+    def _buffer(self, node: Node) -> int:
+        identity = _identity(node)
+        known = self._buffers.get(identity)
+        if known is None:
+            if len(self.leaves) >= self._most:
+                raise _TooMuch(f"{self.device.id} binds at most {self._most + 1} buffers")
+            known = self._buffers[identity] = len(self.leaves)
+            self.leaves.append(node)
+            self.types.append(node.dtype.short)
+        return known
+
+    # --- reductions ------------------------------------------------------------------------------
+
+    def _reduction(self, node: Node, view: View | None, inner: bool) -> list[Key]:
+        """Where the values are that a reduction gathers, if this kernel can do it."""
+        found = self._reduced_here(node, view, inner)
+        if found is None:
+            self.plan.keep(node, "its result is needed as a whole, or in other axes")
+            return []
+        source, where, within = found
+        return [(self.plan.original(source), where, within)]
+
+    def _reduced_here(
+        self, node: Node, view: View | None, inner: bool
+    ) -> tuple[Node, View, bool] | None:
+        source = node.sources[0]
+        _, axes, *_ = node.detail  # type: ignore[misc]
+        if view is None:
+            view = View(node.shape, packed_strides(node.shape), 0)
+        if self.mode == "map" and not inner:
+            if _is_in_order(view):
+                self.mode = "reduce"
+                tail = tuple(source.shape[a] for a in axes)
+                self.inner = (*self.outer, *tail)
+                self.reduced = tuple(range(len(self.outer), len(self.inner)))
+            else:
+                spread = tuple(
+                    a
+                    for a, (extent, stride) in enumerate(zip(view.shape, view.strides, strict=True))
+                    if stride == 0 and extent != 1
+                )
+                if not spread or not self._may_be_rows(spread):
+                    return None
+                if _source_view(self.outer, spread, node, view) is None:
+                    return None
+                self.mode, self.reduced = "rows", spread
+        if self.mode == "reduce" and not inner:
+            if not _is_in_order(view):
+                return None
+            strides = _spread(self.outer, view, (0,) * 0)
+            view = View(self.inner, (*strides, *(0,) * (len(self.inner) - len(self.outer))), 0)
+        elif self.mode == "reduce":
+            if not self._may_be_rows(self.reduced):
+                return None
+            self.nested = True
+        space = self.inner if self.mode == "reduce" else self.outer
+        where = _source_view(space, self.reduced, node, view)
+        return None if where is None else (source, where, self.mode == "reduce")
+
+    def _may_be_rows(self, reduced: tuple[int, ...]) -> bool:
+        """Whether it pays to have a whole row done by one block."""
+        space = self.inner if self.mode == "reduce" else self.outer
+        length = math.prod(space[a] for a in reduced)
+        rows = math.prod(space) // max(length, 1)
+        return length <= _LONG_ROW or rows >= _FEW_ROWS
+
+
+def _identity(node: Node) -> int:
+    """What tells memory apart: the buffer, or the node that will get one."""
+    return id(node.array.buffer) if node.array is not None else id(node)
+
+
+def _is_in_order(view: View) -> bool:
+    """Whether a view has the elements of its base in order, each once (if the sizes agree)."""
+    step = 1
+    for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
+        if extent != 1 and stride != step:
+            return False
+        step *= extent
+    return view.offset == 0
+
+
+def _spread(shape: tuple[int, ...], view: View, default: tuple[int, ...]) -> tuple[int, ...]:
+    return view.strides
+
+
+def _source_view(
+    space: tuple[int, ...], reduced: tuple[int, ...], node: Node, view: View
+) -> View | None:
+    """The view of a reduction's source over the loop axes, if its result, seen through `view`, has
+    one element for all of the reduced axes and its other axes are the kept ones, in order."""
+    _, axes, *_ = node.detail  # type: ignore[misc]
+    source = node.sources[0].shape
+    steps = packed_strides(source)
+    strides = [0] * len(space)
+    mine = [(source[a], steps[a]) for a in axes if source[a] != 1]
+    loops = [a for a in reduced if space[a] != 1]
+    if [extent for extent, _ in mine] != [space[a] for a in loops] or view.offset:
+        return None
+    for loop, (_, step) in zip(loops, mine, strict=True):
+        if view.strides[loop] != 0:
+            return None
+        strides[loop] = step
+    rest = [(source[a], steps[a]) for a in range(len(source)) if a not in axes and source[a] != 1]
+    loops = [a for a in range(len(space)) if a not in reduced and space[a] != 1]
+    if [extent for extent, _ in rest] != [space[a] for a in loops]:
+        return None
+    packed = 1
+    for loop, (extent, step) in zip(reversed(loops), reversed(rest), strict=True):
+        if view.strides[loop] != packed:
+            return None
+        strides[loop] = step
+        packed *= extent
+    return View(space, tuple(strides), 0)

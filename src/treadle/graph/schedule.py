@@ -1,0 +1,178 @@
+"""Which nodes become one kernel.
+
+A plan is made from the nodes that somebody wants (the roots) down to what is computed already. A
+node is computed by itself ("kept") if it is a root, if it is of a kind that no kernel can have
+inside (a sort, a write), or if several kernels would need it and it is dear to compute twice. All
+else is computed inside the kernels of its readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from treadle.graph import node as kinds
+from treadle.graph.groups import Group, build_group
+from treadle.graph.node import Node
+from treadle.graph.operations import cost_of
+
+_CHEAP = 4  # the operations that may be done again in a second kernel rather than kept in memory
+_SHARED = -1  # several kernels need it
+# What is always computed by itself, from sources that are.
+_APART = frozenset({kinds.CALL, kinds.SCAN})
+
+
+class Plan:
+    """Pending nodes in order (sources first), and which are computed by themselves."""
+
+    def __init__(self, roots: Iterable[Node]) -> None:
+        self.roots = list(dict.fromkeys(roots))
+        self.kept: set[Node] = set(self.roots)
+        self.order: list[Node] = []
+        self.same: dict[Node, Node] = {}  # a node that computes what an earlier one does
+        self.reasons: dict[Node, str] = {}  # why a node is kept, for people
+        self._sort()
+        self._find_repeated()
+        self._assign()
+
+    def groups(self) -> list[Group]:
+        """The kernels, in the order in which they run."""
+        found: list[Group] = []
+        for node in reversed(self.order):
+            if node in self.kept and node.array is None and node not in self.same:
+                found.append(build_group(self, node))
+        found.reverse()
+        return found
+
+    def keep(self, node: Node, reason: str) -> None:
+        """Have a node computed by itself. Its readers' kernels are being built, so its own comes
+        later in `groups`."""
+        if node not in self.kept:
+            self.kept.add(node)
+            self.reasons[node] = reason
+
+    def original(self, node: Node) -> Node:
+        """The node that computes what this one does."""
+        return self.same.get(node, node)
+
+    # --- order -----------------------------------------------------------------------------------
+
+    def _sort(self) -> None:
+        """All pending nodes, sources first. What still reads an array comes before what writes it.
+        """
+        done: set[Node] = set()
+        order = self.order
+        stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(self.roots)]
+        while stack:
+            node, ready = stack.pop()
+            if ready:
+                order.append(node)
+                continue
+            if node in done or node.array is not None:
+                continue
+            done.add(node)
+            stack.append((node, True))
+            stack += [(source, False) for source in node.sources if source.array is None]
+            if node.op == kinds.WRITE:
+                for reader in pending_readers(node.sources[0]):
+                    if reader is not node and not self._is_inside(reader, node):
+                        self.kept.add(reader)
+                        self.reasons[reader] = "its source is written next"
+                        stack.append((reader, False))
+
+    @staticmethod
+    def _is_inside(reader: Node, write: Node) -> bool:
+        """Whether a reader is a part of the values that are written."""
+        seen: set[Node] = set()
+        todo = [write.sources[1]]
+        while todo:
+            node = todo.pop()
+            if node is reader:
+                return True
+            if node not in seen and node.array is None:
+                seen.add(node)
+                todo += node.sources
+        return False
+
+    # --- common subexpressions -------------------------------------------------------------------
+
+    def _find_repeated(self) -> None:
+        """Nodes that compute the same are computed once."""
+        if len(self.order) < 2:
+            return
+        written = {node.sources[0] for node in self.order if node.op == kinds.WRITE}
+        first: dict[object, Node] = {}
+        same = self.same
+        for node in self.order:
+            if node in self.kept or node in written or node.op in (kinds.WRITE, kinds.CALL):
+                continue
+            sources = tuple([id(same.get(source, source)) for source in node.sources])
+            key = (node.op, sources, node.detail, node.shape, node.dtype.short, type(node.detail))
+            found = first.setdefault(key, node)
+            if found is not node:
+                same[node] = found
+
+    # --- kernels ---------------------------------------------------------------------------------
+
+    def _assign(self) -> None:
+        """Keep what several kernels need and is not cheap; a node that one kernel needs is its."""
+        group: dict[Node, int] = {}
+        weight = self._weights()
+        for node in reversed(self.order):
+            if node in self.same:
+                continue
+            mine = group.get(node, _SHARED)
+            if node.op == kinds.WRITE:
+                self.keep(node, "it writes an array")
+            elif node.op in _APART:
+                self.keep(node, "it is a kernel of its own")
+            elif mine == _SHARED and node not in self.kept and weight[node] > _CHEAP:
+                self.keep(node, "several kernels read it")
+            if node in self.kept:
+                mine = id(node)
+            for position, source in enumerate(node.sources):
+                source = self.original(source)
+                if source.array is not None:
+                    continue
+                if must_lie_in_memory(node, position):
+                    self._keep_source(source, node)
+                known = group.get(source)
+                group[source] = mine if known is None or known == mine else _SHARED
+
+    def _keep_source(self, source: Node, reader: Node) -> None:
+        self.keep(source, f"{reader.op} takes it from memory")
+
+    def _weights(self) -> dict[Node, int]:
+        """What it costs to compute a node again, from what is in memory."""
+        weight: dict[Node, int] = {}
+        for node in self.order:
+            total = cost_of(node.op) if node.op != kinds.REDUCE else 1 << 20
+            for source in node.sources:
+                if source.array is None and source not in self.kept:
+                    total += weight[source]
+            weight[node] = min(total, 1 << 20)
+        return weight
+
+
+def must_lie_in_memory(node: Node, position: int) -> bool:
+    """Whether a source of a node has to be computed into memory first."""
+    if node.op == kinds.CALL:
+        return True
+    return node.op in (kinds.GATHER, kinds.WRITE) and position == 0
+
+
+def pending_readers(node: Node) -> list[Node]:
+    """The nodes that still have to read an array, through views of it or directly."""
+    found: list[Node] = []
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        readers = one.array.storage.readers if one.array is not None else one.readers
+        for reference in readers or ():
+            reader = reference()
+            if reader is None or reader.array is not None:
+                continue
+            if reader.op == kinds.VIEW:
+                todo.append(reader)
+            else:
+                found.append(reader)
+    return found
