@@ -36,7 +36,7 @@ class FusedKernel:
         arrays = [*program.buffers, *scratch]
         found: list[tuple[str, Declared]] = [(f"a{k}", None) for k in range(len(arrays))]
         count = program.integers + len(stage.integers)
-        found += [(f"i{k}", index) for k in range(count)]
+        found += [(f"n{k}", index) for k in range(count)]
         for k, short in enumerate(program.scalars):
             part = _COMPLEX_PARTS.get(short)
             if part is not None:

@@ -181,10 +181,6 @@ class _Building:
                 offset = len(integers)
                 integers.append(place.offset)
             accesses.append(Access(place.buffer, tuple(axes), offset))
-        if self.mode == "rows" and not self._output_is_full():
-            accesses[-1] = Access(
-                accesses[-1].buffer, accesses[-1].axes[: len(kept_extents)], accesses[-1].offset
-            )
         for number, place_number, elements in self._gathers:
             self.steps[number] = self.steps[number]._replace(
                 detail=(place_number, len(integers))
@@ -206,7 +202,7 @@ class _Building:
             tuple(self.scalar_types),
             len(integers),
             big,
-            self._lanes(accesses) if style == "threads" else 1,
+            self._lanes(accesses, len(kept_extents + reduced_extents)) if style == "threads" else 1,
         )
 
     def _axes(self) -> tuple[list[int], list[int]]:
@@ -217,12 +213,8 @@ class _Building:
             return list(range(len(self.outer))), list(self.reduced)
         return [a for a in range(len(self.outer)) if a not in self.reduced], list(self.reduced)
 
-    def _output_is_full(self) -> bool:
-        return True
-
-    def _lanes(self, accesses: list[Access]) -> int:
+    def _lanes(self, accesses: list[Access], axes: int) -> int:
         """4 where every access along the last axis is of four neighbours that lie as a vector."""
-        axes = len(self.integers_of_extents(accesses))
         last = self.integers[axes - 1]
         if last % 4:
             return 1
@@ -239,11 +231,6 @@ class _Building:
             if NEXT in access.axes[:-1] or any(move % 4 for move in moves):
                 return 1
         return 4
-
-    @staticmethod
-    def integers_of_extents(accesses: list[Access]) -> tuple[int, ...]:
-        """The axes of the access that has most of them."""
-        return max((access.axes for access in accesses), key=len)
 
     def _item_size(self, buffer: int) -> int:
         node = self.leaves[buffer] if buffer < len(self.leaves) else self.node
@@ -414,8 +401,8 @@ class _Building:
         if self.mode == "reduce" and not inner:
             if not _is_in_order(view):
                 return None
-            strides = _spread(self.outer, view, (0,) * 0)
-            view = View(self.inner, (*strides, *(0,) * (len(self.inner) - len(self.outer))), 0)
+            behind = (0,) * (len(self.inner) - len(self.outer))
+            view = View(self.inner, view.strides + behind, 0)
         elif self.mode == "reduce":
             if not self._may_be_rows(self.reduced):
                 return None
@@ -445,10 +432,6 @@ def _is_in_order(view: View) -> bool:
             return False
         step *= extent
     return view.offset == 0
-
-
-def _spread(shape: tuple[int, ...], view: View, default: tuple[int, ...]) -> tuple[int, ...]:
-    return view.strides
 
 
 def _source_view(

@@ -18,7 +18,7 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.drivers import base
 from treadle.runtime import arguments as binding
-from treadle.runtime import convert, profile, settings
+from treadle.runtime import convert, memory, profile, settings
 from treadle.runtime.arrays import ArrayClass, DeviceArray
 from treadle.runtime.definition import KernelDefinition, Launched, Variant
 from treadle.runtime.devices import Device, default_device
@@ -142,6 +142,10 @@ class Launcher:
             if not runs:
                 _refuse_grid(definition.name, grid, values)
                 return None
+            for position in prepared.built.written:
+                storage = values[position].storage
+                if storage.readers is not None:
+                    memory.finish_readers(storage)
             try:
                 parameters = prepared.pack(values, grid, threads)
             except (struct.error, OverflowError) as error:

@@ -155,13 +155,25 @@ class Pool:
         }
 
 
-class Storage:
-    """Device memory owned by arrays; it goes back to its pool with its last array."""
+# Set by the array library: computes what still has to read memory that is about to be written.
+finish_readers: Callable[[Storage], None] = lambda storage: None
+_FEW_READERS = 64
 
-    __slots__ = ("__weakref__", "buffer", "nbytes", "owner", "pool")
+
+class Storage:
+    """Device memory owned by arrays; it goes back to its pool with its last array.
+
+    `readers` refer to lazy values that may still have to read it. `shared` counts the libraries
+    that have the memory too (a borrowed storage is always shared): nothing about it may be lazy.
+    """
+
+    __slots__ = ("__weakref__", "_prune_at", "buffer", "nbytes", "owner", "pool", "readers", "shared")
 
     def __init__(self, pool: Pool, nbytes: int) -> None:
         self.pool: Pool | None = pool
+        self.readers: list[weakref.ref[Any]] | None = None
+        self._prune_at = _FEW_READERS
+        self.shared = 0
         self.owner: object = None  # memory of somebody else, kept alive while this lives
         self.nbytes = nbytes
         self.buffer = pool.take(max(nbytes, 4))
@@ -171,7 +183,20 @@ class Storage:
         """Memory that somebody else owns; it is not given to a pool."""
         storage = cls.__new__(cls)
         storage.pool, storage.owner, storage.nbytes, storage.buffer = None, owner, nbytes, buffer
+        storage.readers, storage._prune_at, storage.shared = None, _FEW_READERS, 1
         return storage
+
+    def add_reader(self, reader: weakref.ref[Any]) -> None:
+        """Remember a lazy value that reads this memory. Those that are computed or gone are
+        forgotten now and then."""
+        if self.readers is None:
+            self.readers = [reader]
+            return
+        self.readers.append(reader)
+        if len(self.readers) > self._prune_at:
+            waiting = [one for one in self.readers if (r := one()) is not None and r.array is None]
+            self.readers = waiting
+            self._prune_at = max(_FEW_READERS, 2 * len(waiting))
 
     def __del__(self) -> None:
         pool = getattr(self, "pool", None)

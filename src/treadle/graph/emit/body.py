@@ -38,7 +38,7 @@ class Body:
         self.buffers = [
             b.buffer(f"a{k}", type_named(short)) for k, short in enumerate(program.buffers)
         ]
-        self.integers = [b.parameter(f"i{k}", self.index_type) for k in range(program.integers)]
+        self.integers = [b.parameter(f"n{k}", self.index_type) for k in range(program.integers)]
         self.scalars = [self._scalar(k, short) for k, short in enumerate(program.scalars)]
         self._functions: dict[Any, str] = {}
         self._taken: dict[str, n.Function] = {}
@@ -63,7 +63,7 @@ class Body:
     def fresh(self, hint: str) -> str:
         """A name that no variable has yet."""
         self._names += 1
-        return f"{hint}{self._names}"
+        return f"{hint}_{self._names}"
 
     def let(self, hint: str, value: ir.Operand) -> n.Variable:
         """A new variable with a value."""
