@@ -179,15 +179,14 @@ def test_numbers_of_one_element(device):
     assert not td.zeros(())
     with pytest.raises(td.errors.ShapeError, match=r"truth value .* 2 elements; .*any\(\)"):
         bool(td.zeros(2))
-    with pytest.raises(TypeError, match="numpy"):
-        _ = x == x
+    assert (x == x).tolist() == [True]
     assert x in {x: 1}
 
 
 def test_what_is_not_there_yet_says_so(device):
     with pytest.raises(TypeError, match="masks"):
         td.zeros(3)[np.array([True, False, True])]
-    with pytest.raises(td.errors.ShapeError, match="does not fit"):
+    with pytest.raises(td.errors.ShapeError, match="broadcast"):
         td.zeros(8)[:] = np.zeros(3)
     with pytest.raises(td.errors.ShapeError, match="integer"):
         td.zeros(2.5)

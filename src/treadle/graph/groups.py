@@ -29,6 +29,9 @@ _MOST_INDEX = 1 << 31
 _LONG_ROW, _FEW_ROWS = 1 << 13, 64  # rows this long are only one kernel's if there are so many
 
 
+_FREE = frozenset({kinds.CONSTANT, kinds.INDEX, kinds.VIEW})  # they cost a kernel nothing
+
+
 class Group(NamedTuple):
     """A kernel to run: `leaves` are the nodes of its buffers but the output's."""
 
@@ -107,7 +110,7 @@ class _Building:
         self.plan = plan
         self.node = node
         self.device = node.device
-        self.outer = node.detail.shape if node.op == kinds.WRITE else node.shape  # type: ignore[union-attr]
+        self.outer = node.detail.shape if node.op == kinds.WRITE else node.shape
         self.mode: Kind = "map"
         self.reduced: tuple[int, ...] = ()  # of the space that is reduced
         self.inner: tuple[int, ...] = ()
@@ -182,9 +185,7 @@ class _Building:
                 integers.append(place.offset)
             accesses.append(Access(place.buffer, tuple(axes), offset))
         for number, place_number, elements in self._gathers:
-            self.steps[number] = self.steps[number]._replace(
-                detail=(place_number, len(integers))
-            )
+            self.steps[number] = self.steps[number]._replace(detail=(place_number, len(integers)))
             integers.append(elements)
         style = "loops" if self.device.backend == "cpu" else "threads"
         kind: Kind = "rows" if self.mode == "reduce" and self.nested else self.mode
@@ -277,9 +278,9 @@ class _Building:
             return True
         if node is self.node:
             return False
-        if node not in self.plan.kept and len(self.steps) + len(self._sources) > 2 * MOST_STEPS:
-            if node.op not in (kinds.CONSTANT, kinds.INDEX, kinds.VIEW):
-                self.plan.keep(node, f"a kernel has about {MOST_STEPS} operations at most")
+        full = len(self.steps) + len(self._sources) > 2 * MOST_STEPS
+        if full and node not in self.plan.kept and node.op not in _FREE:
+            self.plan.keep(node, f"a kernel has about {MOST_STEPS} operations at most")
         return node in self.plan.kept
 
     def _needs(self, key: Key) -> list[Key]:
@@ -318,7 +319,7 @@ class _Building:
         if node.op == kinds.GATHER:
             return self._gather(node, sources)
         if node.op == kinds.REDUCE:
-            kind = node.detail[0]  # type: ignore[index]
+            kind = node.detail[0]
             return self._add(Step("reduce", tuple(sources), node.dtype.short, kind))
         return self._add(Step(node.op, tuple(sources), node.dtype.short, node.detail))
 
@@ -378,7 +379,7 @@ class _Building:
         self, node: Node, view: View | None, inner: bool
     ) -> tuple[Node, View, bool] | None:
         source = node.sources[0]
-        _, axes, *_ = node.detail  # type: ignore[misc]
+        _, axes, *_ = node.detail
         if view is None:
             view = View(node.shape, packed_strides(node.shape), 0)
         if self.mode == "map" and not inner:
@@ -439,7 +440,7 @@ def _source_view(
 ) -> View | None:
     """The view of a reduction's source over the loop axes, if its result, seen through `view`, has
     one element for all of the reduced axes and its other axes are the kept ones, in order."""
-    _, axes, *_ = node.detail  # type: ignore[misc]
+    _, axes, *_ = node.detail
     source = node.sources[0].shape
     steps = packed_strides(source)
     strides = [0] * len(space)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable
 from typing import Any
 from weakref import ref
 
@@ -55,7 +54,7 @@ class Node:
         shape: tuple[int, ...],
         dtype: DType,
         device: Device,
-        detail: Hashable = None,
+        detail: Any = None,
     ) -> None:
         self.op = op
         self.sources = sources

@@ -16,7 +16,7 @@ from typing import Any
 from treadle.core.dtypes import DType
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
-from treadle.ir.types import BF16, F16, F32, SCALARS, Scalar, Type, Vector
+from treadle.ir.types import BF16, BOOL, F16, F32, SCALARS, Scalar, Type, Vector
 
 Direct = Callable[..., n.Expression]
 _COMPLEX = {"complex64": Vector(SCALARS["f32"], 2), "complex128": Vector(SCALARS["f64"], 2)}
@@ -47,7 +47,8 @@ def _rounding(op: str) -> Direct:
 
 
 def _test(op: str, of_integer: bool) -> Direct:
-    return lambda x: ir.intrinsic(op, x) if x.type.is_float else n.Constant(of_integer, SCALARS["bool"])
+    constant = n.Constant(of_integer, BOOL)
+    return lambda x: ir.intrinsic(op, x) if x.type.is_float else constant
 
 
 def _magnitude(x: n.Expression) -> n.Expression:

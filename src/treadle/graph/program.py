@@ -8,8 +8,7 @@ strides and offsets) and scalars (Python numbers in the expression).
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Kind = Literal["map", "reduce", "rows", "scan"]
 Style = Literal["loops", "threads"]  # how work is spread: vectorized loops of a CPU, or a GPU
@@ -36,7 +35,7 @@ class Step(NamedTuple):
     op: str
     sources: tuple[int, ...]
     type: str  # the short name of the dtype
-    detail: Hashable = None
+    detail: Any = None
 
 
 class Access(NamedTuple):
@@ -83,7 +82,7 @@ class Program(NamedTuple):
             if step.op not in dull:
                 name = str(step.detail) if step.op == "reduce" else step.op
                 if step.op == "apply":
-                    name = step.detail.function.name  # type: ignore[union-attr]
+                    name = step.detail.function.name
                 told.append(name)
         if not told:
             told = ["convert" if any(s.op == "cast" for s in self.steps) else "copy"]

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from treadle.core.errors import LaunchError
 from treadle.graph import node as kinds
 from treadle.graph.fused import Fused
 from treadle.graph.groups import Group
@@ -101,4 +100,3 @@ def finish_readers(storage: Storage) -> None:
 
 
 memory.finish_readers = finish_readers
-_ = LaunchError

@@ -38,8 +38,8 @@ class Plan:
         """The kernels, in the order in which they run."""
         found: list[Group] = []
         for node in reversed(self.order):
-            if node in self.kept and node.array is None and node not in self.same:
-                found.append(build_group(self, node))
+            if node in self.kept and node not in self.same:
+                found.append(build_group(self, node))  # noqa: PERF401  it adds to `kept`
         found.reverse()
         return found
 
@@ -57,8 +57,7 @@ class Plan:
     # --- order -----------------------------------------------------------------------------------
 
     def _sort(self) -> None:
-        """All pending nodes, sources first. What still reads an array comes before what writes it.
-        """
+        """All pending nodes, sources first. What reads an array comes before what writes it."""
         done: set[Node] = set()
         order = self.order
         stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(self.roots)]

@@ -31,8 +31,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """The launches for one size, and the scratch buffers (dtype's short name, elements) they share.
-    """
+    """The launches for one size, and the scratch buffers they share: (short dtype, elements)."""
 
     stages: tuple[Stage, ...]
     scratch: tuple[tuple[str, int], ...] = ()

@@ -156,7 +156,7 @@ class Pool:
 
 
 # Set by the array library: computes what still has to read memory that is about to be written.
-finish_readers: Callable[[Storage], None] = lambda storage: None
+finish_readers: Callable[[Storage], None]
 _FEW_READERS = 64
 
 
@@ -167,7 +167,16 @@ class Storage:
     that have the memory too (a borrowed storage is always shared): nothing about it may be lazy.
     """
 
-    __slots__ = ("__weakref__", "_prune_at", "buffer", "nbytes", "owner", "pool", "readers", "shared")
+    __slots__ = (
+        "__weakref__",
+        "_prune_at",
+        "buffer",
+        "nbytes",
+        "owner",
+        "pool",
+        "readers",
+        "shared",
+    )
 
     def __init__(self, pool: Pool, nbytes: int) -> None:
         self.pool: Pool | None = pool
@@ -202,8 +211,10 @@ class Storage:
         pool = getattr(self, "pool", None)
         if pool is not None and hasattr(self, "buffer"):
             # At interpreter exit the driver may be half gone; the process frees the memory then.
-            with contextlib.suppress(Exception):
+            try:  # noqa: SIM105  contextlib may be gone, too
                 pool.give(self.buffer)
+            except Exception:  # noqa: BLE001
+                pass
 
 
 class Shared:

@@ -1,5 +1,6 @@
-"""The `Tensor` that people hold, and the functions that make one."""
+"""The `Tensor` that people hold, the functions that make one, and the Array API's namespace."""
 
+from treadle.tensor import operators as _operators  # noqa: F401  gives Tensor its operators
 from treadle.tensor.creation import arange, asarray, empty, from_dlpack, full, ones, zeros
 from treadle.tensor.dtypes import can_cast, finfo, iinfo, isdtype, result_type
 from treadle.tensor.elementwise import elementwise

@@ -1,13 +1,24 @@
-"""`Tensor`: an array on a device. Plain and eager: it holds, views, copies and moves data."""
+"""`Tensor`: a lazy array on a device.
+
+A tensor is a cell and a view. The cell has the current version of an array, a graph node that may
+not be computed yet; tensors that are views of one another share it, so that writing through one
+writes all of them, as in NumPy. What is read is computed then.
+"""
 
 from __future__ import annotations
 
 from typing import Any
+from typing import cast as assume
 
 import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.core.errors import DeviceNotFound, DtypeError, ShapeError
+from treadle.graph import node as kinds
+from treadle.graph import views
+from treadle.graph.node import Node, computed, is_deep, view_of
+from treadle.graph.realize import finish_readers, realize
+from treadle.graph.views import View
 from treadle.runtime.arrays import (
     DeviceArray,
     array_dtype,
@@ -21,54 +32,156 @@ from treadle.runtime.export import Exported
 from treadle.tensor.dtypes import check_dtype
 
 
+class Cell:
+    """The current version of an array, for all tensors that see parts of it. No two cells have one
+    node, since a write may take over its node's memory."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Node) -> None:
+        self.value = value
+
+
 class Tensor(Exported):
     """An array on a device; make one with `td.asarray`, `td.zeros`, …
 
-    Basic slices and `reshape` of contiguous tensors are views: writing through one writes the
-    other, as in NumPy.
+    Operations give tensors that are computed when somebody reads them, many in one kernel. Basic
+    slices, `reshape` (where strides can express it), `permute_dims` and the like are views: writing
+    through one writes the other, as in NumPy.
     """
 
-    __slots__ = ("__weakref__", "_array")
+    __slots__ = ("__weakref__", "_cell", "_seen", "_view")
     __array_priority__ = 1000
-    _array: DeviceArray
 
     def __init__(self, array: DeviceArray) -> None:
-        self._array = array
+        if array.contiguous:
+            self._cell = Cell(computed(array))
+            self._view: View | None = None
+        else:
+            stretch, _ = array.span()
+            self._cell = Cell(computed(stretch))
+            self._view = View(array.shape, array.strides, array.offset - stretch.offset)
+        self._seen: tuple[Any, Any] | None = None
+
+    # --- lazy values -----------------------------------------------------------------------------
+
+    @property
+    def _node(self) -> Node:
+        """The lazy value."""
+        value = self._cell.value
+        view = self._view
+        if view is None:
+            return value
+        seen = self._seen
+        if seen is not None and seen[0] is value:
+            return assume(Node, seen[1])
+        node = view_of(value, view)
+        self._seen = value, node
+        return node
+
+    @property
+    def _array(self) -> DeviceArray:
+        """The elements in memory; they are computed for it."""
+        node = self._cell.value
+        array = node.array
+        if array is None:
+            realize((node,))
+            array = node.whole_array
+        view = self._view
+        if view is None:
+            return array
+        return array.view(view.shape, view.strides, array.offset + view.offset)
+
+    def _seen_through(self, view: View) -> Tensor:
+        """A tensor of the same cell; `view` counts in the cell's elements."""
+        return from_cell(self._cell, view)
+
+    @property
+    def _where(self) -> View:
+        """The view of the cell's elements."""
+        return self._view or views.whole(self._cell.value.shape)
+
+    def _write(self, value: Node) -> None:
+        """Replace the elements. The value has this tensor's shape, dtype and device, and is in no
+        cell."""
+        cell, view = self._cell, self._view
+        old = cell.value
+        array = old.array
+        if array is not None and (array.storage.shared or array.key.read_only):
+            if array.key.read_only:
+                raise ValueError("this tensor is memory that may only be read: copy it first")
+            self._write_memory(value, array)
+            return
+        if view is None:
+            cell.value = value
+        else:
+            if views.overlaps(view):
+                raise ValueError(
+                    "several elements of this tensor are one in memory (it was broadcast): write "
+                    "to a copy of it, td.asarray(x, copy=True)"
+                )
+            cell.value = Node(kinds.WRITE, (old, value), old.shape, old.dtype, old.device, view)
+        if is_deep(cell.value) or cell.value.eager:
+            realize((cell.value,))
+
+    def _write_memory(self, value: Node, array: DeviceArray) -> None:
+        """Write where other libraries look, now."""
+        old = self._cell.value
+        realize((value,))
+        finish_readers(array.storage)
+        write = Node(kinds.WRITE, (old, value), old.shape, old.dtype, old.device, self._where)
+        realize((write,))
+
+    def realize(self) -> Tensor:
+        """Have the elements computed (what is pending is launched, not waited for). The tensor.
+
+        >>> import treadle as td
+        >>> x = td.arange(3, device="cpu").realize()
+        """
+        realize((self._cell.value,))
+        return self
+
+    # --- what it is ------------------------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The extent of each axis."""
-        return self._array.shape
+        view = self._view
+        return self._cell.value.shape if view is None else view.shape
 
     @property
-    def dtype(self) -> DType | np.dtype[Any]:
+    def dtype(self) -> DType:
         """The elements' dtype; NumPy's structured dtype for an array of structs."""
-        return self._array.dtype
+        return self._cell.value.dtype
 
     @property
     def device(self) -> Device:
         """Where the elements are."""
-        return self._array.device
+        return self._cell.value.device
 
     @property
     def strides(self) -> tuple[int, ...]:
         """Elements (not bytes) between neighbours along each axis."""
-        return self._array.strides
+        view = self._view
+        return packed_strides(self._cell.value.shape) if view is None else view.strides
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        return len(self._array.shape)
+        return len(self.shape)
 
     @property
     def size(self) -> int:
         """The number of elements."""
-        return self._array.size
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
 
     @property
     def nbytes(self) -> int:
         """The bytes that the elements take."""
-        return self._array.size * self._array.dtype.itemsize
+        return self.size * self.dtype.itemsize
 
     def __len__(self) -> int:
         if not self.shape:
@@ -104,10 +217,6 @@ class Tensor(Exported):
 
     def __complex__(self) -> complex:
         return complex(self.item())
-
-    def __eq__(self, other: object) -> bool:
-        # Object identity would be a silent trap for people who know NumPy.
-        raise TypeError("tensors are not compared yet: compare x.numpy() with y.numpy()")
 
     __hash__ = object.__hash__
 
@@ -156,26 +265,19 @@ class Tensor(Exported):
 
     def __getitem__(self, index: Any) -> Tensor:
         """A view: integers, slices (any step), `...` and None (a new axis)."""
-        shape, strides, offset = _slice(self._array, index)
-        return Tensor(self._array.view(shape, strides, offset))
+        return self._seen_through(_slice(self._where, index))
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write numbers or an array into a part of the tensor; they broadcast and are cast."""
-        part = self._array.view(*_slice(self._array, index))
-        if part.size == 0:
-            return
-        data = np.asarray(value.numpy() if isinstance(value, Tensor) else value)
-        try:
-            np.broadcast_to(data, part.shape)
-        except ValueError:
-            raise ShapeError(
-                f"an array of shape {data.shape} does not fit a part of shape {part.shape}"
-            ) from None
-        part.assign(data)
+        part = self._seen_through(_slice(self._where, index))
+        if part.size:
+            from treadle.tensor.operands import values_for
+
+            part._write(values_for(value, part))
 
     def reshape(self, *shape: int | tuple[int, ...]) -> Tensor:
-        """The same elements with another shape; one extent may be -1. A view of a contiguous
-        tensor, a copy of another. ShapeError if the number of elements differs.
+        """The same elements with another shape; one extent may be -1. A view where strides can
+        express it, else a copy. ShapeError if the number of elements differs.
 
         >>> import treadle as td
         >>> td.arange(6, device="cpu").reshape(2, -1).shape
@@ -183,12 +285,17 @@ class Tensor(Exported):
         """
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         extents = _complete(tuple(wanted), self)  # type: ignore[arg-type]
-        array = self._array if self._array.contiguous else self.copied()._array
-        return Tensor(array.view(extents, packed_strides(extents), array.offset))
+        view = views.reshape(self._where, extents)
+        if view is None:
+            return self.copied().reshape(extents)
+        return self._seen_through(view)
 
     def copied(self) -> Tensor:
         """The same elements in memory of their own, on the same device."""
-        return Tensor(self._array.copy_to(self.device))
+        node = self._node
+        if type(node.dtype) is not DType:
+            return Tensor(self._array.copy_to(self.device))
+        return from_node(Node(kinds.COPY, (node,), node.shape, node.dtype, node.device))
 
     # --- moving ----------------------------------------------------------------------------------
 
@@ -208,10 +315,39 @@ class Tensor(Exported):
         to_dtype = self.dtype if dtype is None else as_device_dtype(dtype)
         if to_device is self.device and to_dtype == self.dtype:
             return self
-        if to_dtype != self.dtype:
-            return from_numpy(cast(self.numpy(), to_dtype), to_device)
         check_dtype(to_dtype, to_device)
-        return Tensor(self._array.copy_to(to_device))
+        if to_dtype == self.dtype:
+            return Tensor(self._array.copy_to(to_device))
+        if not isinstance(to_dtype, DType) or type(self.dtype) is not DType:
+            return from_numpy(cast(self.numpy(), to_dtype), to_device)
+        if to_device is not self.device and not _has(self.device, to_dtype):
+            return self.to(to_device).to(to_dtype)
+        check_cast(numpy_dtype(self.dtype), to_dtype)
+        node = self._node
+        changed = from_node(Node("cast", (node,), node.shape, to_dtype, node.device))
+        return changed if to_device is self.device else changed.to(to_device)
+
+
+def from_cell(cell: Cell, view: View | None) -> Tensor:
+    """A tensor that sees a cell through a view."""
+    made = Tensor.__new__(Tensor)
+    made._cell = cell
+    made._view = view
+    made._seen = None
+    return made
+
+
+def from_node(node: Node) -> Tensor:
+    """A tensor of a new lazy value, which is in no other cell."""
+    if node.eager or is_deep(node):
+        realize((node,))
+    return from_cell(Cell(node), None)
+
+
+def _has(device: Device, dtype: DType) -> bool:
+    from treadle.tensor.dtypes import supports
+
+    return supports(device, dtype)
 
 
 def _restored(data: np.ndarray[Any, Any], device: str, api: str) -> Tensor:
@@ -270,8 +406,8 @@ def _complete(shape: tuple[int, ...], tensor: Tensor) -> tuple[int, ...]:
     return extents
 
 
-def _slice(array: DeviceArray, index: Any) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """Shape, strides and offset of a basic slice."""
+def _slice(array: View, index: Any) -> View:
+    """A basic slice of a view."""
     parts = index if isinstance(index, tuple) else (index,)
     taken = sum(1 for part in parts if part is not None and part is not Ellipsis)
     if taken > len(array.shape):
@@ -313,4 +449,4 @@ def _slice(array: DeviceArray, index: Any) -> tuple[tuple[int, ...], tuple[int, 
                 f"a tensor is indexed by integers, slices, ... and None, not {type(part).__name__}"
             )
         axis += 1
-    return tuple(shape), tuple(strides), offset
+    return View(tuple(shape), tuple(strides), offset)

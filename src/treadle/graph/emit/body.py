@@ -156,7 +156,7 @@ class Body:
         return self.apply(step.op, step.detail, [values[s] for s in step.sources])
 
     def _gather(self, step: Step, point: Sequence[n.Expression], values: Values) -> n.Expression:
-        number, size = step.detail  # type: ignore[misc]
+        number, size = step.detail
         access = self.program.accesses[number]
         at = ir.cast(values[step.sources[0]], self.index_type)
         checks = [ir.check(at, self.integers[size])]

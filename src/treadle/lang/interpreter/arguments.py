@@ -14,7 +14,7 @@ from treadle.lang.interpreter import numbers
 from treadle.lang.interpreter.arrays import KernelArray
 from treadle.lang.types import Vector, annotation_of, ir_type, is_struct, make_value, numpy_dtype
 from treadle.runtime import arguments as binding
-from treadle.runtime import convert
+from treadle.runtime import convert, memory
 from treadle.runtime.arrays import array_dtype, element_type
 from treadle.runtime.foreign import kind_of
 from treadle.runtime.sharing import share
@@ -83,7 +83,16 @@ def _as_numpy(value: Any, taken: Taken, where: str) -> np.ndarray[Any, Any]:
         return value
     if hasattr(value, "_array"):  # a tensor of any device
         copy: np.ndarray[Any, Any] = np.array(value.numpy())
-        taken.copies.append(lambda: value.__setitem__(Ellipsis, copy))
+        before = copy.tobytes()
+
+        def put_back() -> None:
+            if copy.tobytes() != before:  # what is only read may be a tensor that can't be written
+                array = value._array
+                if array.storage.readers is not None:
+                    memory.finish_readers(array.storage)
+                array.assign(copy)
+
+        taken.copies.append(put_back)
         return copy
     if kind_of(value) is not None:
         array = share(value, where)

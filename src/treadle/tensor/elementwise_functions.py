@@ -1,0 +1,178 @@
+"""The elementwise functions: which dtypes they take, and what they give.
+
+One table says it for all of them. Arrays are promoted to one dtype and broadcast to one shape;
+Python numbers take the arrays' dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from treadle.core.dtypes import DType, bool_, float32, uint8
+from treadle.core.errors import DtypeError
+from treadle.graph.node import Node
+from treadle.tensor.operands import as_nodes, common_shape, prepare
+from treadle.tensor.tensor import Tensor, from_node
+
+
+class Rule(NamedTuple):
+    """What an elementwise function takes and gives.
+
+    `kinds` are those of the dtypes it computes in. Integers become float32 where it has no integer
+    kinds (`floats`). `result`: "same" dtype, "bool", or "component" (of a complex dtype).
+    """
+
+    operands: int
+    kinds: frozenset[str]
+    result: str
+    doc: str
+
+
+_REAL = frozenset({"int", "uint", "float"})
+_NUMERIC = _REAL | {"complex"}
+_FLOAT = frozenset({"float", "complex"})
+_REAL_FLOAT = frozenset({"float"})
+_BITS = frozenset({"bool", "int", "uint"})
+_INTEGER = frozenset({"int", "uint"})
+_BOOL = frozenset({"bool"})
+_ANY = _NUMERIC | _BOOL
+_ORDERED = _REAL | _BOOL
+
+RULES: dict[str, Rule] = {
+    # name: operands, kinds it computes in, result, what it is
+    "abs": Rule(1, _NUMERIC, "component", "The absolute value."),
+    "acos": Rule(1, _FLOAT, "same", "The inverse cosine, in radians."),
+    "acosh": Rule(1, _FLOAT, "same", "The inverse hyperbolic cosine."),
+    "add": Rule(2, _ANY, "same", "x1 + x2."),
+    "asin": Rule(1, _FLOAT, "same", "The inverse sine, in radians."),
+    "asinh": Rule(1, _FLOAT, "same", "The inverse hyperbolic sine."),
+    "atan": Rule(1, _FLOAT, "same", "The inverse tangent, in radians."),
+    "atan2": Rule(2, _REAL_FLOAT, "same", "The angle of the point (x2, x1), in radians."),
+    "atanh": Rule(1, _FLOAT, "same", "The inverse hyperbolic tangent."),
+    "bitwise_and": Rule(2, _BITS, "same", "x1 & x2, bit by bit."),
+    "bitwise_invert": Rule(1, _BITS, "same", "Every bit flipped."),
+    "bitwise_left_shift": Rule(2, _INTEGER, "same", "x1 << x2."),
+    "bitwise_or": Rule(2, _BITS, "same", "x1 | x2, bit by bit."),
+    "bitwise_right_shift": Rule(2, _INTEGER, "same", "x1 >> x2."),
+    "bitwise_xor": Rule(2, _BITS, "same", "x1 ^ x2, bit by bit."),
+    "cbrt": Rule(1, _REAL_FLOAT, "same", "The cube root."),
+    "ceil": Rule(1, _REAL, "same", "The smallest integer that is not less."),
+    "conj": Rule(1, _NUMERIC, "same", "The complex conjugate."),
+    "copysign": Rule(2, _REAL_FLOAT, "same", "x1 with the sign of x2."),
+    "cos": Rule(1, _FLOAT, "same", "The cosine of an angle in radians."),
+    "cosh": Rule(1, _FLOAT, "same", "The hyperbolic cosine."),
+    "divide": Rule(2, _FLOAT, "same", "x1 / x2; of integers in float32."),
+    "equal": Rule(2, _ANY, "bool", "x1 == x2."),
+    "erf": Rule(1, _REAL_FLOAT, "same", "The error function."),
+    "erfc": Rule(1, _REAL_FLOAT, "same", "1 - erf(x)."),
+    "exp": Rule(1, _FLOAT, "same", "e to the power of x."),
+    "exp2": Rule(1, _REAL_FLOAT, "same", "2 to the power of x."),
+    "expm1": Rule(1, _FLOAT, "same", "exp(x) - 1, exact for small x."),
+    "floor": Rule(1, _REAL, "same", "The largest integer that is not greater."),
+    "floor_divide": Rule(2, _REAL, "same", "x1 / x2, rounded down."),
+    "greater": Rule(2, _ORDERED, "bool", "x1 > x2."),
+    "greater_equal": Rule(2, _ORDERED, "bool", "x1 >= x2."),
+    "hypot": Rule(2, _REAL_FLOAT, "same", "sqrt(x1**2 + x2**2), without overflow."),
+    "imag": Rule(1, frozenset({"complex"}), "component", "The imaginary part."),
+    "isfinite": Rule(1, _NUMERIC, "bool", "Whether it is neither infinite nor NaN."),
+    "isinf": Rule(1, _NUMERIC, "bool", "Whether it is infinite."),
+    "isnan": Rule(1, _NUMERIC, "bool", "Whether it is NaN."),
+    "less": Rule(2, _ORDERED, "bool", "x1 < x2."),
+    "less_equal": Rule(2, _ORDERED, "bool", "x1 <= x2."),
+    "lgamma": Rule(1, _REAL_FLOAT, "same", "The logarithm of the gamma function's magnitude."),
+    "log": Rule(1, _FLOAT, "same", "The natural logarithm."),
+    "log10": Rule(1, _FLOAT, "same", "The logarithm to base 10."),
+    "log1p": Rule(1, _FLOAT, "same", "log(1 + x), exact for small x."),
+    "log2": Rule(1, _FLOAT, "same", "The logarithm to base 2."),
+    "logaddexp": Rule(2, _REAL_FLOAT, "same", "log(exp(x1) + exp(x2)), without overflow."),
+    "logical_and": Rule(2, _BOOL, "bool", "Whether both are true (not zero)."),
+    "logical_not": Rule(1, _BOOL, "bool", "Whether it is false (zero)."),
+    "logical_or": Rule(2, _BOOL, "bool", "Whether one is true (not zero)."),
+    "logical_xor": Rule(2, _BOOL, "bool", "Whether exactly one is true (not zero)."),
+    "maximum": Rule(2, _ORDERED, "same", "The greater one; NaN if one is NaN."),
+    "minimum": Rule(2, _ORDERED, "same", "The smaller one; NaN if one is NaN."),
+    "multiply": Rule(2, _ANY, "same", "x1 * x2."),
+    "negative": Rule(1, _NUMERIC, "same", "-x."),
+    "nextafter": Rule(2, _REAL_FLOAT, "same", "The number next to x1, towards x2."),
+    "not_equal": Rule(2, _ANY, "bool", "x1 != x2."),
+    "pow": Rule(2, _NUMERIC, "same", "x1 to the power of x2."),
+    "real": Rule(1, _NUMERIC, "component", "The real part."),
+    "reciprocal": Rule(1, _FLOAT, "same", "1 / x."),
+    "remainder": Rule(2, _REAL, "same", "The remainder of floor_divide; it has x2's sign."),
+    "round": Rule(1, _NUMERIC, "same", "The nearest integer; halves go to the even one."),
+    "rsqrt": Rule(1, _REAL_FLOAT, "same", "1 / sqrt(x)."),
+    "sigmoid": Rule(1, _REAL_FLOAT, "same", "1 / (1 + exp(-x))."),
+    "sign": Rule(1, _NUMERIC, "same", "-1, 0 or 1; of complex numbers x / abs(x)."),
+    "signbit": Rule(1, _REAL_FLOAT, "bool", "Whether the sign bit is set (of -0.0, too)."),
+    "sin": Rule(1, _FLOAT, "same", "The sine of an angle in radians."),
+    "sinh": Rule(1, _FLOAT, "same", "The hyperbolic sine."),
+    "sqrt": Rule(1, _FLOAT, "same", "The square root."),
+    "square": Rule(1, _NUMERIC, "same", "x * x."),
+    "subtract": Rule(2, _NUMERIC, "same", "x1 - x2."),
+    "tan": Rule(1, _FLOAT, "same", "The tangent of an angle in radians."),
+    "tanh": Rule(1, _FLOAT, "same", "The hyperbolic tangent."),
+    "trunc": Rule(1, _REAL, "same", "The integer part."),
+}
+
+# Of bools an addition is `or`, as in NumPy, and a product `and`.
+_OF_BOOLS = {"add": "logical_or", "multiply": "logical_and", "minimum": "logical_and",
+             "maximum": "logical_or", "bitwise_and": "logical_and", "bitwise_or": "logical_or",
+             "bitwise_xor": "logical_xor", "bitwise_invert": "logical_not",
+             "equal": "equal", "not_equal": "not_equal"}  # fmt: skip
+_ORDERING = frozenset({"less", "less_equal", "greater", "greater_equal"})
+
+
+def apply(name: str, *operands: Any) -> Tensor:
+    """An elementwise function by its name."""
+    rule = RULES[name]
+    device, dtype, found = prepare(name, operands)
+    dtype = working_dtype(name, rule, dtype)
+    shapes = [value.shape for value in found if type(value) is Node]
+    shape = shapes[0] if len(shapes) == 1 else common_shape(name, shapes)
+    op = name
+    if dtype is bool_:
+        op = _OF_BOOLS.get(name, name)
+        if name in _ORDERING:
+            dtype = uint8
+    sources = as_nodes(found, dtype, shape, device)
+    result = rule.result
+    given = dtype if result == "same" else bool_ if result == "bool" else dtype.component
+    if op in ("conj", "real") and dtype.kind != "complex":
+        return from_node(Node("copy", sources, shape, dtype, device))
+    return from_node(Node(op, sources, shape, given, device))
+
+
+def working_dtype(name: str, rule: Rule, dtype: DType) -> DType:
+    """The dtype in which a function computes operands of a dtype. DtypeError if it cannot."""
+    kinds = rule.kinds
+    if dtype.kind in kinds:
+        return dtype
+    if kinds is _BOOL:
+        return bool_
+    if dtype.kind in ("int", "uint") and "float" in kinds:
+        return float32
+    raise DtypeError(
+        f"{name} takes {', '.join(sorted(kinds))} dtypes, not {dtype}: cast with x.to(dtype)"
+    )
+
+
+def _function(name: str, rule: Rule) -> Callable[..., Tensor]:
+    function: Any
+    if rule.operands == 1:
+
+        def function(x: Any, /) -> Tensor:
+            return apply(name, x)
+    else:
+
+        def function(x1: Any, x2: Any, /) -> Tensor:
+            return apply(name, x1, x2)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = rule.doc
+    return function  # type: ignore[no-any-return]
+
+
+FUNCTIONS: dict[str, Callable[..., Tensor]] = {
+    name: _function(name, rule) for name, rule in RULES.items()
+}

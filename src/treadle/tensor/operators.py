@@ -1,0 +1,101 @@
+"""Python's operators on tensors: `x + y`, `2 - x`, `x += y`, `x < y`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.core.errors import DtypeError, ShapeError
+from treadle.tensor.elementwise_functions import apply
+from treadle.tensor.operands import cast, is_number
+from treadle.tensor.tensor import Tensor
+
+# The special method's name without its underscores, and the function.
+BINARY = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
+    "floordiv": "floor_divide", "mod": "remainder", "pow": "pow", "and": "bitwise_and",
+    "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+}  # fmt: skip
+COMPARISONS = {
+    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
+    "ge": "greater_equal",
+}  # fmt: skip
+UNARY = {"neg": "negative", "abs": "abs", "invert": "bitwise_invert"}
+
+
+def is_operand(value: Any) -> bool:
+    """Whether an operator takes this on its other side."""
+    return type(value) is Tensor or is_number(value) or isinstance(value, np.ndarray)
+
+
+def _binary(name: str) -> Callable[[Tensor, Any], Any]:
+    def method(self: Tensor, other: Any) -> Any:
+        return apply(name, self, other) if is_operand(other) else NotImplemented
+
+    return method
+
+
+def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
+    def method(self: Tensor, other: Any) -> Any:
+        return apply(name, other, self) if is_operand(other) else NotImplemented
+
+    return method
+
+
+def _in_place(name: str) -> Callable[[Tensor, Any], Any]:
+    def method(self: Tensor, other: Any) -> Any:
+        if not is_operand(other):
+            return NotImplemented
+        result = apply(name, self, other)
+        node = result._node
+        if node.shape != self.shape:
+            raise ShapeError(
+                f"{name} in place: the result has shape {node.shape}, and {self.shape} is written "
+                "to: only the right side is broadcast"
+            )
+        if node.dtype is not self.dtype:
+            if _RANK[node.dtype.kind] > _RANK[self.dtype.kind]:
+                raise DtypeError(
+                    f"{name} in place: the result is {node.dtype}, which does not fit into "
+                    f"{self.dtype}: write x = x … instead, or cast the right side"
+                )
+            node = cast(node, self.dtype)
+        self._write(node)
+        return self
+
+    return method
+
+
+_RANK = {"bool": 0, "uint": 1, "int": 1, "float": 2, "complex": 3}
+
+
+def _unary(name: str) -> Callable[[Tensor], Tensor]:
+    return lambda self: apply(name, self)
+
+
+def _positive(self: Tensor) -> Tensor:
+    return self.copied()
+
+
+def install() -> None:
+    """Give Tensor its operators."""
+    for short, name in BINARY.items():
+        _set(f"__{short}__", _binary(name))
+        _set(f"__r{short}__", _reflected(name))
+        _set(f"__i{short}__", _in_place(name))
+    for short, name in COMPARISONS.items():
+        _set(f"__{short}__", _binary(name))
+    for short, name in UNARY.items():
+        _set(f"__{short}__", _unary(name))
+    _set("__pos__", _positive)
+
+
+def _set(name: str, method: Callable[..., Any]) -> None:
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    setattr(Tensor, name, method)
+
+
+install()
