@@ -1,0 +1,1 @@
+"""The kernels themselves. Those that depend on dtypes are made by cached functions."""

@@ -1,0 +1,93 @@
+"""The order of numbers, as integers that compare as the numbers do.
+
+NaN is greater than everything and equal to itself, -0 equals 0, and denormal numbers count on every
+device, which comparisons of floats on GPUs do not promise. Sorting in descending order compares
+keys whose order is reversed for all but NaN, which stays last.
+"""
+
+from __future__ import annotations
+
+from treadle import lang as td
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.lang.kernel import Function
+
+INFINITY_32 = 0x7F800000
+LAST_32 = 0x7FFFFFFF
+INFINITY_64 = 0x7FF0000000000000
+LAST_64 = 0x7FFFFFFFFFFFFFFF
+
+
+@td.func
+def integer_key(x):
+    """An integer is its own key."""
+    return x
+
+
+@td.func
+def integer_key_descending(x):
+    """~x reverses the order, at the ends too."""
+    return ~x
+
+
+@td.func
+def float32_key(x):
+    """The magnitude's bits, with the sign: both zeros are 0."""
+    bits = td.bitcast(x, td.i32)
+    magnitude = bits & LAST_32
+    key = td.where(bits < 0, -magnitude, magnitude)
+    return td.where(magnitude > INFINITY_32, LAST_32, key)
+
+
+@td.func
+def float32_key_descending(x):
+    """The same with the other sign."""
+    bits = td.bitcast(x, td.i32)
+    magnitude = bits & LAST_32
+    key = td.where(bits < 0, magnitude, -magnitude)
+    return td.where(magnitude > INFINITY_32, LAST_32, key)
+
+
+@td.func
+def float64_key(x):
+    """As for 32 bits."""
+    bits = td.bitcast(x, td.i64)
+    magnitude = bits & td.i64(LAST_64)
+    key = td.where(bits < 0, -magnitude, magnitude)
+    return td.where(magnitude > td.i64(INFINITY_64), td.i64(LAST_64), key)
+
+
+@td.func
+def float64_key_descending(x):
+    """As for 32 bits."""
+    bits = td.bitcast(x, td.i64)
+    magnitude = bits & td.i64(LAST_64)
+    key = td.where(bits < 0, magnitude, -magnitude)
+    return td.where(magnitude > td.i64(INFINITY_64), td.i64(LAST_64), key)
+
+
+# What kernels compute with instead: it holds every value, and every target stores it in words.
+_WIDER: dict[DType, DType] = {
+    dtypes.bool_: dtypes.i32, dtypes.i8: dtypes.i32, dtypes.i16: dtypes.i32,
+    dtypes.u8: dtypes.u32, dtypes.u16: dtypes.u32,
+    dtypes.f16: dtypes.f32, dtypes.bf16: dtypes.f32,
+}  # fmt: skip
+
+
+def wide(dtype: DType) -> DType:
+    """The dtype that elements have while they are compared and moved.
+
+    >>> wide(dtypes.float16), wide(dtypes.uint64)
+    (treadle.float32, treadle.uint64)
+    """
+    return _WIDER.get(dtype, dtype)
+
+
+def key_of(dtype: DType, descending: bool = False) -> Function:
+    """The function that makes keys of elements that are `wide`."""
+    form = wide(dtype)
+    if form == dtypes.f32:
+        return float32_key_descending if descending else float32_key
+    if form == dtypes.f64:
+        return float64_key_descending if descending else float64_key
+    return integer_key_descending if descending else integer_key

@@ -1,0 +1,45 @@
+"""What the launches of the library have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.core.dtypes import DType
+from treadle.lang.kernel import Kernel
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+
+
+def flat(array: DeviceArray) -> DeviceArray:
+    """A contiguous array as one of a single axis."""
+    if len(array.shape) == 1:
+        return array
+    return array.view((array.size,), (1,), array.offset)
+
+
+def new(like: DeviceArray, dtype: DType, *shape: int) -> DeviceArray:
+    """New memory on the device of another array, contents undefined."""
+    return DeviceArray.allocate(like.device, dtype, shape)
+
+
+def zeros(like: DeviceArray, dtype: DType, *shape: int) -> DeviceArray:
+    """New memory on the device of another array, filled with zeros."""
+    made = new(like, dtype, *shape)
+    if made.size:
+        made.device.default_stream.handle.fill_zero(made.buffer, 0, made.buffer.size)
+    return made
+
+
+def alone(device: Device) -> bool:
+    """Whether threads do best that work alone on long pieces: on the CPU, where the threads of a
+    block take turns."""
+    return device.backend == "cpu"
+
+
+def start(kernel: Kernel, threads: int, device: Device, *arguments: Any) -> None:
+    """Run so many threads which do not wait for each other. On the CPU each is a block, so that
+    their loops are not run side by side as lanes of vectors."""
+    if alone(device):
+        kernel[threads, 1](*arguments)
+    else:
+        kernel.launch(threads, *arguments)

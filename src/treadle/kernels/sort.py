@@ -1,0 +1,159 @@
+"""Sorting along the last axis: always stable, NaN last, -0 equal to 0."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from treadle.core.dtypes import DType, i32
+from treadle.core.errors import ShapeError
+from treadle.core.limits import MOST_NARROW
+from treadle.kernels.device_code import merging
+from treadle.kernels.device_code.keys import wide
+from treadle.kernels.device_code.merging import Sorting, Tile
+from treadle.kernels.launching import alone, flat, new, start
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+
+_ITEMS = 8  # of a thread, sorted in registers
+_TILE_BYTES = 16384  # of shared memory, which every device has
+_MOST_THREADS = 256
+_FEWEST_THREADS = 32  # of a block, for rows between a thread's and a tile's
+_RUN = 16  # elements that one thread sorts by insertion
+_PIECE = _RUN << 8  # elements that a thread of the CPU sorts in its cache; merged 8 times
+_SHORT_ROW = 32  # on GPUs, a thread sorts a row of up to so many
+
+
+def sort(x: DeviceArray, descending: bool = False, stable: bool = True) -> DeviceArray:
+    """The elements of each row in order. NaN is last in either order.
+
+    >>> import treadle as td
+    >>> rows = td.asarray([[3.0, -1.0, 2.0], [0.0, float("nan"), -5.0]], device="cpu")
+    >>> sort(rows._array).to_host().tolist()
+    [[-1.0, 2.0, 3.0], [-5.0, 0.0, nan]]
+    """
+    values, _ = _sorted(x, descending, None)
+    return values
+
+
+def argsort(
+    x: DeviceArray, descending: bool = False, stable: bool = True, dtype: DType = i32
+) -> DeviceArray:
+    """Where in its row each element of the sorted row is found; equal elements keep their order.
+
+    >>> import treadle as td
+    >>> argsort(td.asarray([2.0, 1.0, 2.0], device="cpu")._array, descending=True).to_host()
+    array([0, 2, 1], dtype=int32)
+    """
+    _, order = _sorted(x, descending, dtype)
+    assert order is not None
+    return order
+
+
+def sort_with_order(
+    x: DeviceArray, descending: bool = False, dtype: DType = i32
+) -> tuple[DeviceArray, DeviceArray]:
+    """`sort` and `argsort` at once, for the price of the second."""
+    values, order = _sorted(x, descending, dtype)
+    assert order is not None
+    return values, order
+
+
+class _Pair(NamedTuple):
+    """Elements and their places, both flat; without places, a 0 that no kernel reads."""
+
+    values: DeviceArray
+    places: Any
+
+
+class _Plan(NamedTuple):
+    """The passes of a sort: each reads one pair of arrays and writes another."""
+
+    final: _Pair
+    what: Sorting
+    spares: tuple[_Pair, ...]
+    between: Sorting
+
+    def target(self, left: int) -> tuple[_Pair, Sorting]:
+        """Where results go while so many passes are still to come, and as what."""
+        return (self.spares[(left - 1) % 2], self.between) if left else (self.final, self.what)
+
+
+def _sorted(
+    x: DeviceArray, descending: bool, place: DType | None
+) -> tuple[DeviceArray, DeviceArray | None]:
+    if x.size >= MOST_NARROW:
+        raise ShapeError(f"{x.size} elements are too many to be sorted at once: sort them in parts")
+    assert isinstance(x.dtype, DType)
+    n = x.shape[-1] if x.shape else 1
+    values = DeviceArray.allocate(x.device, x.dtype, x.shape)
+    order = None if place is None else DeviceArray.allocate(x.device, place, x.shape)
+    if x.size:
+        final = _Pair(flat(values), 0 if order is None else flat(order))
+        what = Sorting(x.dtype, x.dtype, place, descending)
+        if alone(x.device) or n <= _SHORT_ROW:
+            _by_pieces(flat(x), final, what, n)
+        else:
+            _by_tiles(flat(x), final, what, n)
+    return values, order
+
+
+def _by_tiles(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:
+    """Blocks sort tiles in shared memory; passes of merges follow."""
+    tile = _tile(x.device, what, n)
+    size = tile.threads * tile.items
+    tiles = -(-n // size)
+    passes = (tiles - 1).bit_length()
+    plan = _plan(x, final, what, min(passes, 2))
+    launch = (x.size // n * tiles, tile.threads)
+    into, written = plan.target(passes)
+    merging.tile_sorter(written, tile)[launch](x, *into, n, tiles)
+    for left in reversed(range(passes)):
+        source = into
+        into, written = plan.target(left)
+        merging.tile_merger(written, tile)[launch](*source, *into, n, size, tiles)
+        size *= 2
+
+
+def _by_pieces(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:
+    """Threads that work alone sort pieces; passes of merges follow."""
+    run = _RUN if alone(x.device) else _SHORT_ROW
+    piece = min(n, _PIECE)
+    pieces = -(-n // piece)
+    passes = (pieces - 1).bit_length()
+    plan = _plan(x, final, what, 2 if passes else 0)
+    threads = x.size // n * pieces
+    into, written = plan.target(passes)
+    scratch = into
+    if n > run:
+        scratch = plan.spares[passes % 2] if passes else _spare(x, written)
+    sorter = merging.piece_sorter(written, run)
+    start(sorter, threads, x.device, x, *into, *scratch, n, piece, pieces)
+    for left in reversed(range(passes)):
+        source = into
+        into, written = plan.target(left)
+        merger = merging.piece_merger(written)
+        start(merger, threads, x.device, *source, *into, n, piece, _PIECE, pieces)
+        piece *= 2
+
+
+def _tile(device: Device, what: Sorting, n: int) -> Tile:
+    """As large as its elements and places fit the shared memory, and as a row needs."""
+    place_bytes = 4 if what.place is not None else 0
+    items = _TILE_BYTES // (wide(what.dtype).itemsize + place_bytes) // _MOST_THREADS
+    items = min(_ITEMS, 1 << (items.bit_length() - 1))
+    needed = max(1 << (-(-n // items) - 1).bit_length(), _FEWEST_THREADS)
+    most = 1 << (min(device.limits.max_threads_per_block, _MOST_THREADS).bit_length() - 1)
+    return Tile(min(needed, most), items)
+
+
+def _plan(x: DeviceArray, final: _Pair, what: Sorting, spares: int) -> _Plan:
+    """Between passes, narrow elements are stored as they are computed with where WebGPU could only
+    store them atomically, and places have 32 bits."""
+    stored = wide(what.dtype) if x.device.backend == "webgpu" else what.dtype
+    between = what._replace(stored=stored, place=what.place and i32)
+    return _Plan(final, what, tuple(_spare(x, between) for _ in range(spares)), between)
+
+
+def _spare(x: DeviceArray, what: Sorting) -> _Pair:
+    places = 0 if what.place is None else new(x, what.place, x.size)
+    return _Pair(new(x, what.stored, x.size), places)

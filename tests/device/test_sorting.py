@@ -1,0 +1,88 @@
+"""Sorting the rows of arrays: order, stability and special values, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle as td
+from treadle.core import dtypes
+from treadle.kernels import sort
+from treadle.runtime.arrays import DeviceArray
+
+FEATURES = {"float64": "float64", "int64": "int64", "uint64": "int64"}
+
+
+def on(device, data) -> DeviceArray:
+    array = DeviceArray.allocate(device, dtypes.as_dtype(data.dtype), data.shape)
+    array.upload(data)
+    return array
+
+
+def drawn(rng, dtype, shape):
+    """Many equal elements, both ends of the range, and what is special."""
+    if dtype.kind == "bool":
+        return rng.random(shape) < 0.5
+    small = rng.integers(0, 20, shape).astype(dtype.numpy)
+    if dtype.is_integer:
+        low, high = dtypes.integer_range(dtype)
+        ends = rng.integers(low, high, shape, dtype.numpy, endpoint=True)
+        return np.where(rng.random(shape) < 0.5, small, ends)
+    special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, -1.5, 1e-7, -1e-7], dtype.numpy)
+    return np.where(rng.random(shape) < 0.5, small, rng.choice(special, shape))
+
+
+def stable_order(x, descending):
+    """NumPy's order, downwards with NaN last and equal elements as they were."""
+    if x.dtype.kind in "iub":
+        rank = np.unique(x, return_inverse=True)[1].reshape(x.shape)
+    else:
+        rank = x.astype(np.float64)
+    return np.argsort(-rank if descending else rank, axis=-1, kind="stable")
+
+
+def check_equal(found, expected):
+    """The same numbers, and zeros of the same sign."""
+    if found.dtype.kind not in "iub":
+        found, expected = found.astype(np.float64), expected.astype(np.float64)
+        zero = expected == 0
+        np.testing.assert_array_equal(np.signbit(found[zero]), np.signbit(expected[zero]))
+    np.testing.assert_array_equal(found, expected)
+
+
+# Downwards there is a rule for each dtype that is computed with: f32 stands for narrower floats.
+ORDERS = [(dtype, False) for dtype in dtypes.DTYPES]
+ORDERS += [(dtype, True) for dtype in (td.bool, td.u8, td.i32, td.f32, td.i64, td.u64, td.f64)]
+
+
+@pytest.mark.parametrize(("dtype", "descending"), ORDERS, ids=str)
+def test_order_of_every_dtype(device, rng, dtype, descending):
+    need = FEATURES.get(dtype.name)
+    if need and need not in device.features:
+        return
+    narrow = dtype in (td.i8, td.i16, td.u16, td.bf16)  # merged as bool, u8 and f16 are
+    for shape in [(5, 7), (3, 71) if narrow else (1, 2311)]:
+        x = drawn(rng, dtype, shape)
+        order = stable_order(x, descending)
+        values, places = sort.sort_with_order(on(device, x), descending)
+        np.testing.assert_array_equal(places.to_host(), order)
+        check_equal(values.to_host(), np.take_along_axis(x, order, -1))
+
+
+@pytest.mark.parametrize(
+    "shape", [(0,), (3, 0), (1,), (2, 1), (3, 32), (2, 61), (3, 2048), (1, 9001)], ids=str
+)
+def test_sizes_of_rows(device, rng, shape):
+    """Rows of a thread, smaller than a tile, one tile, and several passes of merges."""
+    x = drawn(rng, td.f32, shape)
+    given = on(device, x)
+    check_equal(sort.sort(given).to_host(), np.sort(x, axis=-1, kind="stable"))
+    np.testing.assert_array_equal(sort.argsort(given).to_host(), stable_order(x, False))
+
+
+def test_places_in_64_bits(device, rng):
+    if "int64" in device.features:
+        x = drawn(rng, td.f32, (2, 5000))
+        places = sort.argsort(on(device, x), dtype=td.i64).to_host()
+        assert places.dtype == np.int64
+        np.testing.assert_array_equal(places, stable_order(x, False))
