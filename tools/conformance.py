@@ -139,7 +139,7 @@ def report(outcomes: dict[str, dict[str, str]], allowed: list[Allowed]) -> int:
     for one in idle:
         print(f"an exception that nothing needs: {', '.join(one.tests)}")
     print(", ".join(f"{count} {word}" for word, count in counts(outcomes).items()))
-    return 1 if failed or passing or idle else 0
+    return 1 if failed or passing or idle or not outcomes else 0
 
 
 def counts(outcomes: dict[str, dict[str, str]]) -> dict[str, int]:
@@ -227,32 +227,29 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--random", action="store_true", help="draw other examples than last time")
     parser.add_argument("--record", action="store_true", help="keep the counts, write the page")
-    parser.add_argument("options", nargs="*", help="after --, for pytest: -- -k sum -x")
-    asked = parser.parse_args()
+    parser.epilog = "What follows -- is for pytest: -- -k sum -x"
+    at = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    asked, for_pytest = parser.parse_args(sys.argv[1:at]), sys.argv[at + 1 :]
     if asked.suite is None:
         write_page()
         return 0
     suite = asked.suite.resolve()
     if not (suite / "array-api" / "spec").is_dir():
         parser.error(f"{suite} has no array-api/spec: check array-api-tests out with its submodule")
-    for module, package in {
-        "ndindex": "ndindex",
-        "pytest_jsonreport": "pytest-json-report",
-    }.items():
+    for module in ("ndindex", "pytest_jsonreport"):
         if importlib.util.find_spec(module) is None:
-            parser.error(f"the suite needs {package}: pip install -r {suite}/requirements.txt")
-    if asked.record and asked.options:
+            parser.error(f"the suite needs {module}: pip install -r {suite}/requirements.txt")
+    if asked.record and for_pytest:
         parser.error("--record keeps the counts of a whole run: leave pytest's options out")
     sys.path.insert(0, str(ROOT / "src"))
     environment = environment_of(asked.device)
-    options = [f"--max-examples={asked.examples}", *asked.options]
+    options = [f"--max-examples={asked.examples}", *for_pytest]
     options += [] if asked.random else ["--derandomize"]
     options += ["-n", str(asked.jobs)] if asked.jobs > 1 else []
     allowed = [one for one in exceptions() if one.counts_on(asked.device)]
     outcomes = run(suite, allowed, environment, options)
     # A part of the tests says nothing about exceptions for the others.
-    status = report(outcomes, [] if asked.options else allowed)
-    status = report(outcomes, allowed)
+    status = report(outcomes, [] if for_pytest else allowed)
     if asked.record:
         record(suite, environment, asked.examples, outcomes)
         write_page()

@@ -126,6 +126,7 @@ def test_outcomes_of_a_run(
     assert "an exception that nothing needs: test_all.py::test_gone, test_nowhere.py\n" in said
     good = {"test_all.py::test_good": {"outcome": "passed", "detail": ""}}
     assert TOOL.report(good, []) == 0
+    assert TOOL.report({}, []) == 1
 
 
 def test_tables() -> None:

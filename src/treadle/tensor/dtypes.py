@@ -104,11 +104,13 @@ def promote_scalar(dtype: DType, value: Any, device: Device | None = None) -> DT
         return dtype if dtype.kind == "float" or dtype.kind == "complex" else float32
     if kind is int:
         bounds = _BOUNDS.get(dtype.name)
-        if bounds is not None and bounds[0] <= value <= bounds[1]:
-            return dtype
-        if dtype.kind == "bool":
+        if bounds is None:
+            if dtype.kind != "bool":
+                return dtype
             dtype = default_integer(device)
-        check_fits(value, dtype)
+            bounds = _BOUNDS[dtype.name]
+        if not bounds[0] <= value <= bounds[1]:
+            check_fits(value, dtype)
         return dtype
     if kind is bool:
         return dtype
