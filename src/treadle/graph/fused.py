@@ -72,6 +72,32 @@ def _emitter(program: Program) -> Any:
 Launch = Callable[[tuple[Any, ...]], Any]
 
 
+class Sized:
+    """A program ready to run for extents that are known."""
+
+    __slots__ = ("_device", "_launches", "_scratch")
+
+    def __init__(
+        self, device: Device, launches: list[tuple[Launch, Stage]], strategy: Strategy
+    ) -> None:
+        self._device = device
+        self._launches = launches
+        self._scratch = strategy.scratch
+
+    def run(
+        self, arrays: Sequence[DeviceArray], integers: tuple[int, ...], scalars: Iterable[Any]
+    ) -> None:
+        """Compute the outputs, which are the last of the arrays."""
+        if not self._scratch:
+            for launch, stage in self._launches:
+                launch((*arrays, *integers, *stage.integers, *scalars))
+            return
+        scratch = [_scratch(self._device, short, count) for short, count in self._scratch]
+        for launch, stage in self._launches:
+            own = [scratch[number] for number in stage.scratch]
+            launch((*arrays, *own, *integers, *stage.integers, *scalars))
+
+
 class Fused:
     """A program on one device."""
 
@@ -82,27 +108,19 @@ class Fused:
         self.device = device
         self._axes = program.kept + program.reduced
         self._launchers: dict[Any, Launcher] = {}
-        self._sizes: dict[tuple[int, ...], tuple[Strategy, list[tuple[Launch, Stage]]]] = {}
+        self._sizes: dict[tuple[int, ...], Sized] = {}
 
-    def run(
-        self, arrays: Sequence[DeviceArray], integers: tuple[int, ...], scalars: Iterable[Any]
-    ) -> None:
-        """Compute the outputs, which are the last of the arrays."""
+    def sized(self, integers: tuple[int, ...]) -> Sized:
+        """The program for these extents (the first of the integers)."""
         extents = integers[: self._axes]
         found = self._sizes.get(extents)
         if found is None:
-            found = self._plan(extents)
-        strategy, launches = found
-        if not strategy.scratch:
-            for launch, stage in launches:
-                launch((*arrays, *integers, *stage.integers, *scalars))
-            return
-        scratch = [_scratch(self.device, short, count) for short, count in strategy.scratch]
-        for launch, stage in launches:
-            own = [scratch[number] for number in stage.scratch]
-            launch((*arrays, *own, *integers, *stage.integers, *scalars))
+            if len(self._sizes) >= _MOST_SIZES:
+                self._sizes.clear()
+            found = self._sizes[extents] = self._plan(extents)
+        return found
 
-    def _plan(self, extents: tuple[int, ...]) -> tuple[Strategy, list[tuple[Launch, Stage]]]:
+    def _plan(self, extents: tuple[int, ...]) -> Sized:
         program = self.program
         if program.kind == "map":
             strategy = map_strategy(program, extents, self.device)
@@ -115,13 +133,9 @@ class Fused:
             launcher = self._launchers.get(key)
             if launcher is None:
                 launcher = self._launchers[key] = Launcher(FusedKernel(program, stage, shorts))
-            launches.append(
-                (launcher.bound(stage.grid, stage.block, 0, None, stage.threads), stage)
-            )
-        if len(self._sizes) >= _MOST_SIZES:
-            self._sizes.clear()
-        found = self._sizes[extents] = strategy, launches
-        return found
+            launch = launcher.bound(stage.grid, stage.block, 0, None, stage.threads)
+            launches.append((launch, stage))
+        return Sized(self.device, launches, strategy)
 
 
 def _scratch(device: Device, short: str, count: int) -> DeviceArray:

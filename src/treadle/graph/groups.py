@@ -13,7 +13,7 @@ some of the axes makes these the reduced ones ("rows", as in a softmax).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from treadle.graph import node as kinds
 from treadle.graph.node import Node
@@ -39,7 +39,7 @@ class Group(NamedTuple):
     program: Program | None  # None for what runs by itself (CALL)
     leaves: tuple[Node, ...]
     integers: tuple[int, ...]
-    scalars: tuple[Any, ...]
+    constants: tuple[Node, ...]
     reason: str
 
 
@@ -77,7 +77,7 @@ def build_group(plan: Plan, node: Node) -> Group:
             continue
         return Group(
             node, program, tuple(building.leaves), tuple(building.integers),
-            tuple(building.values), reason,
+            tuple(building.constants), reason,
         )  # fmt: skip
 
 
@@ -119,7 +119,7 @@ class _Building:
         self.places: list[_Place] = []
         self.leaves: list[Node] = []
         self.types: list[str] = []
-        self.values: list[Any] = []
+        self.constants: list[Node] = []
         self.scalar_types: list[str] = []
         self.integers: list[int] = []
         self._buffers: dict[int, int] = {}
@@ -306,9 +306,9 @@ class _Building:
     def _step(self, key: Key, sources: list[int]) -> int:
         node, view, inner = key
         if node.op == kinds.CONSTANT:
-            self.values.append(node.detail)
+            self.constants.append(node)
             self.scalar_types.append(node.dtype.short)
-            return self._add(Step("scalar", (), node.dtype.short, len(self.values) - 1))
+            return self._add(Step("scalar", (), node.dtype.short, len(self.constants) - 1))
         if node.array is not None or (node is not self.node and node in self.plan.kept):
             return self._add(Step("load", (), node.dtype.short, self._access(node, view, inner)))
         if node.op in (kinds.VIEW, kinds.COPY):

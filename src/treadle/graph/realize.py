@@ -11,9 +11,9 @@ from treadle.graph.fused import Fused
 from treadle.graph.groups import Group
 from treadle.graph.node import Node
 from treadle.graph.program import Program
+from treadle.graph.recipes import Graph, Task, remember, remembered, task_of
 from treadle.graph.schedule import Plan, pending_readers
 from treadle.runtime import memory
-from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.runtime.memory import Storage
 
@@ -29,50 +29,62 @@ def realize(nodes: Iterable[Node]) -> None:
         pending = [node for node in nodes if node.array is None]
         if not pending:
             return
-        groups = Plan(pending).groups()
-        groups.reverse()
-        while groups:
-            # Nothing else may hold a group while it runs: what its sources need goes back to the
+        graph: Graph | None = Graph(pending)
+        assert graph is not None
+        tasks = remembered(graph) if not watchers else None
+        if tasks is None:
+            tasks = _planned(pending, graph)
+        del graph, pending, nodes
+        while tasks:
+            # Nothing else may hold a task while it runs: what its sources need goes back to the
             # pool as soon as their last reader was launched.
-            _run(groups.pop())
+            _run(tasks.pop())
 
 
-def _run(group: Group) -> None:
-    node = group.node
+def _planned(pending: list[Node], graph: Graph) -> list[Task]:
+    """The tasks for a new graph, the last one first."""
+    groups = Plan(pending).groups()
+    tasks = []
+    for group in groups:
+        for watch in watchers:
+            watch(group)
+        fused = None if group.program is None else fused_for(group.node.device, group.program)
+        tasks.append(task_of(group, fused))
+    remember(graph, tasks)
+    tasks.reverse()
+    return tasks
+
+
+def _run(task: Task) -> None:
+    node, leaves, constants, integers, sized, target = task
     if node.array is not None:
         return
-    for watch in watchers:
-        watch(group)
-    arrays = [leaf.whole_array for leaf in group.leaves]
-    if group.program is None:
+    arrays = [leaf.array for leaf in leaves]
+    if node.op == kinds.CALL:
         compute: Any = node.detail
         node.become(compute(*arrays))
         return
-    if node.op == kinds.WRITE:
-        target = arrays[-1]
-        if target.key.read_only:
+    if target is None:
+        result = arrays[-1]
+        assert result is not None
+        if result.key.read_only:
             raise ValueError("this tensor is memory that may only be read: copy it first")
     else:
-        target = DeviceArray.allocate(node.device, node.dtype, node.shape)
-        arrays.append(target)
-    if group.integers and 0 not in _kept_extents(group):
-        fused_for(node.device, group.program).run(arrays, group.integers, _flat(group.scalars))
-    node.become(target)
+        result = target.another()
+        arrays.append(result)
+    if sized is not None:
+        sized.run(arrays, integers, _flat([each.detail for each in constants]))  # type: ignore[arg-type]
+    node.become(result)
 
 
-def _kept_extents(group: Group) -> tuple[int, ...]:
-    assert group.program is not None
-    return group.integers[: group.program.kept]
-
-
-def _flat(scalars: tuple[Any, ...]) -> tuple[Any, ...]:
+def _flat(scalars: list[Any]) -> list[Any]:
     """Complex numbers as two."""
-    if not any(isinstance(value, complex) for value in scalars):
+    if not scalars or not any(type(value) is complex for value in scalars):
         return scalars
     found: list[Any] = []
     for value in scalars:
         found += [value.real, value.imag] if isinstance(value, complex) else [value]
-    return tuple(found)
+    return found
 
 
 def fused_for(device: Device, program: Program) -> Fused:

@@ -105,7 +105,8 @@ class Plan:
             if node in self.kept or node in written or node.op in (kinds.WRITE, kinds.CALL):
                 continue
             sources = tuple([id(same.get(source, source)) for source in node.sources])
-            key = (node.op, sources, node.detail, node.shape, node.dtype.short, type(node.detail))
+            detail = repr(node.detail) if node.op == kinds.CONSTANT else node.detail  # -0.0 == 0.0
+            key = (node.op, sources, detail, node.shape, node.dtype.short)
             found = first.setdefault(key, node)
             if found is not node:
                 same[node] = found

@@ -122,6 +122,28 @@ class DeviceArray(Exported):
             count *= extent
         return cls(device, Storage(device.pool, count * dtype.itemsize), dtype, shape)
 
+    @classmethod
+    def described(
+        cls, device: Device, dtype: DType | np.dtype[Any], shape: tuple[int, ...]
+    ) -> DeviceArray:
+        """What `another` makes arrays of: without memory."""
+        return cls(device, None, dtype, shape)
+
+    def another(self) -> DeviceArray:
+        """A new array like this contiguous one, contents undefined."""
+        made = DeviceArray.__new__(DeviceArray)
+        device = self.device
+        made.device = device
+        made.dtype = self.dtype
+        made.shape = self.shape
+        made.strides = self.strides
+        made.offset = 0
+        made.size = self.size
+        made.key = self.key
+        made.storage = Storage(device.pool, self.size * self.dtype.itemsize)
+        made.buffer = made.storage.buffer
+        return made
+
     @property
     def _array(self) -> DeviceArray:
         """A launch asks what it is given for this; a Tensor has one too."""
