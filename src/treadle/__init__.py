@@ -16,11 +16,11 @@ Write a kernel once, in Python, and run it on the CPU and on any GPU that WebGPU
 [2.0, 2.0, 2.0, 2.0]
 """
 
-from treadle import lang
+from treadle import lang, tensor
 from treadle.core import errors
 from treadle.core.dtypes import DType
 from treadle.core.version import __version__
-from treadle.lang import *  # noqa: F403  every name there is public
+from treadle.lang import *  # noqa: F403  a name of both is one function: of numbers and of tensors
 from treadle.runtime.devices import (
     Device,
     default_device,
@@ -34,29 +34,12 @@ from treadle.runtime.devices import (
 from treadle.runtime.graphs import Graph
 from treadle.runtime.profile.session import profile
 from treadle.runtime.streams import Event, Stream
-from treadle.tensor import (
-    Tensor,
-    __array_namespace_info__,
-    arange,
-    asarray,
-    can_cast,
-    elementwise,
-    empty,
-    finfo,
-    from_dlpack,
-    full,
-    iinfo,
-    isdtype,
-    ones,
-    result_type,
-    zeros,
-)
-from treadle.tensor.info import ARRAY_API_VERSION as __array_api_version__
+from treadle.tensor import *  # noqa: F403  every name there is public
+
+from treadle.tensor.info import ARRAY_API_VERSION as __array_api_version__  # isort: skip
 
 __all__ = [
-    "DType", "Device", "Event", "Graph", "Stream", "Tensor", "__array_api_version__",
-    "__array_namespace_info__", "__version__", "arange", "asarray", "can_cast", "default_device",
-    "device", "devices", "elementwise", "empty", "errors", "finfo", "from_dlpack", "full", "iinfo",
-    "is_available", "isdtype", "memory_stats", "ones", "profile", "result_type",
-    "set_default_device", "use_device", "zeros", *lang.__all__,
+    "DType", "Device", "Event", "Graph", "Stream", "__array_api_version__", "__version__",
+    "default_device", "device", "devices", "errors", "is_available", "memory_stats", "profile",
+    "set_default_device", "use_device", *tensor.__all__, *lang.__all__,
 ]  # fmt: skip

@@ -1,0 +1,142 @@
+"""What an expression becomes: its kernels, what each computes, and why it was cut there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.graph.groups import Group
+from treadle.graph.node import Node
+from treadle.graph.program import Program, Step
+from treadle.graph.realize import watchers
+from treadle.graph.schedule import Plan
+
+_INFIX = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "floor_divide": "//",
+    "remainder": "%", "pow": "**", "equal": "==", "not_equal": "!=", "less": "<",
+    "less_equal": "<=", "greater": ">", "greater_equal": ">=", "bitwise_and": "&",
+    "bitwise_or": "|", "bitwise_xor": "^", "bitwise_left_shift": "<<",
+    "bitwise_right_shift": ">>", "logical_and": "and", "logical_or": "or",
+}  # fmt: skip
+_LONGEST = 60  # characters of an expression before it gets a name of its own
+
+
+class Explanation(str):
+    """A text that shows itself as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def explain(nodes: Sequence[Node]) -> Explanation:
+    """The kernels that computing these nodes would take. Nothing is computed."""
+    pending = [node for node in nodes if node.array is None]
+    if not pending:
+        return Explanation("nothing is pending: the elements are in memory")
+    groups = Plan(pending).groups()
+    names: dict[Node, str] = {}
+    texts = [describe(group, names, f"{at}. ") for at, group in enumerate(groups, 1)]
+    count = f"{len(groups)} kernel{'' if len(groups) == 1 else 's'}"
+    return Explanation("\n".join([count, *texts]))
+
+
+def describe(group: Group, names: dict[Node, str], mark: str = "") -> str:
+    """A group in a few lines."""
+    node, program = group.node, group.program
+    names[node] = name = f"t{sum(each.startswith('t') for each in names.values()) + 1}"
+    what = program.name if program is not None else node.op
+    form = "" if program is None or program.kind == "map" else f" ({program.kind})"
+    lines = [
+        f"{mark}{what}{form}: {name} = {_array(node)} on {node.device.id}, "
+        f"computed because {group.reason}"
+    ]
+    for leaf in group.leaves:
+        if leaf not in names:
+            names[leaf] = f"x{sum(each.startswith('x') for each in names.values()) + 1}"
+    leaves = [names[leaf] for leaf in group.leaves]
+    if program is None:
+        return f"{lines[0]}\n     of {', '.join(leaves)}"
+    told = [f"{names[leaf]} {_array(leaf)}" for leaf in dict.fromkeys(group.leaves)]
+    if told:
+        lines.append(f"reads {', '.join(told)}")
+    numbers = [repr(constant.detail) for constant in group.constants]
+    lines += _Expression(program, leaves, numbers).lines(name)
+    return "\n     ".join(lines)
+
+
+def _array(node: Node) -> str:
+    return f"{node.dtype}{list(node.shape)}"
+
+
+class _Expression:
+    """A program's steps as people write them."""
+
+    def __init__(self, program: Program, leaves: Sequence[str], numbers: Sequence[str]) -> None:
+        self.program = program
+        self.leaves = leaves
+        self.numbers = numbers
+        self.found: list[str] = []
+        self.text: dict[int, str] = {}
+
+    def lines(self, name: str) -> list[str]:
+        uses: dict[int, int] = {}
+        for step in self.program.steps:
+            for source in step.sources:
+                uses[source] = uses.get(source, 0) + 1
+        for number, step in enumerate(self.program.steps):
+            text = self._step(step)
+            simple = not step.sources
+            if not simple and (uses.get(number, 0) > 1 or len(text) > _LONGEST):
+                self.found.append(f"v{len(self.found) + 1} = {_bare(text)}")
+                text = f"v{len(self.found)}"
+            self.text[number] = text
+        for output in self.program.outputs:
+            self.found.append(f"{name} = {_bare(self.text[output.step])}")
+        return self.found
+
+    def _step(self, step: Step) -> str:
+        sources = [self.text[source] for source in step.sources]
+        detail: Any = step.detail
+        access = self.program.accesses[detail] if step.op == "load" else None
+        if access is not None:
+            return str(self.leaves[access.buffer])
+        if step.op == "scalar":
+            return str(self.numbers[detail])
+        if step.op == "index":
+            return "index"
+        if step.op == "gather":
+            buffer = self.program.accesses[detail[0]].buffer
+            return f"{self.leaves[buffer]}[{sources[0]}]"
+        if step.op == "cast":
+            return f"{step.type}({_bare(sources[0])})"
+        if step.op == "reduce":
+            return f"{detail}({_bare(sources[0])})"
+        if step.op in _INFIX:
+            return f"({f' {_INFIX[step.op]} '.join(sources)})"
+        name = detail.function.name if step.op == "apply" else step.op
+        return f"{name}({', '.join(map(_bare, sources))})"
+
+
+def _bare(text: str) -> str:
+    """Without the brackets around all of it."""
+    if not (text.startswith("(") and text.endswith(")")):
+        return text
+    depth = 0
+    for at, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and at < len(text) - 1:
+            return text
+    return text[1:-1]
+
+
+def explain_everything() -> None:
+    """From here on, every kernel is described on standard error before it runs."""
+    if _watch not in watchers:
+        watchers.append(_watch)
+
+
+def _watch(group: Group) -> None:
+    sys.stderr.write(f"treadle: {describe(group, {})}\n")
