@@ -218,6 +218,11 @@ class Device(ABC):
     def create_stream(self) -> Stream:
         """A new stream (a device may order all of its streams as one)."""
 
+    def read_times(self, events: Sequence[Event]) -> None:
+        """Let events of the device know their times, if that is cheaper than asking each for its
+        seconds. Waits for them."""
+        return
+
     @abstractmethod
     def memory_stats(self) -> dict[str, Any]:
         """`allocated` (bytes now), `peak`, `buffers` (count), and what the API offers of

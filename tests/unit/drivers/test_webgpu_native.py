@@ -564,6 +564,52 @@ def test_many_more_events_than_one_query_set_holds(device: WebgpuDevice) -> None
     assert times == sorted(times)
 
 
+@pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "python"])
+def test_many_times_are_read_at_once(own_device: WebgpuDevice, compiled: bool) -> None:
+    if not compiled:
+        own_device.loop = encode_loop.python_loop(own_device.native)
+    stream = own_device.default_stream
+    events = [stream.record() for _ in range(600)]
+    gone = events[3::7]
+    kept = [event for event in events if event not in gone]
+    alone = kept[100].seconds()
+    own_device.read_times(kept[::-1])
+    waits, own_device.wait_for = own_device.wait_for, None  # type: ignore[assignment, method-assign]
+    times = [event.seconds() for event in kept]  # without asking the device
+    own_device.wait_for = waits  # type: ignore[method-assign]
+    assert times == sorted(times)
+    assert times[100] == alone
+    assert 0 < times[-1] - times[0] < 10
+    own_device.read_times(gone)
+    assert gone[0].seconds() < kept[10].seconds()
+
+
+def test_timed_work_and_its_points_are_one_submission(own_device: WebgpuDevice) -> None:
+    stream, kernel = own_device.default_stream, own_device.compile(INCREMENT)
+    x = upload(stream, np.zeros(4, np.uint32))
+    for step in range(300):  # each with a parameter block of its own
+        submitted = []
+
+        def launch(step: int = step, submitted: list[int] = submitted) -> None:
+            submitted.append(own_device.serial)
+            stream.launch(kernel, Dim3(1), (x,), block("II", 4, step))
+            submitted.append(own_device.serial)
+
+        start, end = stream.timed(launch)
+        assert submitted[0] == submitted[1] == own_device.serial
+        if step % 100 == 0:
+            assert end.seconds() >= start.seconds()
+    large = np.zeros(1 << 22, np.uint32)
+    y = own_device.allocate(large.nbytes)
+    before = own_device.serial
+    start, end = stream.timed(lambda: stream.write(y, 0, memoryview(large).cast("B")))
+    after = own_device.serial
+    assert after > before
+    assert end.seconds() > start.seconds()
+    assert own_device.serial <= after + 2  # its end was submitted with it: two reads of a time
+    assert list(download(stream, x, 4)) == [sum(range(300))] * 4
+
+
 def test_streams_run_in_the_order_of_appending(device: WebgpuDevice) -> None:
     one, two = device.create_stream(), device.create_stream()
     kernel = device.compile(INCREMENT)

@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -22,12 +22,12 @@ from treadle.core.errors import (
     TreadleError,
 )
 from treadle.core.limits import DeviceInfo, Limits
-from treadle.drivers.base import FORKED, Buffer, Device
+from treadle.drivers.base import FORKED, Buffer, Device, Event
 from treadle.drivers.webgpu_native import moves
 from treadle.drivers.webgpu_native.adapters import Adapter, read_limits, reduce_limits
 from treadle.drivers.webgpu_native.batch import Batch, Deferred, LiveBatch
 from treadle.drivers.webgpu_native.encode_loop import EncodeLoop, encode_loop
-from treadle.drivers.webgpu_native.events import TimestampPool
+from treadle.drivers.webgpu_native.events import TimestampPool, WebgpuEvent, read_times
 from treadle.drivers.webgpu_native.matrix_units import working_units
 from treadle.drivers.webgpu_native.memory import (
     LARGE_DOWNLOAD,
@@ -278,6 +278,10 @@ class WebgpuDevice(Device):
             if self._timestamps is None:
                 self._timestamps = TimestampPool(self)
             return self._timestamps
+
+    def read_times(self, events: Sequence[Event]) -> None:
+        """Let events know their times, by a read for many."""
+        read_times([event for event in events if isinstance(event, WebgpuEvent)])
 
     def download_pool(self, size: int) -> StagingPool:
         """The staging buffers for a read of `size` bytes."""

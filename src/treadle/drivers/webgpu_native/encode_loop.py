@@ -10,7 +10,7 @@ what calling the library from Python for each record would. The same loop replay
     COPY       kind     -      source              offset    target   offset      size
     CLEAR      kind     -      buffer              offset    size
     TIMESTAMP  kind     index  query set
-    RESOLVE    kind     index  query set           buffer    offset
+    RESOLVE    kind     index  query set           buffer    offset   how many
     CALL       kind     -      records             count
 
 Handles are addresses. `group 1` is 0 for a kernel without parameters. A pass is opened by the first
@@ -36,7 +36,7 @@ pack_dispatch = struct.Struct("<IIIIQQQII").pack_into
 pack_copy = struct.Struct("<IIQQQQQ").pack_into
 pack_clear = struct.Struct("<IIQQQ16x").pack_into
 pack_timestamp = struct.Struct("<IIQ32x").pack_into
-pack_resolve = struct.Struct("<IIQQQ16x").pack_into
+pack_resolve = struct.Struct("<IIQQQQ8x").pack_into
 pack_call = struct.Struct("<IIQQ24x").pack_into
 
 _FUNCTIONS = (
@@ -201,8 +201,9 @@ timestamp:
   br label %next
 resolve:
   %resolved = inttoptr i64 %second to ptr
+  %many = load i32, ptr %at32, align 1
   call void @wgpuCommandEncoderResolveQuerySet(
-      ptr %encoder, ptr %first, i32 %index, i32 1, ptr %resolved, i64 %third)
+      ptr %encoder, ptr %first, i32 %index, i32 %many, ptr %resolved, i64 %third)
   br label %next
 
 next:
@@ -363,7 +364,9 @@ def python_loop(native: Native) -> EncodeLoop:
                 lib.wgpuCommandEncoderWriteTimestamp(encoder, handle("WGPUQuerySet", first), index)
             elif kind == RESOLVE:
                 queries, resolved = handle("WGPUQuerySet", first), handle("WGPUBuffer", second)
-                lib.wgpuCommandEncoderResolveQuerySet(encoder, queries, index, 1, resolved, third)
+                lib.wgpuCommandEncoderResolveQuerySet(
+                    encoder, queries, index, fourth, resolved, third
+                )
         return open_pass
 
     def close(open_pass: Handle) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from treadle.core.errors import LaunchError
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.stream import WebgpuStream
 
 _SLOTS = 256  # timestamps in a query set
+RESOLVE_ALIGNMENT = 256  # bytes: of the places that timestamps are resolved to
+_RESOLVED = _SLOTS // 2 * RESOLVE_ALIGNMENT  # bytes: every second timestamp, at a place of its own
 
 
 class TimestampPool:
@@ -30,7 +33,7 @@ class TimestampPool:
         self._lock = threading.Lock()
         self._free: list[tuple[int, int]] = []
         self._sets: list[Handle] = []
-        self.resolved = device.allocate_internal(256, QUERY_RESOLVE | COPY_SRC)
+        self.resolved = device.allocate_internal(_RESOLVED, QUERY_RESOLVE | COPY_SRC)
 
     def take(self) -> tuple[int, int]:
         """A query set and an index in it."""
@@ -89,12 +92,12 @@ class WebgpuEvent(Event):
     def seconds(self) -> float:
         """The time of the point in seconds; only differences mean something. Waits for it."""
         if not self._known:
-            assert self._slot is not None
-            self.synchronize()
-            raw = self._stream.read_timestamp(self._slot)
-            self._seconds = struct.unpack("<Q", raw)[0] * self._device.timestamp_period * 1e-9
-            self._known = True
+            read_times([self])
         return self._seconds
+
+    def _reached_at(self, ticks: int) -> None:
+        self._seconds = ticks * self._device.timestamp_period * 1e-9
+        self._known = True
 
     def _submission(self) -> int:
         if self._serial is None:
@@ -109,3 +112,33 @@ class WebgpuEvent(Event):
         if pool is not None:
             # Pending work may still write the old point: the place goes back with its batch.
             self._device.release_later(pool.give, self._slot)
+
+
+def read_times(events: Sequence[WebgpuEvent]) -> None:
+    """Let events know their times: one read for all of a query set. Waits for them."""
+    sets: dict[int, dict[int, WebgpuEvent]] = {}
+    for event in events:
+        if not event._known:
+            event.synchronize()
+            assert event._slot is not None
+            queries, index = event._slot
+            sets.setdefault(queries, {})[index] = event
+    for queries, known in sets.items():
+        indices = sorted(known)
+        stream = known[indices[0]]._stream
+        times = stream.read_timestamps(queries, list(_runs(indices)))
+        for index, raw in zip(indices, times, strict=True):
+            known[index]._reached_at(struct.unpack("<Q", raw)[0])
+
+
+def _runs(indices: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Ascending indices as runs of neighbours: the first and how many.
+
+    >>> list(_runs([3, 4, 5, 9]))
+    [(3, 3), (9, 1)]
+    """
+    first = 0
+    for i in range(1, len(indices) + 1):
+        if i == len(indices) or indices[i] != indices[i - 1] + 1:
+            yield indices[first], i - first
+            first = i

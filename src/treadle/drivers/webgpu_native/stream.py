@@ -29,7 +29,7 @@ from treadle.drivers.webgpu_native.batch import (
     CaptureBatch,
     LiveBatch,
 )
-from treadle.drivers.webgpu_native.events import WebgpuEvent
+from treadle.drivers.webgpu_native.events import RESOLVE_ALIGNMENT, WebgpuEvent
 from treadle.drivers.webgpu_native.memory import (
     PARAMETER_BYTES,
     SMALL_UPLOAD,
@@ -421,25 +421,39 @@ class WebgpuStream(Stream):
         del under_way[0]
         pool.give(staging)
 
-    def read_timestamp(self, slot: tuple[int, int]) -> bytes:
-        """The eight bytes of a recorded timestamp, in ticks."""
+    def read_timestamps(self, queries: int, runs: Sequence[tuple[int, int]]) -> list[bytes]:
+        """The eight bytes, in ticks, of each recorded timestamp in runs of a query set: pairs of
+        the first index and how many, of one set at most."""
         self._not_captured("read a timestamp")
-        device, result = self.device, bytearray(8)
-        pool, resolved = device.download_pool(8), device.timestamps.resolved
+        device = self.device
+        places = []  # of each run where all are resolved to
+        end = 0
+        for _, count in runs:
+            places.append(end)
+            end += -(-8 * count // RESOLVE_ALIGNMENT) * RESOLVE_ALIGNMENT
+        result = bytearray(end)
+        pool, resolved = device.download_pool(end), device.timestamps.resolved
         with device.lock:  # all timestamps are resolved into the same place
-            batch = self._batch
-            loop.pack_resolve(
-                batch.records, batch.at, loop.RESOLVE, slot[1], slot[0], resolved.number, 0
-            )
-            batch.at += _RECORD
-            under_way = [(self._request(pool, resolved, 0, 8), 0, 8)]
+            for (first, count), place in zip(runs, places, strict=True):
+                batch = self._batch
+                loop.pack_resolve(
+                    batch.records, batch.at, loop.RESOLVE, first, queries, resolved.number, place,
+                    count,
+                )  # fmt: skip
+                batch.at += _RECORD
+                self._appended()
+            under_way = [(self._request(pool, resolved, 0, end), 0, end)]
         try:
             device.wait(under_way[0][0].flag, 1)
             self._land(pool, under_way, memoryview(result), 0)
         finally:
             for staging, _, _ in under_way:
                 pool.drop(staging)
-        return bytes(result)
+        return [
+            bytes(result[place + 8 * i : place + 8 * i + 8])
+            for (_, count), place in zip(runs, places, strict=True)
+            for i in range(count)
+        ]
 
     # ------------------------------------------------------------------ events and waiting
 

@@ -74,17 +74,19 @@ def _bytes_touched(values: Sequence[Any], read: frozenset[int], written: frozens
     written. Several views of the same elements count once."""
     total = 0
     for positions in (read, written):
-        arrays = (value for i, value in enumerate(values) if i in positions)
-        parts = {
-            (array.buffer, array.offset, array.shape, array.strides): _bytes_reached(array)
-            for array in arrays
-            if isinstance(array, DeviceArray)
-        }
-        total += sum(parts.values())
+        seen = set()
+        for position in positions:
+            array: DeviceArray = values[position]
+            part = array.buffer, array.offset, array.shape, array.strides
+            if part not in seen:
+                seen.add(part)
+                total += _bytes_reached(array)
     return total
 
 
 def _bytes_reached(array: DeviceArray) -> int:
     """The bytes of an array's elements; those along an axis of stride 0 are the same."""
+    if array.contiguous:
+        return array.size * array.dtype.itemsize
     extents = zip(array.shape, array.strides, strict=True)
     return math.prod(n if s else min(n, 1) for n, s in extents) * array.dtype.itemsize

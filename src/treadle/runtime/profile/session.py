@@ -56,10 +56,12 @@ class Profile:
         self.memory_used: list[tuple[float, str, int]] = []  # when, device, bytes of arrays
         self.threads: dict[int, str] = {}
         self.timed: dict[str, bool] = {}  # whether a device tells the time
+        self.untimed = ""  # why some entries have no time, if so
         self.began = 0.0
         self.ended: float | None = None
         self._memory_before: dict[str, tuple[float, int]] = {}
         self._gpus: set[str] = set()
+        self._drivers: dict[str, base.Device] = {}  # those met
         self._offsets: dict[str, float] = {}  # of a device's clock to the host's
         self._watched: list[tuple[Stream, WatchedStream]] = []
         self._meeting = threading.RLock()
@@ -101,8 +103,18 @@ class Profile:
                     stream.handle = watched.inner
                 self._watched.clear()
         self._add_memory_before()
+        self._read_times()
         for entry in self.entries:
             self._place_on_device(entry)
+
+    def _read_times(self) -> None:
+        """Ask each device for all of its times at once."""
+        for device in self._drivers.values():
+            name = device.info.id
+            points = [e.points for e in self.entries if e.points and e.device == name]
+            with contextlib.suppress(TreadleError):  # asking for each will tell
+                device.read_times([event for pair in points for event in pair])
+        self._drivers.clear()
 
     def _add_memory_before(self) -> None:
         """What arrays took at first, on those devices that were used."""
@@ -137,16 +149,20 @@ class Profile:
             if timed and info.backend != "cpu":
                 offset = _clock_offset(watched.inner)
             self.timed[info.id] = timed
+            self._drivers[info.id] = watched.device
             self._offsets[info.id] = offset
 
     def _place_on_device(self, entry: Entry) -> None:
         points, entry.points = entry.points, None
         if points is None:
             return
-        with contextlib.suppress(TreadleError):  # without a time: its device was lost
+        try:
             start, end = (point.seconds() for point in points)
-            offset = self._offsets[entry.device]
-            entry.on_device = start + offset, max(start, end) + offset
+        except TreadleError as error:  # a lost device, most likely
+            self.untimed = str(error)
+            return
+        offset = self._offsets[entry.device]
+        entry.on_device = start + offset, max(start, end) + offset
 
     # ------------------------------------------------------------------ what is told by others
 

@@ -176,7 +176,7 @@ def _notes(profile: Profile, rows: list[Row]) -> Iterable[str]:
         yield _READS
     lost = sum(row.count - row.timed for row in rows)
     if lost:
-        yield f"{lost} without a time: their device was lost"
+        yield f"{lost} without a time: {profile.untimed}"
     for kind, said in (("compile", "compiled or loaded"), ("wait", "waited for devices")):
         found = [entry for entry in profile.entries if entry.kind == kind]
         if found:
