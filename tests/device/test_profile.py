@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.definition import Work
 
 
@@ -27,12 +28,17 @@ def fill(x: td.Array[td.f32], value: td.f32):
         x[i] = value
 
 
+def array(shape, value=0):
+    """A tensor in memory."""
+    return td.asarray(np.full(shape, value, np.float32))
+
+
 def rows(profile):
     return {(row.kind, row.name): row for row in profile.table().rows}
 
 
 def test_kernels_are_counted_and_timed(device):
-    x, y = td.ones(1000), td.zeros(1000)
+    x, y = array(1000, 1), array(1000)
     with td.profile() as p:
         for _ in range(7):
             saxpy.launch(y.size, 2.0, x, y)
@@ -57,27 +63,40 @@ def test_kernels_are_counted_and_timed(device):
 def test_copies_reads_and_waits(device):
     data = np.arange(5000, dtype=np.float32)
     with td.profile() as p:
-        x = td.asarray(data)
-        y = x.copied()
-        z = td.zeros(16)
-        assert (y.numpy() == data).all()
-        assert asyncio.run(z.numpy_async()).sum() == 0
+        x = DeviceArray.allocate(device, td.float32, data.shape)
+        x.upload(data)
+        y = x.copy_to(device)
+        assert (y.to_host() == data).all()
+        device.default_stream.handle.fill_zero(x.buffer, 0, 64)
+        assert asyncio.run(td.Tensor(x).numpy_async())[16:].sum() == data[16:].sum()
         device.synchronize()
     found = rows(p)
     names = {("upload", "upload"), ("copy", "copy"), ("zero", "zero"), ("read", "read")}
     assert set(found) == names
     assert found["upload", "upload"].bytes == 20000
     assert found["copy", "copy"].bytes == 40000
-    assert (found["read", "read"].count, found["read", "read"].bytes) == (2, 20064)
+    assert found["zero", "zero"].bytes == 64
+    assert (found["read", "read"].count, found["read", "read"].bytes) == (2, 40000)
     assert all(row.seconds > 0 for row in found.values())
     assert any(entry.kind == "wait" for entry in p.entries)
     # What is read or made after it is no part of it.
-    x.numpy()
+    x.to_host()
     assert rows(p)["read", "read"].count == 2
 
 
+def test_expressions_of_arrays(device):
+    x, y = array((30, 50), 1), array((30, 50), 1)
+    with td.profile() as p:
+        for _ in range(2):
+            z = (x * 2 + y) * x
+            assert z.numpy().sum() == 4500
+    (row,) = (row for row in p.table().rows if "multiply" in row.name)
+    assert row.count == 2
+    assert (row.operations, row.bytes) == (2 * 3 * 1500, 2 * 3 * 6000)
+
+
 def test_the_work_that_a_definition_knows(device):
-    x, y = td.ones(100), td.zeros(100)
+    x, y = array(100, 1), array(100)
     saxpy.work = lambda values: Work(bytes=12 * values[1].size, operations=2 * values[1].size)
     try:
         with td.profile() as p:
@@ -92,7 +111,7 @@ def test_the_work_that_a_definition_knows(device):
 
 
 def test_views_of_the_same_elements_count_once(device):
-    x = td.zeros(100)
+    x = array(100)
     with td.profile() as p:
         saxpy.launch(10, 1.0, x[:10], x[:10])
         saxpy.launch(10, 1.0, x[:10], x[10:20])
@@ -100,7 +119,7 @@ def test_views_of_the_same_elements_count_once(device):
 
 
 def test_replays(device):
-    x, y = td.ones(64), td.zeros(64)
+    x, y = array(64, 1), array(64)
     before, within = td.Graph(device), td.Graph(device)
     with before.capture():
         saxpy.launch(64, 1.0, x, y)
@@ -120,7 +139,7 @@ def test_replays(device):
 
 
 def test_a_profile_within_a_capture_sees_its_replays_alone(device):
-    x, graph = td.zeros(64), td.Graph(device)
+    x, graph = array(64), td.Graph(device)
     with graph.capture(), td.profile() as p:
         fill.launch(64, x, 2.0)
     assert p.table().rows == ()
@@ -130,7 +149,7 @@ def test_a_profile_within_a_capture_sees_its_replays_alone(device):
 
 def test_streams_and_threads(device):
     stream = device.stream()
-    x, y = td.zeros(64), td.zeros(64)
+    x, y = array(64), array(64)
 
     def work():
         for _ in range(5):
@@ -152,12 +171,12 @@ def test_streams_and_threads(device):
 
 
 def test_the_trace(device, tmp_path):
-    x, y = td.ones(1000), td.zeros(1000)
+    x, y = array(1000, 1), array(1000)
     with td.profile() as p:
         saxpy.launch(1000, 2.0, x, y)
         fill[8, 128](x, 3.0)
         y.numpy()
-        td.zeros(1000)
+        array(1000)
     p.save(tmp_path / "trace.json")
     content = json.loads((tmp_path / "trace.json").read_text())
     events = content["traceEvents"]
@@ -187,11 +206,11 @@ def test_the_trace(device, tmp_path):
 
 
 def test_memory(device):
-    kept = td.zeros(1 << 16)
+    kept = DeviceArray.allocate(device, td.float32, (1 << 16,))
     before = td.memory_stats()["used"]
     with td.profile() as p:
         for _ in range(3):
-            td.empty(1 << 18)
+            DeviceArray.allocate(device, td.float32, (1 << 18,))
     assert p.memory[device.id] == before + (1 << 20)
     assert td.memory_stats(device)["used"] == before
     assert td.memory_stats()["peak"] >= p.memory[device.id]
@@ -200,7 +219,7 @@ def test_memory(device):
 
 
 def test_a_failing_block_is_profiled_and_the_error_goes_on(device):
-    x = td.zeros(64)
+    x = array(64)
     p = td.profile()
 
     def fail():

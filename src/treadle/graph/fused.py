@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
@@ -13,13 +14,14 @@ from treadle.graph.strategy import Machine, Stage, Strategy
 from treadle.ir.nodes import Kernel
 from treadle.ir.types import F32, I32, I64, SCALARS
 from treadle.runtime.arrays import DeviceArray
-from treadle.runtime.definition import KernelOptions, LoweredKernel
+from treadle.runtime.definition import KernelOptions, LoweredKernel, Work
 from treadle.runtime.devices import Device
 from treadle.runtime.launch import Launcher, suitable_block
 from treadle.runtime.signature import Declared, DeclaredParameter, Signature
 
 _MOST_SIZES = 1024  # for each program; sizes beyond that are planned anew
 _EMITTERS = {"reduce": "reductions", "rows": "rows", "scan": "scans"}
+_NO_OPERATIONS = frozenset({"load", "gather", "scalar", "constant", "index", "cast"})
 _COMPLEX_PARTS = {"c64": SCALARS["f32"], "c128": SCALARS["f64"]}
 
 
@@ -53,6 +55,15 @@ class FusedKernel:
     def lower(self, signature: Signature) -> LoweredKernel:
         """The kernel in IR; shapes do not matter to it."""
         return LoweredKernel(emit(self.program, self.variant), None)
+
+    def work(self, values: Sequence[Any]) -> Work:
+        """For profiles: the operations of a map, one for each step at each point."""
+        program = self.program
+        if program.kind != "map":
+            return Work()
+        extents = values[len(program.buffers) :][: program.kept]
+        steps = sum(step.op not in _NO_OPERATIONS for step in program.steps)
+        return Work(operations=math.prod(extents) * steps)
 
 
 def emit(program: Program, variant: Hashable) -> Kernel:

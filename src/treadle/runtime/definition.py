@@ -77,7 +77,7 @@ class KernelDefinition(Protocol):
     """A kernel before it is compiled for a call.
 
     A definition may also have a method `work(values)`, which gives the `Work` of a launch with
-    these values (see `Launched`). Profiles ask for it; without it they estimate the bytes.
+    these values (see `Launched`). Profiles ask for it, and estimate bytes that it does not know.
     """
 
     @property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.core.dim3 import Dim3
 from treadle.runtime.arrays import DeviceArray
-from treadle.runtime.definition import Launched
+from treadle.runtime.definition import Launched, Work
 
 if TYPE_CHECKING:
     from treadle.drivers import base
@@ -60,13 +60,15 @@ class Entry:
 
 
 def amount_of(launched: Launched) -> Amount:
-    """What a launch moves and does: as its definition says, else as its arrays' sizes tell."""
+    """What a launch moves and does, as its definition says. Where that does not say the bytes, the
+    arrays' sizes tell."""
     definition, built, values = launched
-    work = getattr(definition, "work", None)
-    if work is not None:
-        known = work(values)
+    tell = getattr(definition, "work", None)
+    known: Work = Work() if tell is None else tell(values)
+    if known.bytes is not None:
         return Amount(known.bytes, known.operations)
-    return Amount(_bytes_touched(values, built.read, built.written), estimated=True)
+    estimate = _bytes_touched(values, built.read, built.written)
+    return Amount(estimate, known.operations, estimated=True)
 
 
 def _bytes_touched(values: Sequence[Any], read: frozenset[int], written: frozenset[int]) -> int:
