@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from treadle.graph import node as kinds
 from treadle.graph.node import Node
 from treadle.graph.program import FIXED, NEXT, Access, Kind, Output, Program, Step
-from treadle.graph.views import View, compose, merge_axes
+from treadle.graph.views import View, compose, merge_axes, whole
 from treadle.runtime.arrays import packed_strides
 
 if TYPE_CHECKING:
@@ -296,7 +296,8 @@ class _Building:
             if together is None:
                 self.plan.keep(node, "its axes can't be followed through this view")
                 return []
-            return [(original(node.sources[0]), together, inner)]
+            base = original(node.sources[0])
+            return [(base, _unless_whole(together, base), inner)]
         if node.op == kinds.GATHER:
             return [(original(node.sources[1]), view, inner)]
         if node.op == kinds.REDUCE:
@@ -373,7 +374,8 @@ class _Building:
             self.plan.keep(node, "its result is needed as a whole, or in other axes")
             return []
         source, where, within = found
-        return [(self.plan.original(source), where, within)]
+        source = self.plan.original(source)
+        return [(source, _unless_whole(where, source), within)]
 
     def _reduced_here(
         self, node: Node, view: View | None, inner: bool
@@ -418,6 +420,11 @@ class _Building:
         length = math.prod(space[a] for a in reduced)
         rows = math.prod(space) // max(length, 1)
         return length <= _LONG_ROW or rows >= _FEW_ROWS
+
+
+def _unless_whole(view: View, base: Node) -> View | None:
+    """A view, or None if it is its base: what is seen in two ways that are one is computed once."""
+    return None if view == whole(base.shape) else view
 
 
 def _identity(node: Node) -> int:
