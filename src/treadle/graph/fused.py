@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from treadle.core.dim3 import Dim3
-from treadle.graph.emit.maps import grid_axes
+from treadle.graph.emit.maps import LONG, LONG_ROW, grid_axes
 from treadle.graph.program import Program
 from treadle.graph.strategy import Machine, Stage, Strategy
 from treadle.ir.nodes import Kernel
@@ -19,6 +19,7 @@ from treadle.runtime.devices import Device
 from treadle.runtime.launch import Launcher, suitable_block
 from treadle.runtime.signature import Declared, DeclaredParameter, Signature
 
+MOST_THREADS = (1 << 31) - 1024  # along an axis of a grid
 _MOST_SIZES = 1024  # for each program; sizes beyond that are planned anew
 _EMITTERS = {"reduce": "reductions", "rows": "rows", "scan": "scans"}
 _NO_OPERATIONS = frozenset({"load", "gather", "scalar", "constant", "index", "cast"})
@@ -71,7 +72,7 @@ def emit(program: Program, variant: Hashable) -> Kernel:
     if program.kind == "map":
         from treadle.graph.emit.maps import emit_map
 
-        return emit_map(program)
+        return emit_map(program, variant)
     emitted: Kernel = _emitter(program).emit(program, variant)
     return emitted
 
@@ -163,10 +164,14 @@ def map_strategy(program: Program, extents: tuple[int, ...], device: Device) -> 
     front = len(sizes) - axes
     for extent in sizes[:front]:
         sizes[front] *= extent
+    variant = None
+    if program.kept == 1 and sizes[0] >= MOST_THREADS:
+        variant, axes, front = LONG, 2, 0
+        sizes = [-(-sizes[0] // LONG_ROW), LONG_ROW]
     threads = Dim3(*reversed(sizes[front:]))
     block = suitable_block(threads, device)
     grid = Dim3(*(-(-n // b) for n, b in zip(threads, block, strict=True)))
-    return Strategy((Stage(None, grid, block, threads=tuple(threads)[:axes]),))
+    return Strategy((Stage(variant, grid, block, threads=tuple(threads)[:axes]),))
 
 
 def machine_of(device: Device) -> Machine:

@@ -6,6 +6,8 @@ thread that owns several neighbours loads and stores them as one vector, which G
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from treadle.graph.emit.body import Body, type_named
 from treadle.graph.program import NEXT, Program
 from treadle.ir import builder as ir
@@ -13,6 +15,9 @@ from treadle.ir import nodes as n
 from treadle.ir.types import COMPONENTS, I32, Scalar, Vector
 
 MOST_AXES = 3  # of a grid
+# The threads of one row of a long axis: of one with more threads than a grid counts along an axis.
+LONG_ROW = 1 << 24
+LONG = "long"  # the variant for those
 
 
 def grid_axes(kept: int) -> int:
@@ -20,11 +25,12 @@ def grid_axes(kept: int) -> int:
     return min(max(kept, 1), MOST_AXES)
 
 
-def emit_map(program: Program) -> n.Kernel:
-    """The kernel of a map. It is launched by threads: see `map_threads`."""
+def emit_map(program: Program, variant: Hashable) -> n.Kernel:
+    """The kernel of a map. It is launched by threads: see `fused.map_strategy`."""
     body = Body(program)
     b = body.builder
-    axes = grid_axes(program.kept)
+    long = variant == LONG
+    axes = 2 if long else grid_axes(program.kept)
     places = []
     for axis in range(axes):  # x is the last loop axis
         bound = b.parameter(f"threads{axis}", I32, "threads", axis)
@@ -34,14 +40,28 @@ def emit_map(program: Program) -> n.Kernel:
     for at, bound in places[1:]:
         inside = ir.both(inside, ir.less(at, bound))
     with b.when(inside):
-        point = _point(body, [at for at, _ in places])
-        if program.lanes > 1:
-            _several(body, point)
+        threads = [at for at, _ in places]
+        if long:
+            start = ir.mul(ir.cast(threads[1], body.index_type), LONG_ROW)
+            at = body.let(
+                "i", ir.mul(ir.add(start, ir.cast(threads[0], body.index_type)), program.lanes)
+            )
+            with b.when(ir.less(at, body.extents[0])):
+                _compute(body, [at])
         else:
-            values = body.evaluate(point, [output.step for output in program.outputs])
-            for output in program.outputs:
-                body.store(output.access, point, values[output.step])
+            _compute(body, _point(body, threads))
     return body.kernel()
+
+
+def _compute(body: Body, point: list[n.Expression]) -> None:
+    """The steps at a point, and their results stored."""
+    program = body.program
+    if program.lanes > 1:
+        _several(body, point)
+        return
+    values = body.evaluate(point, [output.step for output in program.outputs])
+    for output in program.outputs:
+        body.store(output.access, point, values[output.step])
 
 
 def _point(body: Body, threads: list[n.Variable]) -> list[n.Expression]:
