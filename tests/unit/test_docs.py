@@ -134,5 +134,6 @@ def test_the_map_of_the_house_shows_every_room() -> None:
     package = ROOT / "src" / "treadle"
     rooms = {path.parent.relative_to(package).as_posix() for path in package.rglob("*.py")} - {"."}
     folders = {"benchmarks", "docs", "tools"}
-    folders |= {path.parent.relative_to(ROOT).as_posix() for path in ROOT.glob("tests/*/*.py")}
+    files = (path for path in ROOT.glob("tests/*/*.*") if path.parent.name != "__pycache__")
+    folders |= {path.parent.relative_to(ROOT).as_posix() for path in files}
     assert named == rooms | folders
