@@ -413,3 +413,24 @@ def test_division_by_a_literal_zero(device):
         quotient = data / np.float32(0)
         expected = [quotient, quotient, np.full(7, np.nan), -quotient]
     np.testing.assert_array_equal(out.numpy(), np.stack(expected))
+
+
+@td.kernel
+def named_as_in_helpers(index, value, byte, word, old, shift):
+    i = td.grid(1)
+    at = index[i]
+    value[at] = byte[at] + value[at]
+    td.atomic_add(old, at, td.f32(word[at]))
+    td.atomic_add(shift, at, 1)
+
+
+def test_arrays_may_be_named_as_what_printers_write(device):
+    index = td.asarray(np.array([2, 0, 1, 7], np.int32))
+    value = td.asarray(np.array([1, 2, 3], np.int8))
+    byte = td.asarray(np.array([10, 20, 30], np.int8))
+    word = td.asarray(np.array([0.5, 1.5, 2.5], np.float16))
+    old, shift = td.zeros(3, dtype=td.f32), td.zeros(3, dtype=td.i32)
+    named_as_in_helpers.launch(4, index, value, byte, word, old, shift)
+    assert value.tolist() == [11, 22, 33]
+    assert old.tolist() == [0.5, 1.5, 2.5]
+    assert shift.tolist() == [1, 1, 1]

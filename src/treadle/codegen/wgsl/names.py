@@ -38,6 +38,13 @@ storage read read_write function private workgroup uniform
 """
 _TAKEN = frozenset(_WORDS.split())
 
+# What the functions that read and write an array call their own variables: no array may be hidden
+# there by one of them.
+IN_ACCESSES = frozenset({
+    "index", "bound", "inside", "byte", "word", "value", "shift", "old", "old_value", "attempt",
+    "expected", "desired", *(f"{name}_{k}" for name in ("index", "bits") for k in range(8)),
+})  # fmt: skip
+
 
 def mangle(name: str) -> str:
     """An identifier from any name: dots and other signs become underscores."""

@@ -11,7 +11,7 @@ from treadle.codegen.records import Binding, KernelCode, ParameterLayout, Slot
 from treadle.codegen.wgsl import expressions, plans, statements
 from treadle.codegen.wgsl.helpers import HELPERS
 from treadle.codegen.wgsl.module import Module
-from treadle.codegen.wgsl.names import Names, mangle
+from treadle.codegen.wgsl.names import IN_ACCESSES, Names, mangle
 from treadle.codegen.wgsl.options import WgslOptions
 from treadle.codegen.wgsl.plans import Plan
 from treadle.codegen.wgsl.scope import Scope
@@ -54,6 +54,8 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
     uses = plans.gather_uses(bodies)
     memories = [*kernel.memories, *(m for f in kernel.functions for m in f.memories)]
     layout = ParameterLayout.of(kernel.parameters)
+    for name in IN_ACCESSES:
+        module.names.avoid(name)
     variables = {name: module.names.fresh(name) for name in _memory_names(slots, memories)}
     for name in (*_local_names(bodies, kernel), "index", "start", "stop", "trip", "trips"):
         module.names.avoid(mangle(name))
