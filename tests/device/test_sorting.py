@@ -6,30 +6,9 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.support.device_arrays import drawn, has, on
 from treadle.core import dtypes
 from treadle.kernels import sort
-from treadle.runtime.arrays import DeviceArray
-
-FEATURES = {"float64": "float64", "int64": "int64", "uint64": "int64"}
-
-
-def on(device, data) -> DeviceArray:
-    array = DeviceArray.allocate(device, dtypes.as_dtype(data.dtype), data.shape)
-    array.upload(data)
-    return array
-
-
-def drawn(rng, dtype, shape):
-    """Many equal elements, both ends of the range, and what is special."""
-    if dtype.kind == "bool":
-        return rng.random(shape) < 0.5
-    small = rng.integers(0, 20, shape).astype(dtype.numpy)
-    if dtype.is_integer:
-        low, high = dtypes.integer_range(dtype)
-        ends = rng.integers(low, high, shape, dtype.numpy, endpoint=True)
-        return np.where(rng.random(shape) < 0.5, small, ends)
-    special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, -1.5, 1e-7, -1e-7], dtype.numpy)
-    return np.where(rng.random(shape) < 0.5, small, rng.choice(special, shape))
 
 
 def stable_order(x, descending):
@@ -57,8 +36,7 @@ ORDERS += [(dtype, True) for dtype in (td.bool, td.u8, td.i32, td.f32, td.i64, t
 
 @pytest.mark.parametrize(("dtype", "descending"), ORDERS, ids=str)
 def test_order_of_every_dtype(device, rng, dtype, descending):
-    need = FEATURES.get(dtype.name)
-    if need and need not in device.features:
+    if not has(device, dtype):
         return
     narrow = dtype in (td.i8, td.i16, td.u16, td.bf16)  # merged as bool, u8 and f16 are
     for shape in [(5, 7), (3, 71) if narrow else (1, 2311)]:
@@ -81,7 +59,7 @@ def test_sizes_of_rows(device, rng, shape):
 
 
 def test_places_in_64_bits(device, rng):
-    if "int64" in device.features:
+    if has(device, td.i64):
         x = drawn(rng, td.f32, (2, 5000))
         places = sort.argsort(on(device, x), dtype=td.i64).to_host()
         assert places.dtype == np.int64
