@@ -210,8 +210,8 @@ class DeviceArray(Exported):
         if target.device.backend != self.device.backend:
             return False
         copy = target.device.handle.copy_from
-        if profile.active is not None:
-            return profile.active.copy_across(target.device.default_stream, copy, places)
+        if (active := profile.active) is not None:
+            return active.copy_across(target.device.default_stream, copy, places)
         return copy(*places)
 
     def span(self) -> tuple[DeviceArray, Callable[..., np.ndarray[Any, Any]]]:

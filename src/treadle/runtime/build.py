@@ -107,8 +107,8 @@ def _build(
     except CompileError as error:
         raise error.with_source(lowered.source_text) from None
     device.compiled[key] = made
-    if profile.active is not None:
-        profile.active.note_compilation(definition.name, how, device.id, began)
+    if (active := profile.active) is not None:
+        active.note_compilation(definition.name, how, device.id, began)
     seconds = time.perf_counter() - began
     if seconds > _SLOW:
         _log.warning("compiling kernel %s for %s took %.1f s", definition.name, device.id, seconds)

@@ -84,11 +84,11 @@ class Graph:
             self._replay(self._recording, stream)
 
     def _replay(self, recording: base.Recording, stream: Stream) -> None:
-        if profile.active is None:
+        if (active := profile.active) is None:
             recording.replay(stream.handle)
         else:
             launches = [used for used in self._used if isinstance(used, Launched)]
-            profile.active.replay(stream, recording, launches)
+            active.replay(stream, recording, launches)
 
     def release(self) -> None:
         """Drop the recording and what it kept alive."""

@@ -157,11 +157,11 @@ class Launcher:
                 from treadle.runtime import reports
 
                 reports.launch_with_report(prepared.compiled, built, grid, buffers, parameters, to)
-            elif profile.active is None:
+            elif (active := profile.active) is None:
                 handle.launch(prepared.compiled, grid, buffers, parameters)
             else:
                 launched = Launched(definition, built, values)
-                profile.active.launch(to, prepared.compiled, grid, buffers, parameters, launched)
+                active.launch(to, prepared.compiled, grid, buffers, parameters, launched)
             return built
 
         return launch

@@ -78,8 +78,8 @@ class Pool:
                 buffer = self._allocate(rounded, size)
             self._used_bytes += buffer.size
             self._peak_bytes = max(self._peak_bytes, self._used_bytes)
-            if profile.active is not None:
-                profile.active.note_memory(self)
+            if (active := profile.active) is not None:
+                active.note_memory(self)
             return buffer
 
     def _allocate(self, rounded: int, asked: int) -> Buffer:
@@ -101,8 +101,8 @@ class Pool:
         """Take memory back."""
         with self._lock:
             self._used_bytes -= buffer.size
-            if profile.active is not None:
-                profile.active.note_memory(self)
+            if (active := profile.active) is not None:
+                active.note_memory(self)
             if self._keepers:
                 self._keepers[-1].append(buffer)
                 return

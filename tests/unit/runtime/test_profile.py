@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 
 import numpy as np
 import pytest
@@ -59,6 +60,30 @@ def test_streams_are_the_drivers_own_again(cpu):
         made = cpu.stream()
     assert cpu.default_stream.handle is before
     assert made.handle.__class__ is before.__class__
+
+
+def test_profiles_begin_and_end_while_others_launch():
+    x, over = td.zeros(8), threading.Event()
+    failures = []
+
+    def launch():
+        try:
+            while not over.is_set():
+                fill.launch(8, x, 1.0)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=launch) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(50):
+        with td.profile() as p:
+            fill.launch(8, x, 1.0)
+        assert p.table().rows
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert failures == []
 
 
 def test_an_empty_profile(tmp_path):

@@ -210,7 +210,7 @@ class Profile:
             append()
             return done
         entry = watched.append("copy", "copy from another device", Amount(places[-1]), append)
-        if entry is not None and not done:
+        if entry is not None and not done and entry in self.entries:
             self.entries.remove(entry)
         return done
 

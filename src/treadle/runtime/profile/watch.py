@@ -57,14 +57,14 @@ class WatchedStream(base.Stream):
 
     def _wait(self, name: str, began: float, kind: str = "wait", size: int | None = None) -> None:
         """Note what the host has waited for since it began."""
-        if self._profile.ended is None:
-            self._note(Entry(
-                kind, name, self.device.info.id, self.number, self._profile.thread(), began,
-                clock(), Amount(size),
-            ))  # fmt: skip
+        self._note(Entry(
+            kind, name, self.device.info.id, self.number, self._profile.thread(), began, clock(),
+            Amount(size),
+        ))  # fmt: skip
 
     def _note(self, entry: Entry) -> Entry:
-        self._profile.entries.append(entry)
+        if self._profile.ended is None:  # another thread may be late
+            self._profile.entries.append(entry)
         return entry
 
     # ------------------------------------------------------------------ work
