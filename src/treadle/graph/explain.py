@@ -116,7 +116,7 @@ class _Expression:
             return f"{detail}({_bare(sources[0])})"
         if step.op in _INFIX:
             return f"({f' {_INFIX[step.op]} '.join(sources)})"
-        name = detail.function.name if step.op == "apply" else step.op
+        name = detail.name if step.op == "apply" else step.op
         return f"{name}({', '.join(map(_bare, sources))})"
 
 

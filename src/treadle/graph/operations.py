@@ -103,29 +103,21 @@ def cost_of(op: str) -> int:
 # --- operations that are functions of the kernel language ----------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Applied:
-    """The detail of an operation "apply": a user's function, and the constants that it captures."""
+    """The detail of an operation "apply": a user's function as it was for operands of some types
+    and for the constants that it captured then. One object for each of these, so that programs with
+    it are equal."""
 
-    function: Any  # an Elementwise
-    captured: Any
+    name: str
+    functions: tuple[n.Function, ...]  # callees first, the function itself last
 
-    def __hash__(self) -> int:
-        return hash((id(self.function), self.captured))
-
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Applied)
-            and self.function is other.function
-            and self.captured == other.captured
-        )
+    def __repr__(self) -> str:
+        return self.name
 
 
-def definition_of(op: str, detail: Any, types: Sequence[Type]) -> FunctionType:
+def definition_of(op: str, types: Sequence[Type]) -> FunctionType:
     """The function of the kernel language that computes an operation on operands of some types."""
-    if isinstance(detail, Applied):
-        found: FunctionType = detail.function.definition
-        return found
     if any(isinstance(type, Vector) for type in types):
         from treadle.graph.complex_operations import complex_definition
 
@@ -133,19 +125,20 @@ def definition_of(op: str, detail: Any, types: Sequence[Type]) -> FunctionType:
     return _written(op, len(types))
 
 
+# Where the kernel language has an operator, or another name, for an operation.
+_WRITTEN = {"pow": "x0 ** x1"}
+
+
 @cache
 def _written(op: str, operands: int) -> FunctionType:
-    """`def op(x0, …): return td.op(x0, …)`."""
+    """`def op(x0, …): return language.op(x0, …)`."""
     from treadle import lang
     from treadle.lang.source import function_from_text
 
     names = ", ".join(f"x{i}" for i in range(operands))
-    text = f"def {op}({names}):\n    return language.{_BUILTINS.get(op, op)}({names})\n"
+    value = _WRITTEN.get(op, f"language.{op}({names})")
+    text = f"def {op}({names}):\n    return {value}\n"
     return function_from_text(text, None, {"language": lang})
-
-
-# Where the array library's name is not the kernel language's.
-_BUILTINS = {"pow": "pow"}
 
 
 @cache
@@ -158,14 +151,6 @@ def _lowered(definition: FunctionType, types: tuple[Type, ...]) -> tuple[n.Funct
 
 def functions_of(op: str, detail: Any, types: tuple[Type, ...]) -> tuple[n.Function, ...]:
     """The IR functions for an operation, callees first; the last one is the operation."""
-    definition = definition_of(op, detail, types)
-    if isinstance(detail, Applied):  # what it captures may change
-        from treadle.lang.lower.functions import lower_function
-
-        return lower_function(definition, detail.function.source_code, types)
-    return _lowered(definition, types)
-
-
-def result_of(op: str, detail: Any, types: tuple[Type, ...]) -> Type:
-    """The type that a function of the kernel language gives."""
-    return functions_of(op, detail, types)[-1].result
+    if isinstance(detail, Applied):
+        return detail.functions
+    return _lowered(definition_of(op, types), types)

@@ -82,7 +82,7 @@ class Program(NamedTuple):
             if step.op not in dull:
                 name = str(step.detail) if step.op == "reduce" else step.op
                 if step.op == "apply":
-                    name = step.detail.function.name
+                    name = step.detail.name
                 told.append(name)
         if not told:
             told = ["convert" if any(s.op == "cast" for s in self.steps) else "copy"]

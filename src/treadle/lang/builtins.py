@@ -30,6 +30,8 @@ def _interpreter() -> Callable[..., Any] | None:
 class BuiltinFunction:
     """A function of the kernel language. `arity` is the numbers of arguments it takes."""
 
+    __signature__: Any  # as a function of tensors
+
     def __init__(self, name: str, group: Group, arity: tuple[int, int], doc: str) -> None:
         self.name = name
         self.group = group
@@ -53,8 +55,15 @@ class BuiltinFunction:
             "@td.kernel or @td.func, and launch that"
         )
 
+    def __reduce__(self) -> Any:
+        return _named, (self.name,)
+
     def __repr__(self) -> str:
         return f"<treadle.{self.name}>"
+
+
+def _named(name: str) -> BuiltinFunction | Place:
+    return NAMES[name]
 
 
 class Place:

@@ -6,6 +6,7 @@ from treadle.tensor import operators as _operators  # noqa: F401  gives Tensor i
 from treadle.tensor.creation import arange, asarray, empty, from_dlpack, full, ones, zeros
 from treadle.tensor.dtypes import can_cast, finfo, iinfo, isdtype, result_type
 from treadle.tensor.elementwise import elementwise
+from treadle.tensor.elementwise_functions import conj, imag, real
 from treadle.tensor.explaining import explain
 from treadle.tensor.info import __array_namespace_info__
 from treadle.tensor.tensor import Tensor
@@ -16,6 +17,7 @@ __all__ = [
     "arange",
     "asarray",
     "can_cast",
+    "conj",
     "elementwise",
     "empty",
     "explain",
@@ -23,8 +25,10 @@ __all__ = [
     "from_dlpack",
     "full",
     "iinfo",
+    "imag",
     "isdtype",
     "ones",
+    "real",
     "result_type",
     "zeros",
 ]

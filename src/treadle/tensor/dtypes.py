@@ -35,16 +35,16 @@ from treadle.runtime.devices import Device, default_device
 # --- promotion -----------------------------------------------------------------------------------
 
 # Kinds of dtypes, and of Python's numbers: the higher one decides the kind of a result.
-_RANK = {"bool": 0, "int": 1, "uint": 1, "float": 2, "complex": 3}
+RANK = {"bool": 0, "int": 1, "uint": 1, "float": 2, "complex": 3}
 _SIGNED = {2: int16, 4: int32, 8: int64}  # by bytes
 
 
 def _common(a: DType, b: DType) -> DType | None:
     """The dtype that holds both, or None if none does."""
-    low, high = sorted((a, b), key=lambda dtype: (_RANK[dtype.kind], dtype.itemsize))
+    low, high = sorted((a, b), key=lambda dtype: (RANK[dtype.kind], dtype.itemsize))
     if a is b:
         return a
-    if _RANK[low.kind] < _RANK[high.kind]:
+    if RANK[low.kind] < RANK[high.kind]:
         return complex128 if high is complex64 and low is float64 else high
     if low.kind == high.kind:
         return high if low.itemsize < high.itemsize else float32  # float16 with bfloat16
@@ -166,7 +166,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
         raise ValueError("result_type needs an array or a dtype: numbers alone have no width")
     device = _device_of(others)
     # Floating dtypes first: beside them, integers that no dtype holds together do not matter.
-    dtypes = sorted((dtype_of(value) for value in others), key=lambda dtype: -_RANK[dtype.kind])
+    dtypes = sorted((dtype_of(value) for value in others), key=lambda dtype: -RANK[dtype.kind])
     result = reduce(promote, dtypes)
     # The highest kind first, so that an integer is held against the dtype that it becomes.
     for number in sorted((python_number(n) for n in numbers), key=_kind_of_number, reverse=True):
@@ -177,7 +177,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def _kind_of_number(number: bool | int | float | complex) -> int:
-    return _RANK[type(number).__name__]
+    return RANK[type(number).__name__]
 
 
 def _device_of(values: Iterable[Any]) -> Device | None:

@@ -1,7 +1,7 @@
 """`@td.elementwise`: a function of numbers becomes a function of arrays.
 
-One small kernel is written around the function for each number of axes that is left once axes
-that lie in memory as one are taken together; stretched axes have stride 0. Shapes are arguments.
+Its values are lazy: the function, lowered once for the types of its operands, becomes a part of the
+kernels that need them.
 """
 
 from __future__ import annotations
@@ -10,30 +10,32 @@ import inspect
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.core.dtypes import BY_SHORT_NAME, DType, complex64, complex128
+from treadle.core.dtypes import BY_SHORT_NAME, DType, complex64, complex128, integer_range
 from treadle.core.errors import LaunchError, ShapeError
-from treadle.graph.views import merge_axes
+from treadle.graph.node import Node, constant
+from treadle.graph.operations import Applied
 from treadle.ir.types import F32, Scalar, Struct, Type, Vector
 from treadle.lang import types
 from treadle.lang.captures import CaptureSet
-from treadle.lang.interpreting import current_run
-from treadle.lang.kernel import Function, Kernel, as_function
-from treadle.lang.source import function_from_text, resolve_annotations
-from treadle.lang.types import class_of, declared_type
+from treadle.lang.interpreting import current_run, state
+from treadle.lang.kernel import Function, as_function
+from treadle.lang.lower.functions import lower_elementwise
+from treadle.lang.types import class_of
 from treadle.runtime import arguments as binding
 from treadle.runtime import convert
-from treadle.runtime.arrays import DeviceArray
-from treadle.runtime.definition import KernelOptions
+from treadle.runtime.arguments import NUMBER_TYPES
+from treadle.runtime.arrays import DeviceArray, element_type
 from treadle.runtime.devices import Device, default_device
 from treadle.runtime.sharing import Order
-from treadle.tensor.dtypes import check_dtype
-from treadle.tensor.tensor import Tensor
-
-_MOST_AXES = 3  # that a grid has; further ones in front are counted by the first of them
+from treadle.tensor.creation import asarray
+from treadle.tensor.dtypes import check_dtype, python_number
+from treadle.tensor.elementwise_kernel import ElementwiseKernels, is_held
+from treadle.tensor.operands import cast, number_as, shaped
+from treadle.tensor.tensor import Tensor, from_node
 
 
 def elementwise(function: Callable[..., Any], /) -> Elementwise:
@@ -42,8 +44,9 @@ def elementwise(function: Callable[..., Any], /) -> Elementwise:
     Called with tensors, NumPy arrays and numbers, it broadcasts them as NumPy does and gives a new
     tensor, whose dtype is what the kernel language gives for the expression; numbers have the type
     that they have as arguments of kernels (float32, int32, or the parameter's annotation). All
-    arrays must be on one device; NumPy arrays go to the tensors' device. Kernels can call the
-    function too, as they call a `@td.func`.
+    arrays must be on one device; NumPy arrays go to the tensors' device. As with other operations
+    the elements are computed when somebody needs them, in one kernel with what they are used for.
+    Kernels can call the function too, as they call a `@td.func`.
 
     ShapeError for shapes that do not broadcast, LaunchError for arrays on two devices, CompileError
     with the line for what the kernel language does not have.
@@ -59,14 +62,22 @@ def elementwise(function: Callable[..., Any], /) -> Elementwise:
     return Elementwise(function)
 
 
+class _Version(NamedTuple):
+    """The function for arguments of some types. `applied` is None where it needs a kernel of its
+    own; `parameters` are the dtypes that it takes then, after its annotations."""
+
+    result: DType | np.dtype[Any]
+    applied: Applied | None
+    parameters: tuple[Any, ...]
+
+
 class Elementwise(Function):
     """An array function made by `@td.elementwise`."""
 
     def __init__(self, function: Any) -> None:
         super().__init__(as_function(function))
         self._signature = inspect.signature(self.definition)
-        self._kernels: dict[tuple[int, tuple[bool, ...]], Kernel] = {}
-        self._results: dict[Hashable, DType | np.dtype[Any]] = {}
+        self._versions: dict[Hashable, _Version] = {}
 
     @property
     def name(self) -> str:
@@ -81,16 +92,21 @@ class Elementwise(Function):
         if current_run() is not None:
             return super().__call__(*arguments, **keywords)
         given = self._in_order(arguments, keywords)
+        if not state.active and all(map(_is_usual, given)):
+            where = self._device_of(given)
+            values = [
+                asarray(value, device=where) if type(value) is np.ndarray else value
+                for value in given
+            ]
+            version = self._version(values)
+            check_dtype(version.result, where)
+            if version.applied is not None:
+                return self._lazy(version, values, where)
+            return self._computed(version, values, where, None)
         where, values, order = self._on_one_device(given)
-        arrays = [value._array for value in values if hasattr(value, "_array")]
-        shape = self._broadcast(values)
-        dtype = self._result_dtype(values)
-        check_dtype(dtype, where)
-        result = DeviceArray.allocate(where, dtype, shape)
-        if result.size:
-            with order or nullcontext():
-                self._run([*values, result], [*arrays, result])
-        return Tensor(result)
+        version = self._version(values)
+        check_dtype(version.result, where)
+        return self._computed(version, values, where, order)
 
     def _in_order(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
         if len(arguments) == len(self._names) and not keywords:
@@ -102,22 +118,57 @@ class Elementwise(Function):
         bound.apply_defaults()
         return bound.args
 
+    @cached_property
+    def _names(self) -> list[str]:
+        arguments = self.source_code.tree.args
+        return [a.arg for a in arguments.posonlyargs + arguments.args]
+
+    # --- lazily ----------------------------------------------------------------------------------
+
+    def _lazy(self, version: _Version, values: list[Any], where: Device) -> Tensor:
+        """A node that applies the function."""
+        shape = self._broadcast(values)
+        sources = tuple(
+            [
+                shaped(cast(value._node, dtype), shape)
+                if type(value) is Tensor
+                else constant(_number_as(value, dtype, name), shape, dtype, where)
+                for name, value, dtype in zip(self._names, values, version.parameters, strict=True)
+            ]
+        )
+        return from_node(Node("apply", sources, shape, version.result, where, version.applied))  # type: ignore[arg-type]
+
+    def _computed(
+        self, version: _Version, values: list[Any], where: Device, order: Order | None
+    ) -> Tensor:
+        """The result of a kernel around the function, launched now."""
+        arrays = [value._array for value in values if is_held(value)]
+        result = DeviceArray.allocate(where, version.result, self._broadcast(values))
+        if result.size:
+            with order or nullcontext():
+                self._kernels.run([*values, result], [*arrays, result])
+        return Tensor(result)
+
     # --- arguments -------------------------------------------------------------------------------
 
-    def _on_one_device(self, given: tuple[Any, ...]) -> tuple[Device, list[Any], Order | None]:
-        """The device of the result, every array on it, and the order among other libraries' work
-        if arrays are theirs."""
-        held = [(name, v._array) for name, v in zip(self._names, given, strict=True) if _held(v)]
-        where = held[0][1].device if held else convert.device_among(given) or default_device()
-        for name, array in held:
-            if array.device is not where:
+    def _device_of(self, given: tuple[Any, ...]) -> Device:
+        """The one device of the tensors. LaunchError for two."""
+        held = [(n, v.device) for n, v in zip(self._names, given, strict=True) if is_held(v)]
+        for name, device in held:
+            if device is not held[0][1]:
                 raise LaunchError(
-                    f"{self.name}: {name} is on {array.device.id}, but {held[0][0]} is on "
-                    f'{where.id}: move one of them, as in {name}.to("{where.id}")'
+                    f"{self.name}: {name} is on {device.id}, but {held[0][0]} is on "
+                    f'{held[0][1].id}: move one of them, as in {name}.to("{held[0][1].id}")'
                 )
-        if all(_held(v) or type(v) in binding.NUMBER_TYPES for v in given):
-            return where, list(given), None
-        kernel = self._kernel(1, (False,) * len(given))
+        return held[0][1] if held else default_device()
+
+    def _on_one_device(self, given: tuple[Any, ...]) -> tuple[Device, list[Any], Order]:
+        """The device of the result, every array on it as it lies, and the order among other
+        libraries' work if arrays are theirs."""
+        tensors = any(map(is_held, given))
+        where = self._device_of(given) if tensors else convert.device_among(given)
+        where = where or default_device()
+        kernel = self._kernels.kernel(1, (False,) * len(given))
         taken = convert.take_in(kernel, (*given, 0), where.default_stream)
         values = [
             original if isinstance(value, convert.Packed) else value
@@ -125,21 +176,16 @@ class Elementwise(Function):
         ]
         return where, values, taken.order
 
-    @cached_property
-    def _names(self) -> list[str]:
-        arguments = self.source_code.tree.args
-        return [a.arg for a in arguments.posonlyargs + arguments.args]
-
     def _broadcast(self, values: list[Any]) -> tuple[int, ...]:
         """The common shape of all arrays."""
         shape: tuple[int, ...] = ()
         before: list[tuple[str, tuple[int, ...]]] = []
         for name, value in zip(self._names, values, strict=True):
-            if not hasattr(value, "_array"):
+            mine = getattr(value, "shape", ()) if is_held(value) else ()
+            if not mine:
                 continue
-            mine = value._array.shape
             for other, theirs in before:
-                if any(
+                if mine != theirs and any(
                     a != b and 1 not in (a, b)
                     for a, b in zip(mine[::-1], theirs[::-1], strict=False)
                 ):
@@ -148,56 +194,69 @@ class Elementwise(Function):
                         "not broadcast: counted from the right, extents must be equal or 1"
                     )
             before.append((name, mine))
-            shape = np.broadcast_shapes(shape, mine)
+            shape = mine if shape in ((), mine) else np.broadcast_shapes(shape, mine)
         return shape
 
-    def _result_dtype(self, values: list[Any]) -> DType | np.dtype[Any]:
-        """The dtype of the function's value for arguments of these classes."""
-        from treadle.lang.lower.functions import result_type
+    # --- types -----------------------------------------------------------------------------------
 
-        classes = tuple(v._array.key if hasattr(v, "_array") else _number_class(v) for v in values)
-        key = (classes, self._captures.key())
-        found = self._results.get(key)
+    def _version(self, values: list[Any]) -> _Version:
+        """The function for arguments of these classes, and for what it captures now."""
+        key = (tuple(map(_class_of, values)), self._captures.key())
+        found = self._versions.get(key)
         if found is None:
-            kernel = self._kernel(1, tuple(map(_held, values)))
-            types: list[Type] = []
-            for position, value in enumerate(values):
-                argument = binding.argument_of(
-                    binding.bind(kernel, position, *convert.describe(value))
-                )
-                types.append(getattr(argument, "type", None) or argument.element)  # type: ignore[union-attr]
-            result = result_type(self.definition, self.source_code, types)
-            found = self._results[key] = _dtype_of(result)
+            found = self._versions[key] = self._lowered(values)
         return found
+
+    def _lowered(self, values: list[Any]) -> _Version:
+        kernel = self._kernels.kernel(1, tuple(map(is_held, values)))
+        given: list[Type] = []
+        for position, value in enumerate(values):
+            if is_held(value):
+                given.append(element_type(value.dtype))
+            else:
+                number = binding.bind(kernel, position, *convert.describe(value))
+                given.append(number.type)  # type: ignore[union-attr]
+        result, functions = lower_elementwise(self.definition, self.source_code, given)
+        if functions is None or isinstance(result, Struct):
+            return _Version(_dtype_of(result), None, ())
+        parameters = [_dtype_of(part.type) for part in functions[-1].parameters]  # type: ignore[union-attr]
+        return _Version(_dtype_of(result), Applied(self.name, functions), tuple(parameters))
 
     @cached_property
     def _captures(self) -> CaptureSet:
         return CaptureSet(self.definition, self.source_code.tree)
 
-    # --- the kernel ------------------------------------------------------------------------------
+    @cached_property
+    def _kernels(self) -> ElementwiseKernels:
+        return ElementwiseKernels(self, self._names)
 
-    def _run(self, values: list[Any], arrays: list[DeviceArray]) -> None:
-        """Compute every element of the last of the arrays."""
-        shape = arrays[-1].shape
-        extents, strides = merge_axes(shape, [_stretched(array, shape) for array in arrays])
-        views = iter([_seen(*each, extents) for each in zip(arrays, strides, strict=True)])
-        held = tuple(map(_held, values))
-        kernel = self._kernel(len(extents), held[:-1])
-        front = len(extents) - _MOST_AXES
-        if front > 0:
-            extents = (int(np.prod(extents[: front + 1])), *extents[front + 1 :])
-        kernel.launch(
-            extents, *(next(views) if hold else v for hold, v in zip(held, values, strict=True))
-        )
 
-    def _kernel(self, axes: int, held: tuple[bool, ...]) -> Kernel:
-        """The kernel for arrays of this many axes. `held` says which arguments are arrays."""
-        found = self._kernels.get((axes, held))
-        if found is None:
-            text, scope = _write(self, axes, held)
-            function = function_from_text(text, None, scope)
-            found = self._kernels[axes, held] = Kernel(function, KernelOptions(), None)
-        return found
+def _is_usual(value: Any) -> bool:
+    """Whether an argument is a number, or an array of numbers that is ours or NumPy's."""
+    kind = type(value)
+    if kind is Tensor:
+        return type(value.dtype) is DType
+    return kind in NUMBER_TYPES or (kind is np.ndarray and value.dtype.names is None)
+
+
+def _class_of(value: Any) -> Any:
+    """What of an argument decides the types."""
+    if is_held(value):
+        return value.dtype
+    return value.type if isinstance(value, types.Vector) else type(value)
+
+
+def _number_as(value: Any, dtype: DType, name: str) -> Any:
+    """A number as a value of a parameter. LaunchError for an integer that does not fit."""
+    number = python_number(value)
+    if dtype.is_integer:
+        low, high = integer_range(dtype)
+        if not low <= number <= high:  # type: ignore[operator]
+            raise LaunchError(
+                f"{name} = {value} does not fit {dtype}, which holds {low} to {high}: annotate the "
+                "parameter with a wider type, or pass a tensor"
+            )
+    return number_as(number, dtype)
 
 
 def _dtype_of(element: Type) -> DType | np.dtype[Any]:
@@ -211,69 +270,3 @@ def _dtype_of(element: Type) -> DType | np.dtype[Any]:
             found: np.dtype[Any] = class_of(element).dtype
             return found
     raise AssertionError(element)
-
-
-def _held(value: Any) -> bool:
-    return hasattr(value, "_array")
-
-
-def _seen(array: DeviceArray, steps: tuple[int, ...], extents: tuple[int, ...]) -> Tensor:
-    """The array with other axes."""
-    if steps == array.strides and extents == array.shape:
-        return Tensor(array)
-    return Tensor(array.view(extents, steps, array.offset))
-
-
-def _number_class(value: Any) -> Any:
-    """What of a number, vector or struct decides the types."""
-    return value.type if isinstance(value, types.Vector) else type(value)
-
-
-def _stretched(array: DeviceArray, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """An array's strides as an array of a shape that it broadcasts to."""
-    missing = len(shape) - len(array.shape)
-    mine = zip(array.shape, array.strides, shape[missing:], strict=True)
-    return (0,) * missing + tuple(
-        0 if extent == 1 and wanted != 1 else stride for extent, stride, wanted in mine
-    )
-
-
-def _write(of: Elementwise, axes: int, held: tuple[bool, ...]) -> tuple[str, dict[str, Any]]:
-    """The kernel's text, and what its names mean."""
-    import treadle.lang as language
-
-    names = of._names
-    result, function, grid, t, i, td = (
-        _free(name, names) for name in ("result", "function", "grid", "t", "i", "td")
-    )
-    scope: dict[str, Any] = {function: of, grid: language.grid}
-    annotations = resolve_annotations(of.definition)
-    parameters = []
-    for name, array in zip(names, held, strict=True):
-        kind = annotations.get(name)
-        if kind is not None and not array and isinstance(declared_type(kind), Scalar):
-            scope[f"{td}_{name}"] = kind
-            name += f": {td}_{name}"
-        parameters.append(name)
-    index = [f"{i}{axis}" for axis in range(axes)]
-    front = max(axes - _MOST_AXES, 0)
-    threads = [t, *index[front + 1 :]] if front else index
-    lines = [f"{', '.join(threads)} = {grid}({len(threads)})"]
-    for axis in range(front, 0, -1):
-        lines += [
-            f"{index[axis]} = {t} % {result}.shape[{axis}]",
-            f"{t} = {t} // {result}.shape[{axis}]",
-        ]
-    if front:
-        lines.append(f"{index[0]} = {t}")
-    at = ", ".join(index)
-    values = (f"{name}[{at}]" if array else name for name, array in zip(names, held, strict=True))
-    lines.append(f"{result}[{at}] = {function}({', '.join(values)})")
-    head = f"def {of.name}({', '.join([*parameters, result])}):"
-    return "\n    ".join([head, *lines]) + "\n", scope
-
-
-def _free(name: str, taken: list[str]) -> str:
-    while any(each.startswith(name) for each in taken):
-        name += "_"
-    return name

@@ -6,13 +6,25 @@ Python numbers take the arrays' dtype.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from treadle.core.dtypes import DType, bool_, float32, uint8
+from treadle.core.dtypes import DType, bool_, float32, integer_range, uint8
 from treadle.core.errors import DtypeError
-from treadle.graph.node import Node
-from treadle.tensor.operands import as_nodes, common_shape, prepare
+from treadle.graph.node import COPY, Node
+from treadle.lang.builtins import NAMES, BuiltinFunction
+from treadle.runtime.devices import Device
+from treadle.tensor.dtypes import RANK, default_dtype
+from treadle.tensor.operands import (
+    as_nodes,
+    as_python,
+    common_shape,
+    device_of,
+    is_number,
+    node_of,
+    prepare,
+)
 from treadle.tensor.tensor import Tensor, from_node
 
 
@@ -71,6 +83,7 @@ RULES: dict[str, Rule] = {
     "expm1": Rule(1, _FLOAT, "same", "exp(x) - 1, exact for small x."),
     "floor": Rule(1, _REAL, "same", "The largest integer that is not greater."),
     "floor_divide": Rule(2, _REAL, "same", "x1 / x2, rounded down."),
+    "gamma": Rule(1, _REAL_FLOAT, "same", "The gamma function."),
     "greater": Rule(2, _ORDERED, "bool", "x1 > x2."),
     "greater_equal": Rule(2, _ORDERED, "bool", "x1 >= x2."),
     "hypot": Rule(2, _REAL_FLOAT, "same", "sqrt(x1**2 + x2**2), without overflow."),
@@ -96,6 +109,7 @@ RULES: dict[str, Rule] = {
     "negative": Rule(1, _NUMERIC, "same", "-x."),
     "nextafter": Rule(2, _REAL_FLOAT, "same", "The number next to x1, towards x2."),
     "not_equal": Rule(2, _ANY, "bool", "x1 != x2."),
+    "positive": Rule(1, _NUMERIC, "same", "x: a copy."),
     "pow": Rule(2, _NUMERIC, "same", "x1 to the power of x2."),
     "real": Rule(1, _NUMERIC, "component", "The real part."),
     "reciprocal": Rule(1, _FLOAT, "same", "1 / x."),
@@ -120,6 +134,7 @@ _OF_BOOLS = {"add": "logical_or", "multiply": "logical_and", "minimum": "logical
              "maximum": "logical_or", "bitwise_and": "logical_and", "bitwise_or": "logical_or",
              "bitwise_xor": "logical_xor", "bitwise_invert": "logical_not",
              "equal": "equal", "not_equal": "not_equal"}  # fmt: skip
+_OF_REALS = {"conj": COPY, "real": COPY, "positive": COPY}
 _ORDERING = frozenset({"less", "less_equal", "greater", "greater_equal"})
 
 
@@ -135,11 +150,14 @@ def apply(name: str, *operands: Any) -> Tensor:
         op = _OF_BOOLS.get(name, name)
         if name in _ORDERING:
             dtype = uint8
+    elif dtype.kind != "complex":
+        op = _OF_REALS.get(name, name)
+    if op == "pow" and type(found[1]) is not Node and found[1] == 2:
+        op = "square"
+        del found[1]
     sources = as_nodes(found, dtype, shape, device)
     result = rule.result
     given = dtype if result == "same" else bool_ if result == "bool" else dtype.component
-    if op in ("conj", "real") and dtype.kind != "complex":
-        return from_node(Node("copy", sources, shape, dtype, device))
     return from_node(Node(op, sources, shape, given, device))
 
 
@@ -173,6 +191,85 @@ def _function(name: str, rule: Rule) -> Callable[..., Tensor]:
     return function  # type: ignore[no-any-return]
 
 
+# --- functions whose operands differ in kind -----------------------------------------------------
+
+
+def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
+    """x1 where the condition holds (is not zero), else x2. All three broadcast.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-1.0, 2.0], device="cpu")
+    >>> td.where(x > 0, x, 0).tolist()
+    [0.0, 2.0]
+    """
+    device = device_of("where", (condition, x1, x2))
+    found: list[Any]
+    if is_number(x1) and is_number(x2):
+        found = [as_python(x1), as_python(x2)]
+        dtype = max((default_dtype(n, device) for n in found), key=lambda d: RANK[d.kind])
+    else:
+        _, dtype, found = prepare("where", (x1, x2), device)
+    test = as_python(condition) if is_number(condition) else node_of("where", condition, device)
+    operands = [test, *found]
+    shape = common_shape("where", [v.shape for v in operands if type(v) is Node] or [()])
+    sources = as_nodes(operands[:1], bool_, shape, device) + as_nodes(found, dtype, shape, device)
+    return from_node(Node("where", sources, shape, dtype, device))
+
+
+_CLIP = Rule(3, _REAL, "same", "")
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
+    """X limited to min … max: numbers, or arrays that broadcast with x. The dtype is x's; NaN where
+    one of them is NaN.
+
+    >>> import treadle as td
+    >>> td.clip(td.arange(5, device="cpu"), 1, max=3).tolist()
+    [1, 1, 2, 3, 3]
+    """
+    device, dtype, found = prepare("clip", (x,), device_of("clip", (x, min, max)))
+    if dtype.kind not in _REAL:
+        dtype = working_dtype("clip", _CLIP, dtype)
+    op = "clip"
+    if min is None or max is None:
+        op = COPY if min is max else "maximum" if max is None else "minimum"
+    found += [_bound(bound, dtype, device) for bound in (min, max) if bound is not None]
+    shape = common_shape("clip", [value.shape for value in found if type(value) is Node])
+    return from_node(Node(op, as_nodes(found, dtype, shape, device), shape, dtype, device))
+
+
+def _bound(bound: Any, dtype: DType, device: Device) -> Any:
+    """A bound of `clip`, as far as x's dtype reaches."""
+    found: Any = as_python(bound) if is_number(bound) else node_of("clip", bound, device)
+    kind = found.dtype.kind if type(found) is Node else default_dtype(found, device).kind
+    if RANK[kind] > RANK[dtype.kind]:
+        raise DtypeError(
+            f"clip: x is {dtype}, and a bound is {kind}: cast x, or the bound, to the other's dtype"
+        )
+    if type(found) is int and dtype.is_integer:
+        low, high = integer_range(dtype)
+        return low if found < low else high if found > high else found
+    return found
+
+
 FUNCTIONS: dict[str, Callable[..., Tensor]] = {
-    name: _function(name, rule) for name, rule in RULES.items()
+    **{name: _function(name, rule) for name, rule in RULES.items()},
+    "clip": clip,
+    "where": where,
 }
+conj, imag, real = FUNCTIONS["conj"], FUNCTIONS["imag"], FUNCTIONS["real"]
+
+
+def install() -> None:
+    """Give the kernel language's names a meaning for tensors, too: outside kernels `td.exp(x)` is
+    the function here."""
+    for name, function in FUNCTIONS.items():
+        builtin = NAMES.get(name)
+        if isinstance(builtin, BuiltinFunction):
+            builtin.outside = function
+            parameters = inspect.signature(function).parameters.values()
+            bare = [parameter.replace(annotation=parameter.empty) for parameter in parameters]
+            builtin.__signature__ = inspect.Signature(bare)
+
+
+install()

@@ -37,6 +37,11 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (*_PYTHON_NUMBERS, np.generic))
 
 
+def as_python(value: Any) -> Any:
+    """A number as Python's."""
+    return value if type(value) in _PYTHON_NUMBERS else python_number(value)
+
+
 def device_of(name: str, operands: Sequence[Any]) -> Device:
     """The one device of all tensors among the operands. LaunchError for two."""
     found: Device | None = None
@@ -62,16 +67,19 @@ def mixed_devices(name: str, one: Device, other: Device) -> LaunchError:
     )
 
 
-def prepare(name: str, operands: Sequence[Any]) -> tuple[Device, DType, list[Any]]:
+def prepare(
+    name: str, operands: Sequence[Any], device: Device | None = None
+) -> tuple[Device, DType, list[Any]]:
     """The device and the common dtype of operands, and the operands as nodes (numbers as they
     are, made Python's)."""
-    device = device_of(name, operands)
+    if device is None:
+        device = device_of(name, operands)
     dtype: DType | None = None
     found: list[Any] = []
     numbers: list[Any] = []
     for value in operands:
         if type(value) is not Tensor and is_number(value):
-            number = value if type(value) in _PYTHON_NUMBERS else python_number(value)
+            number = as_python(value)
             numbers.append(number)
             found.append(number)
             continue
@@ -158,7 +166,7 @@ def values_for(value: Any, target: Tensor) -> Node:
 
     device, dtype, shape = target.device, target.dtype, target.shape
     if type(value) is not Tensor and is_number(value):
-        number = value if type(value) in _PYTHON_NUMBERS else python_number(value)
+        number = as_python(value)
         if isinstance(number, complex) and dtype.kind != "complex":
             raise DtypeError(f"a complex number does not fit into a tensor of {dtype}")
         return constant(number_as(number, dtype), shape, dtype, device)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.tensor.dtypes import RANK
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.operands import cast, is_number
 from treadle.tensor.tensor import Tensor
@@ -57,7 +58,7 @@ def _in_place(name: str) -> Callable[[Tensor, Any], Any]:
                 "to: only the right side is broadcast"
             )
         if node.dtype is not self.dtype:
-            if _RANK[node.dtype.kind] > _RANK[self.dtype.kind]:
+            if RANK[node.dtype.kind] > RANK[self.dtype.kind]:
                 raise DtypeError(
                     f"{name} in place: the result is {node.dtype}, which does not fit into "
                     f"{self.dtype}: write x = x … instead, or cast the right side"
@@ -67,9 +68,6 @@ def _in_place(name: str) -> Callable[[Tensor, Any], Any]:
         return self
 
     return method
-
-
-_RANK = {"bool": 0, "uint": 1, "int": 1, "float": 2, "complex": 3}
 
 
 def _unary(name: str) -> Callable[[Tensor], Tensor]:

@@ -301,15 +301,13 @@ class _Receiver:
 # --- lowering a function -------------------------------------------------------------------------
 
 
-def result_type(function: FunctionType, source: Source, types: Sequence[t.Type]) -> t.Type:
-    """What a device function gives for arguments of these types, found by lowering it. CompileError
-    where that is not one value, or where the function can't be lowered."""
-    cx = Context(Lowering(False, True, t.I32), function, source, is_kernel=False)
-    check_parameters(cx, source, source.tree)
-    names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
-    given: list[Value] = [n.Variable(*pair) for pair in zip(names, types, strict=True)]
-    values = _annotated(cx, function, source, given, source.tree)
-    made = _specialize(cx, function, source, values)
+def lower_elementwise(
+    function: FunctionType, source: Source, types: Sequence[t.Type]
+) -> tuple[t.Type, tuple[n.Function, ...] | None]:
+    """What a device function gives for arguments of these types, and its IR with all that it calls,
+    callees first; None for a function with effects, or with memory of its own, which only a kernel
+    can call. CompileError where it can't be lowered, or does not give an array's element."""
+    made, functions, cx = _lowered_alone(function, source, types)
     pairs = (t.Vector(t.F32, 2), t.Vector(t.F64, 2))  # elements of complex arrays
     if made.tuple_result or (
         isinstance(made.result, (t.Void, t.Vector)) and made.result not in pairs
@@ -322,7 +320,7 @@ def result_type(function: FunctionType, source: Source, types: Sequence[t.Type])
             "result",
             source.tree,
         )
-    return made.result
+    return made.result, functions if made.pure else None
 
 
 def lower_function(
@@ -330,6 +328,20 @@ def lower_function(
 ) -> tuple[n.Function, ...]:
     """A device function of values of these types in IR, with all that it calls: callees first, the
     function itself last. CompileError where it can't be lowered, or gives no value."""
+    made, functions, cx = _lowered_alone(function, source, types)
+    if made.tuple_result or isinstance(made.result, t.Void) or not made.pure:
+        raise cx.error(
+            f"{function.__name__} is used as a function of values: it returns one value, and has "
+            "no effects, arrays or memory of its own",
+            source.tree,
+        )
+    return functions
+
+
+def _lowered_alone(
+    function: FunctionType, source: Source, types: Sequence[t.Type]
+) -> tuple[Specialization, tuple[n.Function, ...], Context]:
+    """A function without a kernel around it."""
     lowering = Lowering(False, True, t.I32)
     cx = Context(lowering, function, source, is_kernel=False)
     check_parameters(cx, source, source.tree)
@@ -339,13 +351,7 @@ def lower_function(
     given: list[Value] = [n.Variable(*pair) for pair in zip(names, types, strict=True)]
     values = _annotated(cx, function, source, given, source.tree)
     made = _specialize(cx, function, source, values)
-    if made.tuple_result or isinstance(made.result, t.Void) or not made.pure:
-        raise cx.error(
-            f"{function.__name__} is used as a function of values: it returns one value, and has "
-            "no effects, arrays or memory of its own",
-            source.tree,
-        )
-    return tuple(lowering.functions)
+    return made, tuple(lowering.functions), cx
 
 
 def _specialize(

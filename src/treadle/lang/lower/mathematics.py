@@ -337,10 +337,9 @@ _OPERATORS: dict[str, Handler] = {
 @cache
 def library_definitions() -> dict[str, Any]:
     """The functions of `treadle.lang.math`, by name or by name and type (`exp_f32`)."""
-    from treadle.lang.lower.library import OWN
     from treadle.lang.math import LIBRARY
 
-    return OWN | dict(LIBRARY)
+    return dict(LIBRARY)
 
 
 def _library(
@@ -357,7 +356,7 @@ def _library(
     operands = [cast(cx, value, work, node) for value in operands]
     if cx.lowering.fastmath and name in FAST and work == t.F32:
         return cast(cx, _intrinsic(FAST[name], operands, work, cx, node), type, node)
-    definition = definitions.get(f"{name}_{work}")
+    definition = definitions.get(f"{name}_{type}") or definitions.get(f"{name}_{work}")
     if definition is None:
         if name == "rsqrt":
             root = _intrinsic("sqrt", operands, work, cx, node)

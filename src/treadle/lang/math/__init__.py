@@ -98,9 +98,15 @@ FUNCTIONS: dict[str, MathFunction] = {
     name: MathFunction(next(iter(versions.values())).__code__.co_argcount, versions)
     for name, versions in ((name, _versions(name)) for name in ULP_BOUNDS)
 }
-# "exp_f32": …; what works on one type only has its plain name.
+# "exp_f32": …; what works on one type only has its plain name. Of narrow floats, which are computed
+# in float32 and rounded, only neighbours need functions of their own.
 LIBRARY: dict[str, FunctionType] = {
     f"{name}_{type}": version
     for name, function in FUNCTIONS.items()
     for type, version in function.versions.items()
-} | {"rand_uniform": random.rand_uniform, "rand_normal": random.rand_normal}
+} | {
+    "nextafter_f16": neighbours.nextafter_f16,
+    "nextafter_bf16": neighbours.nextafter_bf16,
+    "rand_uniform": random.rand_uniform,
+    "rand_normal": random.rand_normal,
+}

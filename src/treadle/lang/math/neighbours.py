@@ -19,6 +19,35 @@ def nextafter(x: td.f32, y: td.f32) -> td.f32:
     return td.where(td.isnan(x), x, td.where(td.isnan(y), y, neighbour))
 
 
+def nextafter_f16(x: td.f32, y: td.f32) -> td.f32:
+    """The next number after x towards y, of those that a float16 holds.
+
+    Computed in float32, where 13 bits of a float16 are zero; denormal ones are multiples of 2**-24.
+    """
+    bits = td.bitcast(x, td.i32)
+    outwards = (y > x) == (x > 0.0)
+    neighbour = td.bitcast(bits + td.where(outwards, 8192, -8192), td.f32)
+    size = td.abs(x)
+    if size < 6.103515625e-05 or (size == 6.103515625e-05 and not outwards):
+        neighbour = x + td.where(y > x, 5.9604644775390625e-08, -5.9604644775390625e-08)
+        neighbour = td.copysign(neighbour, td.where(x == 0.0, y, x))
+    if size > 65504.0 and not outwards:
+        neighbour = td.copysign(65504.0, x)
+    neighbour = td.where(x == y, y, neighbour)
+    return td.where(td.isnan(x), x, td.where(td.isnan(y), y, neighbour))
+
+
+def nextafter_bf16(x: td.f32, y: td.f32) -> td.f32:
+    """The next number after x towards y, of those that a bfloat16 holds: a float32's upper half."""
+    bits = td.bitcast(x, td.i32)
+    outwards = (y > x) == (x > 0.0)
+    neighbour = td.bitcast(bits + td.where(outwards, 65536, -65536), td.f32)
+    smallest = td.bitcast((td.bitcast(y, td.u32) & 0x80000000) | 65536, td.f32)
+    neighbour = td.where(x == 0.0, smallest, neighbour)
+    neighbour = td.where(x == y, y, neighbour)
+    return td.where(td.isnan(x), x, td.where(td.isnan(y), y, neighbour))
+
+
 def nextafter_f64(x: td.f64, y: td.f64) -> td.f64:
     """The next number after x towards y."""
     bits = td.bitcast(x, td.i64)

@@ -1,0 +1,118 @@
+"""A kernel around a function of numbers, for what no fused kernel can have inside: functions with
+memory or effects of their own, structs, other libraries' arrays as they lie, the interpreter.
+
+One kernel is written for each number of axes that is left once axes that lie in memory as one are
+taken together; stretched axes have stride 0. Shapes are arguments.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treadle.graph.views import merge_axes
+from treadle.ir.types import Scalar
+from treadle.lang.kernel import Function, Kernel
+from treadle.lang.source import function_from_text, resolve_annotations
+from treadle.lang.types import declared_type
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.definition import KernelOptions
+from treadle.tensor.tensor import Tensor
+
+_MOST_AXES = 3  # that a grid has; further ones in front are counted by the first of them
+
+
+class ElementwiseKernels:
+    """The kernels around one function. `names` are its parameters."""
+
+    def __init__(self, function: Function, names: list[str]) -> None:
+        self.function = function
+        self.names = names
+        self._kernels: dict[tuple[int, tuple[bool, ...]], Kernel] = {}
+
+    def run(self, values: list[Any], arrays: list[DeviceArray]) -> None:
+        """Compute every element of the last of the arrays, which is the last of the values."""
+        shape = arrays[-1].shape
+        extents, strides = merge_axes(shape, [_stretched(array, shape) for array in arrays])
+        views = iter([_seen(*each, extents) for each in zip(arrays, strides, strict=True)])
+        held = tuple(map(is_held, values))
+        kernel = self.kernel(len(extents), held[:-1])
+        front = len(extents) - _MOST_AXES
+        if front > 0:
+            extents = (int(np.prod(extents[: front + 1])), *extents[front + 1 :])
+        kernel.launch(
+            extents, *(next(views) if hold else v for hold, v in zip(held, values, strict=True))
+        )
+
+    def kernel(self, axes: int, held: tuple[bool, ...]) -> Kernel:
+        """The kernel for arrays of this many axes. `held` says which arguments are arrays."""
+        found = self._kernels.get((axes, held))
+        if found is None:
+            text, scope = _write(self.function, self.names, axes, held)
+            function = function_from_text(text, None, scope)
+            found = self._kernels[axes, held] = Kernel(function, KernelOptions(), None)
+        return found
+
+
+def is_held(value: Any) -> bool:
+    """Whether an argument is an array in memory of ours."""
+    return isinstance(value, (Tensor, DeviceArray))
+
+
+def _seen(array: DeviceArray, steps: tuple[int, ...], extents: tuple[int, ...]) -> Tensor:
+    """The array with other axes."""
+    if steps == array.strides and extents == array.shape:
+        return Tensor(array)
+    return Tensor(array.view(extents, steps, array.offset))
+
+
+def _stretched(array: DeviceArray, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """An array's strides as an array of a shape that it broadcasts to."""
+    missing = len(shape) - len(array.shape)
+    mine = zip(array.shape, array.strides, shape[missing:], strict=True)
+    return (0,) * missing + tuple(
+        0 if extent == 1 and wanted != 1 else stride for extent, stride, wanted in mine
+    )
+
+
+def _write(
+    of: Function, names: list[str], axes: int, held: tuple[bool, ...]
+) -> tuple[str, dict[str, Any]]:
+    """The kernel's text, and what its names mean."""
+    import treadle.lang as language
+
+    result, function, grid, t, i, td = (
+        _free(name, names) for name in ("result", "function", "grid", "t", "i", "td")
+    )
+    scope: dict[str, Any] = {function: of, grid: language.grid}
+    annotations = resolve_annotations(of.definition)
+    parameters = []
+    for name, array in zip(names, held, strict=True):
+        kind = annotations.get(name)
+        if kind is not None and not array and isinstance(declared_type(kind), Scalar):
+            scope[f"{td}_{name}"] = kind
+            name += f": {td}_{name}"
+        parameters.append(name)
+    index = [f"{i}{axis}" for axis in range(axes)]
+    front = max(axes - _MOST_AXES, 0)
+    threads = [t, *index[front + 1 :]] if front else index
+    lines = [f"{', '.join(threads)} = {grid}({len(threads)})"]
+    for axis in range(front, 0, -1):
+        lines += [
+            f"{index[axis]} = {t} % {result}.shape[{axis}]",
+            f"{t} = {t} // {result}.shape[{axis}]",
+        ]
+    if front:
+        lines.append(f"{index[0]} = {t}")
+    at = ", ".join(index)
+    values = (f"{name}[{at}]" if array else name for name, array in zip(names, held, strict=True))
+    lines.append(f"{result}[{at}] = {function}({', '.join(values)})")
+    head = f"def {of.definition.__name__}({', '.join([*parameters, result])}):"
+    return "\n    ".join([head, *lines]) + "\n", scope
+
+
+def _free(name: str, taken: list[str]) -> str:
+    while any(each.startswith(name) for each in taken):
+        name += "_"
+    return name
