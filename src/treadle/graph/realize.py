@@ -69,6 +69,9 @@ def _run(task: Task) -> None:
         assert result is not None
         if result.key.read_only:
             raise ValueError("this tensor is memory that may only be read: copy it first")
+        # What only this kernel is made of is let go of, and so not computed once more before it.
+        node.sources = ()
+        finish_readers(result.storage, node)
     else:
         result = target.another()
         arrays.append(result)
@@ -98,8 +101,8 @@ def fused_for(device: Device, program: Program) -> Fused:
     return found
 
 
-def finish_readers(storage: Storage) -> None:
-    """Compute what still has to read memory that is about to be written."""
+def finish_readers(storage: Storage, writer: Node | None = None) -> None:
+    """Compute what still has to read memory that is about to be written, but for the writer."""
     found: list[Node] = []
     for reference in storage.readers or ():
         reader = reference()
@@ -107,8 +110,9 @@ def finish_readers(storage: Storage) -> None:
             continue
         found += pending_readers(reader) if reader.op == kinds.VIEW else [reader]
     storage.readers = None
-    if found:
-        realize(found)
+    others = [reader for reader in found if reader is not writer]
+    if others:
+        realize(others)
 
 
 memory.finish_readers = finish_readers

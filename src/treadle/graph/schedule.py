@@ -30,6 +30,7 @@ class Plan:
         self.order: list[Node] = []
         self.same: dict[Node, Node] = {}  # a node that computes what an earlier one does
         self.reasons: dict[Node, str] = {}  # why a node is kept, for people
+        self.overwritten: set[Node] = set()  # a write is made of them, and changes what they read
         self._sort()
         self._find_repeated()
         self._assign()
@@ -73,10 +74,14 @@ class Plan:
             stack += [(source, False) for source in node.sources if source.array is None]
             if node.op == kinds.WRITE:
                 for reader in pending_readers(node.sources[0]):
-                    if reader is not node and not self._is_inside(reader, node):
-                        self.kept.add(reader)
-                        self.reasons[reader] = "its source is written next"
-                        stack.append((reader, False))
+                    if reader is node:
+                        continue
+                    if self._is_inside(reader, node):
+                        self.overwritten.add(reader)
+                        continue
+                    self.kept.add(reader)
+                    self.reasons[reader] = "its source is written next"
+                    stack.append((reader, False))
 
     @staticmethod
     def _is_inside(reader: Node, write: Node) -> bool:
@@ -125,8 +130,11 @@ class Plan:
                 self.keep(node, "it writes an array")
             elif node.op in _APART:
                 self.keep(node, "it is a kernel of its own")
-            elif mine == _SHARED and node not in self.kept and weight[node] > _CHEAP:
-                self.keep(node, "several kernels read it")
+            elif mine == _SHARED and node not in self.kept:
+                if weight[node] > _CHEAP:
+                    self.keep(node, "several kernels read it")
+                elif node in self.overwritten:
+                    self.keep(node, "its source is written before it is read again")
             if node in self.kept:
                 mine = id(node)
             for position, source in enumerate(node.sources):

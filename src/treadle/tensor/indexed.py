@@ -1,0 +1,310 @@
+"""Plans of indices carried out: what arrays of integers and masks pick, and writing there.
+
+Reading is one gather from the whole array that a tensor is seen in: whatever an index says, it is
+one linear index into that array, made of integer operations in the kernel that gathers. Integers in
+a tensor are not read, so those outside their axis raise no IndexError as others do: they give 0,
+and what is written there is dropped. Under TREADLE_CHECK=1 they are read and checked.
+
+Masks have to be counted, which waits for the device, except where one value is written to all of
+what they pick.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from treadle.core.dtypes import DType, bool_, int32, int64, uint8, uint32
+from treadle.core.errors import DtypeError
+from treadle.graph import node as kinds
+from treadle.graph import views
+from treadle.graph.node import Node, computed, constant, view_of
+from treadle.graph.realize import finish_readers, realize
+from treadle.graph.views import Integers, View
+from treadle.kernels.scatter import put as scatter
+from treadle.kernels.select import positions
+from treadle.runtime import settings
+from treadle.runtime.arrays import DeviceArray, numpy_dtype
+from treadle.runtime.devices import Device
+from treadle.tensor.indexing import Pick, Plan, all_inside, resolve
+from treadle.tensor.operands import cast, is_number, mixed_devices, number_as, values_of
+from treadle.tensor.tensor import Tensor, from_cell, from_node
+
+_MOST_INT32 = (1 << 31) - 1
+_MOST_UINT32 = (1 << 32) - 1
+
+
+def picked(tensor: Tensor, plan: Plan) -> Tensor:
+    """What a plan with picks names, in memory of its own."""
+    if type(tensor.dtype) is not DType:
+        return _picked_structs(tensor, plan)
+    plan = _resolved(plan, tensor.device)
+    source = tensor._cell.value
+    if not source.size:  # there is nothing in memory to gather from
+        return from_node(
+            constant(number_as(0, source.dtype), plan.shape, source.dtype, source.device)
+        )
+    return from_node(gathered(source, linear_index(plan, source)))
+
+
+def gathered(source: Node, index: Node) -> Node:
+    """The elements of a whole array at linear indices; 0 for those outside."""
+    return Node(kinds.GATHER, (source, index), index.shape, source.dtype, source.device)
+
+
+def put(tensor: Tensor, plan: Plan, value: Any) -> None:
+    """Write to what a plan names. Of values for one element, the last one stays."""
+    part = tensor._whole_or(plan.view)
+    if type(tensor.dtype) is not DType:
+        _put_structs(tensor, plan, value)
+    elif len(plan.picks) == 1 and plan.picks[0].mask and _is_spread(plan, value):
+        _put_where(part, plan, value)
+    else:
+        distinct = len(plan.picks) == 1 and plan.picks[0].mask
+        plan = _resolved(plan, tensor.device)
+        single = is_number(value) and type(value) is not Tensor
+        shape = (1,) if single else plan.shape
+        values = values_of(value, shape, tensor.dtype, tensor.device)
+        if 0 not in plan.shape and plan.view.shape.count(0) == 0:
+            _scatter(tensor, plan, values, distinct)
+
+
+# --- masks that need not be counted --------------------------------------------------------------
+
+
+def _is_spread(plan: Plan, value: Any) -> bool:
+    """Whether a value is the same for all that the plan's one mask picks."""
+    shape = () if is_number(value) else np.shape(value) if _is_list(value) else tuple(value.shape)
+    behind = len(plan.kept) - plan.place  # axes after the picked one
+    return len(shape) <= behind or shape[len(shape) - behind - 1] == 1
+
+
+def _is_list(value: Any) -> bool:
+    return not hasattr(value, "shape")
+
+
+def _put_where(part: Tensor, plan: Plan, value: Any) -> None:
+    """The old elements, or the value where the mask is true: one kernel."""
+    shape, place, kept = plan.view.shape, plan.place, plan.kept
+    extents = [shape[axis] for axis in kept]
+    wanted = (*extents[:place], 1, *extents[place:])
+    new = values_of(value, wanted, part.dtype, part.device)
+    pick = plan.picks[0]
+    if 0 in shape or 0 in pick.values.shape:
+        return
+    node = _index_node(pick.values, part.device)
+    steps = views.whole(wanted).strides
+    kept_steps = dict(zip(kept, (*steps[:place], *steps[place + 1 :]), strict=True))
+    spread = View(shape, tuple([kept_steps.get(axis, 0) for axis in range(len(shape))]), 0)
+    mask_steps = dict(zip(pick.axes, views.whole(node.shape).strides, strict=True))
+    masked = View(shape, tuple([mask_steps.get(axis, 0) for axis in range(len(shape))]), 0)
+    old = part._node
+    part._write(_op("where", old.dtype, view_of(node, masked), view_of(new, spread), old))
+
+
+# --- linear indices ------------------------------------------------------------------------------
+
+
+def linear_index(plan: Plan, source: Node) -> Node:
+    """Where the elements that a resolved plan names are in the array that its view counts in; -1
+    for what lies outside its axis."""
+    view, shape, place, device = plan.view, plan.shape, plan.place, source.device
+    picked_shape = plan.picked_shape
+    before, behind = place, len(shape) - place - len(picked_shape)
+    dtype = index_dtype(source.size)
+    kept = [view.strides[axis] for axis in plan.kept]
+    steps = (*kept[:place], *(0,) * len(picked_shape), *kept[place:])
+    total: Node | None = None
+    if any(kept) or view.offset:
+        counted = Node(kinds.INDEX, (), (source.size,), dtype, device)
+        total = view_of(counted, View(shape, steps, view.offset))
+    valid: Node | None = None
+    for pick in plan.picks:
+        if not pick.axes:
+            continue
+        axis = pick.axes[0]
+        node, inside = _places(pick, view.shape[axis], dtype, device)
+        seen = views.expand(views.whole(node.shape), picked_shape)
+        seen = View(shape, ((0,) * before) + seen.strides + ((0,) * behind), seen.offset)
+        term = view_of(node, seen)
+        if view.strides[axis] != 1:
+            term = _op("multiply", dtype, term, _like(term, view.strides[axis]))
+        total = term if total is None else _op("add", dtype, total, term)
+        if inside is not None:
+            within = view_of(inside, seen)
+            valid = within if valid is None else _op("logical_and", bool_, valid, within)
+    if total is None:  # of one element, and a mask without axes
+        total = constant(0, shape, dtype, device)
+    return total if valid is None else _op("where", dtype, valid, total, _like(total, -1))
+
+
+def index_dtype(size: int) -> DType:
+    """The dtype in which to count the elements of an array of this size."""
+    return int32 if size <= _MOST_INT32 else int64
+
+
+def _places(pick: Pick, extent: int, dtype: DType, device: Device) -> tuple[Node, Node | None]:
+    """The places along an axis that integers name, counted from the start, and whether they are
+    inside (None if it is known that all are)."""
+    if isinstance(pick.values, np.ndarray):  # `parse` has looked at them
+        return _index_node(pick.values.astype(dtype.numpy), device), None
+    node = _index_node(pick.values, device)
+    if pick.inside:
+        return cast(node, dtype), None
+    if settings.check:
+        all_inside(_read(node), pick.axes[0], extent)
+    own = node.dtype
+    if own.itemsize < 4 or own is int32:  # it may not hold the extent
+        node = cast(node, dtype)
+        own = dtype
+    if own.kind == "int":
+        low = _op("less", bool_, node, _like(node, 0))
+        node = _op("where", own, low, _op("add", own, node, _like(node, extent)), node)
+        inside = _op("logical_and", bool_, _op("greater_equal", bool_, node, _like(node, 0)),
+                     _op("less", bool_, node, _like(node, extent)))  # fmt: skip
+    elif own is uint32 and extent > _MOST_UINT32:
+        inside = constant(True, node.shape, bool_, device)
+    else:
+        inside = _op("less", bool_, node, _like(node, extent))
+    return cast(node, dtype), inside
+
+
+def _op(name: str, dtype: DType, *sources: Node) -> Node:
+    first = sources[0]
+    return Node(name, sources, first.shape, dtype, first.device)
+
+
+def _like(node: Node, value: int) -> Node:
+    return constant(value, node.shape, node.dtype, node.device)
+
+
+def _index_node(values: Any, device: Device) -> Node:
+    """An index array on a device. LaunchError for a tensor that is on another one."""
+    from treadle.tensor.creation import asarray
+
+    if type(values) is not Tensor:
+        values = asarray(values, device=device)
+    if values.device is not device:
+        raise mixed_devices("indexing", device, values.device)
+    found: Node = values._node
+    return found
+
+
+def _read(node: Node) -> np.ndarray[Any, Any]:
+    realize((node,))
+    return node.whole_array.to_host()
+
+
+# --- masks that are counted ----------------------------------------------------------------------
+
+
+def _resolved(plan: Plan, device: Device) -> Plan:
+    return plan if plan.resolved else resolve(plan, lambda mask: true_places(mask, device))
+
+
+def true_places(mask: Any, device: Device) -> list[Any]:
+    """The indices of a mask's true elements along each axis. Of one in a tensor they stay on its
+    device; their number is read."""
+    if isinstance(mask, np.ndarray):
+        return list(mask.nonzero())
+    node = _index_node(mask, device)
+    if not node.shape:
+        return [np.zeros(int(_read(node)), np.int64)]
+    if not node.size:
+        return [np.zeros(0, np.int64) for _ in node.shape]
+    realize((node,))
+    flat = computed(positions(node.whole_array, index_dtype(node.size)))
+    return [from_node(each) for each in unraveled(flat, node.shape)]
+
+
+def unraveled(flat: Node, shape: Integers) -> list[Node]:
+    """Linear indices as an index for each axis."""
+    if len(shape) == 1:
+        return [Node(kinds.COPY, (flat,), flat.shape, flat.dtype, flat.device)]
+    found: list[Node] = []
+    rest = flat
+    for axis in range(len(shape) - 1, 0, -1):
+        extent = _like(flat, shape[axis])
+        found.append(_op("remainder", flat.dtype, rest, extent))
+        rest = _op("floor_divide", flat.dtype, rest, extent)
+    return [rest, *reversed(found)]
+
+
+# --- writing at places ---------------------------------------------------------------------------
+
+
+def _scatter(tensor: Tensor, plan: Plan, values: Node, distinct: bool) -> None:
+    """Write values into the memory that a tensor is in, now; what is pending reads it before."""
+    _refuse_overlaps(plan.view)
+    source = tensor._cell.value
+    index = linear_index(plan, source)
+    realize((source, index, values))
+    array = source.whole_array
+    if array.key.read_only:
+        raise ValueError("this tensor is memory that may only be read: copy it first")
+    finish_readers(array.storage)
+    scatter(array, index.whole_array, values.whole_array, distinct)
+
+
+def _refuse_overlaps(view: View) -> None:
+    if views.overlaps(view):
+        raise ValueError(
+            "several elements of this tensor are one in memory (it was broadcast): write to a "
+            "copy of it, td.asarray(x, copy=True)"
+        )
+
+
+# --- arrays of structs ---------------------------------------------------------------------------
+
+
+def _picked_structs(tensor: Tensor, plan: Plan) -> Tensor:
+    """Structs are gathered word by word."""
+    dtype = tensor.dtype
+    words, word_plan = _as_words(tensor, plan)
+    array = picked(words, word_plan)._array
+    count = array.shape[-1]
+    shape, offset = array.shape[:-1], array.offset // count
+    return Tensor(DeviceArray(array.device, array.storage, dtype, shape, None, offset))
+
+
+def _put_structs(tensor: Tensor, plan: Plan, value: Any) -> None:
+    from treadle.tensor.creation import asarray
+
+    words, word_plan = _as_words(tensor, plan)
+    if type(value) is not Tensor:
+        value = asarray(np.asarray(value, numpy_dtype(tensor.dtype)), device=tensor.device)
+    if value.dtype != tensor.dtype:
+        raise DtypeError(f"{value.dtype} does not fit into a tensor of {tensor.dtype}")
+    values = _words_of(value)
+    if word_plan.picks:
+        put(words, word_plan, values)
+        return
+    _refuse_overlaps(plan.view)
+    part = words._seen_through(word_plan.view)
+    new = values_of(values, part.shape, part.dtype, part.device)
+    if new.size:
+        part._write_memory(new, words._array)
+
+
+def _as_words(tensor: Tensor, plan: Plan) -> tuple[Tensor, Plan]:
+    """The same memory as words, along an axis behind all others, and the plan for it."""
+    whole = from_cell(tensor._cell, None)
+    words = _words_of(whole)
+    count = words.shape[-1]
+    shape, strides, offset = plan.view
+    view = View((*shape, count), (*[s * count for s in strides], 1), offset * count)
+    plan = _resolved(plan, tensor.device)
+    return words, replace(plan, view=view)
+
+
+def _words_of(tensor: Tensor) -> Tensor:
+    array = tensor._array
+    if not array.contiguous:
+        array = array.copy_to(array.device)
+    size = array.dtype.itemsize
+    word = uint8 if size % 4 else uint32
+    count = size // word.itemsize
+    shape = (*array.shape, count)
+    return Tensor(DeviceArray(array.device, array.storage, word, shape, None, array.offset * count))
