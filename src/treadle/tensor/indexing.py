@@ -15,7 +15,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType, as_dtype
 from treadle.core.errors import DtypeError
-from treadle.graph.views import Integers, View, whole
+from treadle.graph.views import Integers, View
 
 _NUMPY_KINDS = {"b": "bool", "i": "int", "u": "uint"}
 
@@ -42,7 +42,7 @@ class Plan:
     of the picks (broadcast together) inserted before the one numbered `place`.
     """
 
-    view: View  # over the indexed array's own row-major linear index
+    view: View  # it counts as the view that was indexed does
     picks: tuple[Pick, ...] = ()
     place: int = 0
 
@@ -78,21 +78,56 @@ class Plan:
         return (*kept[: self.place], *self.picked_shape, *kept[self.place :])
 
 
-def parse(index: Any, shape: Integers) -> Plan:
-    """The plan of an index for an array of this shape.
+def basic(index: Any, base: View) -> View | None:
+    """The view that an index of ints and slices names, quickly. None where there is anything else,
+    or something wrong: `parse` knows what to say then.
+
+    >>> basic((slice(None), -1), View((2, 3), (3, 1), 0))
+    View(shape=(2,), strides=(3,), offset=2)
+    """
+    shape, strides, offset = base
+    parts = index if type(index) is tuple else (index,)
+    if len(parts) > len(shape):
+        return None
+    extents: list[int] = []
+    steps: list[int] = []
+    axis = 0
+    for part in parts:
+        kind = type(part)
+        if kind is int:
+            extent = shape[axis]
+            if part < 0:
+                part += extent
+            if not 0 <= part < extent:
+                return None
+            offset += part * strides[axis]
+        elif kind is slice:
+            start, stop, step = part.indices(shape[axis])
+            count = len(range(start, stop, step))
+            stride = strides[axis]
+            if count:
+                offset += start * stride
+            extents.append(count)
+            steps.append(stride * step if count > 1 else stride)
+        else:
+            return None
+        axis += 1
+    return View((*extents, *shape[axis:]), (*steps, *strides[axis:]), offset)
+
+
+def parse(index: Any, base: View) -> Plan:
+    """The plan of an index for an array that is seen through this view.
 
     IndexError for integers outside their axis, too many indices, masks and index arrays that do
     not fit; TypeError for what is no index.
 
-    >>> parse((slice(None), -1), (2, 3))
+    >>> parse((slice(None), -1), View((2, 3), (3, 1), 0))
     Plan(view=View(shape=(2,), strides=(3,), offset=2), picks=(), place=0)
-    >>> plan = parse((0, ..., [2, 2, 1]), (4, 5, 3))
+    >>> plan = parse((0, ..., [2, 2, 1]), View((4, 5, 3), (15, 3, 1), 0))
     >>> plan.view.shape, plan.picks[0].axes, plan.place, plan.shape
     ((5, 3), (1,), 0, (3, 5))
     """
-    if type(index) is int and shape:
-        strides = whole(shape)[1]
-        return Plan(View(shape[1:], strides[1:], _inside(index, 0, shape[0]) * strides[0]))
+    shape = base.shape
     parts: list[Any] = []
     taken = dots = 0
     for part in index if isinstance(index, tuple) else (index,):
@@ -114,7 +149,7 @@ def parse(index: Any, shape: Integers) -> Plan:
         raise IndexError("an index has room for one ... only")
     if not dots:
         parts.append(Ellipsis)
-    return _split(parts, shape, len(shape) - taken)
+    return _split(parts, base, len(shape) - taken)
 
 
 def resolve(plan: Plan, find: Callable[[Any], Sequence[Any]]) -> Plan:
@@ -204,12 +239,12 @@ def _axes_taken(part: Any) -> int:
 # --- the view, and what picks along its axes -----------------------------------------------------
 
 
-def _split(parts: list[Any], shape: Integers, missing: int) -> Plan:
+def _split(parts: list[Any], base: View, missing: int) -> Plan:
     """The plan of parts that are known to fit; `...` stands for the missing axes."""
-    strides = whole(shape)[1]
+    shape, strides, offset = base
     extents: list[int] = []
     steps: list[int] = []
-    offset = axis = 0
+    axis = 0
     picks: list[Pick] = []
     for part in parts:
         kind = type(part)
@@ -258,17 +293,19 @@ def _fitted(pick: Pick, first: int, axis: int, extents: Integers) -> Pick:
     if pick.mask:
         mask_shape = tuple(pick.values.shape)
         if mask_shape != extents:
+            if all(mine in (0, full) for mine, full in zip(mask_shape, extents, strict=True)):
+                return Pick(axes, np.zeros(mask_shape, np.bool_), mask=True)  # nothing is true
             where = f"axis {axis}" if len(axes) == 1 else f"axes {axis} to {axis + len(axes) - 1}"
             raise IndexError(
                 f"a mask of shape {mask_shape} does not fit {where} of shape {extents}: a mask has "
                 "the shape of what it masks"
             )
     elif axes and isinstance(pick.values, np.ndarray):
-        return Pick(axes, _all_inside(pick.values, axis, extents[0]), inside=True)
+        return Pick(axes, all_inside(pick.values, axis, extents[0]), inside=True)
     return Pick(axes, pick.values, pick.mask, pick.inside)
 
 
-def _all_inside(values: np.ndarray[Any, Any], axis: int, extent: int) -> np.ndarray[Any, Any]:
+def all_inside(values: np.ndarray[Any, Any], axis: int, extent: int) -> np.ndarray[Any, Any]:
     """`_inside` of every integer of an array in the host's memory."""
     low, high = (int(values.min()), int(values.max())) if values.size else (0, -1)
     if low < -extent or high >= extent:

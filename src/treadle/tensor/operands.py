@@ -160,11 +160,15 @@ def as_nodes(
 
 
 def values_for(value: Any, target: Tensor) -> Node:
-    """What is written into a tensor: a number or an array, broadcast to its shape and cast to its
-    dtype, as a node that is in no cell."""
+    """What is written into a tensor: `values_of` its shape, dtype and device."""
+    return values_of(value, target.shape, target.dtype, target.device)
+
+
+def values_of(value: Any, shape: tuple[int, ...], dtype: DType, device: Device) -> Node:
+    """A number or an array, broadcast to a shape and cast to a dtype, as a node that is in no
+    cell."""
     from treadle.graph import node as kinds
 
-    device, dtype, shape = target.device, target.dtype, target.shape
     if type(value) is not Tensor and is_number(value):
         number = as_python(value)
         if isinstance(number, complex) and dtype.kind != "complex":

@@ -30,6 +30,7 @@ from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
 from treadle.runtime.export import Exported
 from treadle.tensor.dtypes import check_dtype
+from treadle.tensor.indexing import basic, parse
 
 
 class Cell:
@@ -253,9 +254,18 @@ class Tensor(Exported):
 
     def item(self) -> Any:
         """The one element as a Python number; ShapeError if there is not exactly one."""
-        if self.size != 1:
+        node, view = self._cell.value, self._view
+        if (node.size if view is None else self.size) != 1:
             raise ShapeError(f"item() needs one element; this tensor has shape {self.shape}")
-        return self.numpy().reshape(-1)[0].item()
+        array = node.array
+        if array is None:
+            realize((node,))
+            array = node.whole_array
+        offset = array.offset if view is None else array.offset + view.offset
+        size = array.dtype.itemsize
+        raw = bytearray(size)
+        array.device.default_stream.handle.read(array.buffer, offset * size, memoryview(raw))
+        return np.frombuffer(raw, numpy_dtype(array.dtype))[0].item()
 
     def tolist(self) -> Any:
         """The elements as nested lists."""
@@ -264,16 +274,46 @@ class Tensor(Exported):
     # --- views -----------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Tensor:
-        """A view: integers, slices (any step), `...` and None (a new axis)."""
-        return self._seen_through(_slice(self._where, index))
+        """A view for integers, slices (any step), `...` and None (a new axis); a copy of what is
+        named for arrays of integers, and for masks, which are counted."""
+        base = self._view or views.whole(self._cell.value.shape)
+        view = basic(index, base)
+        if view is None:
+            plan = parse(index, base)
+            if plan.picks:
+                from treadle.tensor.indexed import picked
+
+                return picked(self, plan)
+            view = plan.view
+        return from_cell(self._cell, view)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Write numbers or an array into a part of the tensor; they broadcast and are cast."""
-        part = self._seen_through(_slice(self._where, index))
-        if part.size:
-            from treadle.tensor.operands import values_for
+        """Write numbers or an array into a part of the tensor; they broadcast and are cast. Of
+        values that go to one element the last one stays."""
+        cell = self._cell
+        base = self._view or views.whole(cell.value.shape)
+        view = basic(index, base)
+        if view is None or type(cell.value.dtype) is not DType:
+            plan = parse(index, base)
+            if plan.picks or type(cell.value.dtype) is not DType:
+                from treadle.tensor.indexed import put
 
-            part._write(values_for(value, part))
+                put(self, plan, value)
+                return
+            view = plan.view
+        if type(value) is Tensor and value._cell is cell and value._where == view:
+            return  # what `x[1:3] += 1` ends with
+        from treadle.tensor.operands import values_for
+
+        part = self._whole_or(view)
+        values = values_for(value, part)
+        if values.size:
+            part._write(values)
+
+    def _whole_or(self, view: View) -> Tensor:
+        """A part to write to. If it is all of the array, nothing of the old one has to be there."""
+        whole = views.is_whole(view, self._cell.value.shape)
+        return from_cell(self._cell, None if whole else view)
 
     def reshape(self, *shape: int | tuple[int, ...]) -> Tensor:
         """The same elements with another shape; one extent may be -1. A view where strides can
@@ -404,49 +444,3 @@ def _complete(shape: tuple[int, ...], tensor: Tensor) -> tuple[int, ...]:
     elif -1 in shape or known != tensor.size:
         raise ShapeError(f"a tensor of shape {tensor.shape} cannot be reshaped to {shape}")
     return extents
-
-
-def _slice(array: View, index: Any) -> View:
-    """A basic slice of a view."""
-    parts = index if isinstance(index, tuple) else (index,)
-    taken = sum(1 for part in parts if part is not None and part is not Ellipsis)
-    if taken > len(array.shape):
-        raise IndexError(f"too many indices ({taken}) for a tensor of shape {array.shape}")
-    dots = [at for at, part in enumerate(parts) if part is Ellipsis]
-    if len(dots) > 1:
-        raise IndexError("only one ... may appear in an index")
-    fill = (slice(None),) * (len(array.shape) - taken)
-    at = dots[0] if dots else len(parts)
-    parts = parts[:at] + fill + parts[at + 1 :]
-    shape: list[int] = []
-    strides: list[int] = []
-    offset = array.offset
-    axis = 0
-    for part in parts:
-        if part is None:
-            shape.append(1)
-            strides.append(0)
-            continue
-        extent, stride = array.shape[axis], array.strides[axis]
-        if isinstance(part, slice):
-            start, stop, step = part.indices(extent)
-            count = max((stop - start + step - (1 if step > 0 else -1)) // step, 0)
-            shape.append(count)
-            strides.append(stride * step)
-            offset += start * stride if count else 0
-        elif isinstance(part, (np.ndarray, list)) or (isinstance(part, Tensor) and part.shape):
-            raise TypeError(
-                "a tensor is indexed by integers, slices, ... and None; index x.numpy() for masks "
-                "and integer arrays"
-            )
-        elif hasattr(part, "__index__") and not isinstance(part, bool):
-            position = part.__index__()
-            if not -extent <= position < extent:
-                raise IndexError(f"index {position} is outside axis {axis} of extent {extent}")
-            offset += (position % extent) * stride
-        else:
-            raise TypeError(
-                f"a tensor is indexed by integers, slices, ... and None, not {type(part).__name__}"
-            )
-        axis += 1
-    return View(tuple(shape), tuple(strides), offset)

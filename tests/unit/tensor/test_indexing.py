@@ -11,6 +11,7 @@ import pytest
 
 from treadle.core import dtypes
 from treadle.core.errors import DtypeError
+from treadle.graph.views import whole
 from treadle.tensor.indexing import Plan, parse, resolve
 
 
@@ -77,10 +78,10 @@ def agree(shape: tuple[int, ...], index: Any) -> bool:
         wanted = array[as_numpy(index)]
     except IndexError:
         with pytest.raises(IndexError):
-            carry_out(parse(index, shape), array)
+            carry_out(parse(index, whole(shape)), array)
         return False
     try:
-        found = carry_out(parse(index, shape), array)
+        found = carry_out(parse(index, whole(shape)), array)
     except IndexError:
         if wanted.size:
             raise
@@ -177,7 +178,7 @@ def test_where_picked_axes_go(index: Any) -> None:
 
 def test_a_plan_leaves_masks_and_remote_arrays_alone() -> None:
     mask, rows = Remote([[True, False], [False, True]]), Remote([1, -1])
-    plan = parse((mask, ..., rows), (2, 2, 3, 5))
+    plan = parse((mask, ..., rows), whole((2, 2, 3, 5)))
     assert [(pick.axes, pick.values, pick.mask) for pick in plan.picks] == [
         ((0, 1), mask, True),
         ((3,), rows, False),
@@ -191,7 +192,7 @@ def test_a_plan_leaves_masks_and_remote_arrays_alone() -> None:
 
 
 def test_host_integers_come_out_counted_from_the_start() -> None:
-    (pick,) = parse([-1, 1, -3], (3, 2)).picks
+    (pick,) = parse([-1, 1, -3], whole((3, 2))).picks
     assert pick.inside
     assert pick.values.tolist() == [2, 1, 0]
 
@@ -216,11 +217,11 @@ def test_host_integers_come_out_counted_from_the_start() -> None:
 )
 def test_refused_positions(index: Any, message: str) -> None:
     with pytest.raises(IndexError, match=message):
-        parse(index, (3, 4, 0))
+        parse(index, whole((3, 4, 0)))
 
 
 def test_masks_are_counted_when_resolved() -> None:
-    plan = parse((np.array([True, True, False]), [0, 1, 2]), (3, 4))
+    plan = parse((np.array([True, True, False]), [0, 1, 2]), whole((3, 4)))
     with pytest.raises(IndexError, match=r"of shapes \(2,\), \(3,\), do not broadcast"):
         resolve(plan, find)
 
@@ -228,15 +229,15 @@ def test_masks_are_counted_when_resolved() -> None:
 @pytest.mark.parametrize("index", ["a", 1.0, {0: 1}, (0, object())])
 def test_refused_types(index: Any) -> None:
     with pytest.raises(TypeError, match=r"indexed by integers, slices, .* and arrays"):
-        parse(index, (3, 4))
+        parse(index, whole((3, 4)))
 
 
 @pytest.mark.parametrize("index", [[1.0], np.float32(1), np.zeros(2), ["a"], Remote([0.5])])
 def test_refused_dtypes(index: Any) -> None:
     with pytest.raises(DtypeError, match="holds integers or bools, not"):
-        parse(index, (3, 4))
+        parse(index, whole((3, 4)))
 
 
 def test_refused_lists() -> None:
     with pytest.raises(TypeError, match="different lengths"):
-        parse([[0], [1, 2]], (3, 4))
+        parse([[0], [1, 2]], whole((3, 4)))
