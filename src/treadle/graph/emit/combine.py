@@ -1,0 +1,177 @@
+"""What reductions gather: their states, and how two of them become one.
+
+A state is one value, or for argmax and argmin a value and where it was met. States may be combined
+in any order and grouping: places are compared where values are equal, so the first one wins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from treadle.graph.emit.body import Body, cast, constant_of, type_named
+from treadle.graph.program import Program
+from treadle.ir import builder as ir
+from treadle.ir import nodes as n
+from treadle.ir.types import BOOL, F32, F64, I32, I64, U32, Scalar, Type, Vector
+
+State = tuple[n.Expression, ...]
+_PLACED = ("argmax", "argmin")
+_LOGICAL = {"any": "or", "all": "and", "max": "or", "min": "and", "sum": "or", "prod": "and"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """One reduce step. `parts` are the types of its state."""
+
+    step: int
+    source: int
+    kind: str
+    parts: tuple[Type, ...]
+    result: Type
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it wants to know where a value is."""
+        return self.kind in _PLACED
+
+
+def reduction_of(program: Program, number: int) -> Reduction:
+    """The reduction that a step is."""
+    step = program.steps[number]
+    source = type_named(program.steps[step.sources[0]].type)
+    result = type_named(step.type)
+    kind = str(step.detail)
+    if kind in _PLACED:
+        parts: tuple[Type, ...] = (I32 if source == BOOL else source, I64 if program.big else I32)
+    elif kind in ("any", "all"):
+        parts = (BOOL,)
+    else:
+        parts = (result,)
+    return Reduction(number, step.sources[0], kind, parts, result)
+
+
+def identity(reduction: Reduction) -> State:
+    """The state of no elements."""
+    kind, first = reduction.kind, reduction.parts[0]
+    if first == BOOL:
+        return (n.Constant(_LOGICAL[kind] == "and", BOOL),)
+    if kind in ("sum", "prod"):
+        return (constant_of(0 if kind == "sum" else 1, first),)
+    assert isinstance(first, Scalar)
+    worst = ir.constant(_limit(first, kind in ("max", "argmax")), first)
+    if reduction.is_placed:
+        place = reduction.parts[1]
+        assert isinstance(place, Scalar)
+        return (worst, ir.constant((1 << (place.bits - 1)) - 1, place))
+    return (worst,)
+
+
+def _limit(type: Scalar, lowest: bool) -> float | int:
+    if type.is_float:
+        return -math.inf if lowest else math.inf
+    if type.is_signed:
+        return -(1 << (type.bits - 1)) if lowest else (1 << (type.bits - 1)) - 1
+    return 0 if lowest else (1 << type.bits) - 1
+
+
+def state_of(reduction: Reduction, value: n.Expression, place: n.Expression) -> State:
+    """The state of one element."""
+    first = cast(value, reduction.parts[0])
+    return (first, place) if reduction.is_placed else (first,)
+
+
+def finished(reduction: Reduction, state: State) -> n.Expression:
+    """The result that a state is."""
+    return cast(state[-1], reduction.result)
+
+
+def combine(body: Body, reduction: Reduction, left: State, right: State) -> State:
+    """The state of two states' elements."""
+    if reduction.is_placed:
+        return _better(body, reduction, left, right)
+    return (body.let("t", _combined(reduction, left[0], right[0])),)
+
+
+def _combined(reduction: Reduction, left: n.Expression, right: n.Expression) -> n.Expression:
+    kind, type = reduction.kind, left.type
+    if type == BOOL:
+        return ir.binary(_LOGICAL[kind], left, right)
+    if kind == "sum":
+        return ir.add(left, right)
+    if kind != "prod":
+        return ir.intrinsic(kind, left, right)
+    if not isinstance(type, Vector):
+        return ir.mul(left, right)
+    (a, b), (c, d) = ((ir.extract(pair, "x"), ir.extract(pair, "y")) for pair in (left, right))
+    real = ir.sub(ir.mul(a, c), ir.mul(b, d))
+    return n.Construct((real, ir.add(ir.mul(a, d), ir.mul(b, c))), type)
+
+
+def _better(body: Body, reduction: Reduction, left: State, right: State) -> State:
+    """The greater (or less) of two values, the earlier one among equals; NaN before all."""
+    a, i = left
+    b, j = right
+    relation = "gt" if reduction.kind == "argmax" else "lt"
+    earlier = body.let("e", ir.less(j, i))
+    same = ir.binary("and", ir.equal(b, a), earlier)
+    wins: n.Expression = ir.binary("or", ir.binary(relation, b, a), same)
+    if isinstance(a.type, Scalar) and a.type.is_float:
+        first = ir.binary("or", ir.negate(ir.intrinsic("isnan", a)), earlier)
+        wins = ir.binary("or", wins, ir.binary("and", ir.intrinsic("isnan", b), first))
+    wins = body.let("w", wins)
+    return (
+        body.let("t", n.Select(wins, b, a, a.type)),
+        body.let("p", n.Select(wins, j, i, i.type)),
+    )
+
+
+def combine_all(body: Body, reduction: Reduction, states: Sequence[State]) -> State:
+    """The state of several, in pairs of pairs: sums lose little that way."""
+    states = list(states)
+    while len(states) > 1:
+        pairs = zip(states[::2], states[1::2], strict=False)
+        rest = states[-1:] if len(states) % 2 else []
+        states = [*(combine(body, reduction, *pair) for pair in pairs), *rest]
+    return states[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A state that grows: a variable for each part."""
+
+    reduction: Reduction
+    state: tuple[n.Variable, ...]
+
+    def add(self, body: Body, state: State) -> None:
+        """Take a state in."""
+        joined = combine(body, self.reduction, self.state, state)
+        for variable, value in zip(self.state, joined, strict=True):
+            body.builder.assign(variable, value)
+
+
+def new_totals(body: Body, reductions: Sequence[Reduction]) -> list[Total]:
+    """Totals of nothing yet."""
+    return [
+        Total(reduction, tuple(body.let("total", part) for part in identity(reduction)))
+        for reduction in reductions
+    ]
+
+
+# --- states in memory -----------------------------------------------------------------------------
+
+
+def kept_type(type: Type) -> Type:
+    """What a part of a state is in shared memory, and between kernels: words, at least."""
+    if isinstance(type, Scalar) and type.bits < 32:
+        return F32 if type.is_float else U32 if type.kind == "uint" else I32
+    return type
+
+
+def kept_name(type: Type) -> str:
+    """The dtype's short name for a kept type."""
+    if isinstance(type, Vector):
+        return {F32: "c64", F64: "c128"}[type.element]
+    assert isinstance(type, Scalar)
+    return type.name

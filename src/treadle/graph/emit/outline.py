@@ -1,0 +1,218 @@
+"""What a reducing program does, pass by pass: the plan of the passes over a row.
+
+The elements that are reduced to one value are a *row*, whatever their axes. Reductions that need
+others' results come in later passes; the last pass stores what is wanted for every element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from treadle.graph.emit.body import type_named
+from treadle.graph.emit.combine import Reduction, kept_name, kept_type, reduction_of
+from treadle.graph.operations import cost_of
+from treadle.graph.program import FIXED, Output, Program
+
+_FREE = ("constant", "scalar")
+_DEAR = 8  # what a value costs that is rather stored and read again
+_MOST_BUFFERS = 8  # that every device lets a kernel have
+
+
+class Saved(NamedTuple):
+    """A step that waits in an output's place from the pass on that computes it first."""
+
+    step: int
+    output: Output
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """`passes` are the reductions of each pass over the rows; `varying` the steps that differ
+    within a row. `each` are the outputs stored for every element, `once` those of a row."""
+
+    passes: tuple[tuple[Reduction, ...], ...]
+    varying: frozenset[int]
+    each: tuple[Output, ...]
+    once: tuple[Output, ...]
+    saved: tuple[Saved, ...]
+
+    @property
+    def reductions(self) -> tuple[Reduction, ...]:
+        """All of them, in order."""
+        return tuple(reduction for group in self.passes for reduction in group)
+
+
+@lru_cache(maxsize=1024)
+def outline_of(program: Program) -> Outline:
+    """The passes of a program."""
+    depth = [0] * len(program.steps)
+    varying: set[int] = set()
+    groups: dict[int, list[Reduction]] = {}
+    for number, step in enumerate(program.steps):
+        depth[number] = max((depth[source] for source in step.sources), default=0)
+        if step.op == "reduce":
+            groups.setdefault(depth[number], []).append(reduction_of(program, number))
+            depth[number] += 1
+        elif _moves(program, number) or any(source in varying for source in step.sources):
+            varying.add(number)
+    passes = tuple(tuple(groups[level]) for level in sorted(groups))
+    each = tuple(o for o in program.outputs if _covers_row(program, o.access))
+    once = tuple(o for o in program.outputs if not _covers_row(program, o.access))
+    outline = Outline(passes, frozenset(varying), each, once, ())
+    saved = _saved(program, outline) if program.style == "loops" else ()
+    return Outline(passes, frozenset(varying), each, once, saved)
+
+
+def _covers_row(program: Program, access: int) -> bool:
+    return any(move != FIXED for move in program.accesses[access].axes[program.kept :])
+
+
+def _moves(program: Program, number: int) -> bool:
+    step = program.steps[number]
+    if step.op not in ("load", "index"):
+        return False
+    assert isinstance(step.detail, int)
+    return _covers_row(program, step.detail)
+
+
+def needed(program: Program, wanted: Iterable[int], known: Collection[int]) -> list[int]:
+    """The steps that the wanted ones need, in order, themselves too, without those known."""
+    found: set[int] = set()
+    todo = [step for step in wanted if step not in known]
+    while todo:
+        step = todo.pop()
+        if step not in found:
+            found.add(step)
+            todo += [s for s in program.steps[step].sources if s not in known]
+    return sorted(found)
+
+
+def cost(program: Program, steps: Iterable[int]) -> int:
+    """What steps cost beside an addition."""
+    return sum(cost_of(program.steps[step].op) for step in steps)
+
+
+def wanted_in(outline: Outline, number: int) -> list[int]:
+    """The steps that pass `number` needs for every element: the last pass stores."""
+    if number < len(outline.passes):
+        return [reduction.source for reduction in outline.passes[number]]
+    return [output.step for output in outline.each]
+
+
+def steady(program: Program, outline: Outline, wanted: Iterable[int]) -> list[int]:
+    """The steps that are one value for a row and that the wanted ones need for every element."""
+    reduced = {reduction.step for reduction in outline.reductions}
+    found: set[int] = set()
+    seen: set[int] = set()
+    todo = list(wanted)
+    while todo:
+        step = todo.pop()
+        if step in seen:
+            continue
+        seen.add(step)
+        if step in outline.varying:
+            todo += program.steps[step].sources
+        elif program.steps[step].op not in _FREE and step not in reduced:
+            found.add(step)
+    return sorted(found)
+
+
+def _saved(program: Program, outline: Outline) -> tuple[Saved, ...]:
+    """The dear values that a later pass needs again, each with an output to wait in.
+
+    Nothing that is read later may be overwritten, and an output may be an input's memory."""
+    if len(outline.passes) == 0 or not outline.each:
+        return ()
+    reduced = {reduction.step for reduction in outline.reductions}
+    free = list(outline.each)
+    found: list[Saved] = []
+    for number in range(len(outline.passes)):
+        known = reduced | {saved.step for saved in found}
+        here = set(needed(program, wanted_in(outline, number), known)) & outline.varying
+        later: set[int] = set()
+        for after in _after(outline, number):
+            later |= set(needed(program, wanted_in(outline, after), known))
+        for step in sorted(here & later, reverse=True):
+            known = reduced | {saved.step for saved in found}
+            if cost(program, needed(program, [step], known)) < _DEAR:
+                continue
+            if any(_reads(program, outline, k, known | {step}) for k in _after(outline, number)):
+                continue
+            home = next((o for o in free if _takes(program, o, step)), None)
+            if home is not None:
+                found.append(Saved(step, home, number))
+                free.remove(home)
+    return tuple(found)
+
+
+def _after(outline: Outline, number: int) -> range:
+    return range(number + 1, len(outline.passes) + 1)
+
+
+def _reads(program: Program, outline: Outline, number: int, known: Collection[int]) -> bool:
+    """Whether a pass reads elements: they may lie where the output does."""
+    steps = needed(program, wanted_in(outline, number), known)
+    return any(
+        program.steps[step].op in ("load", "gather") and step in outline.varying for step in steps
+    )
+
+
+def _takes(program: Program, output: Output, step: int) -> bool:
+    return program.buffers[program.accesses[output.access].buffer] == program.steps[step].type
+
+
+# --- what kernels leave for each other ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """The layout of scratch memory: a buffer for each dtype in `names`, in which results come
+    first, one for each row, and then states, one for each part of each row.
+
+    `results` and `states` say for a step, or a part of its state, the buffer and the number there.
+    """
+
+    names: tuple[str, ...]
+    results: dict[int, tuple[int, int]]
+    states: dict[tuple[int, int], tuple[int, int]]
+    counts: tuple[tuple[int, int], ...]  # results and states in each buffer
+
+    def fits(self, program: Program) -> bool:
+        """Whether a kernel can have these buffers beside the program's own."""
+        return len(program.buffers) + len(self.names) <= _MOST_BUFFERS
+
+    def buffers(self, rows: int, parts: int) -> tuple[tuple[str, int], ...]:
+        """The buffers' dtypes and elements."""
+        return tuple(
+            (name, rows * (results + states * parts))
+            for name, (results, states) in zip(self.names, self.counts, strict=True)
+        )
+
+
+@lru_cache(maxsize=1024)
+def scratch_of(program: Program) -> Scratch:
+    """The scratch memory of a program whose rows are done in parts."""
+    outline = outline_of(program)
+    names: list[str] = []
+    counts: list[list[int]] = []
+    results: dict[int, tuple[int, int]] = {}
+    states: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def place(name: str, column: int) -> tuple[int, int]:
+        if name not in names:
+            names.append(name)
+            counts.append([0, 0])
+        buffer = names.index(name)
+        counts[buffer][column] += 1
+        return buffer, counts[buffer][column] - 1
+
+    for reduction in outline.reductions:
+        type = kept_type(type_named(program.steps[reduction.step].type))
+        results[reduction.step] = place(kept_name(type), 0)
+        for part, type in enumerate(reduction.parts):
+            states[reduction.step, part] = place(kept_name(kept_type(type)), 1)
+    return Scratch(tuple(names), results, states, tuple((a, b) for a, b in counts))

@@ -1,0 +1,196 @@
+"""How rows of known sizes are spread over a device: the plans of reducing programs."""
+
+from __future__ import annotations
+
+import math
+
+from treadle.core.dim3 import Dim3
+from treadle.graph.emit.body import type_named
+from treadle.graph.emit.combine import kept_type
+from treadle.graph.emit.loops import LANES, TILE
+from treadle.graph.emit.outline import Outline, cost, needed, outline_of, scratch_of, wanted_in
+from treadle.graph.emit.passes import Way
+from treadle.graph.program import NEXT, Program
+from treadle.graph.strategy import Machine, Stage, Strategy
+from treadle.ir.types import size_of
+
+# A CPU: blocks that give many cores work, and elements that are worth a block.
+_BLOCKS = 128
+_BLOCK_ELEMENTS = 1 << 14
+_ROW_ELEMENTS = 1 << 17  # of a row that is visited more than once and yet done in parts
+_STRIP = 1024  # rows that are done together, side by side
+_STRIP_BYTES = 1 << 20  # what they should take if they are visited again
+# A GPU: threads that keep it busy, and elements that are worth a thread.
+_THREADS = 256
+_BUSY = 1 << 18
+_THREAD_TURNS = 4
+_STRIPE = 32  # neighbouring rows that threads go along with, for memory's sake
+
+
+def plan(program: Program, extents: tuple[int, ...], machine: Machine) -> Strategy:
+    """The launches for rows of these sizes."""
+    rows = math.prod(extents[: program.kept])
+    if rows == 0:
+        return Strategy(())
+    row = extents[program.kept :]
+    if program.style == "loops":
+        return _loops(program, extents[: program.kept], row)
+    return _threads(program, rows, row, machine)
+
+
+def _stages(
+    program: Program, way: Way, join: Way, rows: int, grid: tuple[int, int], block: int,
+    parts: int, span: int,
+) -> Strategy:  # fmt: skip
+    """The stages of a way in which `grid` blocks cover the rows: of `way`, and of `join`."""
+    if parts <= 1:
+        return Strategy((Stage(way, Dim3(grid[0]), Dim3(block)),))
+    scratch = scratch_of(program)
+    own = tuple(range(len(scratch.names)))
+    outline = outline_of(program)
+
+    def stage(way: Way, blocks: Dim3, threads: int) -> Stage:
+        return Stage(way, blocks, Dim3(threads), own, (parts, span))
+
+    stages: list[Stage] = []
+    joining = join.rows * join.threads if program.style == "threads" else 1
+    for number in range(len(outline.passes)):
+        part = way._replace(work="part", number=number)
+        stages.append(stage(part, Dim3(grid[0], parts), block))
+        stages.append(stage(join._replace(work="join", number=number), Dim3(grid[1]), joining))
+    if outline.each:
+        stages.append(stage(way._replace(work="last"), Dim3(grid[0], parts), block))
+    return Strategy(tuple(stages), scratch.buffers(rows, parts))
+
+
+# --- a CPU's loops --------------------------------------------------------------------------------
+
+
+def _loops(program: Program, kept: tuple[int, ...], row: tuple[int, ...]) -> Strategy:
+    outline = outline_of(program)
+    rows, length = math.prod(kept), math.prod(row)
+    dear = _cost_of(program, outline)
+    if _goes_along_row(program, kept, row):
+        way = Way("whole", "row", unroll=4 if dear <= 8 else 2 if dear <= 20 else 1)
+        last = row[-1] if row else 1
+        units = -(-last // TILE) * math.prod(row[:-1])
+        blocks = rows
+    else:
+        bytes_each = max((size_of(type_named(b)) for b in program.buffers), default=4)
+        wide = _STRIP
+        if len(outline.passes) + bool(outline.each) > 1:  # what is visited again should be near
+            near = _STRIP_BYTES // max(length * bytes_each, 1)
+            wide = max(min(wide, 1 << max(near.bit_length() - 1, 0)), 4 * LANES)
+        way = Way("whole", "rows", rows=wide, unroll=8 if dear <= 4 else 4 if dear <= 16 else 2)
+        units = length
+        blocks = math.prod(kept[:-1]) * -(-kept[-1] // wide)
+    parts = _parts_of_loops(program, outline, rows, length, blocks)
+    span = -(-units // max(min(parts, units), 1))
+    parts = -(-units // max(span, 1))
+    join = way._replace(unroll=1 if way.along == "row" else 4)
+    return _stages(program, way, join, rows, (blocks, blocks), 1, parts, span)
+
+
+def _parts_of_loops(program: Program, outline: Outline, rows: int, length: int, blocks: int) -> int:
+    again = len(outline.passes) + bool(outline.each) > 1
+    if blocks >= _BLOCKS // 2 or (again and length < _ROW_ELEMENTS):
+        return 1
+    if not scratch_of(program).fits(program):
+        return 1
+    return min(-(-_BLOCKS // blocks), rows * length // (_BLOCK_ELEMENTS * blocks))
+
+
+def _cost_of(program: Program, outline: Outline) -> int:
+    """What an element costs in the dearest pass."""
+    known = {reduction.step for reduction in outline.reductions}
+    return max(
+        (
+            cost(program, set(needed(program, wanted_in(outline, k), known)) & outline.varying)
+            for k in range(len(outline.passes) + 1)
+        ),
+        default=0,
+    )
+
+
+def _goes_along_row(program: Program, kept: tuple[int, ...], row: tuple[int, ...]) -> bool:
+    """Whether neighbours are better elements of a row than rows: as memory has them, unless there
+    are too few to fill the lanes."""
+    if not kept:
+        return True
+    if not row:
+        return False
+    along, across = _neighbours(program)
+    if along >= across:
+        return row[-1] >= LANES or kept[-1] < LANES // 2
+    return kept[-1] < LANES // 2 and row[-1] >= LANES
+
+
+def _neighbours(program: Program) -> tuple[int, int]:
+    """How many accesses find neighbours side by side: elements of a row, and rows."""
+    loads = {step.detail for step in program.steps if step.op == "load"}
+    axes = [access.axes for k, access in enumerate(program.accesses) if k in loads]
+    last = program.kept + program.reduced
+    along = sum(len(a) == last and a[-1] == NEXT for a in axes if program.reduced)
+    return along, sum(a[program.kept - 1] == NEXT for a in axes if program.kept)
+
+
+# --- a GPU's threads ------------------------------------------------------------------------------
+
+
+def _threads(program: Program, rows: int, row: tuple[int, ...], machine: Machine) -> Strategy:
+    outline = outline_of(program)
+    most = _most_threads(program, outline, machine)
+    along, across = _neighbours(program)
+    by_row = program.kept == 0 or along >= across
+    lanes = program.lanes if by_row and row else 1
+    units = math.prod(row) // lanes
+    unroll = _unroll(_cost_of(program, outline), lanes)
+    if by_row:
+        threads = min(most, _power_above(-(-units // min(unroll, 2))))
+        way = Way("whole", "row", most // threads, threads, unroll, lanes)
+    else:
+        wide = min(most, _power_above(rows), _STRIPE if rows * units < _BUSY * 64 else most)
+        wide = wide if rows < _BUSY else min(most, _power_above(rows))
+        threads = min(most // wide, _power_above(-(-units // unroll)))
+        way = Way("whole", "rows", wide, threads, unroll, 1)
+    blocks = -(-rows // way.rows)
+    parts = _parts_of_threads(program, blocks, units, way)
+    span = -(-units // max(parts, 1))
+    parts = -(-units // max(span, 1))
+    if way.along == "row":
+        threads = min(most, _power_above(parts))
+        join = way._replace(rows=most // threads, threads=threads, unroll=1, lanes=1)
+    else:
+        join = way._replace(unroll=1)
+    block = way.rows * way.threads
+    return _stages(program, way, join, rows, (blocks, -(-rows // join.rows)), block, parts, span)
+
+
+def _parts_of_threads(program: Program, blocks: int, units: int, way: Way) -> int:
+    wanted = -(-_BUSY // (blocks * way.rows * way.threads))
+    worth = units // (way.threads * way.unroll * _THREAD_TURNS)
+    parts = min(wanted, worth)
+    return parts if parts > 1 and scratch_of(program).fits(program) else 1
+
+
+def _unroll(dear: int, lanes: int) -> int:
+    """Elements (or groups of neighbours) that a thread has under way."""
+    turns = 8 if dear <= 12 else 4 if dear <= 60 else 2
+    return max(turns // (2 if lanes > 1 else 1), 1)
+
+
+def _most_threads(program: Program, outline: Outline, machine: Machine) -> int:
+    """Threads of a block, a power of two for whose states there is shared memory."""
+    each = max(
+        (
+            sum(size_of(kept_type(part)) for reduction in group for part in reduction.parts)
+            for group in outline.passes
+        ),
+        default=4,
+    )
+    most = min(_THREADS, machine.most_threads, max(machine.shared_bytes // each, 1))
+    return 1 << (most.bit_length() - 1)
+
+
+def _power_above(number: int) -> int:
+    return 1 << max(number - 1, 0).bit_length()
