@@ -17,6 +17,7 @@ from treadle.graph.operations import cost_of
 from treadle.graph.program import FIXED, Output, Program
 
 _FREE = ("constant", "scalar")
+_COSTS = {"load": 1, "gather": 4, "scalar": 0, "reduce": 0}
 _DEAR = 8  # what a value costs that is rather stored and read again
 _MOST_BUFFERS = 8  # that every device lets a kernel have
 
@@ -93,7 +94,8 @@ def needed(program: Program, wanted: Iterable[int], known: Collection[int]) -> l
 
 def cost(program: Program, steps: Iterable[int]) -> int:
     """What steps cost beside an addition."""
-    return sum(cost_of(program.steps[step].op) for step in steps)
+    ops = [program.steps[step].op for step in steps]
+    return sum(_COSTS[op] if op in _COSTS else cost_of(op) for op in ops)
 
 
 def wanted_in(outline: Outline, number: int) -> list[int]:

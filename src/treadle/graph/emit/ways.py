@@ -19,6 +19,7 @@ _BLOCKS = 128
 _BLOCK_ELEMENTS = 1 << 14
 _ROW_ELEMENTS = 1 << 17  # of a row that is visited more than once and yet done in parts
 _STRIP = 1024  # rows that are done together, side by side
+_NARROW = 256  # rows that are done together at least, as each line of them is a page of its own
 _STRIP_BYTES = 1 << 20  # what they should take if they are visited again
 # A GPU: threads that keep it busy, and elements that are worth a thread.
 _THREADS = 256
@@ -80,7 +81,7 @@ def _loops(program: Program, kept: tuple[int, ...], row: tuple[int, ...]) -> Str
         wide = _STRIP
         if len(outline.passes) + bool(outline.each) > 1:  # what is visited again should be near
             near = _STRIP_BYTES // max(length * bytes_each, 1)
-            wide = max(min(wide, 1 << max(near.bit_length() - 1, 0)), 4 * LANES)
+            wide = max(min(wide, 1 << max(near.bit_length() - 1, 0)), _NARROW)
         way = Way("whole", "rows", rows=wide, unroll=8 if dear <= 4 else 4 if dear <= 16 else 2)
         units = length
         blocks = math.prod(kept[:-1]) * -(-kept[-1] // wide)
