@@ -274,7 +274,7 @@ class _Passes:
             for step in steps
             if self.program.steps[step].op == "load"
         }
-        for number in sorted(accesses):  # type: ignore[type-var]
+        for number in sorted(accesses):
             assert isinstance(number, int)
             if not self._is_together(number):
                 for k, spot in enumerate(spots):

@@ -8,7 +8,15 @@ from treadle.core.dim3 import Dim3
 from treadle.graph.emit.body import type_named
 from treadle.graph.emit.combine import kept_type
 from treadle.graph.emit.loops import LANES, TILE
-from treadle.graph.emit.outline import Outline, cost, needed, outline_of, scratch_of, wanted_in
+from treadle.graph.emit.outline import (
+    Outline,
+    cost,
+    needed,
+    outline_of,
+    scratch_of,
+    steady,
+    wanted_in,
+)
 from treadle.graph.emit.passes import Way
 from treadle.graph.program import NEXT, Program
 from treadle.graph.strategy import Machine, Stage, Strategy
@@ -35,7 +43,7 @@ def plan(program: Program, extents: tuple[int, ...], machine: Machine) -> Strate
         return Strategy(())
     row = extents[program.kept :]
     if program.style == "loops":
-        return _loops(program, extents[: program.kept], row)
+        return _loops(program, extents[: program.kept], row, machine)
     return _threads(program, rows, row, machine)
 
 
@@ -67,7 +75,9 @@ def _stages(
 # --- a CPU's loops --------------------------------------------------------------------------------
 
 
-def _loops(program: Program, kept: tuple[int, ...], row: tuple[int, ...]) -> Strategy:
+def _loops(
+    program: Program, kept: tuple[int, ...], row: tuple[int, ...], machine: Machine
+) -> Strategy:
     outline = outline_of(program)
     rows, length = math.prod(kept), math.prod(row)
     dear = _cost_of(program, outline)
@@ -81,7 +91,8 @@ def _loops(program: Program, kept: tuple[int, ...], row: tuple[int, ...]) -> Str
         wide = _STRIP
         if len(outline.passes) + bool(outline.each) > 1:  # what is visited again should be near
             near = _STRIP_BYTES // max(length * bytes_each, 1)
-            wide = max(min(wide, 1 << max(near.bit_length() - 1, 0)), _NARROW)
+            wide = max(min(wide, _power_below(near)), _NARROW)
+        wide = min(wide, _power_below(machine.shared_bytes // _bytes_of_row(program, outline)))
         way = Way("whole", "rows", rows=wide, unroll=8 if dear <= 4 else 4 if dear <= 16 else 2)
         units = length
         blocks = math.prod(kept[:-1]) * -(-kept[-1] // wide)
@@ -111,6 +122,16 @@ def _cost_of(program: Program, outline: Outline) -> int:
         ),
         default=0,
     )
+
+
+def _bytes_of_row(program: Program, outline: Outline) -> int:
+    """What is kept of a row in memory while a strip of rows is done."""
+    steps = {reduction.step for reduction in outline.reductions}
+    for number in range(len(outline.passes) + 1):
+        steps |= set(steady(program, outline, wanted_in(outline, number)))
+    states = [part for reduction in outline.reductions for part in reduction.parts]
+    kept = [type_named(program.steps[step].type) for step in steps]
+    return sum(map(size_of, (*states, *states, *kept)))
 
 
 def _goes_along_row(program: Program, kept: tuple[int, ...], row: tuple[int, ...]) -> bool:
@@ -190,8 +211,12 @@ def _most_threads(program: Program, outline: Outline, machine: Machine) -> int:
         default=4,
     )
     most = min(_THREADS, machine.most_threads, max(machine.shared_bytes // each, 1))
-    return 1 << (most.bit_length() - 1)
+    return _power_below(most)
 
 
 def _power_above(number: int) -> int:
     return 1 << max(number - 1, 0).bit_length()
+
+
+def _power_below(number: int) -> int:
+    return 1 << max(number.bit_length() - 1, 0)
