@@ -116,18 +116,18 @@ class WebgpuStream(Stream):
                 self._appended(buffers)
 
     def _fold(self, kernel: WebgpuKernel, grid: Dim3) -> tuple[int, int, int]:
-        """A grid over the limit as x up to the limit, the rest in y, then z."""
+        """A grid over the limit as rows, and these as planes where they are too many; all of one
+        length, so that few workgroups have nothing to do."""
         largest = self._largest
         if not kernel.folded or min(grid) < 0:
             raise max_grid_error(kernel, grid, largest)
         count = grid[0] * grid[1] * grid[2]
-        x = min(count, largest)
-        rows = -(-count // x)
-        y = min(rows, largest)
-        z = -(-rows // y)
+        rows = -(-count // largest)
+        z = -(-rows // largest)
         if z > largest:
             raise max_grid_error(kernel, grid, largest)
-        return x, y, z
+        y = -(-rows // z)
+        return -(-count // (y * z)), y, z
 
     def _place_parameters(self, batch: Batch, parameters: bytes, stride: int) -> int:
         """Write a parameter block that the batch does not have yet; its offset."""

@@ -98,29 +98,29 @@ def cos_near(r: td.f32) -> td.f32:
 def sin(x: td.f32) -> td.f32:
     """The sine of any angle in radians."""
     a = td.abs(x)
-    n = td.round(td.where(a < NEAR, a, NEAR) * TWO_OVER_PI)
+    n = td.round(a * TWO_OVER_PI)
     r = ((a - n * HALF_PI_1) - n * HALF_PI_2) - n * HALF_PI_3
     q = td.i32(n)
     if a > NEAR:
         q = far_quadrant(a)
-        r = far_rest(a)
+        r = td.where(td.isfinite(a), far_rest(a), NAN)
     y = td.where((q & 1) != 0, cos_near(r), sin_near(r))
-    y = td.where((q & 2) != 0, -y, y)
-    return td.where(td.isfinite(x), flip_sign_by(y, x), NAN)
+    flips = (td.bitcast(x, td.u32) & 0x80000000) ^ (td.u32(q & 2) << 30)
+    return td.bitcast(td.bitcast(y, td.u32) ^ flips, td.f32)
 
 
 def cos(x: td.f32) -> td.f32:
     """The cosine of any angle in radians."""
     a = td.abs(x)
-    n = td.round(td.where(a < NEAR, a, NEAR) * TWO_OVER_PI)
+    n = td.round(a * TWO_OVER_PI)
     r = ((a - n * HALF_PI_1) - n * HALF_PI_2) - n * HALF_PI_3
     q = td.i32(n)
     if a > NEAR:
         q = far_quadrant(a)
-        r = far_rest(a)
+        r = td.where(td.isfinite(a), far_rest(a), NAN)
     y = td.where((q & 1) != 0, sin_near(r), cos_near(r))
-    y = td.where(((q + 1) & 2) != 0, -y, y)
-    return td.where(td.isfinite(x), y, NAN)
+    flips = td.u32((q + 1) & 2) << 30
+    return td.bitcast(td.bitcast(y, td.u32) ^ flips, td.f32)
 
 
 def tan(x: td.f32) -> td.f32:
