@@ -47,11 +47,12 @@ def test_order_of_every_dtype(device, rng, dtype, descending):
         check_equal(values.to_host(), np.take_along_axis(x, order, -1))
 
 
-@pytest.mark.parametrize(
-    "shape", [(0,), (3, 0), (1,), (2, 1), (3, 32), (2, 61), (3, 2048), (1, 9001)], ids=str
-)
+SHAPES = [(0,), (3, 0), (1,), (2, 1), (3, 32), (2, 61), (2, 1021), (3, 2048), (1, 9001)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_sizes_of_rows(device, rng, shape):
-    """Rows of a thread, smaller than a tile, one tile, and several passes of merges."""
+    """Rows of a thread, smaller than a tile, one tile, and several passes of merges or digits."""
     x = drawn(rng, td.f32, shape)
     given = on(device, x)
     check_equal(sort.sort(given).to_host(), np.sort(x, axis=-1, kind="stable"))
@@ -64,3 +65,15 @@ def test_places_in_64_bits(device, rng):
         places = sort.argsort(on(device, x), dtype=td.i64).to_host()
         assert places.dtype == np.int64
         np.testing.assert_array_equal(places, stable_order(x, False))
+
+
+@pytest.mark.slow
+def test_one_long_row(device, rng):
+    n = 10_000_019
+    if device.kind == "software":  # a driver, or an evaluator of PTX
+        n = 300_007 if device.backend == "webgpu" else 30_011
+    x = drawn(rng, td.f32, (n,))
+    values, places = sort.sort_with_order(on(device, x))
+    order = stable_order(x, False)
+    np.testing.assert_array_equal(places.to_host(), order)
+    check_equal(values.to_host(), x[order])

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 from treadle.core.dtypes import DType, i32
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels.device_code import merging
+from treadle.kernels.device_code import merging, radix
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.merging import Sorting, Tile
 from treadle.kernels.launching import alone, flat, new, start
+from treadle.kernels.scan import exclusive_sum
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
@@ -19,7 +20,8 @@ _TILE_BYTES = 16384  # of shared memory, which every device has
 _MOST_THREADS = 256
 _FEWEST_THREADS = 32  # of a block, for rows between a thread's and a tile's
 _RUN = 16  # elements that one thread sorts by insertion
-_PIECE = _RUN << 8  # elements that a thread of the CPU sorts in its cache; merged 8 times
+_LONG_ROW = 2048  # on the CPU, rows from here on are ordered digit by digit
+_DIGIT_PIECE = 32768  # elements whose digits a thread counts
 _SHORT_ROW = 32  # on GPUs, a thread sorts a row of up to so many
 
 
@@ -90,8 +92,10 @@ def _sorted(
     if x.size:
         final = _Pair(flat(values), 0 if order is None else flat(order))
         what = Sorting(x.dtype, x.dtype, place, descending)
-        if alone(x.device) or n <= _SHORT_ROW:
-            _by_pieces(flat(x), final, what, n)
+        if alone(x.device) and n >= _LONG_ROW:
+            _by_digits(flat(x), final, what, n)
+        elif alone(x.device) or n <= _SHORT_ROW:
+            _by_rows(flat(x), final, what, n)
         else:
             _by_tiles(flat(x), final, what, n)
     return values, order
@@ -114,26 +118,32 @@ def _by_tiles(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:
         size *= 2
 
 
-def _by_pieces(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:
-    """Threads that work alone sort pieces; passes of merges follow."""
+def _by_rows(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:
+    """A thread sorts a row."""
     run = _RUN if alone(x.device) else _SHORT_ROW
-    piece = min(n, _PIECE)
-    pieces = -(-n // piece)
-    passes = (pieces - 1).bit_length()
-    plan = _plan(x, final, what, 2 if passes else 0)
+    merged = n > run
+    scratch = _spare(x, what) if merged else _Pair(x, 0)
+    sorter = merging.row_sorter(what, run, merged)
+    start(sorter, x.size // n, x.device, x, *final, *scratch, n)
+
+
+def _by_digits(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:
+    """Threads that work alone order long rows by one digit of the keys after the other."""
+    pieces = -(-n // _DIGIT_PIECE)
     threads = x.size // n * pieces
-    into, written = plan.target(passes)
-    scratch = into
-    if n > run:
-        scratch = plan.spares[passes % 2] if passes else _spare(x, written)
-    sorter = merging.piece_sorter(written, run)
-    start(sorter, threads, x.device, x, *into, *scratch, n, piece, pieces)
-    for left in reversed(range(passes)):
+    passes = radix.passes(what.dtype)
+    plan = _plan(x, final, what, min(passes - 1, 2))
+    counter = radix.digit_counter(what.dtype, what.descending)
+    into = _Pair(x, 0)
+    for done in range(passes):
         source = into
-        into, written = plan.target(left)
-        merger = merging.piece_merger(written)
-        start(merger, threads, x.device, *source, *into, n, piece, _PIECE, pieces)
-        piece *= 2
+        into, written = plan.target(passes - 1 - done)
+        where = n, _DIGIT_PIECE, pieces, 8 * done
+        counts = new(x, i32, threads * radix.DIGITS)
+        start(counter, threads, x.device, source.values, counts, *where)
+        before, _ = exclusive_sum(counts)
+        mover = radix.digit_mover(written, done == 0)
+        start(mover, threads, x.device, *source, *into, before, *where)
 
 
 def _tile(device: Device, what: Sorting, n: int) -> Tile:

@@ -5,7 +5,7 @@ runs. Wherever two runs meet, the merged elements from `p` on consist of a begin
 which a binary search along the diagonal finds (O. Green, R. McColl and D. A. Bader, "GPU Merge
 Path", 2012). So every thread knows its own part of the result and no thread waits for another.
 
-On the CPU a thread sorts a piece that fits its cache, and merges pieces straight from memory.
+Short rows are sorted by a thread each; so are all on the CPU, up to where `radix` is quicker.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def tile_sorter(what: Sorting, tile: Tile) -> Kernel:
         count = td.minimum(n - start, size)
         base = row * n + start
         values = td.shared(size, wide_of)
-        places = td.shared(size if placed else 1, td.i32)
+        places = td.shared(size, td.i32) if placed else values
         own = td.local(items, wide_of)
         own_places = td.local(items, td.i32)
         for k in td.static_range(items):
@@ -128,7 +128,7 @@ def tile_merger(what: Sorting, tile: Tile) -> Kernel:
         taken = start - group
         count = td.minimum(lefts + rights - taken, size)
         values = td.shared(size, wide_of)
-        places = td.shared(size if placed else 1, td.i32)
+        places = td.shared(size, td.i32) if placed else values
         own = td.local(items, wide_of)
         own_places = td.local(items, td.i32)
         # The tile is made of these stretches of the two runs.
@@ -165,87 +165,49 @@ def tile_merger(what: Sorting, tile: Tile) -> Kernel:
 
 
 @functools.cache
-def piece_sorter(what: Sorting, run: int) -> Kernel:
-    """A kernel whose threads sort a piece of a row each: runs by insertion, then merges between
-    `out` and `spare`, an even number of times. It takes places from 0 on in a row."""
+def row_sorter(what: Sorting, run: int, merged: bool) -> Kernel:
+    """A kernel whose threads sort a row each: runs by insertion. If they are to be merged, that is
+    done between `out` and `spare`, an even number of times."""
     wide_of, stored_as, placed, place_as = _casts(what)
     key = key_of(what.dtype, what.descending)
     merge = _merge(what)
 
     @td.kernel(checked=False)
-    def sort_pieces(x, out, order, spare, spare_order, n: td.i32, piece: td.i32, pieces: td.i32):
-        t = td.grid(1)
-        row = t // pieces
-        base = row * n
-        begin = base + (t - row * pieces) * piece
-        end = td.minimum(begin + piece, base + n)
-        start = begin
-        while start < end:
-            stop = td.minimum(start + run, end)
-            for i in range(start, stop):
+    def sort_rows(x, out, order, spare, spare_order, n: td.i32):
+        row = td.grid(1) * n
+        end = row + n
+        begin = row
+        while begin < end:
+            stop = td.minimum(begin + run, end)
+            for i in range(begin, stop):
                 value = wide_of(x[i])
                 mine = key(value)
                 j = i
-                while j > start and mine < key(wide_of(out[td.maximum(j - 1, 0)])):
+                while j > begin and mine < key(wide_of(out[td.maximum(j - 1, 0)])):
                     out[j] = out[j - 1]
                     if placed:
                         order[j] = order[j - 1]
                     j -= 1
                 out[j] = stored_as(value)
                 if placed:
-                    order[j] = place_as(i - base)
-            start = stop
-        width = run
-        while width < end - begin:
-            for half in td.static_range(2):
-                start = begin
-                while start < end:
-                    middle = td.minimum(start + width, end)
-                    stop = td.minimum(middle + width, end)
-                    if half == 0:
-                        merge(
-                            out, order, spare, spare_order, start, middle, middle, stop, start, stop
-                        )
-                    else:
-                        merge(
-                            spare, spare_order, out, order, start, middle, middle, stop, start, stop
-                        )
-                    start = stop
-                width *= 2
+                    order[j] = place_as(i - row)
+            begin = stop
+        if merged:
+            width = run
+            while width < n:
+                for back in td.static_range(2):
+                    begin = row
+                    while begin < end:
+                        middle = td.minimum(begin + width, end)
+                        stop = td.minimum(middle + width, end)
+                        if back == 0:
+                            merge(out, order, spare, spare_order, begin, middle, stop)
+                        else:
+                            merge(spare, spare_order, out, order, begin, middle, stop)
+                        begin = stop
+                    width *= 2
 
-    return sort_pieces
-
-
-@functools.cache
-def piece_merger(what: Sorting) -> Kernel:
-    """A kernel that merges runs of `width` elements in pairs; a thread makes a piece of the
-    result."""
-    merge = _merge(what)
-    split = _split(wide(what.dtype), what.descending)
-
-    @td.kernel(checked=False)
-    def merge_pieces(
-        x, order, out, out_order,
-        n: td.i32, width: td.i32, piece: td.i32, pieces: td.i32,
-    ):  # fmt: skip
-        t = td.grid(1)
-        row = t // pieces
-        start = (t - row * pieces) * piece
-        group = start & ~((width - 1) | width)
-        lefts = td.minimum(width, n - group)
-        rights = td.minimum(width, n - group - lefts)
-        taken = start - group
-        count = td.minimum(lefts + rights - taken, piece)
-        left = row * n + group
-        right = left + lefts
-        begin = split(x, left, lefts, right, rights, taken)
-        merge(
-            x, order, out, out_order,
-            left + begin, right, right + taken - begin, right + rights,
-            left + taken, left + taken + count,
-        )  # fmt: skip
-
-    return merge_pieces
+    return sort_rows
 
 
 # --- what they are made of -----------------------------------------------------------------------
@@ -310,16 +272,18 @@ def _shared_merge(form: DType, descending: bool, placed: bool, tile: Tile) -> Fu
 
 @functools.cache
 def _merge(what: Sorting) -> Function:
-    """Merges elements i … middle and j … end of `x` into `out` from `at` on, up to `stop`."""
+    """Merges elements i … middle and middle … end of `x` into the same stretch of `out`."""
     wide_of, stored_as, placed, place_as = _casts(what)
     key = key_of(what.dtype, what.descending)
 
     @td.func
-    def merge(x, order, out, out_order, i, middle, j, end, at, stop):
-        if i < middle and j < end:
+    def merge(x, order, out, out_order, i, middle, end):
+        at = i
+        j = middle
+        if j < end:
             a = wide_of(x[i])
             b = wide_of(x[j])
-            while at < stop and i < middle and j < end:
+            while i < middle and j < end:
                 from_right = key(b) < key(a)
                 out[at] = stored_as(b if from_right else a)
                 if placed:
@@ -331,15 +295,10 @@ def _merge(what: Sorting) -> Function:
                 else:
                     i += 1
                     a = wide_of(x[td.minimum(i, middle - 1)])
-        while at < stop:
-            source = i if i < middle else j
-            out[at] = stored_as(wide_of(x[source]))
+        rest = i if i < middle else j
+        for k in range(end - at):
+            out[at + k] = stored_as(wide_of(x[rest + k]))
             if placed:
-                out_order[at] = place_as(order[source])
-            if i < middle:
-                i += 1
-            else:
-                j += 1
-            at += 1
+                out_order[at + k] = place_as(order[rest + k])
 
     return merge
