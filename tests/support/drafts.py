@@ -104,7 +104,7 @@ class Draft:
     def prepared(self, device: td.Device, lanes: int = 1) -> tuple[Any, list[DeviceArray]]:
         """A function that runs the program, and the arrays that it writes."""
         program, integers = self.program(device, lanes)
-        fused = Fused(program, device)
+        fused = Fused(program, device).sized(integers)
         arrays = []
         for array, result in self.arrays:
             content = array
