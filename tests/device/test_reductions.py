@@ -173,6 +173,25 @@ def test_the_place_counts_all_reduced_axes(device: td.Device) -> None:
     assert most.tolist() == [28, 128]
 
 
+@pytest.mark.parametrize("space", [((), (90001,)), ((5,), (33,)), ((), ())], ids=str)
+def test_indices_of_64_bits(device: td.Device, space: Any, rng: np.random.Generator) -> None:
+    if "int64" not in device.features:
+        with pytest.raises(td.errors.DtypeError, match="int64"):
+            td.zeros(1, dtype=td.i64)
+        return
+    kept, reduced = space
+    values = numbers(rng, (*kept, *reduced), "float32")
+    draft = Draft("reduce", kept, reduced)
+    draft.big = True
+    x = draft.load(values)
+    draft.store(draft.reduce("sum", x))
+    draft.store(draft.reduce("argmin", x, "i32"))
+    total, where = draft.run(device)
+    flat = values.reshape((*kept, -1))
+    np.testing.assert_allclose(total, flat.sum(-1, dtype=np.float64), rtol=1e-5, atol=1e-3)
+    np.testing.assert_array_equal(where, flat.argmin(-1))
+
+
 # --- rows -----------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ class Draft:
 
     def __init__(self, kind: Kind, kept: Sequence[int], reduced: Sequence[int] = ()) -> None:
         self.kind = kind
+        self.big = False
         self.kept, self.reduced = tuple(kept), tuple(reduced)
         self.steps: list[Step] = []
         self.accesses: list[tuple[int, tuple[int, ...], int]] = []
@@ -97,7 +98,8 @@ class Draft:
             tuple(as_dtype(array.dtype).short for array, _ in self.arrays),
             tuple(short for short, _ in self.scalars),
             len(integers),
-            lanes=1 if device.backend == "cpu" else lanes,
+            self.big,
+            1 if device.backend == "cpu" else lanes,
         )
         return program, tuple(integers)
 

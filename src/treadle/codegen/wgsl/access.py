@@ -91,7 +91,11 @@ def _as_unsigned(scope: Scope, node: n.Expression) -> str:
 def index_text(scope: Scope, node: n.Expression) -> str:
     """An index, as an i32 or u32."""
     assert isinstance(node.type, Scalar)
-    return f"u32({scope.text(node)})" if node.type.bits == 64 else scope.text(node)
+    if node.type.bits != 64:
+        return scope.text(node)
+    if isinstance(node, n.Constant):  # naga does not cast a literal of 64 bits
+        return f"{int(node.value) & 0xFFFFFFFF}u"
+    return f"u32({scope.text(node)})"
 
 
 def typed_path(scope: Scope, place: n.Place) -> str:
