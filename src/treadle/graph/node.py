@@ -83,9 +83,9 @@ class Node:
                         source.readers.append(me)
                 else:
                     storage = array.storage
-                    if storage.shared:
+                    storage.add_reader(me)  # first: who shares it now either sees me, or is seen
+                    if storage.shared and storage.is_shared:
                         self.eager = True
-                    storage.add_reader(me)
 
     @property
     def whole_array(self) -> DeviceArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
+from weakref import ref
 
 from treadle.graph import node as kinds
 from treadle.graph.fused import Fused
@@ -102,17 +103,39 @@ def fused_for(device: Device, program: Program) -> Fused:
 
 
 def finish_readers(storage: Storage, writer: Node | None = None) -> None:
-    """Compute what still has to read memory that is about to be written, but for the writer."""
+    """Compute what still has to read memory that is about to be written, here or elsewhere, but for
+    the writer."""
     found: list[Node] = []
-    for reference in storage.readers or ():
+    views: list[ref[Node]] = []
+    waiting, storage.readers = storage.readers, None
+    for reference in waiting or ():
         reader = reference()
         if reader is None or reader.array is not None:
             continue
-        found += pending_readers(reader) if reader.op == kinds.VIEW else [reader]
-    storage.readers = None
+        if reader.op != kinds.VIEW:
+            found.append(reader)
+            continue
+        found += pending_readers(reader)
+        if storage.shared:
+            _make_eager(reader)
+        views.append(reference)  # its tensor may use it for further readers
+    for reference in views:
+        storage.add_reader(reference)
     others = [reader for reader in found if reader is not writer]
     if others:
         realize(others)
+
+
+def _make_eager(view: Node) -> None:
+    """Let what will read memory through a view be computed at once."""
+    todo = [view]
+    while todo:
+        node = todo.pop()
+        node.eager = True
+        for reference in node.readers or ():
+            reader = reference()
+            if reader is not None and reader.op == kinds.VIEW:
+                todo.append(reader)
 
 
 memory.finish_readers = finish_readers

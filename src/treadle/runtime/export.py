@@ -1,13 +1,20 @@
-"""Our arrays for other libraries: DLPack on cpu and cuda, `__cuda_array_interface__` on cuda.
+"""Our arrays for other libraries: DLPack on cpu and cuda, `__cuda_array_interface__` on cuda, and
+NumPy's arrays on the memory of the CPU.
 
-Both hand over memory and not copies. On the CPU all work is done when it was asked for. On CUDA the
+All hand over memory and not copies. On the CPU all work is done when it was asked for. On CUDA the
 consumer's stream is made to wait for ours (DLPack), or the consumer waits for the stream that it is
 told of (`__cuda_array_interface__`).
+
+As long as somebody else has the memory its storage is marked as shared, and nothing that reads or
+writes it is lazy. DLPack and NumPy tell when they are done. `__cuda_array_interface__` does not:
+what was handed over in that way stays shared as long as it lives.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.runtime import dlpack
@@ -28,7 +35,8 @@ class Exported:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Where it lies, for libraries of CUDA; there is none on other devices, nor for bfloat16,
-        which the protocol cannot say (DLPack can)."""
+        which the protocol cannot say (DLPack can). As it does not say either when they are done,
+        nothing about the memory is lazy from here on."""
         return _interface(self._array)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -71,6 +79,14 @@ class Exported:
         )
 
 
+def host_view(array: DeviceArray) -> np.ndarray[Any, Any]:
+    """An array on the CPU as NumPy's, without a copy. It is lent until NumPy's array, and all views
+    of it, are gone."""
+    from treadle.runtime.arrays import numpy_dtype
+
+    return np.asarray(Lent(array)).view(numpy_dtype(array.dtype))
+
+
 def _place(array: DeviceArray) -> tuple[int, int]:
     backend, _, number = array.device.id.partition(":")
     if backend == "cpu":
@@ -92,14 +108,12 @@ def _capsule(
         raise BufferError(
             "this tensor is read-only, which only DLPack 1.0 and newer can say: copy it first"
         )
-    cuda = place[0] == dlpack.CUDA
-    if cuda:
-        lent: Any = Lent(array, _let_in(array, stream), place[1])
+    if place[0] == dlpack.CUDA:
+        lent = Lent(array, _let_in(array, stream), place[1])
     elif stream not in (None, _NO_ORDER):
         raise ValueError(f"stream is for CUDA, and this tensor is on {array.device.id}: leave it")
     else:
-        lent = array
-    array.device.shared.add(array.storage)
+        lent = Lent(array)
     return dlpack.capsule(
         _address(array), place, array.dtype, array.shape, array.strides,
         keep=lent, versioned=versioned, read_only=array.key.read_only, copied=copied,
@@ -126,20 +140,41 @@ def _let_in(array: DeviceArray, stream: int | None) -> int | None:
 
 
 class Lent:
-    """An array while another library has its memory. Ours uses it again after that one's work."""
+    """An array while another library has its memory. Ours uses it again after that one's work,
+    which on CUDA is on a stream."""
 
-    __slots__ = ("array", "keeper", "stream")
+    __slots__ = ("__weakref__", "array", "keeper", "stream")
 
-    def __init__(self, array: DeviceArray, stream: int | None, number: int) -> None:
+    def __init__(self, array: DeviceArray, stream: int | None = None, number: int = 0) -> None:
         from treadle.runtime.foreign import keeper_of
 
-        self.array = array
-        self.stream = stream
         self.keeper = None if stream is None else keeper_of(stream, number)
+        self.stream = stream
+        self.array = array
+        array.device.shared.lend(array.storage)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """For NumPy, whose array keeps this as its base. It is of bytes; see `host_view`."""
+        array = self.array
+        item = array.dtype.itemsize
+        # Elements that are one in memory (it was broadcast) may only be read, as in NumPy.
+        repeated = any(n > 1 and s == 0 for n, s in zip(array.shape, array.strides, strict=True))
+        return {
+            "version": 3,
+            "shape": array.shape,
+            "typestr": f"|V{item}",
+            "data": (_address(array), array.key.read_only or repeated),
+            "strides": tuple(stride * item for stride in array.strides),
+        }
 
     def __del__(self) -> None:
-        array, stream, keeper = self.array, self.stream, self.keeper
+        array = getattr(self, "array", None)
+        if array is None:
+            return
+        stream, keeper = self.stream, self.keeper
         device = array.device
+        device.shared.take_back(array.storage)
         if stream is None and not device.several_streams:
             return
 
@@ -168,7 +203,7 @@ def _interface(array: DeviceArray) -> dict[str, Any]:
     stream = array.device.default_stream.handle
     stream.use([array.buffer])
     stream.flush()
-    array.device.shared.add(array.storage)
+    array.device.shared.lend(array.storage)
     item = dtype.itemsize
     found = {
         "version": 3,

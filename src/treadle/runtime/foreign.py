@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 from numpy.lib.format import descr_to_dtype
 
 from treadle.core import dtypes
@@ -254,6 +255,23 @@ def _in_elements(strides: tuple[int, ...], item: int) -> tuple[int, ...]:
     return tuple(stride // item for stride in strides)
 
 
+# --- NumPy ---------------------------------------------------------------------------------------
+
+
+def _read_numpy(kind: Kind, array: Any) -> Foreign:
+    """NumPy's arrays by their attributes: DLPack knows neither structs nor bfloat16 there."""
+    root = array
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    low, high = byte_bounds(root)
+    item = array.dtype.itemsize
+    strides = tuple(s if n > 1 else item for n, s in zip(array.shape, array.strides, strict=True))
+    return Foreign(
+        kind.library, (dlpack.CPU, 0), array.ctypes.data, _of_numpy(array.dtype), array.shape,
+        _in_elements(strides, item), not array.flags.writeable, array, whole=(low, high - low),
+    )  # fmt: skip
+
+
 # --- DLPack --------------------------------------------------------------------------------------
 
 
@@ -307,7 +325,7 @@ def _read_interface(kind: Kind, array: Any) -> Foreign:
 
 
 # NumPy's arrays are copied as arguments, but may be shared as tensors.
-_NUMPY = Kind(Library("numpy"), _dlpack_place, _read_dlpack)
+_NUMPY = Kind(Library("numpy"), _dlpack_place, _read_numpy)
 _INTERFACE = Kind(Library("another library"), _interface_place, _read_interface)
 # Of a type that does not say it has the interface; one of its objects may.
 _ASK_EACH = replace(_INTERFACE)

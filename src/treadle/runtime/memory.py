@@ -155,8 +155,12 @@ class Pool:
         }
 
 
+def _nobody_is_lazy(storage: Storage) -> None:
+    """Without the array library."""
+
+
 # Set by the array library: computes what still has to read memory that is about to be written.
-finish_readers: Callable[[Storage], None]
+finish_readers: Callable[[Storage], None] = _nobody_is_lazy
 _FEW_READERS = 64
 
 
@@ -164,7 +168,8 @@ class Storage:
     """Device memory owned by arrays; it goes back to its pool with its last array.
 
     `readers` refer to lazy values that may still have to read it. `shared` counts the libraries
-    that have the memory too (a borrowed storage is always shared): nothing about it may be lazy.
+    that have the memory too: nothing about it may be lazy. A borrowed storage is always shared, and
+    so is one that came back to us from another library, since several arrays may have it then.
     """
 
     __slots__ = (
@@ -194,6 +199,14 @@ class Storage:
         storage.pool, storage.owner, storage.nbytes, storage.buffer = None, owner, nbytes, buffer
         storage.readers, storage._prune_at, storage.shared = None, _FEW_READERS, 1
         return storage
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether another library has the memory, too. (Those who only hope that none has ask
+        `shared`.)"""
+        if self.shared and self.pool is not None and self.pool.shared.leaving:
+            self.pool.shared.settle()
+        return self.shared > 0
 
     def add_reader(self, reader: weakref.ref[Any]) -> None:
         """Remember a lazy value that reads this memory. Those that are computed or gone are
@@ -237,9 +250,30 @@ class Shared:
                 self.leaving.popleft()()
 
     def add(self, storage: Storage) -> None:
-        """Remember that others use a storage's memory, or that it is theirs."""
+        """Remember a storage whose memory is that of others."""
         with self._lock:
             self._storages.add(storage)
+
+    def lend(self, storage: Storage) -> None:
+        """Others get a storage's memory. What still has to read it is computed now, since nobody
+        will hear of their writes; what comes later is computed at once (see `Storage.shared`)."""
+        with self._lock:
+            self._storages.add(storage)
+            storage.shared += 1
+        if storage.readers is not None:
+            finish_readers(storage)
+
+    def take_back(self, storage: Storage) -> None:
+        """One of those that a storage was lent to is done with it. For finalizers."""
+        lent = weakref.ref(storage)
+
+        def end() -> None:
+            mine = lent()
+            if mine is not None:
+                with self._lock:
+                    mine.shared -= 1
+
+        self.leaving.append(end)
 
     def storages(self) -> list[Storage]:
         """The storages that were added and live."""

@@ -210,6 +210,8 @@ def share(value: Any, what: str) -> DeviceArray:
         loan.buffer = where.handle.borrow_address(base, high - base, foreign.owner)
         storage = Storage.borrowed(loan.buffer, high - low, loan)
         where.shared.add(storage)
+    else:
+        where.shared.lend(storage)  # to us, and for good: two arrays have it now
     return _view(foreign, storage, where)
 
 

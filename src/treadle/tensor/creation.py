@@ -14,7 +14,7 @@ from treadle.runtime.devices import device as find_device
 from treadle.runtime.foreign import kind_of
 from treadle.runtime.sharing import share
 from treadle.tensor.dtypes import check_dtype, default_integer
-from treadle.tensor.tensor import Tensor, as_device_dtype, cast, from_numpy
+from treadle.tensor.tensor import Tensor, as_device_dtype, cast, from_cell, from_numpy
 
 Shape = int | tuple[int, ...]
 
@@ -27,10 +27,11 @@ def asarray(
 
     Python floats become float32, complex numbers complex64, integers the device's default integer
     (int64 on cpu and cuda, int32 on webgpu); arrays keep their dtype. Lists and NumPy arrays are
-    copied, and with `copy=False` NumPy arrays are shared on the CPU. Tensors, and other libraries'
-    arrays that are on the device already, are used without a copy unless `copy` is True; a GPU's
-    arrays stay there where no device is named. ValueError if `copy` is False and there is no other
-    way; DtypeError if the device lacks the dtype.
+    copied: nobody expects a later write into a NumPy array to change a tensor. With `copy=False`
+    NumPy arrays are shared on the CPU, and each sees what is written into the other. Tensors, and
+    other libraries' arrays that are on the device already, are used without a copy unless `copy` is
+    True; a GPU's arrays stay there where no device is named. ValueError if `copy` is False and
+    there is no other way; DtypeError if the device lacks the dtype.
 
     >>> asarray([1.0, 2.0], device="cpu").dtype
     treadle.float32
@@ -39,7 +40,10 @@ def asarray(
         return _fitting(obj, dtype, device if device is not None else obj.device, copy)
     if isinstance(obj, np.ndarray):
         if copy is False:
-            return _fitting(from_dlpack(obj), dtype, device, copy)
+            try:
+                return _fitting(from_dlpack(obj), dtype, device, copy)
+            except BufferError as error:
+                raise ValueError(f"copy=False: {error}") from None
     elif kind_of(obj) is not None:
         shared = from_dlpack(obj)
         if device is None and shared.device.backend != "cpu":
@@ -89,7 +93,7 @@ def from_dlpack(
     [0.0, 5.0, 0.0]
     """
     if isinstance(x, Tensor):
-        tensor = Tensor(x._array)
+        tensor = from_cell(x._cell, x._view)
     elif kind_of(x) is None and not isinstance(x, np.ndarray):
         raise TypeError(f"from_dlpack takes an array that speaks DLPack, not {type(x).__name__}")
     else:

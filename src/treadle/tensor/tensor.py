@@ -28,8 +28,8 @@ from treadle.runtime.arrays import (
 )
 from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
-from treadle.runtime.export import Exported
 from treadle.tensor.dtypes import check_dtype
+from treadle.tensor.for_numpy import ForNumPy
 from treadle.tensor.indexing import basic, parse
 
 
@@ -43,7 +43,7 @@ class Cell:
         self.value = value
 
 
-class Tensor(Exported):
+class Tensor(ForNumPy):
     """An array on a device; make one with `td.asarray`, `td.zeros`, …
 
     Operations give tensors that are computed when somebody reads them, many in one kernel. Basic
@@ -52,7 +52,6 @@ class Tensor(Exported):
     """
 
     __slots__ = ("__weakref__", "_cell", "_seen", "_view")
-    __array_priority__ = 1000
 
     def __init__(self, array: DeviceArray) -> None:
         if array.contiguous:
@@ -74,7 +73,7 @@ class Tensor(Exported):
         if view is None:
             return value
         seen = self._seen
-        if seen is not None and seen[0] is value:
+        if seen is not None and seen[0] is value and not seen[1].eager:
             return assume(Node, seen[1])
         node = view_of(value, view)
         self._seen = value, node
@@ -108,19 +107,20 @@ class Tensor(Exported):
         cell, view = self._cell, self._view
         old = cell.value
         array = old.array
-        if array is not None and (array.storage.shared or array.key.read_only):
+        if view is not None and views.overlaps(view):
+            raise ValueError(
+                "several elements of this tensor are one in memory (it was broadcast): write "
+                "to a copy of it, td.asarray(x, copy=True)"
+            )
+        if array is not None:
             if array.key.read_only:
                 raise ValueError("this tensor is memory that may only be read: copy it first")
-            self._write_memory(value, array)
-            return
+            if array.storage.shared and array.storage.is_shared:
+                self._write_memory(value, array)
+                return
         if view is None:
             cell.value = value
         else:
-            if views.overlaps(view):
-                raise ValueError(
-                    "several elements of this tensor are one in memory (it was broadcast): write "
-                    "to a copy of it, td.asarray(x, copy=True)"
-                )
             cell.value = Node(kinds.WRITE, (old, value), old.shape, old.dtype, old.device, view)
         if is_deep(cell.value) or cell.value.eager:
             realize((cell.value,))
@@ -241,16 +241,6 @@ class Tensor(Exported):
             await source.device.default_stream.handle.read_async(source.buffer, offset, raw)
         picked: np.ndarray[Any, Any] = span(target)
         return picked
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        if copy is False:
-            shared = self.device.backend == "cpu"
-            raise ValueError(
-                f"np.asarray copies a tensor on {self.device.id}: "
-                + ("np.from_dlpack(x) shares its memory" if shared else "leave copy=False out")
-            )
-        data = self.numpy()
-        return data if dtype is None else data.astype(dtype, copy=False)
 
     def item(self) -> Any:
         """The one element as a Python number; ShapeError if there is not exactly one."""

@@ -1,0 +1,106 @@
+"""Tensors where NumPy's arrays are expected.
+
+NumPy's functions take tensors and give NumPy's arrays: whoever calls `np.sort` gets what it always
+gives. Python's operators between the two give tensors, whichever side they are on. (NumPy does not
+say whether it was called as `array + tensor` or as `np.add(array, tensor)`: both are tensors.) What
+operators write in place stays what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from treadle.runtime.export import Exported, host_view
+
+
+class ForNumPy(Exported):
+    """What makes a tensor one that NumPy takes."""
+
+    __slots__ = ()
+    # NumPy asks for `__array_interface__` before `__array__`, but keeps the tensor instead of what
+    # it was given, so that nobody would hear when its array is gone. So there is none.
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """The elements for NumPy: on the CPU the memory itself, unless a copy is asked for."""
+        array = self._array
+        wanted = None if dtype is None else np.dtype(dtype)
+        if array.device.backend != "cpu":
+            if copy is False:
+                raise ValueError(
+                    f"copy=False: NumPy cannot reach the memory of {array.device.id}: leave it "
+                    "out, or call x.numpy(), which copies"
+                )
+            data = array.to_host()
+        elif copy:
+            data = array.to_host()
+        else:
+            data = host_view(array)
+        if wanted is None or data.dtype == wanted:
+            found: np.ndarray[Any, Any] = data
+            return found
+        if copy is False:
+            raise ValueError(
+                f"copy=False: {array.dtype} elements must be copied to be {wanted}: leave it out"
+            )
+        converted: np.ndarray[Any, Any] = data.astype(wanted)
+        return converted
+
+    def __array_ufunc__(
+        self, function: np.ufunc, method: str, *inputs: Any, **keywords: Any
+    ) -> Any:
+        """A ufunc of NumPy: an operator whose left side is NumPy's, or a function."""
+        others = (*inputs, *keywords.get("out", ()))
+        if not all(isinstance(one, _NUMPYS_OWN) or not _has_ufuncs(one) for one in others):
+            return NotImplemented
+        if method == "__call__" and len(inputs) == 2 and inputs[1] is self and not keywords:
+            reflected = getattr(self, _REFLECTED.get(function, ""), None)
+            if reflected is not None and isinstance(inputs[0], (np.ndarray, np.generic)):
+                return reflected(inputs[0])
+        return getattr(function, method)(*_for_numpy(inputs), **_for_numpy(keywords))
+
+    def __array_function__(
+        self,
+        function: Callable[..., Any],
+        types: Iterable[type],
+        arguments: tuple[Any, ...],
+        keywords: dict[str, Any],
+    ) -> Any:
+        """A function of NumPy, with its arrays for tensors."""
+        if not all(issubclass(one, (ForNumPy, np.ndarray)) for one in types):
+            return NotImplemented
+        return function(*_for_numpy(arguments), **_for_numpy(keywords))
+
+
+_NUMPYS_OWN = (ForNumPy, np.ndarray, np.generic)
+# The method of the right side for an operator's function.
+_REFLECTED = {
+    np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__",
+    np.true_divide: "__rtruediv__", np.floor_divide: "__rfloordiv__", np.remainder: "__rmod__",
+    np.power: "__rpow__", np.matmul: "__rmatmul__", np.bitwise_and: "__rand__",
+    np.bitwise_or: "__ror__", np.bitwise_xor: "__rxor__", np.left_shift: "__rlshift__",
+    np.right_shift: "__rrshift__", np.equal: "__eq__", np.not_equal: "__ne__",
+    np.less: "__gt__", np.less_equal: "__ge__", np.greater: "__lt__", np.greater_equal: "__le__",
+}  # fmt: skip
+
+
+def _has_ufuncs(value: Any) -> bool:
+    """Whether another library wants to have NumPy's functions for itself."""
+    return getattr(type(value), "__array_ufunc__", None) is not None
+
+
+def _for_numpy(value: Any) -> Any:
+    """An argument with NumPy's arrays for the tensors in it. Where these are copies they may only
+    be read, so that no function writes into what nobody sees."""
+    if isinstance(value, ForNumPy):
+        data = np.asarray(value)
+        if value._array.device.backend != "cpu":
+            data.flags.writeable = False
+        return data
+    if type(value) in (list, tuple):
+        return type(value)(map(_for_numpy, value))
+    if type(value) is dict:
+        return {name: _for_numpy(one) for name, one in value.items()}
+    return value
