@@ -38,15 +38,26 @@ def unique(x: DeviceArray, dtype: DType = i32) -> Unique:
     elements, order = sort_with_order(flat(x))
     heads = new(x, i32, x.size)
     grouping.head_marker(x.dtype).launch(x.size, elements, heads)
+    return grouped(elements, order, heads, dtype)
+
+
+def grouped(elements: DeviceArray, order: DeviceArray, heads: DeviceArray, dtype: DType) -> Unique:
+    """`unique` of elements that lie in order: `order` (int32) says where they were, `heads` (int32)
+    is 1 where a group of equal ones begins, else 0."""
+    assert isinstance(elements.dtype, DType)
+    size = elements.size
     before, total = exclusive_sum(heads)
     groups = int(total.to_host()[0])
-    starts = new(x, i32, groups)
+    starts = new(elements, i32, groups)
     found = Unique(
-        new(x, x.dtype, groups), new(x, dtype, groups), new(x, dtype, x.size), new(x, dtype, groups)
+        new(elements, elements.dtype, groups),
+        new(elements, dtype, groups),
+        new(elements, dtype, size),
+        new(elements, dtype, groups),
     )
     writer = grouping.group_writer(dtype)
     writer.launch(
-        x.size, elements, order, heads, before, found.values, found.first, found.inverse, starts
+        size, elements, order, heads, before, found.values, found.first, found.inverse, starts
     )
-    grouping.group_counter(dtype).launch(groups, starts, found.counts, x.size)
+    grouping.group_counter(dtype).launch(groups, starts, found.counts, size)
     return found

@@ -9,12 +9,17 @@ from treadle.tensor.elementwise import elementwise
 from treadle.tensor.elementwise_functions import conj, imag, real
 from treadle.tensor.explaining import explain
 from treadle.tensor.info import __array_namespace_info__
+from treadle.tensor.searching import argwhere, nonzero, searchsorted, take, take_along_axis
+from treadle.tensor.sets import unique_all, unique_counts, unique_inverse, unique_values
+from treadle.tensor.sorting import argsort, sort
 from treadle.tensor.tensor import Tensor
 
 __all__ = [
     "Tensor",
     "__array_namespace_info__",
     "arange",
+    "argsort",
+    "argwhere",
     "asarray",
     "can_cast",
     "conj",
@@ -27,9 +32,18 @@ __all__ = [
     "iinfo",
     "imag",
     "isdtype",
+    "nonzero",
     "ones",
     "real",
     "result_type",
+    "searchsorted",
+    "sort",
+    "take",
+    "take_along_axis",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     "zeros",
 ]
 

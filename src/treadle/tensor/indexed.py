@@ -11,8 +11,9 @@ what they pick.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -107,36 +108,50 @@ def _put_where(part: Tensor, plan: Plan, value: Any) -> None:
 # --- linear indices ------------------------------------------------------------------------------
 
 
+class Term(NamedTuple):
+    """A part of a linear index: places along an axis, seen as the result has its axes."""
+
+    places: Node
+    inside: Node | None  # whether each is inside its axis; None if it is known that all are
+    seen: View
+    stride: int
+
+
 def linear_index(plan: Plan, source: Node) -> Node:
-    """Where the elements that a resolved plan names are in the array that its view counts in; -1
-    for what lies outside its axis."""
-    view, shape, place, device = plan.view, plan.shape, plan.place, source.device
+    """Where the elements that a resolved plan names are in the array that its view counts in."""
+    view, shape, place = plan.view, plan.shape, plan.place
     picked_shape = plan.picked_shape
-    before, behind = place, len(shape) - place - len(picked_shape)
-    dtype = index_dtype(source.size)
+    before, behind = (0,) * place, (0,) * (len(shape) - place - len(picked_shape))
     kept = [view.strides[axis] for axis in plan.kept]
     steps = (*kept[:place], *(0,) * len(picked_shape), *kept[place:])
-    total: Node | None = None
-    if any(kept) or view.offset:
-        counted = Node(kinds.INDEX, (), (source.size,), dtype, device)
-        total = view_of(counted, View(shape, steps, view.offset))
-    valid: Node | None = None
+    terms = []
     for pick in plan.picks:
-        if not pick.axes:
-            continue
-        axis = pick.axes[0]
-        node, inside = _places(pick, view.shape[axis], dtype, device)
-        seen = views.expand(views.whole(node.shape), picked_shape)
-        seen = View(shape, ((0,) * before) + seen.strides + ((0,) * behind), seen.offset)
-        term = view_of(node, seen)
-        if view.strides[axis] != 1:
-            term = _op("multiply", dtype, term, _like(term, view.strides[axis]))
+        for axis in pick.axes:
+            node, inside = places_along(pick, view.shape[axis], source)
+            seen = views.expand(views.whole(node.shape), picked_shape)
+            seen = View(shape, before + seen.strides + behind, seen.offset)
+            terms.append(Term(node, inside, seen, view.strides[axis]))
+    return sum_of(View(shape, steps, view.offset), terms, source)
+
+
+def sum_of(base: View, terms: Sequence[Term], source: Node) -> Node:
+    """The linear index of a view's elements plus the terms; -1 for what lies outside."""
+    dtype, device = index_dtype(source.size), source.device
+    total: Node | None = None
+    if any(base.strides) or base.offset:
+        counted = Node(kinds.INDEX, (), (source.size,), dtype, device)
+        total = view_of(counted, base)
+    valid: Node | None = None
+    for places, inside, seen, stride in terms:
+        term = view_of(places, seen)
+        if stride != 1:
+            term = _op("multiply", dtype, term, _like(term, stride))
         total = term if total is None else _op("add", dtype, total, term)
         if inside is not None:
             within = view_of(inside, seen)
             valid = within if valid is None else _op("logical_and", bool_, valid, within)
-    if total is None:  # of one element, and a mask without axes
-        total = constant(0, shape, dtype, device)
+    if total is None:  # of one element, or of a mask without axes
+        total = constant(0, base.shape, dtype, device)
     return total if valid is None else _op("where", dtype, valid, total, _like(total, -1))
 
 
@@ -145,9 +160,10 @@ def index_dtype(size: int) -> DType:
     return int32 if size <= _MOST_INT32 else int64
 
 
-def _places(pick: Pick, extent: int, dtype: DType, device: Device) -> tuple[Node, Node | None]:
+def places_along(pick: Pick, extent: int, source: Node) -> tuple[Node, Node | None]:
     """The places along an axis that integers name, counted from the start, and whether they are
     inside (None if it is known that all are)."""
+    dtype, device = index_dtype(source.size), source.device
     if isinstance(pick.values, np.ndarray):  # `parse` has looked at them
         return _index_node(pick.values.astype(dtype.numpy), device), None
     node = _index_node(pick.values, device)
@@ -212,17 +228,22 @@ def true_places(mask: Any, device: Device) -> list[Any]:
     node = _index_node(mask, device)
     if not node.shape:
         return [np.zeros(int(_read(node)), np.int64)]
-    if not node.size:
-        return [np.zeros(0, np.int64) for _ in node.shape]
-    realize((node,))
-    flat = computed(positions(node.whole_array, index_dtype(node.size)))
+    flat = flat_places(node, index_dtype(node.size))
     return [from_node(each) for each in unraveled(flat, node.shape)]
+
+
+def flat_places(mask: Node, dtype: DType) -> Node:
+    """The linear indices of a mask's true elements, whose number is read."""
+    if not mask.size:
+        return constant(0, (0,), dtype, mask.device)
+    realize((mask,))
+    return computed(positions(mask.whole_array, dtype))
 
 
 def unraveled(flat: Node, shape: Integers) -> list[Node]:
     """Linear indices as an index for each axis."""
     if len(shape) == 1:
-        return [Node(kinds.COPY, (flat,), flat.shape, flat.dtype, flat.device)]
+        return [flat]
     found: list[Node] = []
     rest = flat
     for axis in range(len(shape) - 1, 0, -1):

@@ -190,8 +190,17 @@ class Tensor(ForNumPy):
         return self.shape[0]
 
     def __repr__(self) -> str:
-        values = np.array2string(self.numpy(), separator=", ", prefix="tensor(")
-        return f'tensor({values}, dtype={self.dtype}, device="{self.device.id}")'
+        from treadle.tensor.representation import representation
+
+        return representation(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item() if spec and not self.shape else str(self), spec)
+
+    def __contains__(self, value: Any) -> bool:
+        from treadle.tensor.searching import contains
+
+        return contains(self, value)
 
     def __bool__(self) -> bool:
         if self.size != 1:

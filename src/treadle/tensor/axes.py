@@ -1,0 +1,63 @@
+"""Which axes a function means: `axis=-1`, `axis=(0, 2)`, and PyTorch's names for the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# PyTorch's name of a parameter, and ours.
+_OTHER_NAMES = {
+    "dim": "axis", "keepdim": "keepdims", "dims": "axis", "start_dim": "start_axis",
+    "end_dim": "end_axis",
+}  # fmt: skip
+
+
+def takes_dim(function: F) -> F:
+    """Let a function take `dim=` for `axis=` (and `keepdim=` for `keepdims=`).
+
+    >>> import treadle as td
+    >>> x = td.zeros((2, 3), device="cpu")
+    >>> td.sort(x, dim=0).shape
+    (2, 3)
+    """
+
+    @wraps(function)
+    def wrapper(*arguments: Any, **keywords: Any) -> Any:
+        if keywords:
+            for other in _OTHER_NAMES.keys() & keywords.keys():
+                ours = _OTHER_NAMES[other]
+                if ours in keywords:
+                    raise TypeError(f"{function.__name__}: {other}= is {ours}=: give one of them")
+                keywords[ours] = keywords.pop(other)
+        return function(*arguments, **keywords)
+
+    return cast(F, wrapper)
+
+
+def one_axis(name: str, axis: Any, ndim: int) -> int:
+    """An axis counted from the front. IndexError if there is none, TypeError for no integer."""
+    try:
+        at = axis.__index__()
+    except AttributeError:
+        raise TypeError(f"{name}: an axis is an integer, not {type(axis).__name__}") from None
+    if -ndim <= at < ndim:
+        return int(at if at >= 0 else at + ndim)
+    if not ndim:
+        raise IndexError(f"{name}: axis {at} of a tensor that has no axes (ndim is 0)")
+    raise IndexError(f"{name}: axis {at} is not from {-ndim} to {ndim - 1} (ndim is {ndim})")
+
+
+def some_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes counted from the front: one, a tuple of them, or for None all. ValueError if one is
+    named twice."""
+    if axis is None:
+        return tuple(range(ndim))
+    if not isinstance(axis, (tuple, list)):
+        return (one_axis(name, axis, ndim),)
+    found = tuple([one_axis(name, each, ndim) for each in axis])
+    if len(set(found)) != len(found):
+        raise ValueError(f"{name}: an axis is named twice in {tuple(axis)} (ndim is {ndim})")
+    return found

@@ -1,0 +1,55 @@
+"""What a tensor prints as: as NumPy's arrays do, and of a large one only the corners are read."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from treadle.tensor.tensor import Tensor
+
+_MOST_SHOWN = 1000  # elements of a tensor that is printed as a whole
+_EDGES = (3, 2, 1)  # elements at either end of an axis, the first number that is not too much
+
+
+def representation(tensor: Tensor) -> str:
+    """The text of a tensor. At most about a thousand elements are read for it.
+
+    >>> import treadle as td
+    >>> td.arange(5000, device="cpu")
+    tensor([   0,    1,    2, ..., 4997, 4998, 4999], dtype=int64, device="cpu", shape=(5000,))
+    """
+    shape = tensor.shape
+    told = f'dtype={tensor.dtype}, device="{tensor.device.id}"'
+    if tensor.size <= _MOST_SHOWN:
+        values = np.array2string(tensor.numpy(), separator=", ", prefix="tensor(")
+        unseen = not tensor.size and shape != (0,)  # [] may be of any shape
+        return f"tensor({values}, {told}, shape={shape})" if unseen else f"tensor({values}, {told})"
+    edge = next((edge for edge in _EDGES if _shown(shape, edge) <= _MOST_SHOWN), None)
+    if edge is None:  # so many axes that even their ends are too many
+        return f"tensor(..., {told}, shape={shape})"
+    values = np.array2string(
+        _corners(tensor, edge), separator=", ", prefix="tensor(", threshold=0, edgeitems=edge
+    )
+    return f"tensor({values}, {told}, shape={shape})"
+
+
+def _shown(shape: tuple[int, ...], edge: int) -> int:
+    """How many elements there are at the corners."""
+    return math.prod(min(extent, 2 * edge) for extent in shape)
+
+
+def _corners(tensor: Tensor, edge: int) -> np.ndarray[Any, Any]:
+    """The corners with one element between them where axes are longer: NumPy prints `...` there."""
+    extents = tensor.shape
+    ends = [
+        np.r_[0:edge, extent - edge : extent] if extent > 2 * edge else np.arange(extent)
+        for extent in extents
+    ]
+    seen = tensor[np.ix_(*ends)].numpy()
+    for axis, extent in enumerate(extents):
+        if extent > 2 * edge:
+            seen = np.insert(seen, edge, seen.take(0, axis), axis)
+    return seen

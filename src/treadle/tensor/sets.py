@@ -1,0 +1,121 @@
+"""The distinct elements of a tensor, in order. Their number is read: it decides the shapes.
+
+Every NaN is an element of its own, and both zeros are one element.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from treadle.core.dtypes import DType, int32
+from treadle.core.errors import DtypeError
+from treadle.kernels import unique as kernels
+from treadle.runtime.arrays import DeviceArray
+from treadle.tensor.creation import asarray, full
+from treadle.tensor.dtypes import default_integer
+from treadle.tensor.elementwise_functions import apply
+from treadle.tensor.sorting import argsort
+from treadle.tensor.tensor import Tensor
+
+
+class UniqueAll(NamedTuple):
+    """What `unique_all` gives."""
+
+    values: Tensor
+    indices: Tensor
+    inverse_indices: Tensor
+    counts: Tensor
+
+
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` gives."""
+
+    values: Tensor
+    counts: Tensor
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` gives."""
+
+    values: Tensor
+    inverse_indices: Tensor
+
+
+def unique_all(x: Any, /) -> UniqueAll:
+    """The distinct elements, where in `x.reshape(-1)` each is first, for every element of x its
+    place among them (in x's shape), and how often each is there.
+
+    >>> import treadle as td
+    >>> found = td.unique_all(td.asarray([[3, 1], [3, 3]], device="cpu"))
+    >>> found.values.tolist(), found.indices.tolist(), found.counts.tolist()
+    ([1, 3], [1, 0], [1, 3])
+    >>> found.inverse_indices.tolist()
+    [[1, 0], [1, 1]]
+    """
+    tensor = x if type(x) is Tensor else asarray(x)
+    dtype = tensor.dtype
+    if type(dtype) is not DType:
+        raise DtypeError(f"structs ({dtype}) have no order, by which equal ones would be found")
+    array = tensor._array
+    if not array.contiguous:
+        array = tensor.copied()._array
+    places = default_integer(tensor.device)
+    found = _of_complex if dtype.kind == "complex" else kernels.unique
+    values, first, inverse, counts = (Tensor(part) for part in found(array, places))
+    return UniqueAll(values, first, inverse.reshape(tensor.shape), counts)
+
+
+def unique_counts(x: Any, /) -> UniqueCounts:
+    """The distinct elements, and how often each is there.
+
+    >>> import treadle as td
+    >>> td.unique_counts(td.asarray([3, 1, 3], device="cpu")).counts.tolist()
+    [1, 2]
+    """
+    found = unique_all(x)
+    return UniqueCounts(found.values, found.counts)
+
+
+def unique_inverse(x: Any, /) -> UniqueInverse:
+    """The distinct elements, and for every element its place among them, in x's shape.
+
+    >>> import treadle as td
+    >>> td.unique_inverse(td.asarray([3, 1, 3], device="cpu")).inverse_indices.tolist()
+    [1, 0, 1]
+    """
+    found = unique_all(x)
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def unique_values(x: Any, /) -> Tensor:
+    """The distinct elements.
+
+    >>> import treadle as td
+    >>> td.unique_values(td.asarray([3, 1, 3], device="cpu")).tolist()
+    [1, 3]
+    """
+    return unique_all(x).values
+
+
+def _of_complex(array: DeviceArray, places: DType) -> kernels.Unique:
+    """Complex numbers in the order of their real parts, and equal ones of their imaginary parts."""
+    assert isinstance(array.dtype, DType)
+    if not array.size:
+        return kernels.unique(array, places)
+    pairs = Tensor(
+        DeviceArray(
+            array.device, array.storage, array.dtype.component, (array.size, 2), None,
+            array.offset * 2,
+        )
+    )  # fmt: skip
+    order = argsort(pairs[:, 1])
+    order = order[argsort(pairs[order, 0])]
+    ordered = pairs[order]
+    heads = full(array.size, 1, dtype=int32, device=array.device)
+    differ = apply("not_equal", ordered[1:], ordered[:-1])
+    heads[1:] = apply("logical_or", differ[:, 0], differ[:, 1])
+    elements = ordered._array
+    elements = DeviceArray(
+        array.device, elements.storage, array.dtype, (array.size,), None, elements.offset // 2
+    )
+    return kernels.grouped(elements, order.to(int32)._array, heads._array, places)

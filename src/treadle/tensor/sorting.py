@@ -1,0 +1,69 @@
+"""Sorting along an axis. Equal elements always keep their order, and NaN is last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from treadle.core.dtypes import DType
+from treadle.core.errors import DtypeError
+from treadle.graph import node as kinds
+from treadle.graph import views
+from treadle.graph.node import Node, view_of
+from treadle.kernels import sort as kernels
+from treadle.runtime.arrays import DeviceArray
+from treadle.tensor.axes import one_axis, takes_dim
+from treadle.tensor.dtypes import default_integer
+from treadle.tensor.operands import device_of, node_of
+from treadle.tensor.tensor import Tensor, from_node
+
+
+@takes_dim
+def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """The elements in order along an axis. NaN is last, in either order.
+
+    >>> import treadle as td
+    >>> td.sort(td.asarray([3.0, float("nan"), 1.0], device="cpu"), descending=True).tolist()
+    [3.0, 1.0, nan]
+    """
+
+    def ordered(rows: DeviceArray) -> DeviceArray:
+        return kernels.sort(rows, descending)
+
+    return _along("sort", x, axis, None, ordered)
+
+
+@takes_dim
+def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """Where each element of `td.sort(x)` is in x, along the axis.
+
+    >>> import treadle as td
+    >>> td.argsort(td.asarray([2.0, 1.0, 2.0], device="cpu"), descending=True).tolist()
+    [0, 2, 1]
+    """
+    dtype = default_integer(device_of("argsort", (x,)))
+
+    def ordered(rows: DeviceArray) -> DeviceArray:
+        return kernels.argsort(rows, descending, dtype=dtype)
+
+    return _along("argsort", x, axis, dtype, ordered)
+
+
+def _along(
+    name: str, x: Any, axis: int, dtype: DType | None, sorter: Callable[[DeviceArray], DeviceArray]
+) -> Tensor:
+    """Have the rows sorted that an axis has. Its result has this dtype, or x's."""
+    device = device_of(name, (x,))
+    node = node_of(name, x, device)
+    if node.dtype.kind == "complex":
+        raise DtypeError(f"{name}: complex numbers have no order; sort their absolute values")
+    at = one_axis(name, axis, len(node.shape))
+    last = len(node.shape) - 1
+    order = (*range(at), *range(at + 1, last + 1), at)
+    if at != last:
+        node = view_of(node, views.permute(views.whole(node.shape), order))
+    made = from_node(Node(kinds.CALL, (node,), node.shape, dtype or node.dtype, device, sorter))
+    if at == last:
+        return made
+    back = (*range(at), last, *range(at, last))
+    return made._seen_through(views.permute(made._where, back))
