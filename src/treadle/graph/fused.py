@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from treadle.core.dim3 import Dim3
@@ -16,7 +16,7 @@ from treadle.ir.types import F32, I32, I64, SCALARS
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.definition import KernelOptions, LoweredKernel, Work
 from treadle.runtime.devices import Device
-from treadle.runtime.launch import Launcher, suitable_block
+from treadle.runtime.launch import Launcher, Repeat, suitable_block
 from treadle.runtime.signature import Declared, DeclaredParameter, Signature
 
 MOST_THREADS = (1 << 31) - 1024  # along an axis of a grid
@@ -81,7 +81,7 @@ def _emitter(program: Program) -> Any:
     return importlib.import_module(f"treadle.graph.emit.{_EMITTERS[program.kind]}")
 
 
-Launch = Callable[[tuple[Any, ...]], Any]
+Launch = Callable[[tuple[Any, ...]], Repeat | None]
 
 
 class Sized:
@@ -97,17 +97,26 @@ class Sized:
         self._scratch = strategy.scratch
 
     def run(
-        self, arrays: Sequence[DeviceArray], integers: tuple[int, ...], scalars: Iterable[Any]
+        self,
+        arrays: Sequence[DeviceArray],
+        integers: tuple[int, ...],
+        scalars: Sequence[Any],
+        repeats: list[Repeat],
     ) -> None:
-        """Compute the outputs, which are the last of the arrays."""
-        if not self._scratch:
-            for launch, stage in self._launches:
-                launch((*arrays, *integers, *stage.integers, *scalars))
-            return
+        """Compute the outputs, which are the last of the arrays. `repeats` are an earlier run's
+        launches, whose arrays were of the same classes; or empty, and then filled."""
         scratch = [_scratch(self._device, short, count) for short, count in self._scratch]
-        for launch, stage in self._launches:
-            own = [scratch[number] for number in stage.scratch]
-            launch((*arrays, *own, *integers, *stage.integers, *scalars))
+        known = len(repeats) == len(self._launches)
+        found: list[Repeat] = []
+        for number, (launch, stage) in enumerate(self._launches):
+            own = [scratch[each] for each in stage.scratch]
+            values = [*arrays, *own, *integers, *stage.integers, *scalars]
+            if known:
+                repeats[number](values, len(arrays) + len(own))
+            elif (made := launch(tuple(values))) is not None:
+                found.append(made)
+        if not known:
+            repeats[:] = found
 
 
 class Fused:

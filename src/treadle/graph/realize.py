@@ -57,7 +57,7 @@ def _planned(pending: list[Node], graph: Graph) -> list[Task]:
 
 
 def _run(task: Task) -> None:
-    node, leaves, constants, integers, sized, target = task
+    node, leaves, constants, integers, sized, target, repeats = task
     if node.array is not None:
         return
     arrays = [leaf.array for leaf in leaves]
@@ -77,7 +77,8 @@ def _run(task: Task) -> None:
         result = target.another()
         arrays.append(result)
     if sized is not None:
-        sized.run(arrays, integers, _flat([each.detail for each in constants]))  # type: ignore[arg-type]
+        scalars = _flat([each.detail for each in constants])
+        sized.run(arrays, integers, scalars, repeats)  # type: ignore[arg-type]
     node.become(result)
 
 

@@ -16,6 +16,7 @@ from treadle.graph.groups import Group
 from treadle.graph.node import Node
 from treadle.graph.schedule import pending_readers
 from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.launch import Repeat
 
 _MOST_RECIPES = 4096
 
@@ -30,6 +31,7 @@ class Task(NamedTuple):
     integers: tuple[int, ...]
     sized: Sized | None
     target: DeviceArray | None
+    repeats: list[Repeat]
 
 
 class _Part(NamedTuple):
@@ -41,6 +43,7 @@ class _Part(NamedTuple):
     integers: tuple[int, ...]
     sized: Sized | None
     target: DeviceArray | None
+    repeats: list[Repeat]  # the launches, once they were made: then only their arguments change
 
 
 class Graph:
@@ -103,7 +106,7 @@ class Graph:
             )
         if cacheable:
             ends = [position[root] for root in roots]
-            self.key = (roots[0].device.id, tuple(ends), tuple(parts))
+            self.key = (roots[0].device, tuple(ends), tuple(parts))
 
     def _node(self, position: int) -> Node:
         return self.order[position] if position >= 0 else self.computed[~position]
@@ -119,6 +122,7 @@ class Graph:
                 part.integers,
                 part.sized,
                 part.target,
+                part.repeats,
             )
             for part in reversed(recipe)
         ]
@@ -134,6 +138,7 @@ class Graph:
                 task.integers,
                 task.sized,
                 task.target,
+                task.repeats,
             )
             for task in tasks
         ]
@@ -169,4 +174,4 @@ def task_of(group: Group, fused: Fused | None) -> Task:
             target = DeviceArray.described(node.device, node.dtype, node.shape)
         if 0 not in group.integers[: group.program.kept]:
             sized = fused.sized(group.integers)
-    return Task(group.node, group.leaves, group.constants, group.integers, sized, target)
+    return Task(group.node, group.leaves, group.constants, group.integers, sized, target, [])

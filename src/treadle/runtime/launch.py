@@ -45,6 +45,71 @@ class Prepared:
     pack: binding.Packer
 
 
+class Repeat:
+    """A launch that was made, for arguments of the same classes that share memory in the same way:
+    nothing is looked up any more. On the device's default stream, and nobody waits to read what it
+    writes (the caller knows)."""
+
+    __slots__ = ("_definition", "_grid", "_prepared", "_stream", "_threads", "_twice")
+
+    def __init__(
+        self,
+        definition: KernelDefinition,
+        prepared: Prepared,
+        grid: Dim3,
+        threads: tuple[int, ...],
+        stream: Stream,
+        twice: bool,
+    ) -> None:
+        self._definition = definition
+        self._prepared = prepared
+        self._grid = grid
+        self._threads = threads
+        self._stream = stream
+        self._twice = twice  # whether one buffer is several arguments
+
+    @property
+    def built(self) -> Built:
+        """What was launched."""
+        return self._prepared.built
+
+    def __call__(self, values: list[Any], arrays: int) -> None:
+        """Launch with these arguments, of which so many are arrays, the first ones."""
+        buffers = [array.buffer for array in values[:arrays]]
+        if self._twice:
+            buffers = list(dict.fromkeys(buffers))
+        prepared, grid, to = self._prepared, self._grid, self._stream
+        parameters = prepared.pack(values, grid, self._threads)
+        if to.keeping is None and profile.active is None:
+            to.handle.launch(prepared.compiled, grid, buffers, parameters)
+        else:
+            _start(self._definition, prepared, grid, buffers, parameters, values, to)
+
+
+def _start(
+    definition: KernelDefinition,
+    prepared: Prepared,
+    grid: Dim3,
+    buffers: list[base.Buffer],
+    parameters: bytes,
+    values: list[Any],
+    to: Stream,
+) -> None:
+    """Hand a launch to the driver, and tell those who want to know of it."""
+    built = prepared.built
+    if to.keeping is not None:
+        to.keeping.append(Launched(definition, built, values))
+    if built.sites:
+        from treadle.runtime import reports
+
+        reports.launch_with_report(prepared.compiled, built, grid, buffers, parameters, to)
+    elif (active := profile.active) is None:
+        to.handle.launch(prepared.compiled, grid, buffers, parameters)
+    else:
+        launched = Launched(definition, built, values)
+        active.launch(to, prepared.compiled, grid, buffers, parameters, launched)
+
+
 class Launcher:
     """The launches of one kernel: its definition, and what was prepared for it so far."""
 
@@ -85,10 +150,10 @@ class Launcher:
         shared_bytes: int = 0,
         stream: Stream | None = None,
         threads: tuple[int, ...] = (),
-    ) -> Callable[[tuple[Any, ...]], Built | None]:
+    ) -> Callable[[tuple[Any, ...]], Repeat | None]:
         """A function of the arguments that runs `grid` blocks of `block` threads, to call often.
 
-        It gives what was launched, or None where there was nothing to do. It raises LaunchError,
+        It gives the launch, or None where there was nothing to do. It raises LaunchError,
         DtypeError or CompileError before anything runs; a grid of 0 is allowed only where an
         argument is an empty array, and then does nothing.
         """
@@ -103,7 +168,7 @@ class Launcher:
         captured = definition.captured
         numbers = binding.NUMBER_TYPES
 
-        def launch(arguments: tuple[Any, ...]) -> Built | None:
+        def launch(arguments: tuple[Any, ...]) -> Repeat | None:
             keys: list[Any] = [shape]
             values: list[Any] = []
             buffers: list[base.Buffer] = []
@@ -129,7 +194,8 @@ class Launcher:
                 buffers.append(array.buffer)
             if to is None:
                 to = default_device().default_stream
-            if len(buffers) > 1 and len(set(buffers)) < len(buffers):
+            twice = len(buffers) > 1 and len(set(buffers)) < len(buffers)
+            if twice:
                 keys.append(tuple(buffers.index(buffer) for buffer in buffers))
                 buffers = list(dict.fromkeys(buffers))
             handle = to.handle
@@ -150,37 +216,26 @@ class Launcher:
                 parameters = prepared.pack(values, grid, threads)
             except (struct.error, OverflowError) as error:
                 raise binding.number_out_of_range(error, definition, values) from None
-            built = prepared.built
-            if to.keeping is not None:
-                to.keeping.append(Launched(definition, built, values))
-            if built.sites:
-                from treadle.runtime import reports
-
-                reports.launch_with_report(prepared.compiled, built, grid, buffers, parameters, to)
-            elif (active := profile.active) is None:
-                handle.launch(prepared.compiled, grid, buffers, parameters)
-            else:
-                launched = Launched(definition, built, values)
-                active.launch(to, prepared.compiled, grid, buffers, parameters, launched)
-            return built
+            _start(definition, prepared, grid, buffers, parameters, values, to)
+            return Repeat(definition, prepared, grid, threads, to, twice)
 
         return launch
 
     def _launch_foreign(
         self,
-        launch: Callable[[tuple[Any, ...]], Built | None],
+        launch: Callable[[tuple[Any, ...]], Repeat | None],
         arguments: tuple[Any, ...],
         stream: Stream | None,
-    ) -> Built | None:
+    ) -> Repeat | None:
         """A launch with arguments that are not ours: NumPy arrays, DLPack, struct values."""
         binding.check_count(self.definition, len(arguments))
         device = self._device_of(arguments, stream)
         taken = convert.take_in(self.definition, arguments, stream or device.default_stream)
         with taken.order:
-            built = launch(tuple(taken.arguments))
-        if built is not None:
-            taken.give_back(built.written)
-        return built
+            launched = launch(tuple(taken.arguments))
+        if launched is not None:
+            taken.give_back(launched.built.written)
+        return launched
 
     def _device_of(self, arguments: tuple[Any, ...], stream: Stream | None) -> Device:
         if stream is not None:
