@@ -122,8 +122,21 @@ def definition_of(op: str, types: Sequence[Type]) -> FunctionType:
         from treadle.graph.complex_operations import complex_definition
 
         return complex_definition(op, types)
+    if op in DRAWS:
+        from treadle.lang.math import draws
+
+        found: FunctionType = vars(draws)[op]
+        return found
     return _written(op, len(types))
 
+
+# Functions of random numbers, in `lang.math.draws`. The first six operands of those that begin with
+# "random" are two words each of the element's number, of the draw's number and of the seed.
+DRAWS = frozenset({
+    "random_word", "random_low", "random_high", "random_word_64", "random_below", "random_below_64",
+    "random_chance", "random_normal", "random_normal_64", "unit_f32", "unit_f64", "interval_f32",
+    "interval_f64", "exponential_f32", "exponential_f64",
+})  # fmt: skip
 
 # Where the kernel language has an operator, or another name, for an operation.
 _WRITTEN = {"pow": "x0 ** x1"}

@@ -3,11 +3,13 @@
 from treadle.core.environment import is_on
 from treadle.graph.explain import explain_everything
 from treadle.tensor import operators as _operators  # noqa: F401  gives Tensor its operators
+from treadle.tensor import random
 from treadle.tensor.creation import arange, asarray, empty, from_dlpack, full, ones, zeros
 from treadle.tensor.dtypes import can_cast, finfo, iinfo, isdtype, result_type
 from treadle.tensor.elementwise import elementwise
 from treadle.tensor.elementwise_functions import conj, imag, real
 from treadle.tensor.explaining import explain
+from treadle.tensor.generator import Generator, manual_seed
 from treadle.tensor.info import __array_namespace_info__
 from treadle.tensor.searching import argwhere, nonzero, searchsorted, take, take_along_axis
 from treadle.tensor.sets import unique_all, unique_counts, unique_inverse, unique_values
@@ -15,6 +17,7 @@ from treadle.tensor.sorting import argsort, sort
 from treadle.tensor.tensor import Tensor
 
 __all__ = [
+    "Generator",
     "Tensor",
     "__array_namespace_info__",
     "arange",
@@ -32,8 +35,10 @@ __all__ = [
     "iinfo",
     "imag",
     "isdtype",
+    "manual_seed",
     "nonzero",
     "ones",
+    "random",
     "real",
     "result_type",
     "searchsorted",

@@ -128,7 +128,7 @@ def empty(shape: Shape, *, dtype: Any = None, device: str | Device | None = None
     where = find_device(device)
     kind = float32 if dtype is None else as_device_dtype(dtype)
     check_dtype(kind, where)
-    return Tensor(DeviceArray.allocate(where, kind, _extents(shape)))
+    return Tensor(DeviceArray.allocate(where, kind, extents_of(shape)))
 
 
 def zeros(shape: Shape, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
@@ -165,7 +165,7 @@ def full(
         )
     else:
         kind = as_device_dtype(dtype)
-    data = np.empty(_extents(shape), numpy_dtype(kind))
+    data = np.empty(extents_of(shape), numpy_dtype(kind))
     check_cast(np.asarray(fill_value).dtype, kind)
     data[...] = fill_value
     return from_numpy(data, where)
@@ -199,7 +199,8 @@ def arange(
     return from_numpy(cast(data, kind), where)
 
 
-def _extents(shape: Shape) -> tuple[int, ...]:
+def extents_of(shape: Shape) -> tuple[int, ...]:
+    """A shape as a tuple of extents. ShapeError for what is none."""
     parts = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
     if not all(hasattr(part, "__index__") for part in parts):
         raise ShapeError(f"a shape is an integer or a tuple of integers, not {shape!r}")

@@ -61,11 +61,14 @@ def rand_normal(seed: td.u32, counter: td.u32) -> td.f32:
     """
     words = random_words(seed, counter)
     u = 1.0 - unit_interval(words.x)
-    angle = words.y
+    return exact_root(-2.0 * log(u)) * cosine_of_turn(words.y)
+
+
+def cosine_of_turn(turn: td.u32) -> td.f32:
+    """cos(2 pi turn / 2^32)."""
     # The quarter turn nearest, and the signed rest of the angle: exact, since they are integers.
-    quarter = td.i32((angle + 0x20000000) >> 30)
-    rest = td.f32(td.bitcast(angle + 0x20000000 - (td.u32(quarter) << 30), td.i32) - 0x20000000)
+    quarter = td.i32((turn + 0x20000000) >> 30)
+    rest = td.f32(td.bitcast(turn + 0x20000000 - (td.u32(quarter) << 30), td.i32) - 0x20000000)
     r = rest * (TWO_PI / 4294967296.0)
     cosine = td.where((quarter & 1) != 0, sin_near(r), cos_near(r))
-    cosine = td.where(((quarter + 1) & 2) != 0, -cosine, cosine)
-    return exact_root(-2.0 * log(u)) * cosine
+    return td.where(((quarter + 1) & 2) != 0, -cosine, cosine)

@@ -1,0 +1,110 @@
+"""Where random numbers come from: a seed, and how many draws there were."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from typing import Any
+
+
+class Generator:
+    """A stream of random draws: a seed, and a position that counts them.
+
+    Draw number k of a seed is the same on every device and whatever was drawn before, so a
+    generator is as small as these two numbers. Threads may share one. Without a seed it takes a
+    fresh one.
+
+    >>> import treadle as td
+    >>> g = td.Generator(7)
+    >>> x = td.random.integers(3, 0, 100, device="cpu", generator=g)
+    >>> g
+    Generator(7, position=1)
+    >>> y = td.random.integers(3, 0, 100, device="cpu", generator=td.Generator(7))
+    >>> x.tolist() == y.tolist()
+    True
+    """
+
+    __slots__ = ("_lock", "_position", "_seed")
+
+    def __init__(self, seed: int | None = None, *, position: int = 0) -> None:
+        self._lock = threading.Lock()
+        self._seed = secrets.randbits(64) if seed is None else _word("a seed", seed)
+        self._position = _word("a position", position)
+
+    @property
+    def seed(self) -> int:
+        """What all draws depend on."""
+        return self._seed
+
+    @property
+    def position(self) -> int:
+        """The number of the next draw."""
+        return self._position
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Begin anew with a seed. The generator itself."""
+        self.set_state((seed, 0))
+        return self
+
+    def get_state(self) -> tuple[int, int]:
+        """The seed and the position: what `set_state` takes to repeat what comes next."""
+        with self._lock:
+            return self._seed, self._position
+
+    def set_state(self, state: tuple[int, int]) -> None:
+        """Go on from a state of this generator or another one."""
+        try:
+            seed, position = state
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"a generator's state is a seed and a position, as from get_state(), not {state!r}"
+            ) from None
+        seed, position = _word("a seed", seed), _word("a position", position)
+        with self._lock:
+            self._seed, self._position = seed, position
+
+    def next_draw(self) -> tuple[int, int]:
+        """The seed, and the number of a draw that nobody else gets."""
+        with self._lock:
+            seed, number = self._seed, self._position
+            self._position = (number + 1) % 2**64
+        return seed, number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, self.get_state()
+
+    def __repr__(self) -> str:
+        seed, position = self.get_state()
+        return f"Generator({seed}, position={position})"
+
+
+def _word(what: str, value: Any) -> int:
+    try:
+        number = int(value.__index__())
+    except AttributeError:
+        raise TypeError(f"{what} is an integer, not {type(value).__name__}") from None
+    if not 0 <= number < 2**64:
+        raise ValueError(f"{what} is an integer from 0 to 2**64 - 1, not {number}")
+    return number
+
+
+def _restored(seed: int, position: int) -> Generator:
+    return Generator(seed, position=position)
+
+
+_default = Generator()
+
+
+def default_generator() -> Generator:
+    """The generator of all draws that name none, on every device."""
+    return _default
+
+
+def manual_seed(seed: int, /) -> Generator:
+    """Seed the default generator: what is drawn from here on repeats. The generator.
+
+    >>> import treadle as td
+    >>> td.manual_seed(1)
+    Generator(1, position=0)
+    """
+    return _default.manual_seed(seed)

@@ -1,0 +1,463 @@
+"""`td.random`: arrays of random numbers, lazy like all others.
+
+Element i of draw number d is a function of the generator's seed, d and i, by the counter-based
+generator Philox (see `lang.math.draws`), so nothing is kept on the device, threads need not wait
+for one another, and the numbers become a part of the kernel that uses them. `uniform`, `integers`,
+`bernoulli` and `permutation` have the same bits on every device, `normal` and `exponential` the
+same values up to rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treadle.core.dtypes import DType, bool_, float32, float64, uint32, uint64
+from treadle.core.errors import DtypeError, ShapeError
+from treadle.core.limits import MOST_NARROW
+from treadle.graph import node as kinds
+from treadle.graph.node import Node, constant
+from treadle.kernels.sort import argsort
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+from treadle.runtime.devices import device as find_device
+from treadle.tensor.creation import Shape, extents_of
+from treadle.tensor.dtypes import check_dtype, check_fits, default_integer, promote, supports
+from treadle.tensor.generator import Generator, default_generator
+from treadle.tensor.operands import (
+    as_python,
+    cast,
+    common_shape,
+    device_of,
+    is_number,
+    mixed_devices,
+    node_of,
+    shaped,
+)
+from treadle.tensor.tensor import Tensor, as_device_dtype, from_node
+
+__all__ = ["bernoulli", "exponential", "integers", "normal", "permutation", "uniform"]
+
+_WORD = 1 << 32
+
+
+# --- floats --------------------------------------------------------------------------------------
+
+
+def uniform(
+    shape: Shape,
+    low: Any = 0.0,
+    high: Any = 1.0,
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Numbers from low up to high, without high itself, all equally likely.
+
+    low and high may be arrays that broadcast to the shape; where high is not above low, the element
+    is low. There are 2**24 steps from low to high (2**53 in float64).
+
+    >>> import treadle as td
+    >>> g = td.Generator(1)
+    >>> x = uniform((100, 100), -1.0, 1.0, device="cpu", generator=g)
+    >>> x.shape, float(x.numpy().min()) >= -1, float(x.numpy().max()) < 1
+    ((100, 100), True, True)
+    """
+    draw = _floats("uniform", shape, (low, high), dtype, device, generator)
+    bits = draw.working.bits
+    unit = draw.node(f"unit_f{bits}", draw.working, draw.word())
+    given, working = draw.dtype, draw.working
+    if given is working and is_number(low) and is_number(high) and (low, high) == (0, 1):
+        return from_node(unit)
+    if is_number(low) and is_number(high):
+        ends = [draw.constant(number, working) for number in _interval(low, high, given, working)]
+    else:
+        first, end = draw.parameter(low, given), draw.parameter(high, given)
+        last = cast(draw.node("nextafter", given, end, first), working)
+        first, end = cast(first, working), cast(end, working)
+        ends = [first, draw.node("subtract", working, end, first), last]
+    return draw.result(draw.node(f"interval_f{bits}", working, unit, *ends))
+
+
+def _interval(low: Any, high: Any, dtype: DType, working: DType) -> tuple[float, float, float]:
+    """Where an interval begins, its width, and the greatest number below its end."""
+    made, wide = dtype.numpy.type, working.numpy.type
+    with np.errstate(over="ignore", invalid="ignore"):
+        start, end = made(as_python(low)), made(as_python(high))
+        width = float(wide(end) - wide(start))
+    if not 0 <= width < np.inf:
+        raise ValueError(
+            f"uniform: low={low} and high={high} must be finite, low not above high, and their "
+            f"difference a {working}"
+        )
+    return float(start), width, float(np.nextafter(end, start))
+
+
+def normal(
+    shape: Shape,
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Numbers of the normal distribution. mean and std may be arrays that broadcast to the shape.
+
+    >>> import treadle as td
+    >>> x = normal(10_000, 5.0, 2.0, device="cpu", generator=td.Generator(1)).numpy()
+    >>> bool(abs(x.mean() - 5) < 0.1), bool(abs(x.std() - 2) < 0.1)
+    (True, True)
+    """
+    draw = _floats("normal", shape, (mean, std), dtype, device, generator)
+    _check_not_negative("normal", "std", std)
+    name = "random_normal" if draw.working is float32 else "random_normal_64"
+    found = draw.node(name, draw.working, *draw.key)
+    return draw.result(draw.scaled(found, std, mean))
+
+
+def exponential(
+    shape: Shape,
+    scale: Any = 1.0,
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Numbers of the exponential distribution with the mean `scale`, a number or an array."""
+    draw = _floats("exponential", shape, (scale,), dtype, device, generator)
+    _check_not_negative("exponential", "scale", scale)
+    found = draw.node(f"exponential_f{draw.working.bits}", draw.working, draw.word())
+    return draw.result(draw.scaled(found, scale, 0.0))
+
+
+# --- integers and bools --------------------------------------------------------------------------
+
+
+def integers(
+    shape: Shape,
+    low: Any,
+    high: Any = None,
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Integers from low up to high, without high itself; with one bound, from 0 up to it.
+
+    Without a dtype they have the device's default integer. low and high may be integer arrays that
+    broadcast to the shape; where high is not above low, the element is low. The shares of the
+    integers differ by less than 2**-32 of them.
+
+    >>> import treadle as td
+    >>> dice = integers(1000, 1, 7, device="cpu", generator=td.Generator(3)).numpy()
+    >>> int(dice.min()), int(dice.max())
+    (1, 6)
+    """
+    low, high = (0, low) if high is None else (low, high)
+    where = _device_of("integers", (low, high), device)
+    given = default_integer(where) if dtype is None else _dtype(dtype, where)
+    if not given.is_integer:
+        raise DtypeError(f"integers makes integer dtypes, not {given}: cast them with .to(dtype)")
+    draw = _draw("integers", shape, (low, high), given, where, generator)
+    low, high = (_integer("integers", bound) for bound in (low, high))
+    if isinstance(low, int) and isinstance(high, int):
+        return from_node(_integers_between(draw, low, high))
+    return from_node(_integers_from_arrays(draw, low, high))
+
+
+def _integers_between(draw: _Draw, low: int, high: int) -> Node:
+    if low >= high:
+        raise ValueError(f"integers: low={low} must be below high={high}")
+    dtype = draw.dtype
+    check_fits(low, dtype)
+    check_fits(high - 1, dtype)
+    count = high - low
+    if dtype.itemsize < 8:  # they wrap together, and fit when they are there
+        found = draw.integer_below(count % _WORD)
+        if low:
+            found = draw.node("add", uint32, found, draw.constant(low % _WORD, uint32))
+        return cast(found, dtype)
+    found = draw.integer_below(count % _WORD) if count <= _WORD else draw.long_below(count % 2**64)
+    found = cast(found, dtype)
+    return draw.node("add", dtype, found, draw.constant(low, dtype)) if low else found
+
+
+def _integers_from_arrays(draw: _Draw, low: Any, high: Any) -> Node:
+    dtype = draw.dtype
+    narrow = dtype.itemsize < 4
+    for bound, room in ((low, 0), (high, 1 if narrow else 0)):
+        if isinstance(bound, int):
+            check_fits(bound - room, dtype)
+    words = uint64 if dtype.itemsize == 8 else uint32
+    start, end = draw.parameter(low, words), draw.parameter(high, words)
+    count = draw.node("subtract", words, end, start)
+    name = "random_below_64" if words is uint64 else "random_below"
+    found = draw.node("add", words, draw.node(name, words, *draw.key, count), start)
+    signed = as_device_dtype(f"int{words.bits}") if dtype.kind == "int" else words
+    assert isinstance(signed, DType)
+    none = draw.node("less_equal", bool_, cast(end, signed), cast(start, signed))
+    return cast(draw.node("where", words, none, start, found), dtype)
+
+
+def bernoulli(
+    shape: Shape,
+    p: Any = 0.5,
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """True with probability p, else False; p may be an array that broadcasts to the shape. With a
+    dtype, ones and zeros of it.
+
+    >>> import treadle as td
+    >>> bernoulli(4, 1.0, device="cpu").tolist()
+    [True, True, True, True]
+    """
+    where = _device_of("bernoulli", (p,), device)
+    draw = _draw("bernoulli", shape, (p,), bool_ if dtype is None else _dtype(dtype, where), where,
+                 generator)  # fmt: skip
+    if is_number(p) and not 0 <= as_python(p) <= 1:
+        raise ValueError(f"bernoulli: a probability is from 0 to 1, not {p}")
+    found = draw.node("random_chance", bool_, *draw.key, draw.parameter(p, float32))
+    return draw.result(found)
+
+
+# --- permutations --------------------------------------------------------------------------------
+
+
+def permutation(
+    x: Any,
+    *,
+    dtype: Any = None,
+    device: str | Device | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """The integers from 0 to x-1 in random order; of an array, a copy with its first axis in random
+    order.
+
+    >>> import treadle as td
+    >>> sorted(permutation(5, device="cpu").tolist())
+    [0, 1, 2, 3, 4]
+    >>> rows = td.asarray([[1, 2], [3, 4]], device="cpu")
+    >>> sorted(permutation(rows).tolist())
+    [[1, 2], [3, 4]]
+    """
+    if not isinstance(x, Tensor) and hasattr(x, "__index__"):
+        count = int(x.__index__())
+        if count < 0:
+            raise ValueError(f"permutation: there are no {count} integers to put in order")
+        where = find_device(device)
+        given = default_integer(where) if dtype is None else _dtype(dtype, where)
+        if not given.is_integer:
+            raise DtypeError(f"permutation of integers makes integer dtypes, not {given}")
+        if count:
+            check_fits(count - 1, given)
+        return from_node(cast(_order(count, where, generator), given))
+    where = _device_of("permutation", (x,), device)
+    node = node_of("permutation", x, where)
+    if not node.shape:
+        raise ShapeError("permutation takes an integer, or an array with at least one axis")
+    given = node.dtype if dtype is None else _dtype(dtype, where)
+    if not node.size:
+        return from_node(cast(Node(kinds.COPY, (node,), node.shape, node.dtype, where), given))
+    rows, length = node.shape[0], node.size // node.shape[0]
+    index = default_integer(where)
+    order = cast(_order(rows, where, generator), index)
+    column = order if length == 1 else shaped(_with_axis(order), (rows, length))
+    if length > 1:
+        step = constant(length, column.shape, index, where)
+        start = Node("multiply", (column, step), column.shape, index, where)
+        along = shaped(Node(kinds.INDEX, (), (length,), index, where), column.shape)
+        column = Node("add", (start, along), column.shape, index, where)
+    whole = node
+    if node.op == kinds.VIEW or (node.array is not None and not node.array.contiguous):
+        whole = Node(kinds.COPY, (node,), node.shape, node.dtype, where)
+    found = Node(kinds.GATHER, (whole, column), column.shape, node.dtype, where)
+    return from_node(cast(found, given)).reshape(node.shape)
+
+
+def _order(count: int, device: Device, generator: Generator | None) -> Node:
+    """Positions in the order of random keys of 64 bits. Where there are none so wide, in the order
+    of their lower words, and then, stably, of the upper ones: the same."""
+    if count >= MOST_NARROW:
+        raise ShapeError(f"permutation: {count} elements are too many to be put in order at once")
+    index = default_integer(device)
+    draw = _draw("permutation", (count,), (), index, device, generator)
+    if not count:
+        return draw.constant(0, index)
+    if supports(device, uint64):
+        return draw.sorted(draw.node("random_word_64", uint64, *draw.key))
+    low, high = (draw.node(name, uint32, *draw.key) for name in ("random_low", "random_high"))
+    first = draw.sorted(low)
+    second = draw.sorted(draw.node(kinds.GATHER, uint32, high, first))
+    return draw.node(kinds.GATHER, index, first, second)
+
+
+def _with_axis(node: Node) -> Node:
+    from treadle.graph.node import view_of
+    from treadle.graph.views import View
+
+    return view_of(node, View((*node.shape, 1), (1, 0), 0))
+
+
+def _sorted_order(keys: DeviceArray) -> DeviceArray:
+    return argsort(keys, dtype=default_integer(keys.device))
+
+
+# --- what all have in common ---------------------------------------------------------------------
+
+
+class _Draw(NamedTuple):
+    """One draw: `key` are the operands that tell its elements' random bits apart. `working` is the
+    dtype that floats are computed in."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    working: DType
+    device: Device
+    key: tuple[Node, ...]
+
+    def node(self, op: str, dtype: DType, *sources: Node) -> Node:
+        """An operation on nodes of the draw's shape."""
+        return Node(op, sources, self.shape, dtype, self.device)
+
+    def constant(self, number: Any, dtype: DType) -> Node:
+        return constant(number, self.shape, dtype, self.device)
+
+    def word(self) -> Node:
+        """The random bits of one float."""
+        if self.working is float32:
+            return self.node("random_word", uint32, *self.key)
+        return self.node("random_word_64", uint64, *self.key)
+
+    def integer_below(self, count: int) -> Node:
+        return self.node("random_below", uint32, *self.key, self.constant(count, uint32))
+
+    def long_below(self, count: int) -> Node:
+        return self.node("random_below_64", uint64, *self.key, self.constant(count, uint64))
+
+    def sorted(self, keys: Node) -> Node:
+        """Where the smallest key is, the next one, and so on."""
+        index = default_integer(self.device)
+        return Node(kinds.CALL, (keys,), self.shape, index, self.device, _sorted_order)
+
+    def parameter(self, value: Any, dtype: DType) -> Node:
+        """A number or an array as a node of the draw's shape."""
+        if is_number(value):
+            number = as_python(value)
+            return self.constant(
+                number % 2**dtype.bits if dtype.is_integer else float(number), dtype
+            )
+        node = node_of(self.name, value, self.device)
+        if common_shape(self.name, (self.shape, node.shape)) != self.shape:
+            raise ShapeError(
+                f"{self.name}: an array of shape {node.shape} does not fit the shape {self.shape} "
+                "that is drawn: it would have to be broadcast to it"
+            )
+        return shaped(cast(node, dtype), self.shape)
+
+    def scaled(self, node: Node, factor: Any, shift: Any) -> Node:
+        """A node, times a factor, plus a shift."""
+        working = self.working
+        if not is_number(factor) or factor != 1:
+            node = self.node("multiply", working, node, self.parameter(factor, working))
+        if not is_number(shift) or shift != 0:
+            node = self.node("add", working, node, self.parameter(shift, working))
+        return node
+
+    def result(self, node: Node) -> Tensor:
+        return from_node(cast(node, self.dtype))
+
+
+def _floats(
+    name: str, shape: Shape, parameters: tuple[Any, ...], dtype: Any, device: Any, generator: Any
+) -> _Draw:
+    """A draw of floats: in float32 unless a dtype is given, or parameters are arrays of another."""
+    where = _device_of(name, parameters, device)
+    if dtype is None:
+        own = [p.dtype for p in parameters if isinstance(p, Tensor) and p.dtype.kind == "float"]
+        given = own[0] if own else float32
+        for other in own[1:]:
+            given = promote(given, other)
+    else:
+        given = _dtype(dtype, where)
+    if given.kind != "float":
+        raise DtypeError(f"random.{name} makes floating dtypes, not {given}")
+    return _draw(name, shape, parameters, given, where, generator)
+
+
+def _draw(
+    name: str, shape: Shape, parameters: tuple[Any, ...], dtype: DType, device: Device,
+    generator: Any,
+) -> _Draw:  # fmt: skip
+    check_dtype(dtype, device)
+    for value in parameters:
+        if isinstance(value, Tensor) and value.dtype.kind == "complex":
+            raise DtypeError(f"{name} has no complex parameters")
+        if is_number(value) and isinstance(as_python(value), complex):
+            raise DtypeError(f"{name} has no complex parameters, as {value} is")
+    extents = extents_of(shape)
+    source = default_generator() if generator is None else generator
+    if not isinstance(source, Generator):
+        raise TypeError(
+            f"{name}: generator= takes a td.Generator, not {type(generator).__name__}; "
+            "td.Generator(seed) makes one"
+        )
+    seed, number = source.next_draw()
+    words = [seed, seed >> 32, number, number >> 32]
+    k0, k1, d0, d1 = (constant(word % _WORD, extents, uint32, device) for word in words)
+    index = Node(kinds.INDEX, (), extents, uint32, device)
+    key = (index, _upper_word(index), d0, d1, k0, k1)
+    return _Draw(name, extents, dtype, float64 if dtype is float64 else float32, device, key)
+
+
+def _upper_word(index: Node) -> Node:
+    """The upper words of elements' numbers."""
+    shape, device = index.shape, index.device
+    if index.size <= _WORD:
+        return constant(0, shape, uint32, device)
+    whole = Node(kinds.INDEX, (), shape, uint64, device)
+    sources = (whole, constant(32, shape, uint64, device))
+    return cast(Node("bitwise_right_shift", sources, shape, uint64, device), uint32)
+
+
+def _device_of(name: str, parameters: tuple[Any, ...], device: Any) -> Device:
+    """The device that is named, or that arrays among the parameters are on."""
+    own = device_of(name, parameters) if any(isinstance(p, Tensor) for p in parameters) else None
+    if device is None and own is not None:
+        return own
+    where = find_device(device)
+    if own is not None and own is not where:
+        raise mixed_devices(name, where, own)
+    return where
+
+
+def _dtype(dtype: Any, device: Device) -> DType:
+    found = as_device_dtype(dtype)
+    if not isinstance(found, DType):
+        raise DtypeError(f"there are no random structs ({found})")
+    check_dtype(found, device)
+    return found
+
+
+def _check_not_negative(name: str, what: str, value: Any) -> None:
+    if is_number(value) and not as_python(value) >= 0:
+        raise ValueError(f"{name}: {what} must not be negative, as {value} is")
+
+
+def _integer(name: str, bound: Any) -> Any:
+    """A bound: Python's integer, or an integer array."""
+    if is_number(bound):
+        number = as_python(bound)
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise TypeError(f"{name}: a bound is an integer, not {bound!r}")
+        return int(number)
+    dtype = getattr(bound, "dtype", None)
+    if dtype is not None and getattr(dtype, "kind", "") not in ("int", "uint", "i", "u"):
+        raise DtypeError(f"{name}: bounds are integers, not {dtype}: cast them with .to(td.int32)")
+    return bound
