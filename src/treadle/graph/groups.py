@@ -126,6 +126,7 @@ class _Building:
         self._memo: dict[Key, int] = {}
         self._sources: dict[Key, list[Key]] = {}
         self._most = node.device.limits.max_buffers_per_kernel - 1
+        self._reductions: dict[Step, int] = {}
         self._gathers: list[tuple[int, int, int]] = []  # step, place, elements
 
     # --- the whole -------------------------------------------------------------------------------
@@ -320,13 +321,19 @@ class _Building:
         if node.op == kinds.GATHER:
             return self._gather(node, sources)
         if node.op == kinds.REDUCE:
-            kind = node.detail[0]
-            return self._add(Step("reduce", tuple(sources), node.dtype.short, kind))
+            return self._reduce(Step("reduce", tuple(sources), node.dtype.short, node.detail[0]))
         return self._add(Step(node.op, tuple(sources), node.dtype.short, node.detail))
 
     def _add(self, step: Step) -> int:
         self.steps.append(step)
         return len(self.steps) - 1
+
+    def _reduce(self, step: Step) -> int:
+        """A reduction is done once, though rows and what follows them see it in different axes."""
+        known = self._reductions.get(step)
+        if known is None:
+            known = self._reductions[step] = self._add(step)
+        return known
 
     def _gather(self, node: Node, sources: list[int]) -> int:
         whole = self.plan.original(node.sources[0])
@@ -406,13 +413,14 @@ class _Building:
                 return None
             behind = (0,) * (len(self.inner) - len(self.outer))
             view = View(self.inner, view.strides + behind, 0)
-        elif self.mode == "reduce":
-            if not self._may_be_rows(self.reduced):
-                return None
-            self.nested = True
+        elif self.mode == "reduce" and not self._may_be_rows(self.reduced):
+            return None
         space = self.inner if self.mode == "reduce" else self.outer
         where = _source_view(space, self.reduced, node, view)
-        return None if where is None else (source, where, self.mode == "reduce")
+        if where is None:
+            return None
+        self.nested = self.nested or inner
+        return source, where, self.mode == "reduce"
 
     def _may_be_rows(self, reduced: tuple[int, ...]) -> bool:
         """Whether it pays to have a whole row done by one block."""

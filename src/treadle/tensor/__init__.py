@@ -11,6 +11,21 @@ from treadle.tensor.elementwise_functions import conj, imag, real
 from treadle.tensor.explaining import explain
 from treadle.tensor.generator import Generator, manual_seed
 from treadle.tensor.info import __array_namespace_info__
+from treadle.tensor.reductions import (
+    all,
+    any,
+    argmax,
+    argmin,
+    count_nonzero,
+    logsumexp,
+    max,
+    mean,
+    min,
+    prod,
+    std,
+    sum,
+    var,
+)
 from treadle.tensor.searching import argwhere, nonzero, searchsorted, take, take_along_axis
 from treadle.tensor.sets import unique_all, unique_counts, unique_inverse, unique_values
 from treadle.tensor.sorting import argsort, sort
@@ -20,12 +35,17 @@ __all__ = [
     "Generator",
     "Tensor",
     "__array_namespace_info__",
+    "all",
+    "any",
     "arange",
+    "argmax",
+    "argmin",
     "argsort",
     "argwhere",
     "asarray",
     "can_cast",
     "conj",
+    "count_nonzero",
     "elementwise",
     "empty",
     "explain",
@@ -35,20 +55,28 @@ __all__ = [
     "iinfo",
     "imag",
     "isdtype",
+    "logsumexp",
     "manual_seed",
+    "max",
+    "mean",
+    "min",
     "nonzero",
     "ones",
+    "prod",
     "random",
     "real",
     "result_type",
     "searchsorted",
     "sort",
+    "std",
+    "sum",
     "take",
     "take_along_axis",
     "unique_all",
     "unique_counts",
     "unique_inverse",
     "unique_values",
+    "var",
     "zeros",
 ]
 

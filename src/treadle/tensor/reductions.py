@@ -1,0 +1,334 @@
+"""Reductions: sums, extremes, means and the like, over all axes or some.
+
+All build "reduce" nodes, which share kernels with what comes before and after them. float16 and
+bfloat16 are gathered in float32.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from treadle.core.dtypes import (
+    DType,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    uint32,
+    uint64,
+)
+from treadle.core.errors import DtypeError, ShapeError
+from treadle.graph import node as kinds
+from treadle.graph import views
+from treadle.graph.node import Node, constant, view_of
+from treadle.runtime.arrays import check_cast, numpy_dtype
+from treadle.runtime.devices import Device
+from treadle.tensor.axes import one_axis, some_axes, takes_dim
+from treadle.tensor.dtypes import check_dtype, default_integer
+from treadle.tensor.operands import cast, device_of, node_of
+from treadle.tensor.tensor import Tensor, as_device_dtype, from_node
+
+_HALVES = (float16, bfloat16)
+
+
+# --- sums and products ---------------------------------------------------------------------------
+
+
+@takes_dim
+def sum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """The sum of the elements along one axis, several or all. The sum of none is 0.
+
+    Small integers are added up in the device's default integer, unsigned ones in uint64 (uint32
+    where integers have 32 bits); `dtype` casts the elements before.
+
+    >>> import treadle as td
+    >>> td.sum(td.asarray([[1, 2], [3, 4]], device="cpu"), axis=0).tolist()
+    [4, 6]
+    """
+    return _total("sum", x, axis, dtype, keepdims)
+
+
+@takes_dim
+def prod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """The product of the elements along one axis, several or all, with `sum`'s dtypes. The product
+    of none is 1."""
+    return _total("prod", x, axis, dtype, keepdims)
+
+
+def _total(kind: str, x: Any, axis: Any, dtype: Any, keepdims: bool) -> Tensor:
+    node = node_for(kind, x)
+    axes = some_axes(kind, axis, len(node.shape))
+    wanted = total_dtype(kind, node.dtype, dtype, node.device)
+    return _answer(_gathered(kind, cast(node, wanted), axes), node.shape, axes, keepdims)
+
+
+def total_dtype(name: str, own: DType, wanted: Any, device: Device) -> DType:
+    """The dtype in which elements are added up, and the result's: `wanted`, or what has room."""
+    if wanted is None:
+        integer = default_integer(device)
+        if own.kind == "bool" or (own.kind == "int" and own.itemsize < integer.itemsize):
+            return integer
+        unsigned = uint64 if integer.itemsize == 8 else uint32
+        return unsigned if own.kind == "uint" and own.itemsize < integer.itemsize else own
+    dtype = as_device_dtype(wanted)
+    if not isinstance(dtype, DType):
+        raise DtypeError(f"{name}: dtype={dtype} is a struct, and there is no arithmetic on them")
+    check_dtype(dtype, device)
+    check_cast(numpy_dtype(own), dtype)
+    return dtype
+
+
+# --- extremes ------------------------------------------------------------------------------------
+
+
+@takes_dim
+def max(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The greatest element along one axis, several or all; NaN if there is one. ShapeError for no
+    elements.
+
+    >>> import treadle as td
+    >>> td.max(td.asarray([[1, 5], [7, 2]], device="cpu"), axis=1).tolist()
+    [5, 7]
+    """
+    return _extreme("max", x, axis, keepdims)
+
+
+@takes_dim
+def min(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The least element along one axis, several or all; NaN if there is one. ShapeError for no
+    elements."""
+    return _extreme("min", x, axis, keepdims)
+
+
+def _extreme(kind: str, x: Any, axis: Any, keepdims: bool) -> Tensor:
+    node = _ordered(kind, x)
+    axes = some_axes(kind, axis, len(node.shape))
+    _check_not_empty(kind, node, axes)
+    return _answer(_gathered(kind, node, axes), node.shape, axes, keepdims)
+
+
+@takes_dim
+def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the greatest element along an axis is, the first of equals; NaN counts as greatest.
+    Without an axis, its number among all elements.
+
+    >>> import treadle as td
+    >>> td.argmax(td.asarray([[1, 5, 5], [7, 2, 0]], device="cpu"), axis=1).tolist()
+    [1, 0]
+    """
+    return _place("argmax", x, axis, keepdims)
+
+
+@takes_dim
+def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Where the least element along an axis is, the first of equals; NaN counts as least. Without
+    an axis, its number among all elements."""
+    return _place("argmin", x, axis, keepdims)
+
+
+def _place(kind: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
+    node = _ordered(kind, x)
+    count = len(node.shape)
+    axes = tuple(range(count)) if axis is None else (one_axis(kind, axis, count),)
+    _check_not_empty(kind, node, axes)
+    dtype = default_integer(node.device)
+    if not axes:
+        return from_node(constant(0, (), dtype, node.device))
+    return _answer(reduced(kind, node, axes, dtype), node.shape, axes, keepdims)
+
+
+def _ordered(name: str, x: Any) -> Node:
+    node = node_for(name, x)
+    if node.dtype.kind == "complex":
+        raise DtypeError(f"{name}: complex numbers have no order; take abs(x) or the real parts")
+    return node
+
+
+def _check_not_empty(name: str, node: Node, axes: tuple[int, ...]) -> None:
+    for axis in axes:
+        if node.shape[axis] == 0:
+            raise ShapeError(f"{name} of no elements: axis {axis} of shape {node.shape} is empty")
+
+
+# --- logic ---------------------------------------------------------------------------------------
+
+
+@takes_dim
+def any(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Whether any element along one axis, several or all is true (not zero).
+
+    >>> import treadle as td
+    >>> td.any(td.asarray([[0, 1], [0, 0]], device="cpu"), axis=1).tolist()
+    [True, False]
+    """
+    return _logical("any", x, axis, keepdims)
+
+
+@takes_dim
+def all(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """Whether all elements along one axis, several or all are true (not zero)."""
+    return _logical("all", x, axis, keepdims)
+
+
+def _logical(kind: str, x: Any, axis: Any, keepdims: bool) -> Tensor:
+    node = node_for(kind, x)
+    axes = some_axes(kind, axis, len(node.shape))
+    return _answer(_gathered(kind, cast(node, bool_), axes), node.shape, axes, keepdims)
+
+
+@takes_dim
+def count_nonzero(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """How many elements along one axis, several or all are not zero."""
+    node = node_for("count_nonzero", x)
+    axes = some_axes("count_nonzero", axis, len(node.shape))
+    ones = cast(cast(node, bool_), default_integer(node.device))
+    return _answer(_gathered("sum", ones, axes), node.shape, axes, keepdims)
+
+
+# --- statistics ----------------------------------------------------------------------------------
+
+
+@takes_dim
+def mean(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The arithmetic mean of the elements along one axis, several or all: of integers in float32,
+    of none NaN.
+
+    >>> import treadle as td
+    >>> td.mean(td.asarray([[1.0, 2.0], [3.0, 5.0]], device="cpu"), axis=0).tolist()
+    [2.0, 3.5]
+    """
+    values, axes, dtype = _floating("mean", x, axis)
+    return _answer(cast(_mean(values, axes), dtype), values.shape, axes, keepdims)
+
+
+@takes_dim
+def var(x: Any, /, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+    """The mean square of the distances from the mean, their sum divided by their number less
+    `correction` (1 for a sample's variance).
+
+    >>> import treadle as td
+    >>> td.var(td.asarray([1.0, 2.0, 3.0], device="cpu"), correction=1).item()
+    1.0
+    """
+    return _spread("var", x, axis, correction, keepdims)
+
+
+@takes_dim
+def std(x: Any, /, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+    """The standard deviation: the square root of `var`."""
+    return _spread("std", x, axis, correction, keepdims)
+
+
+@takes_dim
+def logsumexp(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """log(sum(exp(x))) along one axis, several or all, without overflow; of none -inf."""
+    values, axes, dtype = _floating("logsumexp", x, axis)
+    if dtype.kind == "complex":
+        raise DtypeError("logsumexp takes real dtypes, not complex numbers: take their real parts")
+    shape = values.shape
+    if 0 in [shape[axis] for axis in axes]:
+        kept = _kept(shape, axes, keepdims)
+        return from_node(constant(-math.inf, kept, dtype, values.device))
+    greatest = _gathered("max", values, axes)
+    known = _elementwise("isfinite", greatest, dtype=bool_)
+    zero = constant(0.0, greatest.shape, values.dtype, values.device)
+    shift = _elementwise("where", known, greatest, zero, dtype=values.dtype)
+    powers = _elementwise("exp", _elementwise("subtract", values, _over(shift, axes, shape)))
+    result = _elementwise("add", _elementwise("log", _gathered("sum", powers, axes)), shift)
+    return _answer(cast(result, dtype), shape, axes, keepdims)
+
+
+def _floating(name: str, x: Any, axis: Any) -> tuple[Node, tuple[int, ...], DType]:
+    """The elements as floats that are precise enough to be added up, the axes, and the dtype of
+    the result."""
+    node = node_for(name, x)
+    axes = some_axes(name, axis, len(node.shape))
+    dtype = node.dtype if node.dtype.kind in ("float", "complex") else float32
+    return cast(node, float32 if dtype in _HALVES else dtype), axes, dtype
+
+
+def _mean(values: Node, axes: tuple[int, ...]) -> Node:
+    return _quotient(_gathered("sum", values, axes), _count(values, axes))
+
+
+def _spread(name: str, x: Any, axis: Any, correction: float, keepdims: bool) -> Tensor:
+    """The variance, or its root."""
+    values, axes, dtype = _floating(name, x, axis)
+    middle = _over(_mean(values, axes), axes, values.shape)
+    distance = _elementwise("subtract", values, middle)
+    if dtype.kind == "complex":
+        dtype = dtype.component
+        parts = [_elementwise(part, distance, dtype=dtype) for part in ("real", "imag")]
+        squares = _elementwise("add", *[_elementwise("multiply", part, part) for part in parts])
+    else:
+        squares = _elementwise("multiply", distance, distance)
+    result = _quotient(_gathered("sum", squares, axes), _count(values, axes) - correction)
+    if name == "std":
+        result = _elementwise("sqrt", result)
+    return _answer(cast(result, dtype), values.shape, axes, keepdims)
+
+
+def _count(values: Node, axes: tuple[int, ...]) -> int:
+    return math.prod(values.shape[axis] for axis in axes)
+
+
+def _quotient(total: Node, count: float) -> Node:
+    """A sum divided by the number of what was added up; NaN if that is not positive."""
+    number: float | complex = math.nan if count <= 0 else float(count)
+    if total.dtype.kind == "complex":
+        number = complex(number)
+    by = constant(number, total.shape, total.dtype, total.device)
+    return by if count <= 0 else _elementwise("divide", total, by)
+
+
+# --- nodes ---------------------------------------------------------------------------------------
+
+
+def node_for(name: str, x: Any) -> Node:
+    """The lazy value of an operand."""
+    return node_of(name, x, device_of(name, (x,)))
+
+
+def reduced(kind: str, node: Node, axes: tuple[int, ...], dtype: DType) -> Node:
+    """A reduction as a node, whose shape lacks the axes."""
+    axes = tuple(sorted(axes))
+    shape = _kept(node.shape, axes, False)
+    return Node(kinds.REDUCE, (node,), shape, dtype, node.device, (kind, axes))
+
+
+def _gathered(kind: str, node: Node, axes: tuple[int, ...]) -> Node:
+    """A reduction with the elements' own dtype, of halves in float32; over no axes a copy."""
+    dtype = node.dtype
+    if not axes:
+        return _elementwise(kinds.COPY, node)
+    if dtype in _HALVES and kind in ("sum", "prod"):
+        return cast(reduced(kind, cast(node, float32), axes, float32), dtype)
+    return reduced(kind, node, axes, dtype)
+
+
+def _over(node: Node, axes: tuple[int, ...], shape: tuple[int, ...]) -> Node:
+    """A result seen over the elements that it was made of."""
+    view = views.whole(node.shape)
+    for axis in sorted(axes):
+        view = views.unsqueeze(view, axis)
+    return view_of(node, views.expand(view, shape))
+
+
+def _answer(node: Node, shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    """A result as a tensor. That an axis is kept is a view, so that both ways are one node."""
+    made = from_node(node)
+    return made.reshape(_kept(shape, axes, True)) if keepdims else made
+
+
+def _elementwise(op: str, *nodes: Node, dtype: DType | None = None) -> Node:
+    """An operation on nodes of one shape, with the first one's dtype if nothing else is said."""
+    first = nodes[0]
+    return Node(op, nodes, first.shape, dtype or first.dtype, first.device)
+
+
+def _kept(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    """The shape without some axes, or with extents of 1 for them."""
+    if keepdims:
+        return tuple([1 if axis in axes else extent for axis, extent in enumerate(shape)])
+    return tuple([extent for axis, extent in enumerate(shape) if axis not in axes])
