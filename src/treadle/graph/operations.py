@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from treadle.core.dtypes import DType
+from treadle.graph.complex_operations import COMPLEX_DIRECT, complex_definition
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.types import BF16, BOOL, F16, F32, SCALARS, Scalar, Type, Vector
@@ -68,7 +69,7 @@ def _root(x: n.Expression) -> n.Expression:
 
 DIRECT: dict[str, Direct] = {
     "add": _binary("add"), "subtract": _binary("sub"), "multiply": _binary("mul"),
-    "divide": _binary("div"), "floor_divide": _binary("floordiv"), "remainder": _binary("mod"),
+    "divide": _binary("div"), "remainder": _binary("mod"),
     "equal": _binary("eq"), "not_equal": _binary("ne"), "less": _binary("lt"),
     "less_equal": _binary("le"), "greater": _binary("gt"), "greater_equal": _binary("ge"),
     "bitwise_and": _binary("and"), "bitwise_or": _binary("or"), "bitwise_xor": _binary("xor"),
@@ -116,11 +117,14 @@ class Applied:
         return self.name
 
 
+def direct_of(op: str, types: Sequence[Type]) -> Direct | None:
+    """What makes an operation's IR nodes; None for a function of the kernel language."""
+    return (COMPLEX_DIRECT if type(types[-1]) is Vector else DIRECT).get(op)
+
+
 def definition_of(op: str, types: Sequence[Type]) -> FunctionType:
     """The function of the kernel language that computes an operation on operands of some types."""
-    if any(isinstance(type, Vector) for type in types):
-        from treadle.graph.complex_operations import complex_definition
-
+    if type(types[-1]) is Vector:
         return complex_definition(op, types)
     if op in DRAWS:
         from treadle.lang.math import draws
@@ -138,8 +142,13 @@ DRAWS = frozenset({
     "interval_f64", "exponential_f32", "exponential_f64",
 })  # fmt: skip
 
-# Where the kernel language has an operator, or another name, for an operation.
-_WRITTEN = {"pow": "x0 ** x1"}
+# Where an operation is not the kernel language's function of its name. In the Array API quotients
+# by infinity are zeros, and those of infinity infinite: NumPy and the language have -1 and NaN.
+_WRITTEN = {
+    "pow": "x0 ** x1",
+    "angle": "language.atan2(0.0, x0)",
+    "floor_divide": "x0 / x1 if language.isinf(x0) or language.isinf(x1) else x0 // x1",
+}
 
 
 @cache

@@ -7,7 +7,7 @@ from treadle.tensor import random
 from treadle.tensor.creation import arange, asarray, empty, from_dlpack, full, ones, zeros
 from treadle.tensor.dtypes import can_cast, finfo, iinfo, isdtype, result_type
 from treadle.tensor.elementwise import elementwise
-from treadle.tensor.elementwise_functions import conj, imag, real
+from treadle.tensor.elementwise_functions import angle, conj, imag, real
 from treadle.tensor.explaining import explain
 from treadle.tensor.generator import Generator, manual_seed
 from treadle.tensor.info import __array_namespace_info__
@@ -36,6 +36,7 @@ __all__ = [
     "Tensor",
     "__array_namespace_info__",
     "all",
+    "angle",
     "any",
     "arange",
     "argmax",

@@ -15,8 +15,9 @@ from treadle.core.errors import DtypeError
 from treadle.graph.node import COPY, Node
 from treadle.lang.builtins import NAMES, BuiltinFunction
 from treadle.runtime.devices import Device
-from treadle.tensor.dtypes import RANK, default_dtype
+from treadle.tensor.dtypes import RANK, check_dtype, default_dtype
 from treadle.tensor.operands import (
+    alike,
     as_nodes,
     as_python,
     common_shape,
@@ -57,6 +58,7 @@ RULES: dict[str, Rule] = {
     "acos": Rule(1, _FLOAT, "same", "The inverse cosine, in radians."),
     "acosh": Rule(1, _FLOAT, "same", "The inverse hyperbolic cosine."),
     "add": Rule(2, _ANY, "same", "x1 + x2."),
+    "angle": Rule(1, _FLOAT, "component", "The angle of a complex number, in radians."),
     "asin": Rule(1, _FLOAT, "same", "The inverse sine, in radians."),
     "asinh": Rule(1, _FLOAT, "same", "The inverse hyperbolic sine."),
     "atan": Rule(1, _FLOAT, "same", "The inverse tangent, in radians."),
@@ -134,31 +136,57 @@ _OF_BOOLS = {"add": "logical_or", "multiply": "logical_and", "minimum": "logical
              "maximum": "logical_or", "bitwise_and": "logical_and", "bitwise_or": "logical_or",
              "bitwise_xor": "logical_xor", "bitwise_invert": "logical_not",
              "equal": "equal", "not_equal": "not_equal"}  # fmt: skip
-_OF_REALS = {"conj": COPY, "real": COPY, "positive": COPY}
 _ORDERING = frozenset({"less", "less_equal", "greater", "greater_equal"})
 
 
-def apply(name: str, *operands: Any) -> Tensor:
-    """An elementwise function by its name."""
+class _Plan(NamedTuple):
+    """What a function becomes for operands of a dtype: an operation, in a dtype, that gives one."""
+
+    op: str
+    dtype: DType
+    given: DType
+
+
+_plans: dict[tuple[str, str], _Plan] = {}
+
+
+def _plan(name: str, dtype: DType) -> _Plan:
+    known = _plans.get((name, dtype.name))
+    if known is not None:
+        return known
     rule = RULES[name]
-    device, dtype, found = prepare(name, operands)
-    dtype = working_dtype(name, rule, dtype)
-    shapes = [value.shape for value in found if type(value) is Node]
-    shape = shapes[0] if len(shapes) == 1 else common_shape(name, shapes)
+    dtype, wanted = working_dtype(name, rule, dtype), dtype
     op = name
     if dtype is bool_:
         op = _OF_BOOLS.get(name, name)
         if name in _ORDERING:
             dtype = uint8
-    elif dtype.kind != "complex":
-        op = _OF_REALS.get(name, name)
+    elif name == "positive" or (name in ("conj", "real") and dtype.kind != "complex"):
+        op = COPY
+    result = rule.result
+    given = dtype if result == "same" else bool_ if result == "bool" else dtype.component
+    known = _plans[name, wanted.name] = _Plan(op, dtype, given)
+    return known
+
+
+def apply(name: str, *operands: Any) -> Tensor:
+    """An elementwise function by its name."""
+    if name != "pow":
+        sources = alike(operands)
+        if sources is not None:
+            node = sources[0]
+            op, dtype, given = _plan(name, node.dtype)
+            if dtype is node.dtype:
+                return from_node(Node(op, sources, node.shape, given, node.device))
+    device, dtype, found = prepare(name, operands)
+    op, dtype, given = _plan(name, dtype)
+    check_dtype(dtype, device)
+    shapes = [value.shape for value in found if type(value) is Node]
+    shape = common_shape(name, shapes)
     if op == "pow" and type(found[1]) is not Node and found[1] == 2:
         op = "square"
         del found[1]
-    sources = as_nodes(found, dtype, shape, device)
-    result = rule.result
-    given = dtype if result == "same" else bool_ if result == "bool" else dtype.component
-    return from_node(Node(op, sources, shape, given, device))
+    return from_node(Node(op, as_nodes(found, dtype, shape, device), shape, given, device))
 
 
 def working_dtype(name: str, rule: Rule, dtype: DType) -> DType:
@@ -257,7 +285,9 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     "clip": clip,
     "where": where,
 }
-conj, imag, real = FUNCTIONS["conj"], FUNCTIONS["imag"], FUNCTIONS["real"]
+# What the kernel language does not have.
+angle, conj = FUNCTIONS["angle"], FUNCTIONS["conj"]
+imag, real = FUNCTIONS["imag"], FUNCTIONS["real"]
 
 
 def install() -> None:

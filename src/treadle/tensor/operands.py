@@ -10,7 +10,7 @@ import numpy as np
 from treadle.core.dtypes import DType, cast_number
 from treadle.core.errors import DtypeError, LaunchError, ShapeError
 from treadle.graph import views
-from treadle.graph.node import Node, constant, view_of
+from treadle.graph.node import CONSTANT, Node, constant, view_of
 from treadle.runtime.devices import Device
 from treadle.tensor.dtypes import promote, promote_scalar, python_number
 from treadle.tensor.tensor import Tensor
@@ -96,6 +96,47 @@ def prepare(
     return device, dtype, found
 
 
+def alike(operands: Sequence[Any]) -> tuple[Node, ...] | None:
+    """One or two operands as nodes, if there is nothing to do: they have one dtype, shape and
+    device, or one of them is a number that changes none of them. This is what most operations meet,
+    so it is quick."""
+    x = operands[0]
+    if len(operands) == 1:
+        return (x._node,) if type(x) is Tensor and type(x.dtype) is DType else None
+    y = operands[1]
+    if type(x) is Tensor:
+        one = x._node
+        if type(y) is Tensor:
+            other = y._node
+            if (
+                one.dtype is other.dtype
+                and one.shape == other.shape
+                and one.device is other.device
+                and type(one.dtype) is DType
+            ):
+                return one, other
+            return None
+        number = _number_beside(one, y)
+        return (one, number) if number is not None else None
+    if type(y) is Tensor:
+        other = y._node
+        number = _number_beside(other, x)
+        return (number, other) if number is not None else None
+    return None
+
+
+def _number_beside(node: Node, value: Any) -> Node | None:
+    """A Python number as a constant of a node's dtype and shape, if it clearly fits there."""
+    dtype, kind = node.dtype, type(value)
+    if type(dtype) is DType and (
+        (dtype.kind == "float" and (kind is float or kind is int))
+        or (kind is int and dtype.kind == "int" and -128 <= value < 128)
+    ):
+        number = float(value) if dtype.kind == "float" else value
+        return Node(CONSTANT, (), node.shape, dtype, node.device, number)
+    return None
+
+
 def common_shape(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The shape that shapes broadcast to. ShapeError with both shapes and the axis."""
     shape = shapes[0]
@@ -172,7 +213,7 @@ def values_of(value: Any, shape: tuple[int, ...], dtype: DType, device: Device) 
     if type(value) is not Tensor and is_number(value):
         number = as_python(value)
         if isinstance(number, complex) and dtype.kind != "complex":
-            raise DtypeError(f"a complex number does not fit into a tensor of {dtype}")
+            raise DtypeError(f"{dtype} elements have no imaginary parts, and {number} is complex")
         return constant(number_as(number, dtype), shape, dtype, device)
     if type(value) is Tensor and value.device is not device:
         raise mixed_devices("writing into a tensor", device, value.device)
@@ -182,7 +223,10 @@ def values_of(value: Any, shape: tuple[int, ...], dtype: DType, device: Device) 
         value = asarray(value, dtype=dtype, device=device)
     node = node_of("writing into a tensor", value, device)
     if node.dtype.kind == "complex" and dtype.kind != "complex":
-        raise DtypeError(f"{node.dtype} does not fit into a tensor of {dtype}: take its real part")
+        raise DtypeError(
+            f"{node.dtype} does not fit into a tensor of {dtype}, which would drop the imaginary "
+            "parts: write td.real(x)"
+        )
     if len(node.shape) > len(shape):  # extents of 1 in front are dropped, as NumPy does
         extra = len(node.shape) - len(shape)
         if all(extent == 1 for extent in node.shape[:extra]):

@@ -380,7 +380,10 @@ def from_node(node: Node) -> Tensor:
     """A tensor of a new lazy value, which is in no other cell."""
     if node.eager or is_deep(node):
         realize((node,))
-    return from_cell(Cell(node), None)
+    made = Tensor.__new__(Tensor)
+    made._cell = Cell(node)
+    made._view = made._seen = None
+    return made
 
 
 def _has(device: Device, dtype: DType) -> bool:

@@ -166,11 +166,9 @@ class Body:
     def apply(self, op: str, detail: Any, operands: Sequence[n.Expression]) -> n.Expression:
         """An operation on values. They must be variables or constants: some use them twice."""
         types = tuple(operand.type for operand in operands)
-        direct = operations.DIRECT.get(op)
-        if direct is not None and not any(isinstance(type, Vector) for type in types):
+        direct = operations.direct_of(op, types)
+        if direct is not None:
             return direct(*operands)
-        if op == "where" and isinstance(types[-1], Vector):
-            return n.Select(operands[0], operands[1], operands[2], types[-1])
         name, result = self._function(op, detail, types)
         return n.Call(name, tuple(operands), result)
 
