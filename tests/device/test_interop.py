@@ -328,6 +328,33 @@ def test_the_other_byte_order(device):
         first_and_last[1, 1](x, x)
 
 
+def test_a_consumer_that_refuses_raises_its_own_error():
+    x = td.ones(3, dtype=td.bf16, device="cpu")
+    with pytest.raises((RuntimeError, BufferError), match=r"(?i)dtype"):
+        np.from_dlpack(x)
+    assert (x * 2)._cell.value.array is None  # and it has let go
+
+
+def test_errors_on_their_way_meet_memory_that_is_let_go():
+    def fail(x):
+        seen = np.from_dlpack(x)
+        return seen[5:][{}]
+
+    for _ in range(100):
+        with pytest.raises(IndexError):
+            fail(td.ones(9, device="cpu"))
+
+
+def test_read_only_memory_stays_so_with_numpy():
+    data = np.arange(3, dtype=np.float32)
+    data.flags.writeable = False
+    x = td.from_dlpack(data)
+    seen = np.from_dlpack(x)
+    assert not seen.flags.writeable
+    with pytest.raises(BufferError, match=r"DLPack 1\.0.*copy it first"):
+        x.__dlpack__()
+
+
 # --- NumPy's functions and tensors ---------------------------------------------------------------
 
 
@@ -572,6 +599,30 @@ if torch is not None:
         assert narrow.dtype == torch.bfloat16
         with pytest.raises(BufferError, match="detach"):
             td.from_dlpack(torch.ones(3, requires_grad=True))
+
+    @pytest.mark.parametrize("name", ["bool", "uint8", "int64", "float16", "bfloat16", "complex64"])
+    @pytest.mark.parametrize("cut", [np.s_[:], np.s_[1, :0], np.s_[:, ::2], np.s_[1, 2]], ids=str)
+    def test_pytorch_and_back(name, cut):
+        x = td.asarray(np.arange(12).reshape(3, 4) % 3, device="cpu").to(name)
+        there = torch.from_dlpack(x[cut])
+        assert there.dtype == getattr(torch, name)
+        assert there.tolist() == x[cut].tolist()
+        back = td.from_dlpack(there)
+        assert back.dtype == x.dtype
+        there.fill_(1)
+        assert back.tolist() == x[cut].tolist()
+        back[...] = 0
+        assert back.tolist() == x[cut].tolist() == there.tolist()
+
+    def test_pytorch_writes_what_tensors_read():
+        x = td.zeros(4, device="cpu")
+        pending = x + 1
+        there = torch.from_dlpack(x)
+        there += 5
+        assert (x * 2).tolist() == [10] * 4
+        assert pending.tolist() == [1] * 4
+        x[1:3] = 0
+        assert there.tolist() == [5, 0, 0, 5]
 
     def test_pytorch_views_that_overlap():
         x = torch.arange(10, dtype=torch.float32)

@@ -13,12 +13,13 @@ from __future__ import annotations
 import atexit
 import ctypes
 import struct
-from collections.abc import Callable
 from typing import Any
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError
+from treadle.core.once import once
+from treadle.runtime.callbacks import Prototype, callbacks, keep_for_ever
 
 CPU, CUDA, CUDA_HOST, ROCM_HOST, CUDA_MANAGED = 1, 2, 3, 11, 13  # kinds of devices
 HOST_KINDS = (CPU, CUDA_HOST, ROCM_HOST)
@@ -67,10 +68,7 @@ _is_valid_at = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)
 _pointer_at = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", _api)
 )
-_keep_for_ever = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", _api))
 _string_at = ctypes.string_at
-# The producer's function takes the interpreter's lock itself if it needs it.
-_Deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -118,7 +116,7 @@ class Managed:
 
     def __del__(self) -> None:
         if self._deleter:
-            _Deleter(self._deleter)(self._pointer)
+            Prototype(self._deleter)(self._pointer)  # it takes the interpreter's lock if need be
 
 
 def _extents(address: int, count: int) -> tuple[int, ...]:
@@ -157,6 +155,7 @@ def capsule(
 ) -> Any:
     """A capsule with an array's memory, for a consumer; `keep` lives until that lets go of it."""
     form = _NEW if versioned else _OLD
+    let_go, destroy = _callbacks()
     ndim = len(shape)
     memory = ctypes.create_string_buffer(form.size + 16 * ndim)
     start = ctypes.addressof(memory)
@@ -165,13 +164,13 @@ def capsule(
     tensor = (address, *device, ndim, code, bits, 1, extents, extents + 8 * ndim, 0)
     if versioned:
         flags = _READ_ONLY * read_only | _COPIED * copied
-        form.pack_into(memory, 0, *VERSION, 0, _let_go_address, flags, *tensor)
+        form.pack_into(memory, 0, *VERSION, 0, let_go, flags, *tensor)
     else:
-        form.pack_into(memory, 0, *tensor, 0, _let_go_address)
+        form.pack_into(memory, 0, *tensor, 0, let_go)
     struct.pack_into(f"@{2 * ndim}q", memory, form.size, *shape, *strides)
     _lent[start] = memory, _NEW_DELETER if versioned else _OLD_DELETER, keep
     name = _NAME_NEW if versioned else _NAME_OLD
-    return _new_capsule(start, name, _destroy_address)
+    return _new_capsule(start, name, destroy)
 
 
 def _let_go(pointer: int) -> None:
@@ -186,19 +185,15 @@ def _destroy(capsule: int) -> None:
             _lent.pop(_pointer_at(capsule, name), None)
 
 
-def _callback(function: Callable[[int], None]) -> tuple[Any, int]:
-    """A Python function as C's, and its address."""
-    made = _Deleter(function)
-    address = ctypes.cast(made, ctypes.c_void_p).value
-    assert address is not None
-    return made, address
+@once
+def _callbacks() -> tuple[int, ...]:
+    """The addresses of `_let_go` and `_destroy` as C functions."""
+    return callbacks(_let_go, _destroy)
 
 
-_let_go_callback, _let_go_address = _callback(_let_go)
-_destroy_callback, _destroy_address = _callback(_destroy)
-# Capsules and tensors may outlive this module while the interpreter ends.
-for _one in (_let_go_callback, _destroy_callback, _NAME_OLD, _NAME_NEW, _USED_OLD, _USED_NEW):
-    _keep_for_ever(_one)
+# Capsules may outlive this module while the interpreter ends.
+for _one in (_NAME_OLD, _NAME_NEW, _USED_OLD, _USED_NEW):
+    keep_for_ever(_one)
 
 
 @atexit.register
@@ -206,4 +201,4 @@ def _forget() -> None:
     """Let consumers that outlive Python call nothing: the process frees the memory."""
     for memory, deleter_at, _ in _lent.values():
         struct.pack_into("@P", memory, deleter_at, 0)
-        _keep_for_ever(memory)
+        keep_for_ever(memory)

@@ -143,15 +143,15 @@ class Lent:
     """An array while another library has its memory. Ours uses it again after that one's work,
     which on CUDA is on a stream."""
 
-    __slots__ = ("__weakref__", "array", "keeper", "stream")
+    __slots__ = ("array", "end", "keeper", "stream")
 
     def __init__(self, array: DeviceArray, stream: int | None = None, number: int = 0) -> None:
         from treadle.runtime.foreign import keeper_of
 
         self.keeper = None if stream is None else keeper_of(stream, number)
         self.stream = stream
+        self.end = array.device.shared.lend(array.storage)
         self.array = array
-        array.device.shared.lend(array.storage)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -169,12 +169,12 @@ class Lent:
         }
 
     def __del__(self) -> None:
-        array = getattr(self, "array", None)
-        if array is None:
+        array: DeviceArray | None = getattr(self, "array", None)
+        if array is None:  # it could not be lent
             return
         stream, keeper = self.stream, self.keeper
         device = array.device
-        device.shared.take_back(array.storage)
+        device.shared.leaving.append(self.end)
         if stream is None and not device.several_streams:
             return
 

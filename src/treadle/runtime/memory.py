@@ -254,17 +254,12 @@ class Shared:
         with self._lock:
             self._storages.add(storage)
 
-    def lend(self, storage: Storage) -> None:
+    def lend(self, storage: Storage) -> Callable[[], None]:
         """Others get a storage's memory. What still has to read it is computed now, since nobody
-        will hear of their writes; what comes later is computed at once (see `Storage.shared`)."""
-        with self._lock:
-            self._storages.add(storage)
-            storage.shared += 1
-        if storage.readers is not None:
-            finish_readers(storage)
+        will hear of their writes; what comes later is computed at once (see `Storage.shared`).
 
-    def take_back(self, storage: Storage) -> None:
-        """One of those that a storage was lent to is done with it. For finalizers."""
+        Gives what is to be put onto `leaving` when they are done, if ever they say so."""
+        self.settle()
         lent = weakref.ref(storage)
 
         def end() -> None:
@@ -273,7 +268,16 @@ class Shared:
                 with self._lock:
                     mine.shared -= 1
 
-        self.leaving.append(end)
+        with self._lock:
+            self._storages.add(storage)
+            storage.shared += 1
+        try:
+            if storage.readers is not None:
+                finish_readers(storage)
+        except BaseException:
+            end()
+            raise
+        return end
 
     def storages(self) -> list[Storage]:
         """The storages that were added and live."""

@@ -143,6 +143,9 @@ def test_the_end_of_the_interpreter_with_memory_lent():
         "import numpy as np, treadle as td, sys\n"
         "sys.kept = [np.from_dlpack(td.zeros(100, device='cpu')) for _ in range(3)]\n"
         "sys.capsule = td.zeros(3, device='cpu').__dlpack__()\n"
+        "x = td.zeros(3, device='cpu')\n"
+        "ring = [np.asarray(x), td.from_dlpack(np.ones(3))]\n"
+        "ring.append(ring)\n"
     )
     paths = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
