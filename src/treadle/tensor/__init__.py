@@ -11,6 +11,7 @@ from treadle.tensor.elementwise_functions import angle, conj, imag, real
 from treadle.tensor.explaining import explain
 from treadle.tensor.generator import Generator, manual_seed
 from treadle.tensor.info import __array_namespace_info__
+from treadle.tensor.products import dot, matmul, outer, tensordot, vecdot
 from treadle.tensor.reductions import (
     all,
     any,
@@ -47,6 +48,7 @@ __all__ = [
     "can_cast",
     "conj",
     "count_nonzero",
+    "dot",
     "elementwise",
     "empty",
     "explain",
@@ -58,11 +60,13 @@ __all__ = [
     "isdtype",
     "logsumexp",
     "manual_seed",
+    "matmul",
     "max",
     "mean",
     "min",
     "nonzero",
     "ones",
+    "outer",
     "prod",
     "random",
     "real",
@@ -73,11 +77,13 @@ __all__ = [
     "sum",
     "take",
     "take_along_axis",
+    "tensordot",
     "unique_all",
     "unique_counts",
     "unique_inverse",
     "unique_values",
     "var",
+    "vecdot",
     "zeros",
 ]
 

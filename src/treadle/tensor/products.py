@@ -1,0 +1,243 @@
+"""Products that add up: `matmul` and `@`, `tensordot`, `vecdot`, `dot`, `outer`.
+
+The axes of the two arrays get names. Axes of one name go together; those that the result does not
+have are added up. So each is one fused kernel, a product seen along all the names and its sum, and
+nothing is made in between. float16 and bfloat16 are added up in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from treadle.core.dtypes import DType, bfloat16, bool_, float16, float32
+from treadle.core.errors import ShapeError
+from treadle.graph import node as kinds
+from treadle.graph.node import Node, constant, view_of
+from treadle.graph.views import View
+from treadle.runtime.arrays import packed_strides
+from treadle.tensor.axes import one_axis, takes_dim
+from treadle.tensor.elementwise_functions import apply
+from treadle.tensor.operands import cast, common_shape, is_number, number_as, prepare
+from treadle.tensor.operators import is_operand
+from treadle.tensor.tensor import Tensor, from_node
+
+_HALVES = (float16, bfloat16)
+Names = Sequence[Hashable]
+
+
+def matmul(x1: Any, x2: Any, /) -> Tensor:
+    """The matrix product of the last two axes; axes in front of them broadcast. An array of one
+    axis is a row on the left, a column on the right, and its axis is not in the result.
+
+    >>> import treadle as td
+    >>> a = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> (a @ a).tolist(), td.matmul(a, td.asarray([1.0, 10.0], device="cpu")).tolist()
+    ([[7.0, 10.0], [15.0, 22.0]], [21.0, 43.0])
+    """
+    dtype, left, right = _operands("matmul", x1, x2)
+    for node in (left, right):
+        if not node.shape:
+            raise ShapeError("matmul takes arrays with axes: with a number, write x * y")
+    at = max(len(right.shape) - 2, 0)
+    if left.shape[-1] != right.shape[at]:
+        raise _unequal("matmul", left, len(left.shape) - 1, right, at)
+    front = common_shape("matmul", (left.shape[:-2], right.shape[:at]))
+    batch = range(-len(front), 0)
+    rows = ("row",) if len(left.shape) > 1 else ()
+    columns = ("column",) if len(right.shape) > 1 else ()
+    names1 = (*_last(batch, len(left.shape) - 2), *rows, "inner")
+    names2 = (*_last(batch, at), "inner", *columns)
+    return _contracted((left, names1), (right, names2), (*batch, *rows, *columns), dtype)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
+    """The sum of products along several axes: the last `axes` of x1 with the first of x2, or, for a
+    pair of tuples, those of x1 with those of x2. The result has the other axes, those of x1 first.
+
+    >>> import treadle as td
+    >>> x = td.arange(6.0, device="cpu").reshape(2, 3)
+    >>> td.tensordot(x, x, axes=((1,), (1,))).tolist()
+    [[5.0, 14.0], [14.0, 50.0]]
+    """
+    dtype, left, right = _operands("tensordot", x1, x2)
+    along1, along2 = _axes_of_pair(axes, len(left.shape), len(right.shape))
+    for a, b in zip(along1, along2, strict=True):
+        if left.shape[a] != right.shape[b]:
+            raise _unequal("tensordot", left, a, right, b)
+    names1: list[Hashable] = [("left", axis) for axis in range(len(left.shape))]
+    names2: list[Hashable] = [("right", axis) for axis in range(len(right.shape))]
+    for a, b in zip(along1, along2, strict=True):
+        names2[b] = names1[a]
+    summed = [names1[a] for a in along1]
+    kept = [name for name in (*names1, *names2) if name not in summed]
+    return _contracted((left, names1), (right, names2), kept, dtype)
+
+
+@takes_dim
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+    """The sum of conj(x1) * x2 along one axis; the other axes broadcast.
+
+    >>> import treadle as td
+    >>> rows = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> td.vecdot(rows, td.asarray([1.0, 10.0], device="cpu")).tolist()
+    [21.0, 43.0]
+    """
+    dtype, left, right = _operands("vecdot", x1, x2)
+    most, least = sorted((len(left.shape), len(right.shape)), reverse=True)
+    at = one_axis("vecdot", axis, most) - most  # counted from the end, where shapes are aligned
+    if at < -least:
+        raise IndexError(f"vecdot: axis {axis} is not in both shapes, {left.shape}, {right.shape}")
+    if left.shape[at] != right.shape[at]:
+        raise _unequal("vecdot", left, at, right, at)
+    common_shape("vecdot", (left.shape, right.shape))
+    if left.dtype.kind == "complex":
+        left = Node("conj", (left,), left.shape, left.dtype, left.device)
+    names = range(-most, 0)
+    operands = [(node, _last(names, len(node.shape))) for node in (left, right)]
+    return _contracted(operands[0], operands[1], [name for name in names if name != at], dtype)
+
+
+def dot(x1: Any, x2: Any, /) -> Tensor:
+    """NumPy's product: of numbers x1 * x2, else the sum of products along the last axis of x1 and
+    the last but one of x2 (its only one, if it has one)."""
+    _, left, right = _operands("dot", x1, x2)
+    if not left.shape or not right.shape:
+        return apply("multiply", x1, x2)
+    return tensordot(x1, x2, axes=((-1,), (max(len(right.shape) - 2, 0),)))
+
+
+def outer(x1: Any, x2: Any, /) -> Tensor:
+    """All products of an element of x1 and one of x2, each an array of one axis.
+
+    >>> import treadle as td
+    >>> td.outer(td.asarray([1, 2], device="cpu"), td.asarray([1, 10], device="cpu")).tolist()
+    [[1, 10], [2, 20]]
+    """
+    _, left, right = _operands("outer", x1, x2)
+    for node in (left, right):
+        if len(node.shape) != 1:
+            raise ShapeError(f"outer takes arrays of one axis, not of shape {node.shape}")
+    return tensordot(x1, x2, axes=0)
+
+
+# --- what all are made of ------------------------------------------------------------------------
+
+
+def _operands(name: str, x1: Any, x2: Any) -> tuple[DType, Node, Node]:
+    """The common dtype, and both arrays in it."""
+    for value in (x1, x2):
+        if is_number(value):
+            raise TypeError(f"{name} takes arrays, not numbers as {value!r} is: write x * y")
+    _, dtype, (left, right) = prepare(name, (x1, x2))
+    return dtype, cast(left, dtype), cast(right, dtype)
+
+
+def _contracted(
+    first: tuple[Node, Names], second: tuple[Node, Names], kept: Names, dtype: DType
+) -> Tensor:
+    """The products of the elements of two nodes whose axes have names, summed along those names
+    that are not kept."""
+    sizes: dict[Hashable, int] = {}
+    for node, names in (first, second):
+        for name, extent in zip(names, node.shape, strict=True):
+            if sizes.get(name, 1) == 1:
+                sizes[name] = extent
+    summed = [name for name in sizes if name not in kept]
+    axes = [*kept, *summed]
+    device = first[0].device
+    shape = tuple([sizes[name] for name in axes])
+    result = shape[: len(kept)]
+    if any(sizes[name] == 0 for name in summed):
+        return from_node(constant(number_as(0, dtype), result, dtype, device))
+    work = float32 if dtype in _HALVES else dtype
+    operands = tuple(
+        [cast(_along(node, names, axes, sizes), work) for node, names in (first, second)]
+    )
+    logical = dtype is bool_
+    node = Node("logical_and" if logical else "multiply", operands, shape, work, device)
+    if summed:
+        detail = ("any" if logical else "sum", tuple(range(len(kept), len(axes))), False)
+        node = Node(kinds.REDUCE, (node,), result, work, device, detail)
+    return from_node(cast(node, dtype))
+
+
+def _along(node: Node, names: Names, axes: Names, sizes: dict[Hashable, int]) -> Node:
+    """A node seen along all axes; along those that it does not have it stays where it is."""
+    steps = {
+        name: 0 if extent == 1 else step
+        for name, extent, step in zip(names, node.shape, packed_strides(node.shape), strict=True)
+    }
+    shape = tuple([sizes[name] for name in axes])
+    return view_of(node, View(shape, tuple([steps.get(name, 0) for name in axes]), 0))
+
+
+def _last(names: Sequence[Hashable], count: int) -> Names:
+    """The last so many names."""
+    return names[len(names) - max(count, 0) :]
+
+
+def _axes_of_pair(axes: Any, ndim1: int, ndim2: int) -> tuple[list[int], list[int]]:
+    if hasattr(axes, "__index__"):
+        count = axes.__index__()
+        if not 0 <= count <= min(ndim1, ndim2):
+            raise ShapeError(
+                f"tensordot: axes={count}, but the arrays have {ndim1} and {ndim2} axes"
+            )
+        return list(range(ndim1 - count, ndim1)), list(range(count))
+    try:
+        first, second = axes
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"tensordot: axes is a number of axes or a pair of tuples of them, not {axes!r}"
+        ) from None
+    found = []
+    for mine, ndim in ((first, ndim1), (second, ndim2)):
+        several = mine if isinstance(mine, (tuple, list)) else (mine,)
+        one = [one_axis("tensordot", axis, ndim) for axis in several]
+        if len(set(one)) != len(one):
+            raise ValueError(f"tensordot: an axis is named twice in {tuple(several)}")
+        found.append(one)
+    if len(found[0]) != len(found[1]):
+        raise ShapeError(f"tensordot: axes={axes!r} names different numbers of axes")
+    return found[0], found[1]
+
+
+def _unequal(name: str, left: Node, axis1: int, right: Node, axis2: int) -> ShapeError:
+    return ShapeError(
+        f"{name}: axis {axis1} of shape {left.shape} has {left.shape[axis1]} elements, and axis "
+        f"{axis2} of shape {right.shape} has {right.shape[axis2]}: they must be equal"
+    )
+
+
+# --- the operator --------------------------------------------------------------------------------
+
+
+def _at(self: Tensor, other: Any) -> Any:
+    return matmul(self, other) if is_operand(other) and not is_number(other) else NotImplemented
+
+
+def _at_reflected(self: Tensor, other: Any) -> Any:
+    return matmul(other, self) if is_operand(other) and not is_number(other) else NotImplemented
+
+
+def _at_in_place(self: Tensor, other: Any) -> Any:
+    if not is_operand(other) or is_number(other):
+        return NotImplemented
+    node = matmul(self, other)._node
+    if node.shape != self.shape or node.dtype is not self.dtype:
+        raise ShapeError(
+            f"matmul in place: the result is {node.dtype} of shape {node.shape}, and {self.dtype} "
+            f"of shape {self.shape} is written to: write x = x @ y instead"
+        )
+    self._write(node)
+    return self
+
+
+for _name, _method in (
+    ("__matmul__", _at),
+    ("__rmatmul__", _at_reflected),
+    ("__imatmul__", _at_in_place),
+):
+    _method.__name__, _method.__qualname__ = _name, f"Tensor.{_name}"
+    setattr(Tensor, _name, _method)
