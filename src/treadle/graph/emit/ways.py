@@ -27,8 +27,8 @@ _BLOCKS = 128
 _BLOCK_ELEMENTS = 1 << 14
 _ROW_ELEMENTS = 1 << 17  # of a row that is visited more than once and yet done in parts
 _STRIP = 1024  # rows that are done together, side by side
-_NARROW = 256  # rows that are done together at least, as each line of them is a page of its own
-_STRIP_BYTES = 1 << 20  # what they should take if they are visited again
+_NARROW = 256  # the fewest: lines of memory that are pages apart are slow to reach
+_STRIP_BYTES = 1 << 20  # what they may take to be near when they are visited again
 # A GPU: threads that keep it busy, and elements that are worth a thread.
 _THREADS = 256
 _BUSY = 1 << 18
@@ -81,35 +81,33 @@ def _loops(
     outline = outline_of(program)
     rows, length = math.prod(kept), math.prod(row)
     dear = _cost_of(program, outline)
+    again = len(outline.passes) + bool(outline.each) > 1
     if _goes_along_row(program, kept, row):
         way = Way("whole", "row", unroll=4 if dear <= 8 else 2 if dear <= 20 else 1)
         last = row[-1] if row else 1
         units = -(-last // TILE) * math.prod(row[:-1])
         blocks = rows
+        near = again and length < _ROW_ELEMENTS
     else:
         bytes_each = max((size_of(type_named(b)) for b in program.buffers), default=4)
-        wide = _STRIP
-        if len(outline.passes) + bool(outline.each) > 1:  # what is visited again should be near
-            near = _STRIP_BYTES // max(length * bytes_each, 1)
-            wide = max(min(wide, _power_below(near)), _NARROW)
+        wide = _power_below(_STRIP_BYTES // max(length * bytes_each, 1))
+        near = again and wide >= _NARROW
+        wide = min(wide, _STRIP) if near else _STRIP
         wide = min(wide, _power_below(machine.shared_bytes // _bytes_of_row(program, outline)))
         way = Way("whole", "rows", rows=wide, unroll=8 if dear <= 4 else 4 if dear <= 16 else 2)
         units = length
         blocks = math.prod(kept[:-1]) * -(-kept[-1] // wide)
-    parts = _parts_of_loops(program, outline, rows, length, blocks)
+    parts = 1 if near else _parts_of_loops(program, rows * length, blocks)
     span = -(-units // max(min(parts, units), 1))
     parts = -(-units // max(span, 1))
     join = way._replace(unroll=1 if way.along == "row" else 4)
     return _stages(program, way, join, rows, (blocks, blocks), 1, parts, span)
 
 
-def _parts_of_loops(program: Program, outline: Outline, rows: int, length: int, blocks: int) -> int:
-    again = len(outline.passes) + bool(outline.each) > 1
-    if blocks >= _BLOCKS // 2 or (again and length < _ROW_ELEMENTS):
+def _parts_of_loops(program: Program, elements: int, blocks: int) -> int:
+    if blocks >= _BLOCKS // 2 or not scratch_of(program).fits(program):
         return 1
-    if not scratch_of(program).fits(program):
-        return 1
-    return min(-(-_BLOCKS // blocks), rows * length // (_BLOCK_ELEMENTS * blocks))
+    return min(-(-_BLOCKS // blocks), elements // (_BLOCK_ELEMENTS * blocks))
 
 
 def _cost_of(program: Program, outline: Outline) -> int:
