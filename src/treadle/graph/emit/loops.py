@@ -35,6 +35,7 @@ from treadle.ir import nodes as n
 from treadle.ir.types import Type
 
 LANES = 16  # of a vector
+_FEWEST_LANES = 4
 TILE = 4096  # elements of a row after which a run of sums ends
 RUN = 64  # the same, in additions, where lanes are rows
 
@@ -104,11 +105,31 @@ class RowLoops(_Loops):
             for total, parts in zip(totals, memories, strict=True):
                 for variable, memory in zip(total.state, parts, strict=True):
                     b.store(memory, lane, variable)
-        states: list[State] = []
-        for reduction, parts in zip(reductions, memories, strict=True):
-            each = [tuple(body.let("s", ir.load(m, k)) for m in parts) for k in range(LANES)]
-            states.append(combine_all(body, reduction, each))
+        states = self._joined(reductions, memories)
         done(states, self.row)
+
+    def _joined(
+        self, reductions: Sequence[Reduction], memories: list[list[n.Memory]]
+    ) -> list[State]:
+        """What all lanes have together: halves as vectors, and the last few one by one."""
+        body, b, left = self.body, self.body.builder, LANES
+
+        def state(parts: list[n.Memory], at: ir.Operand) -> State:
+            return tuple(body.let("s", ir.load(memory, at)) for memory in parts)
+
+        while left > _FEWEST_LANES:
+            left //= 2
+            name = body.fresh("lane")
+            with b.loop(name, 0, left, type=body.index_type, parallel=True) as lane:
+                for reduction, parts in zip(reductions, memories, strict=True):
+                    pair = state(parts, lane), state(parts, ir.add(lane, left))
+                    joined = combine(body, reduction, *pair)
+                    for memory, value in zip(parts, joined, strict=True):
+                        b.store(memory, lane, value)
+        return [
+            combine_all(body, reduction, [state(parts, lane) for lane in range(left)])
+            for reduction, parts in zip(reductions, memories, strict=True)
+        ]
 
     def for_each(self, axes: Axes, store: Callable[[Sequence[Spot], Known], None]) -> None:
         """Tile after tile, every element a lane."""
