@@ -29,6 +29,7 @@ from treadle.runtime.arrays import (
 from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.dtypes import check_dtype
+from treadle.tensor.for_array_api import ForArrayApi
 from treadle.tensor.for_numpy import ForNumPy
 from treadle.tensor.indexing import basic, parse
 
@@ -43,7 +44,7 @@ class Cell:
         self.value = value
 
 
-class Tensor(ForNumPy):
+class Tensor(ForNumPy, ForArrayApi):
     """An array on a device; make one with `td.asarray`, `td.zeros`, …
 
     Operations give tensors that are computed when somebody reads them, many in one kernel. Basic
