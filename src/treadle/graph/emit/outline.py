@@ -7,7 +7,7 @@ others' results come in later passes; the last pass stores what is wanted for ev
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -33,13 +33,15 @@ class Saved(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Outline:
     """`passes` are the reductions of each pass over the rows; `varying` the steps that differ
-    within a row. `each` are the outputs stored for every element, `once` those of a row."""
+    within a row. `each` are the outputs stored for every element, `once` those of a row. `dear` is what an element costs
+    in the dearest pass."""
 
     passes: tuple[tuple[Reduction, ...], ...]
     varying: frozenset[int]
     each: tuple[Output, ...]
     once: tuple[Output, ...]
-    saved: tuple[Saved, ...]
+    saved: tuple[Saved, ...] = ()
+    dear: int = 0
 
     @property
     def reductions(self) -> tuple[Reduction, ...]:
@@ -63,9 +65,17 @@ def outline_of(program: Program) -> Outline:
     passes = tuple(tuple(groups[level]) for level in sorted(groups))
     each = tuple(o for o in program.outputs if _covers_row(program, o.access))
     once = tuple(o for o in program.outputs if not _covers_row(program, o.access))
-    outline = Outline(passes, frozenset(varying), each, once, ())
+    outline = Outline(passes, frozenset(varying), each, once)
     saved = _saved(program, outline) if program.style == "loops" else ()
-    return Outline(passes, frozenset(varying), each, once, saved)
+    return replace(outline, saved=saved, dear=_dearest(program, outline))
+
+
+def _dearest(program: Program, outline: Outline) -> int:
+    known = {reduction.step for reduction in outline.reductions}
+    wanted = [wanted_in(outline, number) for number in range(len(outline.passes) + 1)]
+    return max(
+        cost(program, set(needed(program, steps, known)) & outline.varying) for steps in wanted
+    )
 
 
 def _covers_row(program: Program, access: int) -> bool:

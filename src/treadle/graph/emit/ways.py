@@ -10,8 +10,6 @@ from treadle.graph.emit.combine import kept_type
 from treadle.graph.emit.loops import LANES, TILE
 from treadle.graph.emit.outline import (
     Outline,
-    cost,
-    needed,
     outline_of,
     scratch_of,
     steady,
@@ -80,7 +78,7 @@ def _loops(
 ) -> Strategy:
     outline = outline_of(program)
     rows, length = math.prod(kept), math.prod(row)
-    dear = _cost_of(program, outline)
+    dear = outline.dear
     again = len(outline.passes) + bool(outline.each) > 1
     if _goes_along_row(program, kept, row):
         way = Way("whole", "row", unroll=4 if dear <= 8 else 2 if dear <= 20 else 1)
@@ -108,18 +106,6 @@ def _parts_of_loops(program: Program, elements: int, blocks: int) -> int:
     if blocks >= _BLOCKS // 2 or not scratch_of(program).fits(program):
         return 1
     return min(-(-_BLOCKS // blocks), elements // (_BLOCK_ELEMENTS * blocks))
-
-
-def _cost_of(program: Program, outline: Outline) -> int:
-    """What an element costs in the dearest pass."""
-    known = {reduction.step for reduction in outline.reductions}
-    return max(
-        (
-            cost(program, set(needed(program, wanted_in(outline, k), known)) & outline.varying)
-            for k in range(len(outline.passes) + 1)
-        ),
-        default=0,
-    )
 
 
 def _bytes_of_row(program: Program, outline: Outline) -> int:
@@ -164,7 +150,7 @@ def _threads(program: Program, rows: int, row: tuple[int, ...], machine: Machine
     by_row = program.kept == 0 or along >= across
     lanes = program.lanes if by_row and row else 1
     units = math.prod(row) // lanes
-    unroll = _unroll(_cost_of(program, outline), lanes)
+    unroll = _unroll(outline.dear, lanes)
     if by_row:
         threads = min(most, _power_above(-(-units // min(unroll, 2))))
         way = Way("whole", "row", most // threads, threads, unroll, lanes)
