@@ -117,7 +117,8 @@ class Draft:
             arrays.append(given)
         scalars = [value for _, value in self.scalars]
         written = [given for given, (_, result) in zip(arrays, self.arrays, strict=True) if result]
-        return lambda: fused.run(arrays, integers, scalars), written
+        repeats: list[Any] = []
+        return lambda: fused.run(arrays, integers, scalars, repeats), written
 
     def run(self, device: td.Device, lanes: int = 1) -> list[np.ndarray[Any, Any]]:
         """The results."""

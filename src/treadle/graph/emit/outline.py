@@ -33,8 +33,8 @@ class Saved(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Outline:
     """`passes` are the reductions of each pass over the rows; `varying` the steps that differ
-    within a row. `each` are the outputs stored for every element, `once` those of a row. `dear` is what an element costs
-    in the dearest pass."""
+    within a row. `each` are the outputs stored for every element, `once` those of a row. `dear` is
+    what an element costs in the dearest pass."""
 
     passes: tuple[tuple[Reduction, ...], ...]
     varying: frozenset[int]
