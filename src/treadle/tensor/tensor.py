@@ -32,6 +32,7 @@ from treadle.tensor.dtypes import check_dtype
 from treadle.tensor.for_array_api import ForArrayApi
 from treadle.tensor.for_numpy import ForNumPy
 from treadle.tensor.indexing import basic, parse
+from treadle.tensor.operator_types import Operators
 
 
 class Cell:
@@ -44,7 +45,7 @@ class Cell:
         self.value = value
 
 
-class Tensor(ForNumPy, ForArrayApi):
+class Tensor(ForNumPy, ForArrayApi, Operators):
     """An array on a device; make one with `td.asarray`, `td.zeros`, …
 
     Operations give tensors that are computed when somebody reads them, many in one kernel. Basic
