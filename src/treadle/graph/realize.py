@@ -15,6 +15,7 @@ from treadle.graph.program import Program
 from treadle.graph.recipes import Graph, Task, remember, remembered, task_of
 from treadle.graph.schedule import Plan, pending_readers
 from treadle.runtime import memory
+from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.runtime.memory import Storage
 
@@ -76,10 +77,23 @@ def _run(task: Task) -> None:
     else:
         result = target.another()
         arrays.append(result)
-    if sized is not None:
+    if node.op == kinds.CONSTANT and _is_zero(node.detail):
+        _clear(result)
+    elif sized is not None:
         scalars = _flat([each.detail for each in constants])
         sized.run(arrays, integers, scalars, repeats)  # type: ignore[arg-type]
     node.become(result)
+
+
+def _is_zero(value: Any) -> bool:
+    """Whether a number is bytes of 0; -0.0 is not."""
+    return bool(value == 0) and "-" not in str(value)
+
+
+def _clear(array: DeviceArray) -> None:
+    """Zero new memory, by the device's own means."""
+    if array.size:
+        array.device.default_stream.handle.fill_zero(array.buffer, 0, array.buffer.size)
 
 
 def _flat(scalars: list[Any]) -> list[Any]:

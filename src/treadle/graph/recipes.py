@@ -106,7 +106,8 @@ class Graph:
             )
         if cacheable:
             ends = [position[root] for root in roots]
-            self.key = (roots[0].device, tuple(ends), tuple(parts))
+            # A device that is closed and opened again has another stream; launches are bound to it.
+            self.key = (roots[0].device.default_stream, tuple(ends), tuple(parts))
 
     def _node(self, position: int) -> Node:
         return self.order[position] if position >= 0 else self.computed[~position]

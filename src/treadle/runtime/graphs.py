@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from treadle.core.errors import LaunchError
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from treadle.runtime.devices import Device
     from treadle.runtime.sharing import Guest
     from treadle.runtime.streams import Stream
+
+
+def _nothing(device: Device) -> None:
+    """Without the array library nothing is pending."""
+
+
+# Set by the array library: computes the lazy values on a device. Those from before a capture are
+# not for its recording, those from within are.
+compute_pending: Callable[[Device], None] = _nothing
 
 
 class Graph:
@@ -49,6 +58,7 @@ class Graph:
     def capture(self) -> Iterator[Graph]:
         """Record the launches on the device's default stream instead of running them."""
         self.release()
+        compute_pending(self.device)
         stream = self.device.default_stream
         stream.handle.begin_capture()
         stream.keeping = self._used
@@ -56,6 +66,7 @@ class Graph:
         try:
             with self.device.pool.keep_into(self._kept):
                 yield self
+                compute_pending(self.device)
             finished = True
         finally:
             stream.keeping = None

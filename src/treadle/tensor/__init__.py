@@ -2,16 +2,46 @@
 
 from treadle.core.environment import is_on
 from treadle.graph.explain import explain_everything
+from treadle.tensor import methods as _methods  # noqa: F401  gives Tensor its methods
 from treadle.tensor import operators as _operators  # noqa: F401  gives Tensor its operators
 from treadle.tensor import random
-from treadle.tensor.creation import arange, asarray, empty, from_dlpack, full, ones, zeros
+from treadle.tensor.assembly import concat, diff, repeat, roll, stack, tile
+from treadle.tensor.creation import (
+    asarray,
+    astype,
+    empty,
+    empty_like,
+    from_dlpack,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)
 from treadle.tensor.dtypes import can_cast, finfo, iinfo, isdtype, result_type
 from treadle.tensor.elementwise import elementwise
 from treadle.tensor.elementwise_functions import angle, conj, imag, real
 from treadle.tensor.explaining import explain
 from treadle.tensor.generator import Generator, manual_seed
 from treadle.tensor.info import __array_namespace_info__
+from treadle.tensor.manipulation import (
+    broadcast_arrays,
+    broadcast_to,
+    diagonal,
+    expand_dims,
+    flip,
+    matrix_transpose,
+    moveaxis,
+    permute_dims,
+    reshape,
+    split,
+    squeeze,
+    swapaxes,
+    unstack,
+)
 from treadle.tensor.products import dot, matmul, outer, tensordot, vecdot
+from treadle.tensor.ranges import arange, eye, linspace, meshgrid, tril, triu
 from treadle.tensor.reductions import (
     all,
     any,
@@ -45,46 +75,75 @@ __all__ = [
     "argsort",
     "argwhere",
     "asarray",
+    "astype",
+    "broadcast_arrays",
+    "broadcast_to",
     "can_cast",
+    "concat",
     "conj",
     "count_nonzero",
+    "diagonal",
+    "diff",
     "dot",
     "elementwise",
     "empty",
+    "empty_like",
+    "expand_dims",
     "explain",
+    "eye",
     "finfo",
+    "flip",
     "from_dlpack",
     "full",
+    "full_like",
     "iinfo",
     "imag",
     "isdtype",
+    "linspace",
     "logsumexp",
     "manual_seed",
     "matmul",
+    "matrix_transpose",
     "max",
     "mean",
+    "meshgrid",
     "min",
+    "moveaxis",
     "nonzero",
     "ones",
+    "ones_like",
     "outer",
+    "permute_dims",
     "prod",
     "random",
     "real",
+    "repeat",
+    "reshape",
     "result_type",
+    "roll",
     "searchsorted",
     "sort",
+    "split",
+    "squeeze",
+    "stack",
     "std",
     "sum",
+    "swapaxes",
     "take",
     "take_along_axis",
     "tensordot",
+    "tile",
+    "tril",
+    "triu",
     "unique_all",
     "unique_counts",
     "unique_inverse",
     "unique_values",
+    "unstack",
     "var",
     "vecdot",
     "zeros",
+    "zeros_like",
 ]
 
 if is_on("TREADLE_EXPLAIN"):

@@ -1,20 +1,34 @@
-"""Functions that make tensors. `device` is a Device or an id; None is the default device."""
+"""Functions that make tensors. `device` is a Device or an id; None is the default device.
+
+Tensors of one value take no memory until somebody needs it; `ranges.py` makes those whose elements
+follow from their indices.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import DType, complex64, float32
-from treadle.core.errors import DtypeError, LaunchError, ShapeError
-from treadle.runtime.arrays import DeviceArray, check_cast, numpy_dtype
+from treadle.core.dtypes import DType, cast_number, complex64, float32, float64
+from treadle.core.errors import LaunchError, ShapeError
+from treadle.graph import node as kinds
+from treadle.graph.node import Node, constant
+from treadle.runtime.arrays import DeviceArray, numpy_dtype
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.runtime.foreign import kind_of
 from treadle.runtime.sharing import share
-from treadle.tensor.dtypes import check_dtype, default_integer
-from treadle.tensor.tensor import Tensor, as_device_dtype, cast, from_cell, from_numpy
+from treadle.tensor.dtypes import (
+    check_dtype,
+    check_fits,
+    default_dtype,
+    default_integer,
+    is_number,
+    python_number,
+)
+from treadle.tensor.tensor import Tensor, as_device_dtype, cast, from_cell, from_node, from_numpy
 
 Shape = int | tuple[int, ...]
 
@@ -33,7 +47,8 @@ def asarray(
     True; a GPU's arrays stay there where no device is named. ValueError if `copy` is False and
     there is no other way; DtypeError if the device lacks the dtype.
 
-    >>> asarray([1.0, 2.0], device="cpu").dtype
+    >>> import treadle as td
+    >>> td.asarray([1.0, 2.0], device="cpu").dtype
     treadle.float32
     """
     if isinstance(obj, Tensor):
@@ -85,9 +100,10 @@ def from_dlpack(
     that kernels may only read. BufferError if the library does not hand it over, DtypeError for
     elements that no tensor has, ValueError if `copy` is False and a copy is needed.
 
+    >>> import treadle as td
     >>> import numpy as np
     >>> data = np.zeros(3, np.float32)
-    >>> x = from_dlpack(data)
+    >>> x = td.from_dlpack(data)
     >>> data[1] = 5
     >>> x.tolist()
     [0.0, 5.0, 0.0]
@@ -109,6 +125,11 @@ def _from_python(obj: Any, wanted: Any, where: Device) -> np.ndarray[Any, Any]:
         data = np.asarray(obj)
     except ValueError:
         raise ShapeError("nested lists of different lengths have no shape") from None
+    if data.dtype.kind in "fO" and _are_integers(data, obj):
+        kind = default_integer(where) if wanted is None else wanted
+        if not isinstance(kind, DType) or not kind.is_integer:
+            kind = float64
+        data = np.asarray(obj, dtype=kind.numpy)  # OverflowError for integers that do not fit
     if wanted is None:
         if data.dtype.kind == "f":
             wanted = float32
@@ -123,6 +144,20 @@ def _from_python(obj: Any, wanted: Any, where: Device) -> np.ndarray[Any, Any]:
     return cast(data, wanted)
 
 
+def _are_integers(data: np.ndarray[Any, Any], obj: Any) -> bool:
+    """Whether NumPy found integers that no dtype holds together, and made something else of them.
+
+    It needs looking at only where there is a large one.
+    """
+    if data.dtype.kind == "f" and not (np.abs(data) >= _FIRST_LARGE).any():
+        return False
+    each = np.asarray(obj, dtype=object)
+    return all(isinstance(value, int) for value in each.flat)
+
+
+_FIRST_LARGE = 2.0**63
+
+
 def empty(shape: Shape, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
     """A tensor whose contents are undefined; float32 unless `dtype` says otherwise."""
     where = find_device(device)
@@ -131,17 +166,26 @@ def empty(shape: Shape, *, dtype: Any = None, device: str | Device | None = None
     return Tensor(DeviceArray.allocate(where, kind, extents_of(shape)))
 
 
+def unwritten(shape: tuple[int, ...], dtype: DType, device: Device) -> Node:
+    """Memory to write parts of, which is taken when they are computed."""
+    allocate = partial(DeviceArray.allocate, device, dtype, shape)
+    return Node(kinds.CALL, (), shape, dtype, device, allocate)
+
+
 def zeros(shape: Shape, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
     """A tensor of zeros; float32 unless `dtype` says otherwise.
 
-    >>> zeros((2, 3), device="cpu").shape
+    >>> import treadle as td
+    >>> td.zeros((2, 3), device="cpu").shape
     (2, 3)
     """
-    made = empty(shape, dtype=dtype, device=device)
-    if made.size:
-        stream = made.device.default_stream.handle
-        stream.fill_zero(made._array.buffer, 0, made._array.buffer.size)
-    return made
+    if dtype is not None and not isinstance(as_device_dtype(dtype), DType):
+        made = empty(shape, dtype=dtype, device=device)
+        if made.size:
+            stream = made.device.default_stream.handle
+            stream.fill_zero(made._array.buffer, 0, made._array.buffer.size)
+        return made
+    return full(shape, 0, dtype=float32 if dtype is None else dtype, device=device)
 
 
 def ones(shape: Shape, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
@@ -152,55 +196,90 @@ def ones(shape: Shape, *, dtype: Any = None, device: str | Device | None = None)
 def full(
     shape: Shape, fill_value: Any, *, dtype: Any = None, device: str | Device | None = None
 ) -> Tensor:
-    """A tensor that holds one value everywhere; its dtype is the value's unless given."""
-    where = find_device(device)
-    if dtype is None:
-        one = asarray(fill_value, device="cpu")
-        if not isinstance(one.dtype, DType):
-            raise DtypeError("full: give dtype= for this value")
-        kind: Any = (
-            default_integer(where)
-            if isinstance(fill_value, int) and not isinstance(fill_value, bool)
-            else one.dtype
-        )
-    else:
-        kind = as_device_dtype(dtype)
-    data = np.empty(extents_of(shape), numpy_dtype(kind))
-    check_cast(np.asarray(fill_value).dtype, kind)
-    data[...] = fill_value
-    return from_numpy(data, where)
+    """A tensor that holds one value everywhere; its dtype is the value's unless given.
 
+    The value is a number, or an array that broadcasts to the shape. OverflowError for an integer
+    that the dtype does not hold, DtypeError for a complex number in a dtype that is not.
 
-def arange(
-    start: float,
-    /,
-    stop: float | None = None,
-    step: float = 1,
-    *,
-    dtype: Any = None,
-    device: str | Device | None = None,
-) -> Tensor:
-    """Numbers from start (0 if only stop is given) to below stop, by step.
-
-    Integers give the device's default integer, floats float32, unless `dtype` says otherwise.
-
-    >>> arange(2, 8, 3, device="cpu").tolist()
-    [2, 5]
+    >>> import treadle as td
+    >>> td.full(2, 7, device="cpu", dtype="float32").tolist()
+    [7.0, 7.0]
     """
+    extents = extents_of(shape)
     where = find_device(device)
-    if step == 0:
-        raise ValueError("arange: the step must not be 0")
-    if stop is None:
-        start, stop = 0, start
-    data = np.arange(start, stop, step)
-    kind = as_device_dtype(dtype) if dtype is not None else None
+    kind = None if dtype is None else as_device_dtype(dtype)
+    if kind is not None and not isinstance(kind, DType):
+        check_dtype(kind, where)
+        data = np.empty(extents, kind)
+        data[...] = fill_value
+        return from_numpy(data, where)
+    if not is_number(fill_value):
+        from treadle.tensor.manipulation import broadcast_to
+
+        return broadcast_to(asarray(fill_value, dtype=kind, device=where), extents).copied()
+    number = python_number(fill_value)
     if kind is None:
-        kind = float32 if data.dtype.kind == "f" else default_integer(where)
-    return from_numpy(cast(data, kind), where)
+        kind = default_dtype(number, where)
+    check_dtype(kind, where)
+    return from_node(constant(fitted(number, kind), extents, kind, where))
+
+
+def fitted(number: Any, dtype: DType) -> Any:
+    """A Python number as an element of a dtype, as Python has it. OverflowError for an integer
+    that does not fit."""
+    if isinstance(number, int):
+        check_fits(number, dtype)
+    return cast_number(number, dtype).item()
+
+
+def zeros_like(x: Any, /, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
+    """Zeros with a tensor's shape; its dtype and device are the tensor's unless given.
+
+    >>> import treadle as td
+    >>> td.zeros_like(td.ones((2, 3), device="cpu"), dtype="int8")
+    tensor([[0, 0, 0],
+            [0, 0, 0]], dtype=int8, device="cpu")
+    """
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(x: Any, /, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
+    """Ones with a tensor's shape; its dtype and device are the tensor's unless given."""
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+def full_like(
+    x: Any, /, fill_value: Any, *, dtype: Any = None, device: str | Device | None = None
+) -> Tensor:
+    """One value with a tensor's shape; its dtype and device are the tensor's unless given."""
+    like = asarray(x)
+    return full(like.shape, fill_value, dtype=dtype or like.dtype, device=device or like.device)
+
+
+def empty_like(x: Any, /, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
+    """Undefined contents with a tensor's shape; its dtype and device are the tensor's unless
+    given."""
+    like = asarray(x)
+    return empty(like.shape, dtype=dtype or like.dtype, device=device or like.device)
+
+
+def astype(
+    x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device | None = None
+) -> Tensor:
+    """The elements as another dtype: a new tensor, unless with `copy=False` nothing changes.
+
+    Floats to integers are cut and saturate, and NaN becomes 0; every number but 0 is True.
+    DtypeError where imaginary parts would be dropped.
+
+    >>> import treadle as td
+    >>> td.astype(td.asarray([-1.5, 300.0], device="cpu"), td.uint8).tolist()
+    [0, 255]
+    """
+    return _fitting(x, dtype, x.device if device is None else device, copy or None)
 
 
 def extents_of(shape: Shape) -> tuple[int, ...]:
-    """A shape as a tuple of extents. ShapeError for what is none."""
+    """A shape as a tuple. ShapeError for what is none."""
     parts = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
     if not all(hasattr(part, "__index__") for part in parts):
         raise ShapeError(f"a shape is an integer or a tuple of integers, not {shape!r}")

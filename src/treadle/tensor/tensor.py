@@ -7,6 +7,7 @@ writes all of them, as in NumPy. What is read is computed then.
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 from typing import cast as assume
 
@@ -19,6 +20,7 @@ from treadle.graph import views
 from treadle.graph.node import Node, computed, is_deep, view_of
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import View
+from treadle.runtime import graphs
 from treadle.runtime.arrays import (
     DeviceArray,
     array_dtype,
@@ -316,9 +318,10 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
         whole = views.is_whole(view, self._cell.value.shape)
         return from_cell(self._cell, None if whole else view)
 
-    def reshape(self, *shape: int | tuple[int, ...]) -> Tensor:
+    def reshape(self, *shape: int | tuple[int, ...], copy: bool | None = None) -> Tensor:
         """The same elements with another shape; one extent may be -1. A view where strides can
-        express it, else a copy. ShapeError if the number of elements differs.
+        express it, else a copy; always a copy with `copy=True`, never (but ValueError) with
+        `copy=False`. ShapeError if the number of elements differs.
 
         >>> import treadle as td
         >>> td.arange(6, device="cpu").reshape(2, -1).shape
@@ -326,10 +329,16 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
         """
         wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         extents = _complete(tuple(wanted), self)  # type: ignore[arg-type]
-        view = views.reshape(self._where, extents)
-        if view is None:
-            return self.copied().reshape(extents)
-        return self._seen_through(view)
+        view = None if copy else views.reshape(self._where, extents)
+        if view is not None:
+            return self._seen_through(view)
+        if copy is False:
+            raise ValueError(
+                f"copy=False: elements of shape {self.shape} and strides {self.strides} must be "
+                f"copied to have shape {extents}; leave copy out"
+            )
+        made = self.copied()
+        return made if made.shape == extents else made.reshape(extents)
 
     def copied(self) -> Tensor:
         """The same elements in memory of their own, on the same device."""
@@ -367,6 +376,21 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
         node = self._node
         changed = from_node(Node("cast", (node,), node.shape, to_dtype, node.device))
         return changed if to_device is self.device else changed.to(to_device)
+
+
+def compute_pending(device: Device) -> None:
+    """Compute all lazy tensors on a device. Looking for them takes milliseconds, so that making
+    one costs nothing for it."""
+    realize(
+        [
+            cell.value
+            for cell in gc.get_objects()
+            if type(cell) is Cell and cell.value.array is None and cell.value.device is device
+        ]
+    )
+
+
+graphs.compute_pending = compute_pending
 
 
 def from_cell(cell: Cell, view: View | None) -> Tensor:
@@ -439,12 +463,14 @@ def from_numpy(data: np.ndarray[Any, Any], device: Device) -> Tensor:
 
 
 def _complete(shape: tuple[int, ...], tensor: Tensor) -> tuple[int, ...]:
+    extents = tuple([extent.__index__() for extent in shape])
     known = 1
-    for extent in shape:
+    for extent in extents:
         known *= extent if extent != -1 else 1
-    extents = tuple(shape)
-    if shape.count(-1) == 1 and known > 0 and tensor.size % known == 0:
-        extents = tuple(tensor.size // known if extent == -1 else extent for extent in shape)
-    elif -1 in shape or known != tensor.size:
+    if min(extents, default=0) < -1:
+        raise ShapeError(f"an extent cannot be negative: {shape} (one -1 is what is left)")
+    if extents.count(-1) == 1 and known > 0 and tensor.size % known == 0:
+        extents = tuple([tensor.size // known if e == -1 else e for e in extents])
+    elif -1 in extents or known != tensor.size:
         raise ShapeError(f"a tensor of shape {tensor.shape} cannot be reshaped to {shape}")
     return extents

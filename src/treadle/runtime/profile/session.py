@@ -34,7 +34,7 @@ def profile() -> Profile:
     ... def double(x: td.Array[td.f32]):
     ...     x[td.grid(1)] *= 2.0
     ... ''')
-    >>> x = td.ones(1000, device="cpu")
+    >>> x = td.ones(1000, device="cpu").realize()
     >>> with td.profile() as p:
     ...     for _ in range(3):
     ...         double.launch(x.size, x)

@@ -1,0 +1,117 @@
+"""The methods of `Tensor` that are functions, too: `x.flip(axis=0)` is `td.flip(x, axis=0)`.
+
+One table, filled by `add_methods`; a name that is a method already is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from treadle.core.errors import ShapeError
+from treadle.tensor import assembly, creation, manipulation, ranges
+from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.tensor import Tensor
+
+# --- what is a method only -----------------------------------------------------------------------
+
+
+def clone(x: Tensor) -> Tensor:
+    """The same elements in memory of their own."""
+    return x.copied()
+
+
+def contiguous(x: Tensor) -> Tensor:
+    """The tensor itself if its elements lie row by row without gaps, else a copy."""
+    from treadle.runtime.arrays import is_contiguous
+
+    return x if is_contiguous(x.shape, x.strides) else x.copied()
+
+
+def permute(x: Tensor, *axes: Any) -> Tensor:
+    """A view with the axes in another order, as `x.permute(1, 0)` or `x.permute((1, 0))`."""
+    return manipulation.permute_dims(x, _several(axes))
+
+
+def transpose(x: Tensor, *axes: Any) -> Tensor:
+    """A view with the axes in another order, as NumPy's: of all axes, or reversed if none is named.
+    To exchange two axes there is `swapaxes`."""
+    if not axes or axes == (None,):
+        return manipulation.permute_dims(x, range(len(x.shape))[::-1])
+    return manipulation.permute_dims(x, _several(axes))
+
+
+def _several(axes: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(axes[0]) if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
+
+
+def _iterator(x: Tensor) -> Iterator[Tensor]:
+    """The parts along the first axis."""
+    if not x.shape:
+        raise TypeError("a tensor without axes has no parts to go through")
+    return iter(manipulation.unstack(x))
+
+
+# --- attributes ----------------------------------------------------------------------------------
+
+
+def _transposed(x: Tensor) -> Tensor:
+    """A view with the two axes exchanged. ShapeError unless there are two; see `mT`."""
+    if len(x.shape) != 2:
+        raise ShapeError(
+            f"x.T takes tensors of two axes, not of shape {x.shape}: use x.mT for the last two "
+            "axes, or x.transpose() to reverse them all"
+        )
+    return manipulation.swapaxes(x, 0, 1)
+
+
+_ATTRIBUTES: dict[str, Callable[[Tensor], Tensor]] = {
+    "T": _transposed,
+    "mT": manipulation.matrix_transpose,
+    "real": FUNCTIONS["real"],
+    "imag": FUNCTIONS["imag"],
+}
+
+# --- the table -----------------------------------------------------------------------------------
+
+
+def add_methods(functions: Mapping[str, Callable[..., Any]]) -> None:
+    """Make functions methods; the tensor is their first parameter."""
+    for name, function in functions.items():
+        if name in Tensor.__dict__:
+            raise AssertionError(f"Tensor.{name} is there already")
+        setattr(Tensor, name, function)
+
+
+for _name, _function in _ATTRIBUTES.items():
+    setattr(Tensor, _name, property(_function))
+
+add_methods({name: FUNCTIONS[name] for name in FUNCTIONS if name not in _ATTRIBUTES})
+add_methods({
+    "__iter__": _iterator,
+    "astype": creation.astype,
+    "broadcast_to": manipulation.broadcast_to,
+    "clone": clone,
+    "contiguous": contiguous,
+    "diagonal": manipulation.diagonal,
+    "diff": assembly.diff,
+    "expand_dims": manipulation.expand_dims,
+    "flatten": manipulation.flatten,
+    "flip": manipulation.flip,
+    "matrix_transpose": manipulation.matrix_transpose,
+    "moveaxis": manipulation.moveaxis,
+    "permute": permute,
+    "permute_dims": manipulation.permute_dims,
+    "ravel": manipulation.ravel,
+    "repeat": assembly.repeat,
+    "roll": assembly.roll,
+    "split": manipulation.split,
+    "squeeze": manipulation.squeeze,
+    "swapaxes": manipulation.swapaxes,
+    "tile": assembly.tile,
+    "transpose": transpose,
+    "tril": ranges.tril,
+    "triu": ranges.triu,
+    "unsqueeze": manipulation.expand_dims,
+    "unstack": manipulation.unstack,
+})  # fmt: skip
