@@ -9,7 +9,12 @@ although neither half is.
 from __future__ import annotations
 
 from treadle import lang as td
-from treadle.lang.math.bits import exact_quotient, power_of_two, with_sign_of
+from treadle.lang.math.bits import (
+    exact_quotient,
+    nearest_integer,
+    power_of_two,
+    with_sign_of,
+)
 from treadle.lang.math.polynomials import exp2_tail, exp_tail, sinh_tail, tanh_tail
 
 INFINITY = float("inf")
@@ -26,9 +31,10 @@ def scaled(y: td.f32, n: td.i32) -> td.f32:
 
 def exp_sum(high: td.f32, low: td.f32, k: td.i32) -> td.f32:
     """exp(high + low) * 2^k, for |high| < 150, |low| < 0.01 and a small k."""
-    n = td.round(high * LOG2_E)
+    q = nearest_integer(high * LOG2_E)
+    n = td.f32(q)
     r = ((high - n * LN2_HIGH) - n * LN2_LOW) + low
-    return scaled(1.0 + (r + r * r * exp_tail(r)), td.i32(n) + k)
+    return scaled(1.0 + (r + r * r * exp_tail(r)), q + k)
 
 
 def limited(x: td.f32, low: td.f32, high: td.f32) -> td.f32:
@@ -46,9 +52,9 @@ def exp(x: td.f32) -> td.f32:
 def exp2(x: td.f32) -> td.f32:
     """2 to the power x."""
     inside = limited(x, td.f32(-151.0), td.f32(129.0))
-    n = td.round(inside)
-    r = inside - n
-    y = scaled(1.0 + r * exp2_tail(r), td.i32(n))
+    q = nearest_integer(inside)
+    r = inside - td.f32(q)
+    y = scaled(1.0 + r * exp2_tail(r), q)
     y = td.where(x >= 128.0, INFINITY, y)
     return td.where(td.isnan(x), x, y)
 
@@ -56,11 +62,12 @@ def exp2(x: td.f32) -> td.f32:
 def expm1(x: td.f32) -> td.f32:
     """exp(x) - 1, without cancellation near 0: 2^n (exp(r) - 1) + (2^n - 1)."""
     inside = limited(x, td.f32(-30.0), td.f32(89.0))
-    n = td.round(inside * LOG2_E)
+    q = nearest_integer(inside * LOG2_E)
+    n = td.f32(q)
     r = (inside - n * LN2_HIGH) - n * LN2_LOW
     near = r + r * r * exp_tail(r)
-    half = power_of_two(td.i32(n) - 1)  # 2^128 would overflow
-    y = td.where(n == 0.0, near, 2.0 * (near * half + (half - 0.5)))
+    half = power_of_two(q - 1)  # 2^128 would overflow
+    y = td.where(q == 0, near, 2.0 * (near * half + (half - 0.5)))
     y = td.where(x > 88.72283, INFINITY, y)
     return td.where(td.isnan(x) or x == 0.0, x, y)
 

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from treadle import lang as td
-from treadle.lang.math.bits import exact_quotient, exact_root, head, with_sign_of
+from treadle.lang.math.bits import (
+    exact_quotient,
+    exact_root,
+    head,
+    nearest_integer,
+    with_sign_of,
+)
 from treadle.lang.math.exponential import limited, scaled
 from treadle.lang.math.logarithm import exponent_of, fraction_of, normalized
 from treadle.lang.math.polynomials import exp2_tail, log2_quotient_tail
@@ -58,9 +64,9 @@ def exp2_of_product(y: td.f32, high: td.f32, low: td.f32) -> td.f32:
     product = y_head * high  # exact
     rest = (y - y_head) * high + y * low
     p = product + rest
-    n = td.round(limited(p, td.f32(-151.0), td.f32(128.0)))
-    r = limited((product - n) + rest, td.f32(-1.0), td.f32(1.0))
-    result = scaled(1.0 + r * exp2_tail(r), td.i32(n))
+    n = nearest_integer(limited(p, td.f32(-151.0), td.f32(128.0)))
+    r = limited((product - td.f32(n)) + rest, td.f32(-1.0), td.f32(1.0))
+    result = scaled(1.0 + r * exp2_tail(r), n)
     return td.where(p >= 128.0, INFINITY, td.where(p < -151.0, 0.0, result))
 
 

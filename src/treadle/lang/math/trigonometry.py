@@ -14,6 +14,7 @@ from treadle.lang.math.bits import (
     exact_quotient,
     exact_root,
     flip_sign_by,
+    nearest_integer,
     with_sign_of,
 )
 from treadle.lang.math.polynomials import asin_tail, atan_tail, cos_tail, sin_tail, tan_tail
@@ -98,9 +99,9 @@ def cos_near(r: td.f32) -> td.f32:
 def sin(x: td.f32) -> td.f32:
     """The sine of any angle in radians."""
     a = td.abs(x)
-    n = td.round(a * TWO_OVER_PI)
+    q = nearest_integer(a * TWO_OVER_PI)
+    n = td.f32(q)
     r = ((a - n * HALF_PI_1) - n * HALF_PI_2) - n * HALF_PI_3
-    q = td.i32(n)
     if a > NEAR:
         q = far_quadrant(a)
         r = td.where(td.isfinite(a), far_rest(a), NAN)
@@ -112,9 +113,9 @@ def sin(x: td.f32) -> td.f32:
 def cos(x: td.f32) -> td.f32:
     """The cosine of any angle in radians."""
     a = td.abs(x)
-    n = td.round(a * TWO_OVER_PI)
+    q = nearest_integer(a * TWO_OVER_PI)
+    n = td.f32(q)
     r = ((a - n * HALF_PI_1) - n * HALF_PI_2) - n * HALF_PI_3
-    q = td.i32(n)
     if a > NEAR:
         q = far_quadrant(a)
         r = td.where(td.isfinite(a), far_rest(a), NAN)
@@ -126,9 +127,9 @@ def cos(x: td.f32) -> td.f32:
 def tan(x: td.f32) -> td.f32:
     """The tangent of any angle in radians."""
     a = td.abs(x)
-    n = td.round(td.where(a < NEAR, a, NEAR) * TWO_OVER_PI)
+    q = nearest_integer(a * TWO_OVER_PI)
+    n = td.f32(q)
     r = ((a - n * HALF_PI_1) - n * HALF_PI_2) - n * HALF_PI_3
-    q = td.i32(n)
     if a > NEAR:
         q = far_quadrant(a)
         r = far_rest(a)
