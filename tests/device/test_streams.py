@@ -240,6 +240,37 @@ def test_reads_that_await(device):
     asyncio.run(device.synchronize_async())
 
 
+def test_all_that_waits_can_be_awaited(device):
+    x = td.arange(5, dtype=td.int32) * 3
+    ticks = []
+
+    async def other():
+        for _ in range(3):
+            ticks.append(len(ticks))
+            await asyncio.sleep(0)
+
+    async def work():
+        event = td.Event()
+        event.record(device.default_stream)
+        await event.synchronize_async()
+        assert event.query()
+        with pytest.raises(td.errors.ShapeError, match="one element"):
+            await x.item_async()
+        with pytest.raises(td.errors.LaunchError, match="not recorded"):
+            await td.Event().synchronize_async()
+        moved = await (x + 1).to_async("cpu")
+        assert moved.device.id == "cpu"
+        assert (await x.to_async(device)) is x
+        halves = await x.to_async("cpu", dtype=td.float16)
+        assert halves.dtype == td.float16
+        return await asyncio.gather(
+            x.tolist_async(), x[2].item_async(), moved.tolist_async(), other()
+        )
+
+    assert asyncio.run(work())[:3] == [[0, 3, 6, 9, 12], 6, [1, 4, 7, 10, 13]]
+    assert ticks == [0, 1, 2]
+
+
 def test_threads_share_a_device(device):
     results: dict[int, np.ndarray] = {}
 

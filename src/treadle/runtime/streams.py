@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import TYPE_CHECKING
 
 from treadle.core.errors import LaunchError
@@ -11,6 +13,8 @@ if TYPE_CHECKING:
     from treadle.drivers import base
     from treadle.runtime.devices import Device
     from treadle.runtime.sharing import Guest
+
+_LONGEST_NAP = 1e-3  # seconds
 
 
 class Stream:
@@ -69,6 +73,15 @@ class Event:
     def synchronize(self) -> None:
         """Wait until the point is reached."""
         self._recorded().synchronize()
+
+    async def synchronize_async(self) -> None:
+        """`synchronize`, giving way to the event loop between looks, and at least once."""
+        point = self._recorded()
+        began = time.perf_counter()
+        await asyncio.sleep(0)
+        while not point.query():
+            waited = time.perf_counter() - began
+            await asyncio.sleep(0 if waited < 5e-4 else min(waited / 8, _LONGEST_NAP))
 
     def query(self) -> bool:
         """Whether the point is reached."""

@@ -270,9 +270,19 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
         array.device.default_stream.handle.read(array.buffer, offset * size, memoryview(raw))
         return np.frombuffer(raw, numpy_dtype(array.dtype))[0].item()
 
+    async def item_async(self) -> Any:
+        """`item`, awaiting instead of blocking."""
+        if self.size != 1:
+            raise ShapeError(f"item() needs one element; this tensor has shape {self.shape}")
+        return (await self.numpy_async()).item()
+
     def tolist(self) -> Any:
         """The elements as nested lists."""
         return self.numpy().tolist()
+
+    async def tolist_async(self) -> Any:
+        """`tolist`, awaiting instead of blocking."""
+        return (await self.numpy_async()).tolist()
 
     # --- views -----------------------------------------------------------------------------------
 
@@ -376,6 +386,23 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
         node = self._node
         changed = from_node(Node("cast", (node,), node.shape, to_dtype, node.device))
         return changed if to_device is self.device else changed.to(to_device)
+
+    async def to_async(
+        self, target: DType | Device | str | None = None, *, dtype: Any = None, device: Any = None
+    ) -> Tensor:
+        """`to`, awaiting instead of blocking where the elements go through the host's memory."""
+        if target is not None:
+            try:
+                dtype = as_device_dtype(target)
+            except DtypeError:
+                device = target
+        where = self.device if device is None else find_device(device)
+        if where.backend == self.device.backend:
+            return self.to(dtype=dtype, device=where)
+        if dtype is not None and not _has(where, self.dtype):
+            return await self.to(dtype=dtype).to_async(device=where)
+        check_dtype(self.dtype, where)
+        return from_numpy(await self.numpy_async(), where).to(dtype=dtype)
 
 
 def compute_pending(device: Device) -> None:
