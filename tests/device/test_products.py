@@ -59,6 +59,17 @@ def test_halves_are_added_up_in_float32(device, dtype, total):
     assert td.vecdot(ones, ones).dtype == getattr(td, dtype)
 
 
+def test_complex(device, rng):
+    x, y = ((integers(rng, s) + 1j * integers(rng, s)).astype(np.complex64) for s in [(3, 4)] * 2)
+    a, b = td.asarray(x), td.asarray(y)
+    assert (a @ b[0]).dtype == td.complex64
+    np.testing.assert_array_equal((a @ b[0]).numpy(), x @ y[0])
+    np.testing.assert_array_equal(td.vecdot(a, b).numpy(), (x.conj() * y).sum(-1))
+    np.testing.assert_array_equal(td.tensordot(a, b).numpy(), np.tensordot(x, y))
+    nothing = td.zeros((2, 0), dtype=td.complex64) @ td.zeros((0, 2), dtype=td.complex64)
+    assert nothing.tolist() == [[0, 0], [0, 0]]
+
+
 def test_strided_operands(device, rng):
     x, y = integers(rng, (6, 8)), integers(rng, (8, 6))
     found = td.asarray(x)[::-1, ::2] @ td.asarray(y)[1::2, :0:-2]

@@ -6,6 +6,7 @@ from treadle.tensor import methods as _methods  # noqa: F401  gives Tensor its m
 from treadle.tensor import operators as _operators  # noqa: F401  gives Tensor its operators
 from treadle.tensor import random
 from treadle.tensor.assembly import concat, diff, repeat, roll, stack, tile
+from treadle.tensor.batch import CommandBatch
 from treadle.tensor.creation import (
     asarray,
     astype,
@@ -63,6 +64,7 @@ from treadle.tensor.sorting import argsort, sort
 from treadle.tensor.tensor import Tensor
 
 __all__ = [
+    "CommandBatch",
     "Generator",
     "Tensor",
     "__array_namespace_info__",
