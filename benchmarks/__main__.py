@@ -1,9 +1,9 @@
 """`python -m benchmarks [SUITE …]`: measure, print ratios, write JSON.
 
 A suite is named for what it measures and, where there are several, the device: `gpu-cuda` is the
-throughput of a large GPU, `launch-cuda` what launches cost the host, `compile-cuda` how long a new
-kernel takes, `ptx` our PTX beside NVRTC's. A device's name stands for all its suites that fit this
-machine.
+throughput of a large GPU, `launch-cuda` what launches cost the host, `arrays-cuda` is about lazy
+arrays, `compile-cuda` how long a new kernel takes, `ptx` our PTX beside NVRTC's. A device's name
+stands for all its suites that fit this machine.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ SUITES: dict[str, tuple[str, ...]] = {
     "start": ("start",),
     "cpu": ("cpu",),
     **{f"{suite}-{name}": (suite, name) for name in DEVICES for suite in ("launch", "gpu")},
+    "arrays-cpu": ("arrays", "cpu"),
+    **{f"arrays-{name}": ("arrays", name) for name in DEVICES},
     "compile-cuda": ("compile", "cuda"),
     "compile-webgpu": ("compile", "webgpu"),
     "ptx": ("ptx",),

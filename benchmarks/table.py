@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import RESULTS, Figure
+from benchmarks.harness import RESULTS, Figure, number
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 BEGIN, END = "<!-- benchmarks:begin -->\n", "<!-- benchmarks:end -->"
@@ -57,30 +57,22 @@ def row(figure: Figure) -> str:
     >>> row(Figure("start", "import", "s", 0.21345, 0.2, peer="import numpy", peers=0.1))
     '| start | import | 0.213 s | import numpy 0.1 s (2.13) | **missed**: at most 0.2 s |'
     """
-    peer = f"{figure.peer} {_number(figure.peers)} {figure.unit}" if figure.peers else ""
+    peer = f"{figure.peer} {number(figure.peers)} {figure.unit}" if figure.peers else ""
     if figure.peers:
         peer += f" ({figure.ours / figure.peers:.2f})"
+    others = (f"{name} {number(value)} {figure.unit}" for name, value in figure.others)
+    peer = ", ".join(text for text in (peer, *others) if text)
     name = figure.name + (f" ({figure.note})" if figure.note else "")
-    cells = [figure.suite, name, f"{_number(figure.ours)} {figure.unit}", peer, _target(figure)]
+    cells = [figure.suite, name, f"{number(figure.ours)} {figure.unit}", peer, _target(figure)]
     return f"| {' | '.join(cells)} |"
 
 
 def _target(figure: Figure) -> str:
     if figure.target is None:
         return ""
-    text = f"at {'least' if figure.higher else 'most'} {figure.target:g} "
+    text = f"at {'least' if figure.higher else 'most'} {number(figure.target)} "
     text += f"× {figure.peer}" if figure.ratio else figure.unit
     return text if figure.met else f"**missed**: {text}"
-
-
-def _number(value: float | None) -> str:
-    """Three digits are more than a measurement is good for.
-
-    >>> _number(0.21345), _number(2871.3), _number(0.0)
-    ('0.213', '2870', '0')
-    """
-    rounded = float(f"{value or 0.0:.3g}")
-    return f"{rounded:.0f}" if abs(rounded) >= 1000 else f"{rounded:g}"
 
 
 def _machine(result: dict[str, Any]) -> str:
@@ -93,7 +85,8 @@ def _table(machine: str, results: list[dict[str, Any]]) -> str:
     for result in results:
         details |= {key: f"{word}{result[key]}" for key, word in _ABOUT.items() if result.get(key)}
         for entry in result["figures"]:
-            figure = Figure(**entry)
+            others = tuple((name, value) for name, value in entry.pop("others", ()))
+            figure = Figure(**entry, others=others)
             figures[figure.suite, figure.name] = figure
     details.pop("card", None)
     dates = sorted({str(result["date"]) for result in results})

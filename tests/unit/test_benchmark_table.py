@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import json
+from dataclasses import asdict
 
 from benchmarks import __main__ as command
 from benchmarks import host, table
@@ -56,6 +57,20 @@ def test_what_the_harness_keeps_is_what_the_table_shows(tmp_path, monkeypatch):
     assert "| gpu | add | 2870 GB/s |  |  |" in text
 
 
+def test_a_row_shows_every_peer_and_a_round_target():
+    others = (("NumPy", 0.169), ("PyTorch", 1.0))
+    mean = Figure("arrays-cpu", "mean", "GB/s", 49.0, 2 / 3, True, "read", 50.0, True, "", others)
+    result = {
+        "date": "2026-01-01",
+        "machine": "M",
+        "figures": [json.loads(json.dumps(asdict(mean)))],
+    }
+    assert table.tables([result]).splitlines()[-1] == (
+        "| arrays-cpu | mean | 49 GB/s | read 50 GB/s (0.98), NumPy 0.169 GB/s, PyTorch 1 GB/s "
+        "| at least 0.667 × read |"
+    )
+
+
 def test_the_newest_figure_counts():
     def result(date, ours):
         figures = [{"suite": "cpu", "name": "launch", "unit": "µs", "ours": ours, "target": 8}]
@@ -70,8 +85,12 @@ def test_the_newest_figure_counts():
 def test_a_device_stands_for_its_suites(monkeypatch):
     monkeypatch.setattr(command, "fits", lambda suite: suite != "gpu-webgpu")
     monkeypatch.setattr("treadle.device", lambda name: None)
-    assert command.suites_of(["cuda"]) == ["launch-cuda", "gpu-cuda", "compile-cuda", "ptx"]
-    assert command.suites_of(["webgpu", "cpu"]) == ["launch-webgpu", "compile-webgpu", "cpu"]
+    assert command.suites_of(["cuda"]) == [
+        "launch-cuda", "gpu-cuda", "arrays-cuda", "compile-cuda", "ptx",
+    ]  # fmt: skip
+    assert command.suites_of(["webgpu", "cpu"]) == [
+        "launch-webgpu", "arrays-webgpu", "compile-webgpu", "cpu",
+    ]  # fmt: skip
 
 
 def test_a_failed_measurement_leaves_the_others(capsys):

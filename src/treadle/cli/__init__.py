@@ -1,4 +1,4 @@
-"""The command line: `treadle devices`, `demo`, `transpile`, `cache`."""
+"""The command line: `treadle devices`, `demo`, `transpile`, `profile`, `bench`, `cache`."""
 
 from treadle.cli.app import main
 

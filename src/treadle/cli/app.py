@@ -162,6 +162,36 @@ def profile(
 
 
 @app.command()
+def bench(
+    suites: Annotated[
+        list[str] | None, typer.Argument(metavar="[SUITE]...", help="arrays; all if none is named.")
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option("--device", help="Measure there; the best device if not given.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--json", help="Write the figures here, for programs.")
+    ] = None,
+    small: Annotated[
+        bool, typer.Option("--small", help="Small arrays: to try it, not for its figures.")
+    ] = False,
+) -> None:
+    """Measure how fast this machine computes, beside NumPy and PyTorch where they are installed.
+
+    arrays: elementwise chains, sums, softmax and layer norm of large arrays as GB/s beside a copy
+    on the same device; what a small operation costs the host; memory beyond an expression's inputs.
+
+    Every result is compared with NumPy's in float64 before it is timed. Close other programs.
+    """
+    from treadle.cli.bench.command import SUITES, run_bench
+
+    for suite in suites or ():
+        if suite not in SUITES:
+            raise typer.BadParameter(f"{suite!r} is not one of {', '.join(SUITES)}")
+    run_bench(suites or list(SUITES), device, output, small)
+
+
+@app.command()
 def cache(
     clear: Annotated[bool, typer.Option("--clear", help="Remove every entry.")] = False,
 ) -> None:

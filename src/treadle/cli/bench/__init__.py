@@ -1,0 +1,1 @@
+"""What `treadle bench` measures on this machine, and how it shows it."""
