@@ -85,6 +85,16 @@ def test_ends_of_the_range(device):
         F.gelu(x, approximate="erf")
 
 
+def test_methods(device, rng):
+    x = td.asarray(rng.standard_normal((3, 5)).astype(np.float32))
+    np.testing.assert_array_equal(x.relu().numpy(), F.relu(x).numpy())
+    np.testing.assert_array_equal(x.softmax(0).numpy(), F.softmax(x, dim=0).numpy())
+    np.testing.assert_array_equal(x.softmax(dim=0).numpy(), F.softmax(x, dim=0).numpy())
+    np.testing.assert_array_equal(x.gelu("tanh").numpy(), F.gelu(x, "tanh").numpy())
+    np.testing.assert_array_equal(x.where(x > 0, 0).numpy(), F.relu(x).numpy())
+    np.testing.assert_array_equal(x.sigmoid().exp().numpy(), td.exp(F.sigmoid(x)).numpy())
+
+
 def test_a_row_function_is_one_kernel():
     x = td.zeros((6, 9), device="cpu")
     assert td.explain(F.softmax(F.gelu(x), axis=1)).splitlines()[0].startswith("1 kernel")

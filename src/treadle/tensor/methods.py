@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from treadle.core.errors import ShapeError
-from treadle.tensor import assembly, creation, manipulation, ranges
+from treadle.tensor import assembly, creation, functional, manipulation, ranges
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.tensor import Tensor
 
@@ -26,6 +26,11 @@ def contiguous(x: Tensor) -> Tensor:
     from treadle.runtime.arrays import is_contiguous
 
     return x if is_contiguous(x.shape, x.strides) else x.copied()
+
+
+def where(x: Tensor, condition: Any, other: Any) -> Tensor:
+    """The tensor's elements where the condition holds, else those of `other`."""
+    return FUNCTIONS["where"](condition, x, other)
 
 
 def permute(x: Tensor, *axes: Any) -> Tensor:
@@ -86,7 +91,8 @@ def add_methods(functions: Mapping[str, Callable[..., Any]]) -> None:
 for _name, _function in _ATTRIBUTES.items():
     setattr(Tensor, _name, property(_function))
 
-add_methods({name: FUNCTIONS[name] for name in FUNCTIONS if name not in _ATTRIBUTES})
+add_methods({name: FUNCTIONS[name] for name in FUNCTIONS if name not in (*_ATTRIBUTES, "where")})
+add_methods(functional.METHODS)
 add_methods({
     "__iter__": _iterator,
     "astype": creation.astype,
@@ -114,4 +120,5 @@ add_methods({
     "triu": ranges.triu,
     "unsqueeze": manipulation.expand_dims,
     "unstack": manipulation.unstack,
+    "where": where,
 })  # fmt: skip
