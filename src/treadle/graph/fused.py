@@ -21,7 +21,7 @@ from treadle.runtime.signature import Declared, DeclaredParameter, Signature
 
 MOST_THREADS = (1 << 31) - 1024  # along an axis of a grid
 _MOST_SIZES = 1024  # for each program; sizes beyond that are planned anew
-_EMITTERS = {"reduce": "reductions", "rows": "rows", "scan": "scans"}
+_EMITTERS = {"reduce": "reductions", "rows": "rows"}
 _NO_OPERATIONS = frozenset({"load", "gather", "scalar", "constant", "index", "cast"})
 _COMPLEX_PARTS = {"c64": SCALARS["f32"], "c128": SCALARS["f64"]}
 

@@ -62,7 +62,7 @@ class _TooMuch(Exception):
 def build_group(plan: Plan, node: Node) -> Group:
     """The kernel that computes a node of a plan. It may keep further nodes of the plan."""
     reason = plan.reasons.get(node, "it is asked for")
-    if node.op == kinds.CALL or node.op == kinds.SCAN:
+    if node.op == kinds.CALL:
         sources = tuple(plan.original(source) for source in node.sources)
         return Group(node, None, sources, (), (), reason)
     while True:

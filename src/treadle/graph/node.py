@@ -23,7 +23,6 @@ VIEW = "view"  # of its source; detail: a View
 COPY = "copy"  # of its source, in memory of its own
 GATHER = "gather"  # sources: a whole array and flat indices into it; indices outside give 0
 REDUCE = "reduce"  # detail: (kind, axes); the shape lacks these
-SCAN = "scan"  # detail: (kind, axis)
 WRITE = "write"  # sources: an array and values; detail: the View of the array that they replace
 CALL = "call"  # detail: a function from the sources' DeviceArrays to a DeviceArray
 COMPUTED = "computed"

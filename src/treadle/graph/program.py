@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-Kind = Literal["map", "reduce", "rows", "scan"]
+Kind = Literal["map", "reduce", "rows"]
 Style = Literal["loops", "threads"]  # how work is spread: vectorized loops of a CPU, or a GPU
 
 # How far an access moves along a loop axis: not at all, to the next element, or as far as the

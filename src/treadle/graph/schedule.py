@@ -17,8 +17,6 @@ from treadle.graph.operations import cost_of
 
 _CHEAP = 4  # the operations that may be done again in a second kernel rather than kept in memory
 _SHARED = -1  # several kernels need it
-# What is always computed by itself, from sources that are.
-_APART = frozenset({kinds.CALL, kinds.SCAN})
 
 
 class Plan:
@@ -128,7 +126,7 @@ class Plan:
             mine = group.get(node, _SHARED)
             if node.op == kinds.WRITE:
                 self.keep(node, "it writes an array")
-            elif node.op in _APART:
+            elif node.op == kinds.CALL:
                 self.keep(node, "it is a kernel of its own")
             elif mine == _SHARED and node not in self.kept:
                 if weight[node] > _CHEAP:

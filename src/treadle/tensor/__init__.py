@@ -58,6 +58,7 @@ from treadle.tensor.reductions import (
     sum,
     var,
 )
+from treadle.tensor.scans import cumulative_prod, cumulative_sum
 from treadle.tensor.searching import argwhere, nonzero, searchsorted, take, take_along_axis
 from treadle.tensor.sets import unique_all, unique_counts, unique_inverse, unique_values
 from treadle.tensor.sorting import argsort, sort
@@ -84,6 +85,8 @@ __all__ = [
     "concat",
     "conj",
     "count_nonzero",
+    "cumulative_prod",
+    "cumulative_sum",
     "diagonal",
     "diff",
     "dot",

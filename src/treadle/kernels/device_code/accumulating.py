@@ -1,0 +1,263 @@
+"""Running sums and products along lines of elements: totals of pieces first, then the pieces.
+
+A line's element k is `inner` elements behind its element k - 1. Where lines are rows (`inner` is 1)
+and threads work together, a block has a tile of a row; else a thread has a piece of a line. No
+block waits for another: between two kernels the pieces' totals are accumulated, as lines again.
+
+What is before a piece is added to sums within it, rather than summed on, so that the error of
+floats grows with the length of pieces and the number of them, but not with that of the line.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+from treadle import lang as td
+from treadle.core.dtypes import DType
+from treadle.lang.kernel import Function, Kernel
+
+RUN = 256  # elements that a thread sums up before it adds them to what was before
+
+
+class Accumulating(NamedTuple):
+    """`kind` is "sum" or "prod"; what elements are, are gathered as, and what is written."""
+
+    kind: str
+    partial: DType
+    result: DType
+    carried: bool  # whether there is a total of what is before each piece
+
+
+class Tile(NamedTuple):
+    """What a block does of a row; the threads are a power of two."""
+
+    threads: int
+    items: int  # of a thread
+
+
+class _Parts(NamedTuple):
+    """The functions and types that the kernels of an accumulation are made of."""
+
+    load: Function
+    store: Function
+    nothing: Function
+    join: Function
+    kept: Any
+
+
+@functools.cache
+def piece_totals(what: Accumulating) -> Kernel:
+    """A kernel whose threads gather a piece of a line each."""
+    load, _, nothing, join, _ = _parts(what)
+
+    @td.kernel(checked=False)
+    def total_pieces(x, totals, n: td.i32, inner: td.i32, length: td.i32, pieces: td.i32):
+        g = td.grid(1)
+        if g < totals.size:
+            line = g // inner
+            piece = line % pieces
+            at = (line // pieces * n + piece * length) * inner + g % inner
+            left = td.minimum(length, n - piece * length)
+            total = nothing()
+            while left > 0:
+                run = td.minimum(left, RUN)
+                sums = nothing()
+                for _ in range(run):
+                    sums = join(sums, load(x[at]))
+                    at += inner
+                total = join(total, sums)
+                left -= run
+            totals[g] = total
+
+    return total_pieces
+
+
+@functools.cache
+def piece_writer(what: Accumulating) -> Kernel:
+    """A kernel whose threads write a piece of a line each; `lead` is 1 where a line begins with
+    what nothing gives."""
+    load, store, nothing, join, _ = _parts(what)
+    carried = what.carried
+    apart = what.kind == "sum"  # a product of a run may be infinite where the whole is not
+
+    @td.kernel(checked=False)
+    def write_pieces(
+        x, totals, out, n: td.i32, inner: td.i32, length: td.i32, pieces: td.i32, lead: td.i32,
+        threads: td.i32,
+    ):  # fmt: skip
+        g = td.grid(1)
+        if g < threads:
+            column = g % inner
+            line = g // inner
+            piece = line % pieces
+            row = line // pieces
+            at = (row * n + piece * length) * inner + column
+            to = at + (row + 1) * lead * inner
+            left = td.minimum(length, n - piece * length)
+            before = nothing()
+            if piece == 0:
+                if lead > 0:
+                    out[to - inner] = store(before)
+            elif carried:
+                before = totals[g - inner]
+            while left > 0:
+                run = td.minimum(left, RUN)
+                sums = nothing()
+                for _ in range(run):
+                    if apart:
+                        sums = join(sums, load(x[at]))
+                        out[to] = store(join(before, sums))
+                    else:
+                        before = join(before, load(x[at]))
+                        out[to] = store(before)
+                    at += inner
+                    to += inner
+                if apart:
+                    before = join(before, sums)
+                left -= run
+
+    return write_pieces
+
+
+@functools.cache
+def tile_totals(what: Accumulating, tile: Tile) -> Kernel:
+    """A kernel whose blocks gather a tile of a row each."""
+    load, _, nothing, join, kept = _parts(what)
+    threads, items = tile.threads, tile.items
+    halvings = threads.bit_length() - 1
+
+    @td.kernel(checked=False)
+    def total_tiles(x, totals, n: td.i32, tiles: td.i32):
+        t = td.thread_idx.x
+        row = td.block_idx.x // tiles
+        start = (td.block_idx.x - row * tiles) * (threads * items)
+        sums = td.shared(threads, kept)
+        total = nothing()
+        for k in td.static_range(items):
+            at = start + t + k * threads
+            if at < n:
+                total = join(total, load(x[row * n + at]))
+        sums[t] = total
+        for k in td.static_range(halvings):
+            td.sync_threads()
+            if t < threads >> (k + 1):
+                sums[t] = join(sums[t], sums[t + (threads >> (k + 1))])
+        if t == 0:
+            totals[td.block_idx.x] = sums[0]
+
+    return total_tiles
+
+
+@functools.cache
+def tile_writer(what: Accumulating, tile: Tile) -> Kernel:
+    """A kernel whose blocks write a tile of a row each; `lead` as for `piece_writer`."""
+    load, store, nothing, join, kept = _parts(what)
+    carried = what.carried
+    threads, items = tile.threads, tile.items
+    size = threads * items
+    doublings = threads.bit_length() - 1
+
+    @td.kernel(checked=False)
+    def write_tiles(x, totals, out, n: td.i32, tiles: td.i32, lead: td.i32):
+        t = td.thread_idx.x
+        row = td.block_idx.x // tiles
+        piece = td.block_idx.x - row * tiles
+        start = piece * size
+        values = td.shared(size + size // 32, kept)  # a gap after 32: threads meet in no bank
+        sums = td.shared(2 * threads, kept)
+        own = td.local(items, kept)
+        for k in td.static_range(items):
+            at = t + k * threads
+            value = nothing()
+            if start + at < n:
+                value = load(x[row * n + start + at])
+            values[at + at // 32] = value
+        td.sync_threads()
+        total = nothing()
+        for k in td.static_range(items):
+            at = t * items + k
+            total = join(total, values[at + at // 32])
+            own[k] = total
+        sums[t] = total
+        for k in td.static_range(doublings):
+            td.sync_threads()
+            if t >= 1 << k:
+                total = join(sums[k % 2 * threads + t - (1 << k)], total)
+            sums[(k + 1) % 2 * threads + t] = total
+        td.sync_threads()
+        before = nothing()
+        if t > 0:
+            before = sums[doublings % 2 * threads + t - 1]
+        if carried and piece > 0:
+            before = join(totals[td.block_idx.x - 1], before)
+        for k in td.static_range(items):
+            at = t * items + k
+            values[at + at // 32] = join(before, own[k])
+        td.sync_threads()
+        to = row * (n + lead) + lead
+        if lead > 0 and piece == 0 and t == 0:
+            out[to - 1] = store(nothing())
+        for k in td.static_range(items):
+            at = t + k * threads
+            if start + at < n:
+                out[to + start + at] = store(values[at + at // 32])
+
+    return write_tiles
+
+
+@functools.cache
+def _parts(what: Accumulating) -> _Parts:
+    """Elements are cast to the result's dtype before they are gathered."""
+    partial, result = what.partial, what.result
+    is_sum = what.kind == "sum"
+    first = 0.0 if is_sum else 1.0
+    if partial.kind == "complex":
+        pair = td.vec2[partial.component]
+        nothing = _pair_of(pair, first)
+        return _Parts(_itself, _itself, nothing, _add if is_sum else _multiply_pairs, pair)
+
+    @td.func
+    def load(value):
+        return partial(result(value))
+
+    @td.func
+    def store(value):
+        return result(value)
+
+    @td.func
+    def identity():
+        return partial(first)
+
+    return _Parts(load, store, identity, _add if is_sum else _multiply, partial)
+
+
+def _pair_of(pair: Any, real: float) -> Function:
+    @td.func
+    def identity():
+        return pair(real, 0.0)
+
+    return identity
+
+
+@td.func
+def _itself(value):
+    return value
+
+
+@td.func
+def _add(a, b):
+    return a + b
+
+
+@td.func
+def _multiply(a, b):
+    return a * b
+
+
+@td.func
+def _multiply_pairs(a, b):
+    out = a
+    out.x = a.x * b.x - a.y * b.y
+    out.y = a.x * b.y + a.y * b.x
+    return out

@@ -1,0 +1,67 @@
+"""Running sums and products along an axis."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from treadle.core.errors import DtypeError, ShapeError
+from treadle.graph import node as kinds
+from treadle.graph.node import Node
+from treadle.kernels.accumulate import accumulate
+from treadle.runtime.arrays import DeviceArray
+from treadle.tensor.axes import one_axis, takes_dim
+from treadle.tensor.operands import cast
+from treadle.tensor.reductions import node_for, total_dtype
+from treadle.tensor.tensor import Tensor, from_node
+
+
+@takes_dim
+def cumulative_sum(
+    x: Any, /, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Tensor:
+    """The sum of each element and those before it along an axis (not needed if there is one only),
+    with the dtypes of `td.sum`. With `include_initial` the 0 of no elements comes first.
+
+    >>> import treadle as td
+    >>> x = td.asarray([3, 1, 2], device="cpu")
+    >>> td.cumulative_sum(x).tolist(), td.cumulative_sum(x, include_initial=True).tolist()
+    ([3, 4, 6], [0, 3, 4, 6])
+    """
+    return _accumulated("cumulative_sum", "sum", x, axis, dtype, include_initial)
+
+
+@takes_dim
+def cumulative_prod(
+    x: Any, /, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Tensor:
+    """The product of each element and those before it along an axis (not needed if there is one
+    only), with the dtypes of `td.prod`. With `include_initial` the 1 of no elements comes first.
+
+    >>> import treadle as td
+    >>> td.cumulative_prod(td.asarray([3, 1, 2], device="cpu")).tolist()
+    [3, 3, 6]
+    """
+    return _accumulated("cumulative_prod", "prod", x, axis, dtype, include_initial)
+
+
+def _accumulated(
+    name: str, kind: Literal["sum", "prod"], x: Any, axis: int | None, dtype: Any, initial: bool
+) -> Tensor:
+    node = node_for(name, x)
+    shape = node.shape
+    if axis is None:
+        if len(shape) != 1:
+            raise ShapeError(f"{name} of a tensor of shape {shape}: say along which axis")
+        axis = 0
+    at = one_axis(name, axis, len(shape))
+    result = total_dtype(name, node.dtype, dtype, node.device)
+    if result.kind == "bool":
+        raise DtypeError(f"{name}: there are no running sums in bool: use dtype=td.int32")
+    if result.kind == "complex":
+        node = cast(node, result)
+
+    def accumulated(array: DeviceArray) -> DeviceArray:
+        return accumulate(array, kind, at, result, initial)
+
+    made = (*shape[:at], shape[at] + bool(initial), *shape[at + 1 :])
+    return from_node(Node(kinds.CALL, (node,), made, result, node.device, accumulated))
