@@ -24,6 +24,11 @@ def test_other_versions_are_refused(version):
         td.zeros(2, device="cpu").__array_namespace__(api_version=version)
 
 
+def test_newaxis():
+    assert td.newaxis is None
+    assert td.zeros(3, device="cpu")[:, td.newaxis].shape == (3, 1)
+
+
 def test_to_device(device):
     x = td.arange(3, dtype=td.f32) + 1
     assert x.to_device(x.device) is x

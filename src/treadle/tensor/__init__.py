@@ -25,6 +25,7 @@ from treadle.tensor.elementwise import elementwise
 from treadle.tensor.elementwise_functions import angle, conj, imag, real
 from treadle.tensor.explaining import explain
 from treadle.tensor.generator import Generator, manual_seed
+from treadle.tensor.indexing import newaxis
 from treadle.tensor.info import __array_namespace_info__
 from treadle.tensor.manipulation import (
     broadcast_arrays,
@@ -114,6 +115,7 @@ __all__ = [
     "meshgrid",
     "min",
     "moveaxis",
+    "newaxis",
     "nonzero",
     "ones",
     "ones_like",

@@ -17,6 +17,7 @@ from treadle.core.dtypes import DType, as_dtype
 from treadle.core.errors import DtypeError
 from treadle.graph.views import Integers, View
 
+newaxis = None  # in an index it is a new axis of extent 1
 _NUMPY_KINDS = {"b": "bool", "i": "int", "u": "uint"}
 
 
