@@ -122,6 +122,16 @@ def test_axes_that_are_none(device):
         td.max(td.asarray([1j]))
 
 
+def test_methods(device):
+    x = td.asarray([[1.0, 5.0], [4.0, 2.0]])
+    assert x.sum(0).tolist() == [5.0, 7.0]
+    assert x.max(dim=1, keepdim=True).tolist() == [[5.0], [4.0]]
+    assert x.mean().item() == 3.0
+    assert x.cumsum(axis=1).tolist() == x.cumulative_sum(1).tolist() == [[1.0, 6.0], [4.0, 6.0]]
+    with pytest.raises(TypeError, match="give one of them"):
+        x.sum(axis=0, dim=0)
+
+
 def softmax(x, axis):
     powers = td.exp(x - td.max(x, axis=axis, keepdims=True))
     return powers / td.sum(powers, axis=axis, keepdims=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from treadle.core.errors import ShapeError
-from treadle.tensor import assembly, creation, functional, manipulation, ranges
+from treadle.tensor import assembly, creation, functional, manipulation, ranges, reductions, scans
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.tensor import Tensor
 
@@ -93,12 +93,17 @@ for _name, _function in _ATTRIBUTES.items():
 
 add_methods({name: FUNCTIONS[name] for name in FUNCTIONS if name not in (*_ATTRIBUTES, "where")})
 add_methods(functional.METHODS)
+add_methods({name: getattr(reductions, name) for name in reductions.METHODS})
 add_methods({
     "__iter__": _iterator,
     "astype": creation.astype,
     "broadcast_to": manipulation.broadcast_to,
     "clone": clone,
     "contiguous": contiguous,
+    "cumprod": scans.cumulative_prod,
+    "cumsum": scans.cumulative_sum,
+    "cumulative_prod": scans.cumulative_prod,
+    "cumulative_sum": scans.cumulative_sum,
     "diagonal": manipulation.diagonal,
     "diff": assembly.diff,
     "expand_dims": manipulation.expand_dims,

@@ -29,6 +29,10 @@ from treadle.tensor.dtypes import check_dtype, default_integer
 from treadle.tensor.operands import cast, device_of, node_of
 from treadle.tensor.tensor import Tensor, as_device_dtype, from_node
 
+METHODS = (
+    "all", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "mean", "min", "prod",
+    "std", "sum", "var",
+)  # fmt: skip
 _HALVES = (float16, bfloat16)
 
 

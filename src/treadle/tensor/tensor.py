@@ -210,7 +210,7 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
         if self.size != 1:
             raise ShapeError(
                 f"the truth value of a tensor of shape {self.shape} is ambiguous: it has "
-                f"{self.size} elements; use x.numpy().any() or x.numpy().all()"
+                f"{self.size} elements; use x.any() or x.all()"
             )
         return bool(self.item())
 
