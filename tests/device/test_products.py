@@ -123,6 +123,7 @@ def test_dot_and_outer(device, rng):
     for shapes in [((4,), (4,)), ((2, 4), (4,)), ((2, 4), (4, 3)), ((2, 4), (5, 4, 3))]:
         x, y = (integers(rng, shape) for shape in shapes)
         np.testing.assert_array_equal(td.dot(td.asarray(x), td.asarray(y)).numpy(), np.dot(x, y))
+    assert td.ones(3).dot(td.ones(3)).item() == 3 == td.ones(3).matmul(td.ones(3)).item()
     x, y = integers(rng, 5), integers(rng, 3)
     np.testing.assert_array_equal(td.outer(td.asarray(x), td.asarray(y)).numpy(), np.outer(x, y))
 

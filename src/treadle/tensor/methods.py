@@ -9,7 +9,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from treadle.core.errors import ShapeError
-from treadle.tensor import assembly, creation, functional, manipulation, ranges, reductions, scans
+from treadle.tensor import (
+    assembly,
+    creation,
+    functional,
+    manipulation,
+    products,
+    ranges,
+    reductions,
+    scans,
+)
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.tensor import Tensor
 
@@ -106,11 +115,14 @@ add_methods({
     "cumulative_sum": scans.cumulative_sum,
     "diagonal": manipulation.diagonal,
     "diff": assembly.diff,
+    "dot": products.dot,
     "expand_dims": manipulation.expand_dims,
     "flatten": manipulation.flatten,
     "flip": manipulation.flip,
+    "matmul": products.matmul,
     "matrix_transpose": manipulation.matrix_transpose,
     "moveaxis": manipulation.moveaxis,
+    "outer": products.outer,
     "permute": permute,
     "permute_dims": manipulation.permute_dims,
     "ravel": manipulation.ravel,
@@ -119,11 +131,13 @@ add_methods({
     "split": manipulation.split,
     "squeeze": manipulation.squeeze,
     "swapaxes": manipulation.swapaxes,
+    "tensordot": products.tensordot,
     "tile": assembly.tile,
     "transpose": transpose,
     "tril": ranges.tril,
     "triu": ranges.triu,
     "unsqueeze": manipulation.expand_dims,
     "unstack": manipulation.unstack,
+    "vecdot": products.vecdot,
     "where": where,
 })  # fmt: skip
