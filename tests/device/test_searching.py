@@ -171,6 +171,15 @@ def test_unique_of_complex_numbers(device):
     assert td.unique_values(td.zeros(0, dtype=td.complex64, device=device)).shape == (0,)
 
 
+def test_methods(device):
+    x = td.asarray([3.0, 0.0, 2.0], device=device)
+    assert x.sort(descending=True).tolist() == [3, 2, 0]
+    assert x.take(x.argsort(dim=0)).tolist() == [0, 2, 3]
+    assert x.nonzero()[0].tolist() == x.argwhere()[:, 0].tolist() == [0, 2]
+    assert x.sort().searchsorted(x).tolist() == [2, 0, 1]
+    assert [float(part) for part in x] == [3, 0, 2]
+
+
 def test_contains(device):
     x = td.asarray([[1.0, 2.0], [3.0, math.nan]], device=device)
     assert 3 in x

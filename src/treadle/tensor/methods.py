@@ -18,6 +18,8 @@ from treadle.tensor import (
     ranges,
     reductions,
     scans,
+    searching,
+    sorting,
 )
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.tensor import Tensor
@@ -105,6 +107,8 @@ add_methods(functional.METHODS)
 add_methods({name: getattr(reductions, name) for name in reductions.METHODS})
 add_methods({
     "__iter__": _iterator,
+    "argsort": sorting.argsort,
+    "argwhere": searching.argwhere,
     "astype": creation.astype,
     "broadcast_to": manipulation.broadcast_to,
     "clone": clone,
@@ -122,15 +126,20 @@ add_methods({
     "matmul": products.matmul,
     "matrix_transpose": manipulation.matrix_transpose,
     "moveaxis": manipulation.moveaxis,
+    "nonzero": searching.nonzero,
     "outer": products.outer,
     "permute": permute,
     "permute_dims": manipulation.permute_dims,
     "ravel": manipulation.ravel,
     "repeat": assembly.repeat,
     "roll": assembly.roll,
+    "searchsorted": searching.searchsorted,
+    "sort": sorting.sort,
     "split": manipulation.split,
     "squeeze": manipulation.squeeze,
     "swapaxes": manipulation.swapaxes,
+    "take": searching.take,
+    "take_along_axis": searching.take_along_axis,
     "tensordot": products.tensordot,
     "tile": assembly.tile,
     "transpose": transpose,
