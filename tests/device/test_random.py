@@ -156,6 +156,15 @@ def test_bits_of_permutation(device, count):
     np.testing.assert_array_equal(found.numpy(), np.argsort(pairs(count), kind="stable"))
 
 
+def test_elements_beyond_32_bits():
+    """The last ones of a draw that is too large for memory: only what is read is computed."""
+    drawn = td.random.uniform((1 << 17, 1 << 16), device="cpu", generator=generator())
+    found = drawn[-1, -4:].copied().numpy()
+    block = [(2**33 - 4) // 4, 0, DRAWS % 2**32, DRAWS >> 32]
+    expected = philox([[word] for word in block], (SEED % 2**32, SEED >> 32))[0]
+    np.testing.assert_array_equal(found, (expected >> 8) * 2.0**-24)
+
+
 def test_normal_and_exponential_follow_the_bits(device):
     unit = (words(2000).astype(np.float64) + 0.5) / 2**32
     found = td.random.exponential(2000, generator=generator()).numpy()
