@@ -273,11 +273,11 @@ def test_repeat_and_tile(device, shape):
 def test_repeat_by_an_array(device):
     x, data = both((3, 4))
     counts = np.array([2, 0, 1])
-    same(td.repeat(x, td.asarray(counts), axis=0), np.repeat(data, counts, axis=0))
+    same(td.repeat(x, td.asarray(counts.tolist()), axis=0), np.repeat(data, counts, axis=0))
     same(td.repeat(x + 1, td.asarray([3, 0, 0, 1], dtype="uint8"), axis=1),
          np.repeat(data + 1, [3, 0, 0, 1], axis=1))  # fmt: skip
     same(td.repeat(x, td.asarray([2]), axis=1), np.repeat(data, 2, axis=1))
-    same(td.repeat(x.T, td.asarray(np.arange(12))), np.repeat(data.T, np.arange(12)))
+    same(td.repeat(x.T, np.arange(12)), np.repeat(data.T, np.arange(12)))
     same(td.repeat(x, td.asarray([0, 0, 0]), axis=0), data[:0])
     for wrong, error in [([1, 2], ValueError), ([1, -1, 2], ValueError), ([0.5] * 3, TypeError)]:
         with pytest.raises(error, match="repeat"):

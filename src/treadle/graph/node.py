@@ -96,9 +96,10 @@ class Node:
         """The node is computed."""
         readers, self.readers = self.readers, None
         self.array = array
+        if self.op != CONSTANT:  # its number is wanted still, by kernels that have it as a number
+            self.detail = None
         self.op = COMPUTED
         self.sources = ()
-        self.detail = None
         self.depth = 0
         if readers:
             for reader in readers:

@@ -136,18 +136,7 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
         x, axis = ravel(x), 0
     at = one_axis("repeat", axis, len(x.shape))
     extent = x.shape[at]
-    if not isinstance(repeats, Tensor) and is_number(repeats):
-        counts = [repeats.__index__()]
-    else:
-        given = asarray(repeats)
-        if len(given.shape) > 1 or not isinstance(given.dtype, DType) or not (
-            given.dtype.is_integer or not given.size
-        ):  # fmt: skip
-            raise DtypeError(
-                f"repeat: repeats are an integer or integers along one axis, not {given.dtype} of "
-                f"shape {given.shape}"
-            )
-        counts = [int(count) for count in given.numpy().reshape(-1)]
+    counts = _counts(repeats)
     if any(count < 0 for count in counts):
         raise ValueError(f"repeat: nothing is repeated {min(counts)} times")
     if len(counts) not in (1, extent):
@@ -159,6 +148,17 @@ def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> T
         return _interleaved(x, at, counts[0])
     where = np.repeat(np.arange(extent), counts)
     return _taken(x, at, from_numpy(where.astype(default_integer(x.device).numpy), x.device))
+
+
+def _counts(repeats: Any) -> list[int]:
+    """How often each element is repeated, or all are; known to the host, as the shape is."""
+    given = repeats.numpy() if isinstance(repeats, Tensor) else np.asarray(repeats)
+    if given.ndim > 1 or (given.dtype.kind not in "iu" and given.size):
+        raise DtypeError(
+            f"repeat: repeats are an integer or integers along one axis, not {given.dtype} of "
+            f"shape {given.shape}"
+        )
+    return [int(count) for count in given.reshape(-1)]
 
 
 def _interleaved(x: Tensor, axis: int, count: int) -> Tensor:
