@@ -20,7 +20,7 @@ from treadle.graph import views
 from treadle.graph.node import Node, computed, is_deep, view_of
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import View
-from treadle.runtime import graphs
+from treadle.runtime import graphs, settings
 from treadle.runtime.arrays import (
     DeviceArray,
     array_dtype,
@@ -126,7 +126,7 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
             cell.value = value
         else:
             cell.value = Node(kinds.WRITE, (old, value), old.shape, old.dtype, old.device, view)
-        if is_deep(cell.value) or cell.value.eager:
+        if is_deep(cell.value) or cell.value.eager or settings.eager:
             realize((cell.value,))
 
     def _write_memory(self, value: Node, array: DeviceArray) -> None:
@@ -431,7 +431,7 @@ def from_cell(cell: Cell, view: View | None) -> Tensor:
 
 def from_node(node: Node) -> Tensor:
     """A tensor of a new lazy value, which is in no other cell."""
-    if node.eager or is_deep(node):
+    if node.eager or settings.eager or is_deep(node):
         realize((node,))
     made = Tensor.__new__(Tensor)
     made._cell = Cell(node)

@@ -1,0 +1,43 @@
+"""Drawn array programs must do on every device what NumPy does: lazily, and one by one."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import treadle as td
+from tests.fuzz.arrays import Instruction, NumPy, Treadle, outputs
+from treadle.runtime import settings
+
+_numbers = st.integers(0, 9999)
+_programs = st.lists(
+    st.builds(Instruction, st.integers(0, 22), _numbers, _numbers, _numbers), max_size=40
+)
+
+
+@cache
+def _devices() -> tuple[td.Device, ...]:
+    others = [td.device(name) for name in ("cuda", "dawn") if td.is_available(name)]
+    return td.device("cpu"), td.device("webgpu"), *others
+
+
+@pytest.mark.timeout(3000)  # for all the examples together
+@given(_numbers, _programs)
+def test_tensors_do_what_numpy_does(seed: int, program: list[Instruction]) -> None:
+    with np.errstate(over="ignore"):
+        expected = outputs(NumPy(), seed, program)
+    for device in _devices():
+        for eager in (False, True):
+            settings.eager = eager
+            try:
+                found = outputs(Treadle(device), seed, program)
+            finally:
+                settings.eager = False
+            for number, (one, other) in enumerate(zip(expected, found, strict=True)):
+                what = f"output {number} on {device.id}, {'one by one' if eager else 'fused'}"
+                assert other.dtype == one.dtype, what
+                np.testing.assert_array_equal(other, one, err_msg=what)
