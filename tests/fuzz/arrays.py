@@ -284,9 +284,9 @@ class Run:
     def kernel(self, a: int, b: int, c: int) -> None:
         at, by = self.pick(a), self.pick(b)
         x, y = self.arrays[at], self.arrays[by]
-        if self.writable[at] and x.ndim == y.ndim == 2 and x.shape == y.shape and x.size:
-            if not _share(self, at, by):
-                self.space.bump(x, y)
+        fit = x.ndim == y.ndim == 2 and x.shape == y.shape and x.size > 0
+        if self.writable[at] and fit and not _share(self, at, by):
+            self.space.bump(x, y)
 
     def mix(self, a: int, b: int, c: int) -> None:
         x = self.arrays[self.pick(a)]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from treadle.core.errors import LaunchError
 from treadle.graph import node as kinds
 from treadle.graph.node import Node
 from treadle.graph.program import FIXED, NEXT, Access, Kind, Output, Program, Step
@@ -29,6 +30,7 @@ _MOST_INDEX = 1 << 31
 _LONG_ROW, _FEW_ROWS = 1 << 13, 64  # rows this long are only one kernel's if there are so many
 
 
+_SCRATCH_BUFFERS = 2
 _FREE = frozenset({kinds.CONSTANT, kinds.INDEX, kinds.VIEW})  # they cost a kernel nothing
 
 
@@ -69,8 +71,9 @@ def build_group(plan: Plan, node: Node) -> Group:
         building = _Building(plan, node)
         try:
             program = building.build()
-        except _TooMuch as problem:
-            _keep_some(plan, node, str(problem))
+        except _TooMuch:
+            most = node.device.limits.max_buffers_per_kernel
+            _keep_some(plan, node, building.most, f"{node.device.id} binds {most} arrays at most")
             continue
         if node.op == kinds.WRITE and building.reads_what_it_writes():
             plan.keep(plan.original(node.sources[1]), "it reads elements that it writes elsewhere")
@@ -81,26 +84,35 @@ def build_group(plan: Plan, node: Node) -> Group:
         )  # fmt: skip
 
 
-def _keep_some(plan: Plan, node: Node, why: str) -> None:
-    """Keep the parts of an expression that can be computed by themselves."""
-    while True:
-        parts = [
-            source
-            for source in map(plan.original, node.sources)
-            if source.array is None
-            and source not in plan.kept
-            and source.op not in (kinds.CONSTANT, kinds.INDEX)
-        ]
-        if not parts:
-            raise AssertionError(f"{node} has too many buffers of its own")
-        if len(parts) > 1:
-            for part in parts:
-                plan.keep(part, why)
-            return
-        node = parts[0]
-        if not any(source.array is None for source in node.sources):
-            plan.keep(node, why)
-            return
+def _keep_some(plan: Plan, root: Node, most: int, why: str) -> None:
+    """Keep parts of an expression, so that no kernel of it reads more than `most` arrays."""
+    read: dict[Node, frozenset[Node]] = {}  # what a node's kernel would read for it
+    stack = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if node in read:
+            continue
+        if node.array is not None or (node is not root and node in plan.kept):
+            read[node] = frozenset((node,))
+        elif node.op in _NO_MEMORY:
+            read[node] = frozenset()
+        elif not ready:
+            stack.append((node, True))
+            stack += [(plan.original(source), False) for source in node.sources]
+        else:
+            sources = {plan.original(source) for source in node.sources}
+            together = frozenset[Node]().union(*(read[source] for source in sources))
+            while len(together) > most:
+                largest = max(sources, key=lambda source: len(read[source]))
+                if len(read[largest]) < 2:
+                    raise LaunchError(f"one operation ({node.op}) on too many arrays: {why}")
+                plan.keep(largest, why)
+                read[largest] = frozenset((largest,))
+                together = frozenset[Node]().union(*(read[source] for source in sources))
+            read[node] = together
+
+
+_NO_MEMORY = frozenset({kinds.CONSTANT, kinds.INDEX})
 
 
 class _Building:
@@ -125,7 +137,7 @@ class _Building:
         self._buffers: dict[int, int] = {}
         self._memo: dict[Key, int] = {}
         self._sources: dict[Key, list[Key]] = {}
-        self._most = node.device.limits.max_buffers_per_kernel - 1
+        self.most = node.device.limits.max_buffers_per_kernel - 1  # beside the output
         self._reductions: dict[Step, int] = {}
         self._gathers: list[tuple[int, int, int]] = []  # step, place, elements
 
@@ -319,7 +331,7 @@ class _Building:
             place = self._place_of(-1, view, node.shape, 0, inner)
             return self._add(Step("index", (), node.dtype.short, place))
         if node.op == kinds.GATHER:
-            return self._gather(node, sources)
+            return self._gather(node, sources, inner)
         if node.op == kinds.REDUCE:
             return self._reduce(Step("reduce", tuple(sources), node.dtype.short, node.detail[0]))
         return self._add(Step(node.op, tuple(sources), node.dtype.short, node.detail))
@@ -335,12 +347,12 @@ class _Building:
             known = self._reductions[step] = self._add(step)
         return known
 
-    def _gather(self, node: Node, sources: list[int]) -> int:
+    def _gather(self, node: Node, sources: list[int], inner: bool) -> int:
         whole = self.plan.original(node.sources[0])
         offset = whole.array.offset if whole.array is not None else 0
-        axes = len(self.inner) if self.mode == "reduce" else len(self.outer)
+        axes = len(self.inner if inner else self.outer)
         number = len(self.places)
-        self.places.append(_Place(self._buffer(whole), (0,) * axes, offset, True))
+        self.places.append(_Place(self._buffer(whole), (0,) * axes, offset, inner))
         step = self._add(Step("gather", tuple(sources), node.dtype.short, None))
         self._gathers.append((step, number, whole.size))
         return step
@@ -365,8 +377,8 @@ class _Building:
         identity = _identity(node)
         known = self._buffers.get(identity)
         if known is None:
-            if len(self.leaves) >= self._most:
-                raise _TooMuch(f"{self.device.id} binds at most {self._most + 1} buffers")
+            if len(self.leaves) >= self.most:
+                raise _TooMuch
             known = self._buffers[identity] = len(self.leaves)
             self.leaves.append(node)
             self.types.append(node.dtype.short)

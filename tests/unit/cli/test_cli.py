@@ -133,7 +133,9 @@ def test_cache(tmp_path):
     folder = tmp_path / "cache"
     assert treadle("cache", TREADLE_CACHE_DIR=str(folder)).stdout.startswith("0 kernels")
     program = tmp_path / "program.py"
-    program.write_text(KERNELS + "\nx = td.asarray([[1.0, 1.0]] * 2, device='cpu')\ndouble.launch((2, 2), x)\n")
+    program.write_text(
+        KERNELS + "\nx = td.asarray([[1.0, 1.0]] * 2, device='cpu')\ndouble.launch((2, 2), x)\n"
+    )
     environment = {"TREADLE_CACHE_DIR": str(folder)}
     subprocess.run([sys.executable, str(program)], env=os.environ | environment, check=True)
     assert treadle("cache", **environment).stdout.startswith("1 kernels")

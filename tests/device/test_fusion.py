@@ -1,0 +1,185 @@
+"""What becomes one kernel, and that writes come neither too early nor too late."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+
+import treadle as td
+from treadle.graph.realize import watchers
+
+
+@pytest.fixture
+def kernels():
+    """The groups that are planned while a test runs."""
+    found = []
+    watchers.append(found.append)
+    yield found
+    watchers.remove(found.append)
+
+
+def names(kernels):
+    return [group.program.name for group in kernels if group.program is not None]
+
+
+def test_a_chain_is_one_kernel(device, kernels, rng):
+    data = rng.standard_normal((5, 7)).astype(np.float32)
+    x = td.asarray(data)
+    found = (td.exp(x * 2 + 1) - x).numpy()
+    np.testing.assert_allclose(found, np.exp(data * 2 + 1) - data, rtol=1e-5, atol=1e-5)
+    assert names(kernels) == ["multiply_add_exp_subtract"]
+
+
+def test_softmax_is_one_kernel(device, kernels, rng):
+    data = rng.standard_normal((70, 33)).astype(np.float32)
+    x = td.asarray(data)
+    e = td.exp(x - td.max(x, axis=1, keepdims=True))
+    found = (e / td.sum(e, axis=1, keepdims=True)).numpy()
+    right = np.exp(data.astype(np.float64))
+    np.testing.assert_allclose(found, right / right.sum(1, keepdims=True), rtol=2e-6)
+    assert len(kernels) == 1
+
+
+def test_variance_and_its_epilogue_are_one_kernel(device, kernels, rng):
+    data = rng.standard_normal((70, 33)).astype(np.float32)
+    x = td.asarray(data)
+    found = (1 / td.sqrt(td.var(x, axis=1) + 1e-5)).numpy()
+    right = 1 / np.sqrt(data.astype(np.float64).var(1) + 1e-5)
+    np.testing.assert_allclose(found, right, rtol=2e-6)
+    assert len(kernels) == 1
+
+
+def test_views_are_read_where_they_lie(device, kernels, rng):
+    data = rng.standard_normal((6, 8)).astype(np.float32)
+    x = td.asarray(data)
+    found = (td.permute_dims(x + 1, (1, 0))[::-2] * 3).numpy()
+    np.testing.assert_allclose(found, ((data + 1).T[::-2]) * 3, rtol=1e-6)
+    assert len(kernels) == 1
+
+
+def test_what_several_kernels_need_is_kept_if_it_is_dear(device, kernels, rng):
+    data = rng.standard_normal(100).astype(np.float32)
+    e = td.exp(td.asarray(data))
+    total, scaled = td.sum(e), e * 2
+    both = td.concat([scaled, td.reshape(total, (1,))])
+    right = np.exp(data.astype(np.float64))
+    np.testing.assert_allclose(both.numpy()[:-1], right * 2, rtol=1e-6)
+    np.testing.assert_allclose(both.numpy()[-1], right.sum(), rtol=1e-5)
+    assert sum("exp" in name for name in names(kernels)) == 1
+
+
+def test_common_subexpressions_are_computed_once(device, kernels):
+    x = td.asarray([1.0, 2.0])
+    found = (td.exp(x) + td.exp(x)).numpy()
+    np.testing.assert_allclose(found, 2 * np.exp([1.0, 2.0]), rtol=1e-6)
+    assert names(kernels) == ["exp_add"]
+
+
+def test_zeros_of_both_signs_are_two_constants(device):
+    x = td.zeros(3)
+    found = td.copysign(x + 1, -0.0) + td.copysign(x + 1, 0.0) * 2
+    assert found.tolist() == [1.0] * 3
+
+
+def test_long_chains_are_cut(device, kernels):
+    x = td.zeros(4)
+    for _ in range(1500):
+        x = x + 1
+    assert x.tolist() == [1500.0] * 4
+    assert len(kernels) < 40
+
+
+def test_many_arrays_are_more_than_one_kernel(device, kernels):
+    parts = [td.asarray([float(i)]) for i in range(40)]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    assert total.tolist() == [sum(range(40))]
+
+
+def test_a_gather_beside_a_reduction(device, rng):
+    data = rng.integers(-9, 9, (4, 6)).astype(np.int32)
+    x = td.asarray(data)
+    rows = x[np.array([1, 3, 1])]
+    found = td.sum(rows, axis=0, dtype=td.int32) + x[np.array([0])][0]
+    np.testing.assert_array_equal(found.numpy(), data[[1, 3, 1]].sum(0) + data[0])
+
+
+# --- writes --------------------------------------------------------------------------------------
+
+
+def test_what_was_made_before_a_write_has_the_old_values(device):
+    x = td.asarray([1.0, 2.0, 3.0])
+    before = x * 10
+    x[1:] = 0.0
+    after = x * 10
+    assert after.tolist() == [10.0, 0.0, 0.0]
+    assert before.tolist() == [10.0, 20.0, 30.0]
+
+
+def test_what_was_made_before_a_kernel_wrote_has_the_old_values(device):
+    kernel = td.kernel(source="def double(x: td.Array[td.f32]):\n    x[td.grid(1)] *= 2.0\n")
+    x = td.asarray([1.0, 2.0, 3.0])
+    before, view = x + 1, x[1:]
+    kernel.launch(3, x)
+    assert (before.tolist(), view.tolist(), x.tolist()) == ([2, 3, 4], [4, 6], [2, 4, 6])
+    kernel.launch(2, x[1:])
+    assert x.tolist() == [2, 8, 12]
+
+
+def test_overlapping_parts(device):
+    x = td.arange(6, dtype=td.float32)
+    x[1:] = x[:-1]
+    assert x.tolist() == [0, 0, 1, 2, 3, 4]
+    x[:] = x[::-1]
+    assert x.tolist() == [4, 3, 2, 1, 0, 0]
+    x[::2] += x[1::2]
+    assert x.tolist() == [7, 3, 3, 1, 0, 0]
+
+
+def test_arrays_of_one_constant_are_apart(device):
+    x, y = td.zeros(3), td.zeros(3)
+    x[0] = 1.0
+    y[1] = 2.0
+    assert (x.tolist(), y.tolist()) == ([1, 0, 0], [0, 2, 0])
+
+
+def test_a_copy_is_apart(device):
+    x = td.asarray([1.0, 2.0])
+    for copy in (td.asarray(x, copy=True), +x, td.astype(x, td.float32, copy=True), x * 1):
+        x[0] = 5.0
+        assert copy.tolist() == [1.0, 2.0]
+        copy[1] = 9.0
+        assert x.tolist() == [5.0, 2.0]
+        x[0] = 1.0
+
+
+def test_a_write_into_a_view_of_a_view(device):
+    x = td.zeros((4, 6))
+    x[1:3][:, ::2][1] = 7.0
+    right = np.zeros((4, 6), np.float32)
+    right[2, ::2] = 7
+    np.testing.assert_array_equal(x.numpy(), right)
+    td.permute_dims(x, (1, 0))[5, 3] = 2.0
+    right[3, 5] = 2
+    np.testing.assert_array_equal(x.numpy(), right)
+
+
+def test_in_place_loops_stay_small(device):
+    x = td.zeros(5)
+    for i in range(700):
+        x[i % 5] += 1.0
+    assert x.tolist() == [140.0] * 5
+
+
+def test_memory_goes_back(device):
+    x = td.ones(1 << 16)
+    (x + 1).realize()
+    gc.collect()
+    used = td.memory_stats()["used"]
+    for _ in range(10):
+        y = (x * 2 + 1).realize()
+        del y
+    assert td.memory_stats()["used"] == used
