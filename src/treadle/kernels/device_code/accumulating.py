@@ -63,7 +63,12 @@ def piece_totals(what: Accumulating) -> Kernel:
             while left > 0:
                 run = td.minimum(left, RUN)
                 sums = nothing()
-                for _ in range(run):
+                for _ in range(run // 4):
+                    first = join(load(x[at]), load(x[at + inner]))
+                    second = join(load(x[at + 2 * inner]), load(x[at + 3 * inner]))
+                    sums = join(sums, join(first, second))
+                    at += 4 * inner
+                for _ in range(run % 4):
                     sums = join(sums, load(x[at]))
                     at += inner
                 total = join(total, sums)
@@ -79,7 +84,8 @@ def piece_writer(what: Accumulating) -> Kernel:
     what nothing gives."""
     load, store, nothing, join, _ = _parts(what)
     carried = what.carried
-    apart = what.kind == "sum"  # a product of a run may be infinite where the whole is not
+    # Integers need no care, and a product of a run may be infinite where the whole is not.
+    apart = what.kind == "sum" and not what.partial.is_integer
 
     @td.kernel(checked=False)
     def write_pieces(
@@ -104,17 +110,31 @@ def piece_writer(what: Accumulating) -> Kernel:
             while left > 0:
                 run = td.minimum(left, RUN)
                 sums = nothing()
-                for _ in range(run):
-                    if apart:
+                if apart:
+                    for _ in range(run // 4):  # of four elements, sums wait for one addition
+                        a = load(x[at])
+                        c = load(x[at + 2 * inner])
+                        ab = join(a, load(x[at + inner]))
+                        cd = join(c, load(x[at + 3 * inner]))
+                        out[to] = store(join(before, join(sums, a)))
+                        out[to + inner] = store(join(before, join(sums, ab)))
+                        out[to + 2 * inner] = store(join(before, join(sums, join(ab, c))))
+                        sums = join(sums, join(ab, cd))
+                        out[to + 3 * inner] = store(join(before, sums))
+                        at += 4 * inner
+                        to += 4 * inner
+                    for _ in range(run % 4):
                         sums = join(sums, load(x[at]))
                         out[to] = store(join(before, sums))
-                    else:
+                        at += inner
+                        to += inner
+                    before = join(before, sums)
+                else:
+                    for _ in range(run):
                         before = join(before, load(x[at]))
                         out[to] = store(before)
-                    at += inner
-                    to += inner
-                if apart:
-                    before = join(before, sums)
+                        at += inner
+                        to += inner
                 left -= run
 
     return write_pieces
