@@ -28,6 +28,9 @@ CALL = "call"  # detail: a function from the sources' DeviceArrays to a DeviceAr
 COMPUTED = "computed"
 
 _MOST_PENDING = 512  # steps that may wait one upon another: what is longer is computed on the way
+# Numbers of readers at which those that are gone are forgotten: an array that is never computed, as
+# a constant that every kernel has in itself, may get one with each step of a program.
+_PRUNED_AT = frozenset(1 << power for power in range(6, 64))
 _serial = itertools.count()
 
 
@@ -76,10 +79,13 @@ class Node:
                         self.depth = source.depth + 1
                     if source.eager:
                         self.eager = True
-                    if source.readers is None:
+                    readers = source.readers
+                    if readers is None:
                         source.readers = [me]
                     else:
-                        source.readers.append(me)
+                        readers.append(me)
+                        if len(readers) in _PRUNED_AT:
+                            _prune(readers)
                 else:
                     storage = array.storage
                     storage.add_reader(me)  # first: who shares it now either sees me, or is seen
@@ -107,6 +113,11 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.op} {self.dtype}{list(self.shape)} on {self.device.id}>"
+
+
+def _prune(readers: list[ref[Node]]) -> None:
+    """Forget the readers that are computed or gone."""
+    readers[:] = [one for one in readers if (node := one()) is not None and node.array is None]
 
 
 def computed(array: DeviceArray) -> Node:
