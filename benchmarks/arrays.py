@@ -40,7 +40,9 @@ _HOST = {
 }
 _MOST_MEMORY = 0.01  # MiB beyond the inputs: the result and the partial sums
 _OF_COPY = 0.85  # what elementwise chains and full sums reach of a copy on a large GPU
-_OF_PYTORCH = {"PyTorch": 15.0, "torch.compile": 1.0}  # times as fast, the chain with sines
+# How many times as fast the chain with sines is at least.
+_OF_PYTORCH = (("PyTorch", 15.0), ("torch.compile", 1.0))
+_CHAIN = expressions.chain(_LARGE)
 
 
 def about(spec: str) -> dict[str, Any]:
@@ -80,7 +82,7 @@ def _memory(bench: Bench) -> list[Figure]:
 def _large() -> list[tuple[Expression, float | None]]:
     """What is computed, and what is aimed at of a copy's bandwidth."""
     return [
-        (expressions.chain(_LARGE), None),
+        (_CHAIN, None),
         (expressions.gelu(_LARGE), _OF_COPY),
         (expressions.mean_of_gelu(_LARGE), _OF_COPY),
         (expressions.full_sum(_LARGE), _OF_COPY),
@@ -94,17 +96,16 @@ def _large() -> list[tuple[Expression, float | None]]:
 def _on_gpu(bench: Bench, one: Expression, aim: float | None) -> list[Figure]:
     """Beside a copy, and beside PyTorch what is aimed at there."""
     figures = [dataclasses.replace(figure, target=aim) for figure in bench.speed(one)]
-    if aim is None and one.name.startswith("chain"):
-        figures += [_beside(figures[0], *peer) for peer in _OF_PYTORCH.items()]
+    if one == _CHAIN:
+        found = dict(figures[0].others)
+        figures += [_beside(figures[0], p, found[p], *a) for p, *a in _OF_PYTORCH if p in found]
     return figures
 
 
-def _beside(figure: Figure, peer: str, aim: float) -> Figure:
-    """The same beside another peer, if that was there."""
-    return dataclasses.replace(
-        figure, name=f"{figure.name}, beside {peer}", target=aim,
-        peer=peer, peers=dict(figure.others).get(peer), others=(),
-    )  # fmt: skip
+def _beside(figure: Figure, peer: str, peers: float, aim: float) -> Figure:
+    """The same beside another peer."""
+    name = f"{figure.name}, beside {peer}"
+    return dataclasses.replace(figure, name=name, target=aim, peer=peer, peers=peers, others=())
 
 
 # --- the CPU -------------------------------------------------------------------------------------
