@@ -9,7 +9,7 @@ from typing import Any
 
 from treadle.core.dim3 import Dim3
 from treadle.graph.emit.maps import LONG, LONG_ROW, grid_axes
-from treadle.graph.program import Program
+from treadle.graph.program import FIXED, Program, Step
 from treadle.graph.strategy import Machine, Stage, Strategy
 from treadle.ir.nodes import Kernel
 from treadle.ir.types import F32, I32, I64, SCALARS
@@ -31,8 +31,12 @@ class FusedKernel:
 
     options = KernelOptions(checked=False)  # its accesses are right by construction
 
-    def __init__(self, program: Program, stage: Stage, scratch: Sequence[str]) -> None:
+    def __init__(
+        self, program: Program, stage: Stage, scratch: Sequence[str], is_first: bool
+    ) -> None:
         self.program = program
+        self.scratch = len(scratch)
+        self.is_first = is_first  # of the program's launches: the one that reads its arrays
         self.variant = stage.variant
         self.name = program.name
         index = I64 if program.big else I32
@@ -58,13 +62,32 @@ class FusedKernel:
         return LoweredKernel(emit(self.program, self.variant), None)
 
     def work(self, values: Sequence[Any]) -> Work:
-        """For profiles: the operations of a map, one for each step at each point."""
+        """For profiles: one operation for each step at each point, and every element that is read
+        or written, once. What puts parts together does one for each part."""
         program = self.program
-        if program.kind != "map":
-            return Work()
-        extents = values[len(program.buffers) :][: program.kept]
+        arrays = len(program.buffers) + self.scratch
+        if not self.is_first:
+            parts = values[len(program.buffers) : arrays]
+            moved_parts = sum(array.size * array.dtype.itemsize for array in parts)
+            return Work(moved_parts, sum(array.size for array in parts))
+        extents = values[arrays:][: program.kept + program.reduced]
         steps = sum(step.op not in _NO_OPERATIONS for step in program.steps)
-        return Work(operations=math.prod(extents) * steps)
+        used = {number for step in program.steps for number in _accesses(step)}
+        used |= {output.access for output in program.outputs}
+        moved: dict[int, int] = {}  # bytes of each buffer
+        for number in used:
+            buffer, axes, _ = program.accesses[number]
+            array = values[buffer]
+            moving = (n for n, axis in zip(extents, axes, strict=False) if axis != FIXED)
+            count = min(math.prod(moving), array.size) * array.dtype.itemsize
+            moved[buffer] = max(moved.get(buffer, 0), count)
+        return Work(sum(moved.values()), math.prod(extents) * steps)
+
+
+def _accesses(step: Step) -> tuple[int, ...]:
+    if step.op == "load":
+        return (step.detail,)
+    return (step.detail[0],) if step.op == "gather" else ()
 
 
 def emit(program: Program, variant: Hashable) -> Kernel:
@@ -148,12 +171,14 @@ class Fused:
         else:
             strategy = _emitter(program).plan(program, extents, machine_of(self.device))
         launches: list[tuple[Launch, Stage]] = []
-        for stage in strategy.stages:
-            shorts = [strategy.scratch[number][0] for number in stage.scratch]
-            key = (stage.variant, tuple(shorts), len(stage.integers))
+        for number, stage in enumerate(strategy.stages):
+            shorts = [strategy.scratch[each][0] for each in stage.scratch]
+            key = (stage.variant, tuple(shorts), len(stage.integers), number == 0)
             launcher = self._launchers.get(key)
             if launcher is None:
-                launcher = self._launchers[key] = Launcher(FusedKernel(program, stage, shorts))
+                launcher = self._launchers[key] = Launcher(
+                    FusedKernel(program, stage, shorts, number == 0)
+                )
             launch = launcher.bound(stage.grid, stage.block, 0, None, stage.threads)
             launches.append((launch, stage))
         return Sized(self.device, launches, strategy)

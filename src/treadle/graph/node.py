@@ -12,6 +12,7 @@ from typing import Any
 from weakref import ref
 
 from treadle.core.dtypes import DType
+from treadle.core.errors import ShapeError
 from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
@@ -31,6 +32,7 @@ _MOST_PENDING = 512  # steps that may wait one upon another: what is longer is c
 # Numbers of readers at which those that are gone are forgotten: an array that is never computed, as
 # a constant that every kernel has in itself, may get one with each step of a program.
 _PRUNED_AT = frozenset(1 << power for power in range(6, 64))
+_INDEX_BITS = 59  # of the number of elements: bytes are counted in 63
 _serial = itertools.count()
 
 
@@ -65,6 +67,8 @@ class Node:
         self.device = device
         self.detail = detail
         self.size = math.prod(shape)
+        if self.size >> _INDEX_BITS:
+            raise ShapeError(f"an array of shape {shape} has more elements than memory can have")
         self.array = None
         self.readers: list[ref[Node]] | None = None
         self.eager = False

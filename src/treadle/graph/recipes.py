@@ -171,6 +171,8 @@ def task_of(group: Group, fused: Fused | None) -> Task:
     sized = None
     if fused is not None and group.program is not None:
         node = group.node
+        if node.size * node.dtype.itemsize > node.device.limits.max_buffer_size:
+            DeviceArray.allocate(node.device, node.dtype, node.shape)  # OutOfMemory, in words
         if node.op != kinds.WRITE:
             target = DeviceArray.described(node.device, node.dtype, node.shape)
         if 0 not in group.integers[: group.program.kept]:
