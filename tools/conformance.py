@@ -31,6 +31,7 @@ RESULTS = ROOT / "tests" / "conformance" / "results.json"
 OUTCOMES = ("passed", "excepted", "not asked", "failed")
 UNEXPECTED = "passed, though excepted"
 _LONGEST = 110
+_MESSAGES = 5  # for each function, of those that are heard most
 
 
 @dataclass(frozen=True)
@@ -130,8 +131,8 @@ def report(outcomes: dict[str, dict[str, str]], allowed: list[Allowed]) -> int:
         if found["outcome"] == "failed":
             failed[name.split("[")[0]].append(found["detail"])
     for function, messages in sorted(failed.items()):
-        message, _ = Counter(messages).most_common(1)[0]
-        print(f"{len(messages):4} {function}: {message[:_LONGEST]}")
+        for message, count in Counter(messages).most_common(_MESSAGES):
+            print(f"{count:4} {function}: {message[:_LONGEST]}")
     passing = surprises(allowed, outcomes) if allowed else []
     idle = unused(allowed, outcomes)
     for name in passing:

@@ -130,14 +130,15 @@ def angle(z: Any) -> Any:
 
 
 def sign(z: Any) -> Any:
-    """z / |z|; 0 for 0. The direction, for an infinite z."""
+    """z / |z|; 0 for 0, without signs. The direction, for an infinite z."""
     scale = down_scale(z)
     endless = isinf(z) and not isnan(z)
     x = td.where(endless, unit_part(z.x), z.x * scale)
     y = td.where(endless, unit_part(z.y), z.y * scale)
     size = td.hypot(x, y)
-    size = td.where(size == 0.0, 1.0, size)
-    return pair(z, x / size, y / size)
+    zero = size == 0.0
+    size = td.where(zero, 1.0, size)
+    return pair(z, td.where(zero, 0.0, x / size), td.where(zero, 0.0, y / size))
 
 
 def isnan(z: Any) -> Any:

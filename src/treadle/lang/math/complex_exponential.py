@@ -58,6 +58,7 @@ def expm1(z: Any) -> Any:
     x = td.expm1(td.where(near, z.x, 0.0)) * td.cos(z.y) - 2.0 * half * half
     x = td.where(z.y == 0.0, td.expm1(z.x), td.where(near, x, whole.x))
     x = td.where(td.isinf(z.x) and near, -1.0, x)
+    x = td.where(z.x == 0.0 and z.y == 0.0, 0.0, x)  # of -0, too, says the Array API
     return pair(z, x, whole.y)
 
 
@@ -257,7 +258,7 @@ def tanh(z: Any) -> Any:
         x = td.where(z.x == 0.0, z.x, NAN)
     if td.isinf(z.x):
         x = td.copysign(1.0, z.x)
-        y = td.copysign(0.0, td.where(td.isfinite(z.y), t, z.y))
+        y = td.copysign(0.0, z.y)  # by the Array API; the sign of tan y in C99
     return pair(z, x, td.where(z.y == 0.0, z.y, y))
 
 
