@@ -160,7 +160,7 @@ def test_devices_travel_by_id():
 
 FORK = """
 import os, sys, treadle as td
-x = td.ones(4, device=sys.argv[1])
+x = td.ones(4, device=sys.argv[1]).realize()
 child = os.fork()
 if child == 0:
     try:
