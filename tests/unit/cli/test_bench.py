@@ -59,6 +59,15 @@ def test_arrays_on_the_cpu(tmp_path):
     assert 0 < memory["ours"] < 4 * arrays.SMALL.memory / 2**20
 
 
+def test_arrays_fit_what_a_kernel_sees():
+    class Small:
+        limits = td.device("cpu").limits.__class__(max_binding_size=1 << 27)
+
+    shapes = [one.shape for one in arrays.the_expressions(arrays.FULL, Small())]
+    assert max(4 * int(np.prod(shape)) for shape in shapes) == 1 << 26
+    assert (4096, 4096) in shapes
+
+
 def test_wrong_usage():
     done = treadle("bench", "speed")
     assert done.returncode == 2

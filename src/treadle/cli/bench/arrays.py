@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -59,23 +60,37 @@ def measurements(device: Device, small: bool = False) -> list[Callable[[], list[
     sizes = SMALL if small else FULL
     bench = Bench("arrays", device)
     return [
-        *(functools.partial(bench.speed, one) for one in the_expressions(sizes)),
+        *(functools.partial(bench.speed, one) for one in the_expressions(sizes, device)),
         functools.partial(bench.costs, sizes.repeats),
         functools.partial(bench.memory, sizes.memory),
     ]
 
 
-def the_expressions(sizes: Sizes) -> list[Expression]:
-    """Those of the suite."""
+def the_expressions(sizes: Sizes, device: Device) -> list[Expression]:
+    """Those of the suite, of arrays that a kernel of the device sees as a whole."""
+    most = device.limits.max_binding_size // 4
+    flat = _fitting(sizes.flat, most)
+    summed, rows = (_fitting(edge, math.isqrt(most)) for edge in (sizes.summed, sizes.rows))
     return [
-        expressions.gelu(sizes.flat),
-        expressions.mean_of_gelu(sizes.flat),
-        expressions.full_sum(sizes.flat),
-        expressions.sum_along(0, sizes.summed),
-        expressions.sum_along(1, sizes.summed),
-        expressions.softmax(sizes.rows),
-        expressions.layer_norm(sizes.rows),
+        expressions.gelu(flat),
+        expressions.mean_of_gelu(flat),
+        expressions.full_sum(flat),
+        expressions.sum_along(0, summed),
+        expressions.sum_along(1, summed),
+        expressions.softmax(rows),
+        expressions.layer_norm(rows),
     ]
+
+
+def _fitting(size: int, most: int) -> int:
+    """The size, halved until it fits.
+
+    >>> _fitting(8192, 5792)
+    4096
+    """
+    while size > most:
+        size //= 2
+    return size
 
 
 def everything() -> Any:
