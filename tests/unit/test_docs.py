@@ -2,14 +2,18 @@
 
 A page becomes a module in which everything but its ```python blocks is blank, so lines keep their
 numbers and a kernel's source can be found. The blocks run in order, in one namespace. A block
-marked ```python no-run is only compiled.
+marked ```python no-run is only compiled, as is one marked needs=LIBRARY where that is not
+installed. What stands in a block ```text output is what the block before it prints.
 """
 
 from __future__ import annotations
 
 import ast
 import asyncio
+import contextlib
+import importlib.util
 import inspect
+import io
 import re
 import sys
 import tomllib
@@ -19,6 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+import treadle as td
+from tools import pictures
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -71,6 +78,25 @@ def run(code: types.CodeType, module: types.ModuleType) -> None:
         exec(code, module.__dict__)
 
 
+def is_missing(block: Block) -> bool:
+    """Whether a library that a block needs is not installed."""
+    needs = [option.removeprefix("needs=") for option in block.options.split() if "=" in option]
+    return any(importlib.util.find_spec(name) is None for name in needs)
+
+
+def outputs(page: str) -> dict[int, str]:
+    """What python blocks print, by their lines, as far as the page shows it."""
+    found: dict[int, str] = {}
+    before: Block | None = None
+    for block in blocks(page):
+        if (block.language, block.options) == ("text", "output"):
+            assert before is not None, f"line {block.line}: output of nothing"
+            assert before.language == "python", f"line {block.line}: output of {before.language}"
+            found[before.line] = block.text
+        before = block
+    return found
+
+
 def page_name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
@@ -81,7 +107,9 @@ def has_python(page: Path) -> bool:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if has_python(page)], ids=page_name)
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [b for b in blocks(page.read_text(encoding="utf-8")) if b.language == "python"]
+    text = page.read_text(encoding="utf-8")
+    found = [b for b in blocks(text) if b.language == "python"]
+    expected = outputs(text)
     lines: list[str] = []
     for block in found:
         lines += [""] * (block.line - 1 - len(lines)) + block.text.splitlines()
@@ -94,13 +122,18 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     for block in found:
         code = code_of(block, str(source))
-        if "no-run" in block.options.split():
+        if "no-run" in block.options.split() or is_missing(block):
             continue
+        printed = io.StringIO()
         try:
-            run(code, module)
+            with contextlib.redirect_stdout(printed):
+                run(code, module)
         except Exception as error:
             at = f"the block at {page_name(page)}:{block.line} failed"
             raise AssertionError(f"{at}: {type(error).__name__}: {error}") from error
+        if block.line in expected:
+            told = printed.getvalue().replace(f"on {td.default_device().id},", "on cpu,")
+            assert told == expected[block.line], f"{page_name(page)}:{block.line}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
@@ -116,6 +149,12 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if not target.startswith(("http://", "https://", "#")):
             assert (page.parent / target.partition("#")[0]).exists(), target
+
+
+def test_pictures_are_those_of_the_script() -> None:
+    for name, draw in pictures.PICTURES.items():
+        drawn = (pictures.IMAGES / name).read_text(encoding="utf-8")
+        assert drawn == draw(), f"{name}: run python tools/pictures.py"
 
 
 def test_each_dependency_has_its_reason() -> None:
