@@ -8,7 +8,7 @@ differ. So a loop plans its first turn, and the later ones only look.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from treadle.graph import node as kinds
 from treadle.graph.fused import Fused, Sized
@@ -21,29 +21,19 @@ from treadle.runtime.launch import Repeat
 _MOST_RECIPES = 4096
 
 
-class Task(NamedTuple):
-    """A kernel to run. `sized` is None for what runs by itself (a sort, say), `target` None for
-    what writes into its last leaf; else it is an array like the result."""
-
-    node: Node
-    leaves: tuple[Node, ...]
-    constants: tuple[Node, ...]
-    integers: tuple[int, ...]
-    sized: Sized | None
-    target: DeviceArray | None
-    repeats: list[Repeat]
-
-
-class _Part(NamedTuple):
-    """A task whose nodes are numbers: of pending nodes, and behind them of computed ones."""
-
-    node: int
-    leaves: tuple[int, ...]
-    constants: tuple[int, ...]
-    integers: tuple[int, ...]
-    sized: Sized | None
-    target: DeviceArray | None
-    repeats: list[Repeat]  # the launches, once they were made: then only their arguments change
+# A kernel to run (a plain tuple, since each small operation makes one): the node, its leaves, the
+# constants that are numbers of the kernel, its integers; how it runs, None for what runs by itself
+# (a sort, say); an array like the result, None for what writes into its last leaf; the launches,
+# once they were made, when only their arguments change.
+Task = tuple[
+    Node, Sequence[Node], Sequence[Node], tuple[int, ...],
+    Sized | None, DeviceArray | None, list[Repeat],
+]  # fmt: skip
+# The same with numbers for nodes: of pending ones from 0 on, of computed ones from -1 down.
+_Part = tuple[
+    int, tuple[int, ...], tuple[int, ...], tuple[int, ...],
+    Sized | None, DeviceArray | None, list[Repeat],
+]  # fmt: skip
 
 
 class Graph:
@@ -74,20 +64,27 @@ class Graph:
             if node in position:
                 stack.pop()
                 continue
-            array = node.array
-            if array is not None:
-                stack.pop()
-                position[node] = ~len(computed)
-                computed.append(node)
-                buffer = buffers.setdefault(id(array.buffer), len(buffers))
-                parts.append((buffer, array.key, node.shape, array.offset))
-                continue
-            sources = node.sources
             missing = False
-            for source in sources:
-                if source not in position:
-                    stack.append(source)
-                    missing = True
+            numbered: list[int] = []
+            for source in node.sources:
+                number = position.get(source)
+                if number is None:
+                    array = source.array
+                    if array is not None:
+                        number = position[source] = ~len(computed)
+                        computed.append(source)
+                        buffer = buffers.setdefault(id(array.buffer), len(buffers))
+                        parts.append((buffer, array.key, source.shape, array.offset))
+                    elif source.op == kinds.CONSTANT:
+                        number = position[source] = len(order)
+                        order.append(source)
+                        value = numbers.setdefault(repr(source.detail), len(numbers))
+                        parts.append((value, source.shape, source.dtype.short))
+                    else:
+                        stack.append(source)
+                        missing = True
+                        continue
+                numbered.append(number)
             if missing:
                 continue
             stack.pop()
@@ -99,50 +96,30 @@ class Graph:
             elif op == kinds.CALL:
                 detail = None
             elif op == kinds.WRITE and cacheable:
-                readers = pending_readers(sources[0])
-                cacheable = len(readers) < 2
-            parts.append(
-                (op, detail, node.shape, node.dtype.short, *[position[s] for s in sources])
-            )
+                cacheable = len(pending_readers(node.sources[0])) < 2
+            parts.append((op, detail, node.shape, node.dtype.short, *numbered))
         if cacheable:
             ends = [position[root] for root in roots]
             # A device that is closed and opened again has another stream; launches are bound to it.
             self.key = (roots[0].device.default_stream, tuple(ends), tuple(parts))
 
-    def _node(self, position: int) -> Node:
-        return self.order[position] if position >= 0 else self.computed[~position]
-
     def tasks(self, recipe: Sequence[_Part]) -> list[Task]:
         """A recipe with this graph's nodes, the last task first."""
-        get = self._node
+        # What is computed is numbered from the end: -1, -2, …
+        get = [*self.order, *reversed(self.computed)].__getitem__
         return [
-            Task(
-                self.order[part.node],
-                tuple([get(number) for number in part.leaves]),
-                tuple([get(number) for number in part.constants]),
-                part.integers,
-                part.sized,
-                part.target,
-                part.repeats,
-            )
-            for part in reversed(recipe)
+            (get(node), [*map(get, leaves)], [*map(get, constants)], integers, sized, like, repeats)
+            for node, leaves, constants, integers, sized, like, repeats in reversed(recipe)
         ]
 
     def recipe(self, tasks: Sequence[Task]) -> list[_Part]:
         """Tasks with numbers for this graph's nodes."""
-        position = self.position
-        return [
-            _Part(
-                position[task.node],
-                tuple([position[leaf] for leaf in task.leaves]),
-                tuple([position[each] for each in task.constants]),
-                task.integers,
-                task.sized,
-                task.target,
-                task.repeats,
-            )
-            for task in tasks
-        ]
+        number = self.position.__getitem__
+        found: list[_Part] = []
+        for node, leaves, constants, integers, sized, like, repeats in tasks:
+            places = tuple(map(number, leaves)), tuple(map(number, constants))
+            found.append((number(node), *places, integers, sized, like, repeats))
+        return found
 
 
 _recipes: dict[Any, list[_Part]] = {}
@@ -158,7 +135,7 @@ def remembered(graph: Graph) -> list[Task] | None:
 
 def remember(graph: Graph, tasks: Sequence[Task]) -> None:
     """Remember the tasks of a graph."""
-    if graph.key is None or any(task.node not in graph.position for task in tasks):
+    if graph.key is None or any(task[0] not in graph.position for task in tasks):
         return
     if len(_recipes) >= _MOST_RECIPES:
         _recipes.clear()
@@ -177,4 +154,4 @@ def task_of(group: Group, fused: Fused | None) -> Task:
             target = DeviceArray.described(node.device, node.dtype, node.shape)
         if 0 not in group.integers[: group.program.kept]:
             sized = fused.sized(group.integers)
-    return Task(group.node, group.leaves, group.constants, group.integers, sized, target, [])
+    return group.node, group.leaves, group.constants, group.integers, sized, target, []
