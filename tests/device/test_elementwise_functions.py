@@ -152,7 +152,7 @@ SPECIAL = [-INF, -3.0, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 2.0, INF, NAN]
 OTHERWISE = {
     "floor_divide": lambda x, y: np.where(np.isinf(x) | np.isinf(y), x / y, np.floor_divide(x, y)),
 }
-WITHOUT_SIGN = {"sign", "minimum", "maximum"}  # of zeros
+WITHOUT_SIGN = {"minimum", "maximum"}  # of zeros
 FLOAT_FUNCTIONS = [
     name for name in ALIKE
     if not name.startswith("bitwise") and name not in ("imag", "gamma", "lgamma")

@@ -212,16 +212,20 @@ def _sign(cx: Context, x: n.Expression | Literal, node: ast.AST) -> Value:
     value = cx.spill(common(cx, [x], node)[0])
     type = value.type
     assert isinstance(type, t.Scalar)
-    plus, zero = constant(1, type, cx, node), constant(0, type, cx, node)
+    # Of floats as an integer, since -0 has no sign: choosing among floats is what some drivers take
+    # for their own function, which keeps it.
+    chosen = t.I32 if type.is_float else type
+    plus, none = constant(1, chosen, cx, node), constant(0, chosen, cx, node)
+    zero = constant(0, type, cx, node)
     positive = compare(cx, ">", value, zero, node)
     if type.kind == "uint":
-        return _select(cx, positive, plus, zero, type, node)
-    minus = constant(-1, type, cx, node)
-    lower = _select(cx, compare(cx, "<", value, zero, node), minus, zero, type, node)
-    result = _select(cx, positive, plus, lower, type, node)
+        return _select(cx, positive, plus, none, type, node)
+    negative = compare(cx, "<", value, zero, node)
+    lower = _select(cx, negative, constant(-1, chosen, cx, node), none, chosen, node)
+    result = _select(cx, positive, plus, lower, chosen, node)
     if type.is_float:
         nan = _intrinsic("isnan", [value], t.BOOL, cx, node)
-        result = _select(cx, nan, value, result, type, node)
+        result = _select(cx, nan, value, cast(cx, result, type, node), type, node)
     return result
 
 
