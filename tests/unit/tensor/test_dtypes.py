@@ -136,7 +136,11 @@ def test_arrays_count_by_their_dtype_whatever_their_shape():
     assert td.result_type(many, 1j, "int64") is td.complex64
 
 
-@pytest.mark.parametrize("wrong", ["text", None, [1, 2], object(), int, np.dtype("M8[s]")], ids=str)
+@pytest.mark.parametrize(
+    "wrong",
+    ["text", None, [1, 2], object(), int, np.dtype("M8[s]")],
+    ids=["text", "none", "list", "object", "int", "time"],
+)
 def test_what_has_no_dtype(wrong):
     with pytest.raises(DtypeError, match="is not a dtype"):
         td.result_type(td.float32, wrong)
