@@ -1,9 +1,10 @@
 """The documentation tells the truth: its examples run, and it names every dependency.
 
 A page becomes a module in which everything but its ```python blocks is blank, so lines keep their
-numbers and a kernel's source can be found. The blocks run in order, in one namespace. A block
-marked ```python no-run is only compiled, as is one marked needs=LIBRARY where that is not
-installed. What stands in a block ```text output is what the block before it prints.
+numbers and a kernel's source can be found. The blocks run in order, in one namespace. A block below
+a line <!-- no-run --> is only compiled, as is one below <!-- needs LIBRARY --> where that is not
+installed. (Behind ```python it would keep the page from being laid out.) What stands in a block
+```output is what the block before it prints.
 """
 
 from __future__ import annotations
@@ -30,14 +31,16 @@ from tools import pictures
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<info>.*)$")
+MARK = re.compile(r"^ *<!-- (.*) -->$")
 
 
 @dataclass(frozen=True)
 class Block:
-    """The text of a fenced block; `line` is the number of its first line in the page."""
+    """The text of a fenced block; `line` is the number of its first line in the page, and `mark`
+    what a comment in the line above the block says."""
 
     language: str
-    options: str
+    mark: str
     line: int
     text: str
 
@@ -45,12 +48,14 @@ class Block:
 def blocks(page: str) -> Iterator[Block]:
     """The fenced blocks of a page, with their indentation (in a tab, say) removed."""
     lines = iter(enumerate(page.splitlines(), start=1))
+    mark = ""
     for number, line in lines:
         opening = FENCE.match(line)
         if opening is None:
+            comment = MARK.match(line)
+            mark = comment[1] if comment else ""
             continue
         indent, ticks = len(opening["indent"]), opening["ticks"]
-        language, _, options = opening["info"].strip().partition(" ")
         body: list[str] = []
         for _, inner in lines:
             if inner.strip() == ticks:
@@ -58,7 +63,9 @@ def blocks(page: str) -> Iterator[Block]:
             body.append(inner[indent:] if not inner[:indent].strip() else inner)
         else:
             raise ValueError(f"the block that starts in line {number} does not end")
-        yield Block(language, options, number + 1, "".join(f"{text}\n" for text in body))
+        text = "".join(f"{text}\n" for text in body)
+        yield Block(opening["info"].strip(), mark, number + 1, text)
+        mark = ""
 
 
 def code_of(block: Block, filename: str) -> types.CodeType:
@@ -78,10 +85,12 @@ def run(code: types.CodeType, module: types.ModuleType) -> None:
         exec(code, module.__dict__)
 
 
-def is_missing(block: Block) -> bool:
-    """Whether a library that a block needs is not installed."""
-    needs = [option.removeprefix("needs=") for option in block.options.split() if "=" in option]
-    return any(importlib.util.find_spec(name) is None for name in needs)
+def runs(block: Block) -> bool:
+    """Whether a block is more than compiled."""
+    word, _, library = block.mark.partition(" ")
+    if word == "needs":
+        return importlib.util.find_spec(library) is not None
+    return word != "no-run"
 
 
 def outputs(page: str) -> dict[int, str]:
@@ -89,7 +98,7 @@ def outputs(page: str) -> dict[int, str]:
     found: dict[int, str] = {}
     before: Block | None = None
     for block in blocks(page):
-        if (block.language, block.options) == ("text", "output"):
+        if block.language == "output":
             assert before is not None, f"line {block.line}: output of nothing"
             assert before.language == "python", f"line {block.line}: output of {before.language}"
             found[before.line] = block.text
@@ -122,7 +131,7 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     for block in found:
         code = code_of(block, str(source))
-        if "no-run" in block.options.split() or is_missing(block):
+        if not runs(block):
             continue
         printed = io.StringIO()
         try:
@@ -139,7 +148,8 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_blocks_say_their_language(page: Path) -> None:
     for block in blocks(page.read_text(encoding="utf-8")):
-        assert block.language, f"{page_name(page)}:{block.line}"
+        one_word = re.fullmatch(r"\w+", block.language)  # pages with others are laid out wrongly
+        assert one_word, f"{page_name(page)}:{block.line}"
         assert block.language not in ("py", "python3", "pycon"), "write python, so that it is run"
 
 
