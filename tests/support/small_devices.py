@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import treadle as td
@@ -34,4 +35,16 @@ def small_device(threads: int, provider: str = "webgpu") -> td.Device:
     assert device.limits.max_threads_per_block == threads
     assert device.limits.max_shared_memory == SHARED_MEMORY
     assert device.limits.max_buffers_per_kernel == BUFFERS
+    return device
+
+
+@cache
+def windowed_device(binding: int, provider: str = "webgpu") -> td.Device:
+    """A provider's device, whose kernels see at most `binding` bytes of a buffer, of which it can
+    have much larger ones."""
+    ordinary, backend = _FOUND[provider]
+    info = ordinary().info
+    limits = replace(info.limits, max_binding_size=binding)
+    device = Device(backend(), info, limits=limits)
+    assert device.limits.max_binding_size == binding < device.limits.max_buffer_size
     return device

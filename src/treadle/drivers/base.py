@@ -20,6 +20,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from treadle.core.errors import LaunchError
+
 if TYPE_CHECKING:
     from treadle.codegen.records import KernelCode
     from treadle.core.dim3 import Dim3
@@ -30,6 +32,10 @@ FORKED = (
     "it was opened before this process was forked, and belongs to the parent: start workers with "
     "multiprocessing's 'spawn', or open devices only in the children"
 )
+
+
+class ArrayTooLarge(LaunchError):
+    """A launch was given a buffer of more than `max_binding_size` bytes. Windows may help."""
 
 
 class Buffer(ABC):
@@ -189,6 +195,13 @@ class Device(ABC):
         without a copy, of any size; it keeps `owner` alive, is not counted as the device's memory
         and needs no `free`. TypeError where memory has no addresses."""
         raise TypeError(f"{self.info.id} cannot use another library's memory")
+
+    def window(self, buffer: Buffer, offset: int, size: int) -> Buffer:
+        """A part of a buffer as one to launch with (not to copy), where `max_binding_size` is less
+        than buffers may have: the same object for the same part, gone with the buffer. The offset
+        is a multiple of `buffer_alignment`, the size one of 4. TypeError where a kernel sees whole
+        buffers."""
+        raise TypeError(f"kernels on {self.info.id} see whole buffers")
 
     def holder_of(self, address: int) -> str:
         """The id of the device (of this one's kind) whose memory lies at an address."""

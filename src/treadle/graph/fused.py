@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from treadle.core.dim3 import Dim3
 from treadle.graph.emit.maps import LONG, LONG_ROW, grid_axes
@@ -105,6 +105,20 @@ def _emitter(program: Program) -> Any:
 
 
 Launch = Callable[[tuple[Any, ...]], Repeat | None]
+
+
+class Runner(Protocol):
+    """What runs a program."""
+
+    def run(
+        self,
+        arrays: Sequence[DeviceArray],
+        integers: tuple[int, ...],
+        scalars: Sequence[Any],
+        repeats: list[Repeat],
+    ) -> None:
+        """Compute the outputs, which are the last of the arrays. `repeats` are an earlier run's
+        launches, whose arrays were of the same classes; or empty, and then filled."""
 
 
 class Sized:
@@ -217,3 +231,17 @@ def machine_of(device: Device) -> Machine:
         limits.max_shared_memory,
         limits.subgroup_size,
     )
+
+
+_programs: dict[Device, dict[Program, Fused]] = {}
+
+
+def fused_for(device: Device, program: Program) -> Fused:
+    """A program's kernels on a device."""
+    known = _programs.get(device)
+    if known is None:
+        known = _programs[device] = {}
+    found = known.get(program)
+    if found is None:
+        found = known[program] = Fused(program, device)
+    return found

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from treadle.core.errors import LaunchError
 from treadle.graph import node as kinds
 from treadle.graph.node import Node
+from treadle.graph.pieces import cuts_rows, memory_of
 from treadle.graph.program import FIXED, NEXT, Access, Kind, Output, Program, Step
 from treadle.graph.views import View, compose, merge_axes, whole
 from treadle.runtime.arrays import packed_strides
@@ -67,8 +68,9 @@ def build_group(plan: Plan, node: Node) -> Group:
     if node.op == kinds.CALL:
         sources = tuple(plan.original(source) for source in node.sources)
         return Group(node, None, sources, (), (), reason)
+    rows = True
     while True:
-        building = _Building(plan, node)
+        building = _Building(plan, node, rows)
         try:
             program = building.build()
         except _TooMuch:
@@ -77,6 +79,9 @@ def build_group(plan: Plan, node: Node) -> Group:
             continue
         if node.op == kinds.WRITE and building.reads_what_it_writes():
             plan.keep(plan.original(node.sources[1]), "it reads elements that it writes elsewhere")
+            continue
+        if program.kind == "rows" and rows and building.cuts_rows(program):
+            rows = False
             continue
         return Group(
             node, program, tuple(building.leaves), tuple(building.integers),
@@ -118,9 +123,10 @@ _NO_MEMORY = frozenset({kinds.CONSTANT, kinds.INDEX})
 class _Building:
     """One group while it is built."""
 
-    def __init__(self, plan: Plan, node: Node) -> None:
+    def __init__(self, plan: Plan, node: Node, rows: bool) -> None:
         self.plan = plan
         self.node = node
+        self.rows = rows  # whether several reductions of a row may be done, or what follows one
         self.device = node.device
         self.outer = node.detail.shape if node.op == kinds.WRITE else node.shape
         self.mode: Kind = "map"
@@ -262,6 +268,11 @@ class _Building:
             != (target.strides, target.offset, target.inner)
             for place in self.places
         )
+
+    def cuts_rows(self, program: Program) -> bool:
+        """Whether an array is so large that a kernel would have to see its rows in pieces."""
+        memory = memory_of(self.node, self.leaves)
+        return cuts_rows(self.device, program, self.integers, memory)
 
     # --- values ----------------------------------------------------------------------------------
 
@@ -437,6 +448,8 @@ class _Building:
     def _may_be_rows(self, reduced: tuple[int, ...]) -> bool:
         """Whether it pays to have a whole row done by one block."""
         space = self.inner if self.mode == "reduce" else self.outer
+        if not self.rows:
+            return False
         length = math.prod(space[a] for a in reduced)
         rows = math.prod(space) // max(length, 1)
         return length <= _LONG_ROW or rows >= _FEW_ROWS

@@ -8,19 +8,15 @@ from typing import Any
 from weakref import ref
 
 from treadle.graph import node as kinds
-from treadle.graph.fused import Fused
 from treadle.graph.groups import Group
 from treadle.graph.node import Node
-from treadle.graph.program import Program
 from treadle.graph.recipes import Graph, Task, remember, remembered, task_of
 from treadle.graph.schedule import Plan, pending_readers
 from treadle.runtime import memory
 from treadle.runtime.arrays import DeviceArray
-from treadle.runtime.devices import Device
 from treadle.runtime.memory import Storage
 
 _lock = threading.RLock()
-_programs: dict[Device, dict[Program, Fused]] = {}
 # Called with each group before it runs, for those who want to see (`TREADLE_EXPLAIN`).
 watchers: list[Callable[[Group], None]] = []
 
@@ -50,15 +46,14 @@ def _planned(pending: list[Node], graph: Graph) -> list[Task]:
     for group in groups:
         for watch in watchers:
             watch(group)
-        fused = None if group.program is None else fused_for(group.node.device, group.program)
-        tasks.append(task_of(group, fused))
+        tasks.append(task_of(group))
     remember(graph, tasks)
     tasks.reverse()
     return tasks
 
 
 def _run(task: Task) -> None:
-    node, leaves, constants, integers, sized, target, repeats = task
+    node, leaves, constants, integers, runner, target, repeats = task
     if node.array is not None:
         return
     arrays = [leaf.array for leaf in leaves]
@@ -79,9 +74,9 @@ def _run(task: Task) -> None:
         arrays.append(result)
     if node.op == kinds.CONSTANT and _is_zero(node.detail):
         _clear(result)
-    elif sized is not None:
+    elif runner is not None:
         scalars = _flat([each.detail for each in constants])
-        sized.run(arrays, integers, scalars, repeats)  # type: ignore[arg-type]
+        runner.run(arrays, integers, scalars, repeats)  # type: ignore[arg-type]
     node.become(result)
 
 
@@ -103,17 +98,6 @@ def _flat(scalars: list[Any]) -> list[Any]:
     found: list[Any] = []
     for value in scalars:
         found += [value.real, value.imag] if isinstance(value, complex) else [value]
-    return found
-
-
-def fused_for(device: Device, program: Program) -> Fused:
-    """A program's kernels on a device."""
-    known = _programs.get(device)
-    if known is None:
-        known = _programs[device] = {}
-    found = known.get(program)
-    if found is None:
-        found = known[program] = Fused(program, device)
     return found
 
 

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.graph import node as kinds
-from treadle.graph.fused import Fused, Sized
+from treadle.graph.fused import Runner
 from treadle.graph.groups import Group
 from treadle.graph.node import Node
+from treadle.graph.pieces import memory_of, runner_for
 from treadle.graph.schedule import pending_readers
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.launch import Repeat
@@ -27,12 +28,12 @@ _MOST_RECIPES = 4096
 # once they were made, when only their arguments change.
 Task = tuple[
     Node, Sequence[Node], Sequence[Node], tuple[int, ...],
-    Sized | None, DeviceArray | None, list[Repeat],
+    Runner | None, DeviceArray | None, list[Repeat],
 ]  # fmt: skip
 # The same with numbers for nodes: of pending ones from 0 on, of computed ones from -1 down.
 _Part = tuple[
     int, tuple[int, ...], tuple[int, ...], tuple[int, ...],
-    Sized | None, DeviceArray | None, list[Repeat],
+    Runner | None, DeviceArray | None, list[Repeat],
 ]  # fmt: skip
 
 
@@ -56,6 +57,7 @@ class Graph:
         parts: list[Any] = []
         numbers: dict[str, int] = {}  # equal numbers are one number in a kernel
         buffers: dict[int, int] = {}  # and arrays may share memory
+        limit = roots[0].device.limits.max_binding_size
         stack = list(roots)
         stack.reverse()
         cacheable = True
@@ -74,7 +76,8 @@ class Graph:
                         number = position[source] = ~len(computed)
                         computed.append(source)
                         buffer = buffers.setdefault(id(array.buffer), len(buffers))
-                        parts.append((buffer, array.key, source.shape, array.offset))
+                        wide = array.buffer.size > limit
+                        parts.append((buffer, array.key, source.shape, array.offset, wide))
                     elif source.op == kinds.CONSTANT:
                         number = position[source] = len(order)
                         order.append(source)
@@ -108,17 +111,25 @@ class Graph:
         # What is computed is numbered from the end: -1, -2, …
         get = [*self.order, *reversed(self.computed)].__getitem__
         return [
-            (get(node), [*map(get, leaves)], [*map(get, constants)], integers, sized, like, repeats)
-            for node, leaves, constants, integers, sized, like, repeats in reversed(recipe)
+            (
+                get(node),
+                [*map(get, leaves)],
+                [*map(get, constants)],
+                integers,
+                runner,
+                like,
+                repeats,
+            )
+            for node, leaves, constants, integers, runner, like, repeats in reversed(recipe)
         ]
 
     def recipe(self, tasks: Sequence[Task]) -> list[_Part]:
         """Tasks with numbers for this graph's nodes."""
         number = self.position.__getitem__
         found: list[_Part] = []
-        for node, leaves, constants, integers, sized, like, repeats in tasks:
+        for node, leaves, constants, integers, runner, like, repeats in tasks:
             places = tuple(map(number, leaves)), tuple(map(number, constants))
-            found.append((number(node), *places, integers, sized, like, repeats))
+            found.append((number(node), *places, integers, runner, like, repeats))
         return found
 
 
@@ -142,16 +153,17 @@ def remember(graph: Graph, tasks: Sequence[Task]) -> None:
     _recipes[graph.key] = graph.recipe(tasks)
 
 
-def task_of(group: Group, fused: Fused | None) -> Task:
+def task_of(group: Group) -> Task:
     """What runs a group."""
+    node, program, integers = group.node, group.program, group.integers
     target = None
-    sized = None
-    if fused is not None and group.program is not None:
-        node = group.node
+    runner: Runner | None = None
+    if program is not None:
         if node.size * node.dtype.itemsize > node.device.limits.max_buffer_size:
             DeviceArray.allocate(node.device, node.dtype, node.shape)  # OutOfMemory, in words
         if node.op != kinds.WRITE:
             target = DeviceArray.described(node.device, node.dtype, node.shape)
-        if 0 not in group.integers[: group.program.kept]:
-            sized = fused.sized(group.integers)
-    return group.node, group.leaves, group.constants, group.integers, sized, target, []
+        if 0 not in integers[: program.kept]:
+            memory = memory_of(node, group.leaves)
+            runner = runner_for(node.device, program, integers, memory)
+    return node, group.leaves, group.constants, integers, runner, target, []

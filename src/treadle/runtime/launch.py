@@ -18,7 +18,7 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.drivers import base
 from treadle.runtime import arguments as binding
-from treadle.runtime import convert, memory, profile, settings
+from treadle.runtime import convert, memory, profile, settings, windows
 from treadle.runtime.arrays import ArrayClass, DeviceArray
 from treadle.runtime.definition import KernelDefinition, Launched, Variant
 from treadle.runtime.devices import Device, default_device
@@ -216,7 +216,13 @@ class Launcher:
                 parameters = prepared.pack(values, grid, threads)
             except (struct.error, OverflowError) as error:
                 raise binding.number_out_of_range(error, definition, values) from None
-            _start(definition, prepared, grid, buffers, parameters, values, to)
+            try:
+                _start(definition, prepared, grid, buffers, parameters, values, to)
+            except base.ArrayTooLarge:
+                narrow = windows.narrow(arguments, to.device)
+                if narrow is None:
+                    raise
+                return launch(narrow)
             return Repeat(definition, prepared, grid, threads, to, twice)
 
         return launch

@@ -67,8 +67,10 @@ class Pool:
         if self.shared.leaving:
             self.shared.settle()
         rounded = size_class(size)
-        if rounded > self.device.info.limits.max_buffer_size >= size:
-            rounded = -(-size // 4) * 4
+        limits = self.device.info.limits
+        for limit in (limits.max_binding_size, limits.max_buffer_size):
+            if rounded > limit >= size:
+                rounded = -(-size // 4) * 4
         with self._lock:
             waiting = self._free.get(rounded)
             if waiting:

@@ -395,9 +395,30 @@ def test_bytes_in_a_buffer_too_large_to_bind(
     result = download(stream, buffer, 1 << 23, np.uint8)
     assert bytes(result[5_000_001:5_000_008]) == b"abcdefg"
     assert np.count_nonzero(result) == 7
-    with pytest.raises(LaunchError, match="at most 4194304 bytes"):
+    with pytest.raises(LaunchError, match="at most 4,194,304 bytes"):
         stream.launch(small.compile(INCREMENT), Dim3(1), (buffer,), block("II", 1, 1))
     small.close()
+
+
+def test_windows_of_a_buffer(device: WebgpuDevice) -> None:
+    stream = device.default_stream
+    step = device.info.limits.buffer_alignment
+    buffer = upload(stream, np.arange(step, dtype=np.uint32))
+    window = device.window(buffer, 2 * step, 8)
+    assert device.window(buffer, 2 * step, 8) is window
+    assert device.window(buffer, step, 8) is not window
+    stream.launch(device.compile(INCREMENT), Dim3(1), (window,), block("II", 2, 1000))
+    expected = np.arange(step, dtype=np.uint32)
+    expected[2 * step // 4 :][:2] += 1000
+    np.testing.assert_array_equal(download(stream, buffer, step, np.uint32), expected)
+    for offset, size in ((4, 8), (-step, 8), (0, 6), (0, 0), (step, 4 * step)):
+        with pytest.raises(LaunchError, match="lies within"):
+            device.window(buffer, offset, size)
+    with pytest.raises(LaunchError, match="for launches only"):
+        stream.write(window, 0, memoryview(b"abcd"))
+    device.free(buffer)
+    with pytest.raises(LaunchError, match="has been freed"):
+        stream.launch(device.compile(INCREMENT), Dim3(1), (window,), block("II", 1, 1))
 
 
 def test_ranges_outside_the_buffer_are_refused(device: WebgpuDevice) -> None:

@@ -146,7 +146,8 @@ class CaptureBatch(Batch):
 
     def appended(self, buffers: Iterable[WebgpuBuffer]) -> None:
         """Hold the buffers that the last record uses, and have room for another one."""
-        for buffer in buffers:
+        for each in buffers:
+            buffer = each.parent or each
             if buffer not in self.used_buffers:
                 self.used_buffers[buffer] = None
                 buffer.holds += 1

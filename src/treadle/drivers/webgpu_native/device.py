@@ -59,6 +59,7 @@ from treadle.drivers.webgpu_native.stream import WebgpuStream
 MAX_IN_FLIGHT = 8  # submissions; beyond that, flushing waits for the oldest
 _SPINS = 400  # polls before a wait begins to sleep
 _LONGEST_NAP = 1e-3  # seconds
+_MOST_WINDOWS = 256  # that are kept of a buffer
 
 _opened: weakref.WeakSet[WebgpuDevice] = weakref.WeakSet()
 
@@ -178,11 +179,13 @@ class WebgpuDevice(Device):
                 raise
             return self.wrap(handle, size)
 
-    def wrap(self, handle: Handle, size: int, start: int = 0) -> WebgpuBuffer:
+    def wrap(
+        self, handle: Handle, size: int, start: int = 0, parent: WebgpuBuffer | None = None
+    ) -> WebgpuBuffer:
         """A buffer object for a handle."""
         with self.lock:
             self._identity += 1
-            return WebgpuBuffer(self, self._identity, size, handle, start)
+            return WebgpuBuffer(self, self._identity, size, handle, start, parent)
 
     def own(self, buffer: Buffer) -> WebgpuBuffer:
         """The buffer, if it is usable memory of this device."""
@@ -193,6 +196,8 @@ class WebgpuDevice(Device):
             raise LaunchError(f"a buffer is not memory of {self.info.id} ({self.info.name})")
         if buffer.freed:
             raise LaunchError("a buffer has been freed")
+        if buffer.parent is not None:
+            raise LaunchError("a window of a buffer is there for launches only: copy its buffer")
         return buffer
 
     def free(self, buffer: Buffer) -> None:
@@ -203,6 +208,7 @@ class WebgpuDevice(Device):
                 return
             buffer.freed = True
             forget_buffer(self, buffer)
+            self._forget_windows(buffer)
             if not buffer.holds:
                 self._release_buffer(buffer)
 
@@ -219,12 +225,37 @@ class WebgpuDevice(Device):
             self._allocated -= buffer.size
         self.release_later(self.native.release_buffer, buffer.handle)
 
+    def window(self, buffer: Buffer, offset: int, size: int) -> WebgpuBuffer:
+        """A part of a buffer, to be bound instead of all of it; the same one each time."""
+        whole = self.own(buffer)
+        alignment = self.info.limits.buffer_alignment
+        if offset % alignment or size % 4 or offset < 0 or not 0 < size <= whole.size - offset:
+            raise LaunchError(
+                f"a window of {size} bytes from byte {offset} on: it starts at a multiple of "
+                f"{alignment}, has a multiple of 4 bytes, and lies within the buffer's {whole.size}"
+            )
+        with self.lock:
+            found = whole.windows.get((offset, size))
+            if found is None:
+                if len(whole.windows) >= _MOST_WINDOWS:
+                    self._forget_windows(whole)
+                found = self.wrap(whole.handle, size, offset, whole)
+                whole.windows[offset, size] = found
+            return found
+
+    def _forget_windows(self, buffer: WebgpuBuffer) -> None:
+        """Whoever asks for them again gets new ones."""
+        for window in buffer.windows.values():
+            window.freed = buffer.freed
+            forget_buffer(self, window)
+        buffer.windows.clear()
+
     @contextmanager
-    def window(
+    def passing_window(
         self, buffer: WebgpuBuffer, offset: int, size: int
     ) -> Iterator[tuple[WebgpuBuffer, int]]:
-        """The part of a large buffer around a range, as a buffer to bind, and the range's offset
-        in it."""
+        """The part of a large buffer around a range, as a buffer to bind once, and the range's
+        offset in it."""
         alignment = self.info.limits.buffer_alignment
         start = offset // alignment * alignment
         end = -(-(offset + size) // 4) * 4

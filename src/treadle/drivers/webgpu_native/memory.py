@@ -35,17 +35,25 @@ PARAMETER_SIZES = (256, 4096, 16384)
 class WebgpuBuffer(Buffer):
     """Device memory."""
 
-    __slots__ = ("freed", "groups", "handle", "holds", "number", "start")
+    __slots__ = ("freed", "groups", "handle", "holds", "number", "parent", "start", "windows")
     device: WebgpuDevice
 
     def __init__(
-        self, device: WebgpuDevice, identity: int, size: int, handle: Handle, start: int = 0
+        self,
+        device: WebgpuDevice,
+        identity: int,
+        size: int,
+        handle: Handle,
+        start: int = 0,
+        parent: WebgpuBuffer | None = None,
     ) -> None:
         self.device = device
         self.identity = identity
         self.size = size
         self.handle = handle
         self.start = start  # for a window of a larger buffer: where it starts there
+        self.parent = parent  # and that buffer
+        self.windows: dict[tuple[int, int], WebgpuBuffer] = {}  # that were asked for, to bind again
         self.number = device.native.address(handle)
         self.freed = False
         self.holds = 0  # recordings that use it

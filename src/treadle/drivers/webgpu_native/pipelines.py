@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from treadle.codegen.records import KernelCode
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, UnsupportedOnTarget
-from treadle.drivers.base import Buffer, CompiledKernel
+from treadle.drivers.base import ArrayTooLarge, Buffer, CompiledKernel
 from treadle.drivers.webgpu_native.memory import PARAMETER_SIZES, WebgpuBuffer
 from treadle.drivers.webgpu_native.native import Handle
 
@@ -187,9 +187,10 @@ def _check_buffers(
         if buffer.freed:
             raise LaunchError(f"{what} of kernel {name} has been freed")
         if buffer.size > largest:
-            raise LaunchError(
-                f"{what} of kernel {name} has {buffer.size} bytes; on {device.info.name} a kernel "
-                f"sees at most {largest} bytes of one array: split the array"
+            raise ArrayTooLarge(
+                f"{what} of kernel {name} has {buffer.size:,} bytes; on {device.info.name} a "
+                f"kernel sees at most {largest:,} bytes of one array: launch it on slices of the "
+                "array, one after the other"
             )
     return buffers  # type: ignore[return-value]  # all checked
 

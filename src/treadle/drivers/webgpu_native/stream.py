@@ -335,7 +335,7 @@ class WebgpuStream(Stream):
             self.launch(kernel, grid, (scratch, target), parameters)
             return
         # Too large to bind as a whole: bind the part that matters, as a buffer of its own.
-        with device.window(target, offset, size) as (window, window_offset):
+        with device.passing_window(target, offset, size) as (window, window_offset):
             parameters = moves.pack(scratch_offset, window_offset, size, 0)
             self.launch(kernel, grid, (scratch, window), parameters)
 

@@ -1,0 +1,256 @@
+"""A reduction of rows that no window holds: reduced part by part, and then the parts' results.
+
+The first program leaves each part's results in arrays, one part after the other; the second one
+reduces these, and does what the program does with a row's result. What wants the place of a value
+(argmax) keeps the values, too, which say from what part the place is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from treadle.graph.emit.body import dtype_named
+from treadle.graph.emit.outline import needed
+from treadle.graph.fused import Runner
+from treadle.graph.pieces import Cut, Reach, runner_for
+from treadle.graph.program import FIXED, NEXT, Access, Output, Program, Step
+from treadle.runtime.arrays import DeviceArray, packed_strides
+from treadle.runtime.devices import Device
+from treadle.runtime.launch import Repeat
+
+_VALUES = {"argmax": "max", "argmin": "min"}  # the reductions that find the value at a place
+
+
+class _Partial(NamedTuple):
+    """An array of the parts' results: a step of the first program, and its dtype's short name."""
+
+    step: int
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Both programs. The first reads some of the arrays; the second others, and has the output."""
+
+    device: Device
+    partials: tuple[_Partial, ...]
+    elements: int  # of each of them
+    runners: tuple[Runner, Runner]
+    reads: tuple[tuple[int, ...], tuple[int, ...]]
+    integers: tuple[tuple[int, ...], tuple[int, ...]]
+    repeats: tuple[list[Repeat], list[Repeat]] = field(default_factory=lambda: ([], []))
+
+    def run(
+        self,
+        arrays: Sequence[DeviceArray],
+        integers: tuple[int, ...],
+        scalars: Sequence[Any],
+        repeats: list[Repeat],
+    ) -> None:
+        """Compute the outputs, which are the last of the arrays."""
+        partials = [
+            DeviceArray.allocate(self.device, dtype_named(partial.type), (self.elements,))
+            for partial in self.partials
+        ]
+        first, second = ([arrays[k] for k in numbers] for numbers in self.reads)
+        self.runners[0].run([*first, *partials], self.integers[0], scalars, self.repeats[0])
+        self.runners[1].run([*partials, *second], self.integers[1], scalars, self.repeats[1])
+
+
+def joined(cut: Cut, lengths: Sequence[int]) -> Joined:
+    """A program in two, whose pieces have these extents."""
+    program, kept = cut.program, cut.program.kept
+    if program.kind != "reduce":
+        raise cut.error("its rows are longer than that in memory")
+    counts = [-(-e // n) for e, n in zip(cut.extents, lengths, strict=True)][kept:]
+    rows, parts = math.prod(cut.extents[:kept]), math.prod(counts)
+    steps, partials = _with_values(program)
+    placed = len(steps) > len(program.steps)
+    if placed and any(count > 1 for count in counts[1:]):
+        raise cut.error("places are counted along whole rows")
+    sizes = [rows * parts * dtype_named(partial.type).itemsize for partial in partials]
+
+    first = _Draft(cut, steps)
+    first.add([partial.step for partial in partials], {})
+    reads = tuple(first.arrays)
+    packed = (*packed_strides(cut.extents[:kept]), *[0] * program.reduced)
+    jumps = (*[0] * kept, *(rows * step for step in packed_strides(counts)))
+    for partial, size in zip(partials, sizes, strict=True):
+        reach = Reach(first.new_buffer(partial.type, size), packed, 0, 1, jumps)
+        access = first.new_access(reach, kept)
+        first.outputs.append(Output(first.numbers[partial.step], access))
+    whole = first.cut(program, list(cut.integers), program.lanes)
+
+    length = lengths[kept] * math.prod(cut.extents[kept + 1 :])
+    second = _Draft(cut, program.steps, kept + 1 - len(cut.extents))
+    _add_joins(second, partials, sizes, rows, length)
+    second.add([output.step for output in program.outputs], second.numbers)
+    for output in program.outputs:
+        access = second.access(output.access)
+        second.outputs.append(Output(second.numbers[output.step], access))
+    rest = cut.integers[len(cut.extents) :]
+    end = second.cut(program._replace(reduced=1), [*cut.extents[:kept], parts, *rest], lanes=1)
+    return Joined(
+        cut.device,
+        tuple(partials),
+        rows * parts,
+        (
+            whole.pieces(whole.lengths(lengths)),
+            runner_for(cut.device, end.program, end.integers, end.memory),
+        ),
+        (reads, tuple(second.arrays)),
+        (whole.integers, end.integers),
+    )
+
+
+def _with_values(program: Program) -> tuple[list[Step], list[_Partial]]:
+    """The program's steps, behind them those for values at places; and what is kept of a part, the
+    values behind their places."""
+    steps = list(program.steps)
+    partials: list[_Partial] = []
+    for number, step in enumerate(program.steps):
+        if step.op != "reduce":
+            continue
+        partials.append(_Partial(number, step.type))
+        kind = _VALUES.get(str(step.detail))
+        if kind is not None:
+            type = steps[step.sources[0]].type
+            partials.append(_Partial(len(steps), type))
+            steps.append(Step("reduce", step.sources, type, kind))
+    return steps, partials
+
+
+def _add_joins(
+    draft: _Draft, partials: Sequence[_Partial], sizes: Sequence[int], rows: int, length: int
+) -> None:
+    """The second program's reductions, each known as the one that it completes."""
+    kept = len(draft.old.extents) + draft.shift - 1
+    packed = packed_strides(draft.old.extents[:kept])
+    buffers = [draft.new_buffer(p.type, n) for p, n in zip(partials, sizes, strict=True)]
+    for number, (step, type) in enumerate(partials):
+        if step >= len(draft.steps):
+            continue  # values: used with their places
+        kind = str(draft.steps[step].detail)
+        placed = kind in _VALUES
+        of = number + placed
+        access = draft.new_access(Reach(buffers[of], (*packed, rows), 0), kept + 1)
+        load = draft.new_step(Step("load", (), partials[of].type, access))
+        found = draft.new_step(Step("reduce", (load,), type, kind))
+        if placed:
+            found = _place(draft, buffers[number], found, (*packed, 0), rows, length)
+        draft.numbers[step] = found
+
+
+def _place(
+    draft: _Draft, buffer: int, part: int, packed: tuple[int, ...], rows: int, length: int
+) -> int:
+    """The place in a row, given the part that has the value: the place there, and the elements of
+    the parts before."""
+    type = draft.found[part].type
+    new = draft.new_step
+    row = new(Step("index", (), type, draft.new_access(Reach(-1, packed, 0), len(packed) - 1)))
+    before = new(Step("multiply", (part, new(Step("constant", (), type, rows))), type))
+    at = new(Step("add", (before, row), type))
+    access = draft.new_access(Reach(buffer, (0,) * len(packed), 0), len(packed))
+    size = draft.new_integer(draft.memory[buffer] // dtype_named(type).itemsize)
+    place = new(Step("gather", (at,), type, (access, size)))
+    passed = new(Step("multiply", (part, new(Step("constant", (), type, length))), type))
+    return new(Step("add", (place, passed), type))
+
+
+class _Draft:
+    """A new program made of an old one's steps. `shift` is how much farther its integers lie."""
+
+    def __init__(self, old: Cut, steps: Sequence[Step], shift: int = 0) -> None:
+        self.old = old
+        self.steps = steps
+        self.shift = shift
+        self.found: list[Step] = []
+        self.numbers: dict[int, int] = {}  # of old steps
+        self.accesses: list[Access] = []
+        self.outputs: list[Output] = []
+        self.arrays: list[int] = []  # the old buffers that it has
+        self.types: list[str] = []
+        self.memory: list[int] = []
+        self._reaches: list[Reach] = []
+        self._integers: list[int] = []
+        self._count = len(old.integers) + shift
+        self._accesses: dict[int, int] = {}
+        self._buffers: dict[int, int] = {}
+
+    def add(self, wanted: Iterable[int], known: dict[int, int]) -> None:
+        """Old steps, and what they need."""
+        program = self.old.program._replace(steps=tuple(self.steps))
+        for number in needed(program, wanted, dict(known)):
+            step = self.steps[number]
+            detail = step.detail
+            if step.op in ("load", "index"):
+                detail = self.access(detail)
+            elif step.op == "gather":
+                detail = (self.access(detail[0]), detail[1] + self.shift)
+            sources = tuple(self.numbers[source] for source in step.sources)
+            self.numbers[number] = self.new_step(Step(step.op, sources, step.type, detail))
+
+    def access(self, old: int) -> int:
+        """An old access."""
+        known = self._accesses.get(old)
+        if known is not None:
+            return known
+        access, reach = self.old.program.accesses[old], self.old.reaches[old]
+        buffer = access.buffer
+        if buffer >= 0:
+            if buffer not in self._buffers:
+                self.arrays.append(buffer)
+                self._buffers[buffer] = self.new_buffer(
+                    self.old.program.buffers[buffer], self.old.memory[buffer]
+                )
+            buffer = self._buffers[buffer]
+        shift = self.shift
+        axes = tuple(move + shift if move >= 0 else move for move in access.axes)
+        offset = access.offset + shift if access.offset >= 0 else FIXED
+        self.accesses.append(Access(buffer, axes, offset))
+        self._reaches.append(reach._replace(buffer=buffer))
+        self._accesses[old] = len(self.accesses) - 1
+        return len(self.accesses) - 1
+
+    def new_step(self, step: Step) -> int:
+        """One more step."""
+        self.found.append(step)
+        return len(self.found) - 1
+
+    def new_integer(self, value: int) -> int:
+        """One more integer."""
+        self._integers.append(value)
+        return self._count + len(self._integers) - 1
+
+    def new_buffer(self, type: str, size: int) -> int:
+        """One more buffer."""
+        self.types.append(type)
+        self.memory.append(size)
+        return len(self.types) - 1
+
+    def new_access(self, reach: Reach, axes: int) -> int:
+        """One more access, which has so many axes."""
+        moves = [
+            FIXED if step == 0 else NEXT if step == 1 else self.new_integer(step)
+            for step in reach.strides[:axes]
+        ]
+        self.accesses.append(Access(reach.buffer, tuple(moves), FIXED))
+        self._reaches.append(reach)
+        return len(self.accesses) - 1
+
+    def cut(self, like: Program, integers: list[int], lanes: int) -> Cut:
+        """The new program, to be cut."""
+        program = like._replace(
+            steps=tuple(self.found),
+            accesses=tuple(self.accesses),
+            outputs=tuple(self.outputs),
+            buffers=tuple(self.types),
+            integers=self._count + len(self._integers),
+            lanes=lanes,
+        )
+        memory, reaches = tuple(self.memory), tuple(self._reaches)
+        return Cut(self.old.device, program, (*integers, *self._integers), memory, reaches)
