@@ -127,7 +127,7 @@ def _mod(type: Scalar) -> n.Block:
     differ = _binary("ne", _binary("lt", remainder, 0), _binary("lt", b, 0))
     if type.is_float:
         # The remainder of the sign of the divisor, zeros included, as Python and NumPy give it.
-        zero = _copy_sign(_number(0, type), b)
+        zero = _zero_signed_as(b, type)
         return (
             n.Declare(remainder, _call("rem", a, b)),
             n.If(_binary("eq", remainder, 0), (n.Return(zero),)),
@@ -141,9 +141,15 @@ def _mod(type: Scalar) -> n.Block:
     )
 
 
-def _copy_sign(magnitude: n.Expression, sign: n.Expression) -> n.Expression:
-    negative = n.Intrinsic("signbit", (sign,), BOOL)
-    return _select(negative, n.Unary("neg", magnitude, magnitude.type), magnitude)
+def _zero_signed_as(value: n.Expression, type: Scalar) -> n.Expression:
+    """0 with the sign of a value. It is made of bits, as graphics drivers take one zero for the
+    other when they choose between the two."""
+    if type.bits < 32:
+        zero = _number(0, type)
+        negative = n.Intrinsic("signbit", (value,), BOOL)
+        return _select(negative, n.Unary("neg", zero, type), zero)
+    bits = U64 if type == F64 else U32
+    return n.Bitcast(_binary("and", n.Bitcast(value, bits), 1 << type.bits - 1), type)
 
 
 def _float_floordiv(type: Scalar) -> n.Block:
@@ -163,7 +169,7 @@ def _float_floordiv(type: Scalar) -> n.Block:
         n.Declare(quotient, _select(wrong, _binary("sub", exact, 1), exact)),
         n.If(
             _binary("eq", quotient, 0),
-            (n.Return(_copy_sign(_number(0, type), _binary("div", a, b))),),
+            (n.Return(_zero_signed_as(_binary("div", a, b), type)),),
         ),
         n.Declare(whole, n.Intrinsic("floor", (quotient,), type)),
         n.If(
