@@ -57,7 +57,7 @@ def test_casts(device):
         lambda: td.full(3, 1j, dtype=td.f32),
         lambda: td.asarray([1j], dtype=td.f32),
     ):
-        with pytest.raises(td.errors.DtypeError, match="imaginary parts|is complex"):
+        with pytest.raises(td.errors.DtypeError, match=r"imaginary parts|is complex"):
             refused()
     assert real.tolist() == [0.0] * 7
 
