@@ -156,12 +156,16 @@ def record(
     suite: Path, environment: dict[str, str], examples: int, outcomes: dict[str, dict[str, str]]
 ) -> None:
     """Keep a device's counts."""
+    import treadle as td
+
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
     commit = subprocess.run(
         ["git", "rev-parse", "--short=12", "HEAD"], cwd=suite, capture_output=True, text=True
     )
     skipped = Counter(o["detail"] for o in outcomes.values() if o["outcome"] == "not asked")
-    results[environment["TREADLE_DEVICE"]] = {
+    device = environment["TREADLE_DEVICE"]
+    results[device] = {
+        "name": td.device(device).name,
         "suite": commit.stdout.strip() or "unknown",
         "version": environment["ARRAY_API_TESTS_VERSION"],
         "examples": examples,
@@ -185,7 +189,8 @@ def counts_table(results: dict[str, Any]) -> str:
     lines.append("")
     for device, found in results.items():
         lines.append(
-            f"`{device}`: version {found['version']} of the standard, {found['examples']} drawn "
+            f"`{device}` is {found['name']}: version {found['version']} of the standard, "
+            f"{found['examples']} drawn "
             f"examples a test, array-api-tests at {found['suite']}. Not asked: "
             + ("; ".join(f"{n} × {why}" for why, n in found["not asked"].items()) or "nothing")
             + ".\n"

@@ -132,6 +132,7 @@ def test_outcomes_of_a_run(
 def test_tables() -> None:
     results = {
         "webgpu": {
+            "name": "a GPU",
             "suite": "abc", "version": "2024.12", "examples": 7, "lacks": ["float64", "int64"],
             "counts": {"passed": 1, "excepted": 2, "not asked": 3, "failed": 4},
             "not asked": {"no fft": 3},
@@ -139,6 +140,7 @@ def test_tables() -> None:
     }  # fmt: skip
     table = TOOL.counts_table(results)
     assert "| `webgpu` | float64, int64 | 1 | 2 | 3 | 4 |\n" in table
+    assert "`webgpu` is a GPU: version 2024.12 of the standard, 7 drawn examples a test" in table
     assert "array-api-tests at abc. Not asked: 3 × no fft." in table
     listed = [TOOL.Allowed(("a.py::b[c | d]",), "because", ("cpu", "webgpu"))]
     assert r"| `a.py::b[c \| d]` | cpu, webgpu | because |" in TOOL.exceptions_table(listed)
