@@ -98,6 +98,25 @@ def test_reductions_with_expressions_before_and_after(device, data):
     same(td.sum(x.T), data.sum(), 1e-3)
 
 
+def test_many_long_rows_in_few_parts(device):
+    data = np.arange(3 * 5000, dtype=np.int32).reshape(3, 5000) % 1009
+    x = td.asarray(data)
+    same(td.sum(x, axis=0), data.sum(0))
+    same(td.max(x + 1, axis=0), data.max(0) + 1)
+    same(td.argmax(x, axis=0), data.argmax(0))
+    same(td.sum(x, axis=1), data.sum(1))
+    long = td.asarray(data.reshape(-1))
+    same(td.sum(long.reshape(5, 3, 1000), axis=(0, 2)), data.reshape(5, 3, 1000).sum((0, 2)))
+
+
+def test_rows_of_nothing(device, data):
+    x = td.asarray(data)
+    same(td.sum(x[:, 97:], axis=1), np.zeros(131))
+    same(td.sum(x[131:]) + x[0], data[0])
+    same(x + td.sum(x[131:, :], axis=0), data)
+    same(td.sum(x[131:] * x[0], axis=1), np.zeros(0))
+
+
 def test_where_and_any_and_counts(device, data):
     data[77, 5] = 9
     x = td.asarray(data)

@@ -1,8 +1,9 @@
 """A reduction of rows that no window holds: reduced part by part, and then the parts' results.
 
-The first program leaves each part's results in arrays, one part after the other; the second one
-reduces these, and does what the program does with a row's result. What wants the place of a value
-(argmax) keeps the values, too, which say from what part the place is taken.
+The first program leaves each part's results in arrays, those of a row side by side, so that these
+arrays may be large, too. The second one reduces these, and does what the program does with a row's
+result. What wants the place of a value (argmax) keeps the values, too, which say from what part the
+place is taken.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def joined(cut: Cut, lengths: Sequence[int]) -> Joined:
     program, kept = cut.program, cut.program.kept
     if program.kind != "reduce":
         raise cut.error("its rows are longer than that in memory")
-    counts = [-(-e // n) for e, n in zip(cut.extents, lengths, strict=True)][kept:]
+    pairs = zip(cut.extents[kept:], lengths[kept:], strict=True)
+    counts = [-(-max(extent, 1) // max(length, 1)) for extent, length in pairs]
     rows, parts = math.prod(cut.extents[:kept]), math.prod(counts)
     steps, partials = _with_values(program)
     placed = len(steps) > len(program.steps)
@@ -76,17 +78,18 @@ def joined(cut: Cut, lengths: Sequence[int]) -> Joined:
     first = _Draft(cut, steps)
     first.add([partial.step for partial in partials], {})
     reads = tuple(first.arrays)
-    packed = (*packed_strides(cut.extents[:kept]), *[0] * program.reduced)
-    jumps = (*[0] * kept, *(rows * step for step in packed_strides(counts)))
+    packed = packed_strides((*cut.extents[:kept], parts))[:-1]
+    jumps = (*[0] * kept, *packed_strides(counts))
     for partial, size in zip(partials, sizes, strict=True):
-        reach = Reach(first.new_buffer(partial.type, size), packed, 0, 1, jumps)
+        strides = (*packed, *[0] * program.reduced)
+        reach = Reach(first.new_buffer(partial.type, size), strides, 0, 1, jumps)
         access = first.new_access(reach, kept)
         first.outputs.append(Output(first.numbers[partial.step], access))
     whole = first.cut(program, list(cut.integers), program.lanes)
 
     length = lengths[kept] * math.prod(cut.extents[kept + 1 :])
     second = _Draft(cut, program.steps, kept + 1 - len(cut.extents))
-    _add_joins(second, partials, sizes, rows, length)
+    _add_joins(second, partials, sizes, packed, parts, length)
     second.add([output.step for output in program.outputs], second.numbers)
     for output in program.outputs:
         access = second.access(output.access)
@@ -99,7 +102,7 @@ def joined(cut: Cut, lengths: Sequence[int]) -> Joined:
         rows * parts,
         (
             whole.pieces(whole.lengths(lengths)),
-            runner_for(cut.device, end.program, end.integers, end.memory),
+            runner_for(cut.device, end.program, end.integers, end.memory, end.reaches),
         ),
         (reads, tuple(second.arrays)),
         (whole.integers, end.integers),
@@ -124,41 +127,46 @@ def _with_values(program: Program) -> tuple[list[Step], list[_Partial]]:
 
 
 def _add_joins(
-    draft: _Draft, partials: Sequence[_Partial], sizes: Sequence[int], rows: int, length: int
+    draft: _Draft,
+    partials: Sequence[_Partial],
+    sizes: Sequence[int],
+    packed: tuple[int, ...],
+    parts: int,
+    length: int,
 ) -> None:
-    """The second program's reductions, each known as the one that it completes."""
-    kept = len(draft.old.extents) + draft.shift - 1
-    packed = packed_strides(draft.old.extents[:kept])
+    """The second program's reductions, each known as the one that it completes. `packed` are the
+    strides of the partials for rows."""
     buffers = [draft.new_buffer(p.type, n) for p, n in zip(partials, sizes, strict=True)]
     for number, (step, type) in enumerate(partials):
         if step >= len(draft.steps):
             continue  # values: used with their places
         kind = str(draft.steps[step].detail)
-        placed = kind in _VALUES
-        of = number + placed
-        access = draft.new_access(Reach(buffers[of], (*packed, rows), 0), kept + 1)
+        of = number + (kind in _VALUES)
+        access = draft.new_access(Reach(buffers[of], (*packed, 1), 0), len(packed) + 1)
         load = draft.new_step(Step("load", (), partials[of].type, access))
         found = draft.new_step(Step("reduce", (load,), type, kind))
-        if placed:
-            found = _place(draft, buffers[number], found, (*packed, 0), rows, length)
+        if kind in _VALUES:
+            found = _place(draft, buffers[number], found, packed, parts, length)
         draft.numbers[step] = found
 
 
 def _place(
-    draft: _Draft, buffer: int, part: int, packed: tuple[int, ...], rows: int, length: int
+    draft: _Draft, buffer: int, part: int, packed: tuple[int, ...], parts: int, length: int
 ) -> int:
     """The place in a row, given the part that has the value: the place there, and the elements of
     the parts before."""
     type = draft.found[part].type
     new = draft.new_step
-    row = new(Step("index", (), type, draft.new_access(Reach(-1, packed, 0), len(packed) - 1)))
-    before = new(Step("multiply", (part, new(Step("constant", (), type, rows))), type))
-    at = new(Step("add", (before, row), type))
-    access = draft.new_access(Reach(buffer, (0,) * len(packed), 0), len(packed))
+    # The gather is seen from a piece's first row on, so rows are counted from there, too.
+    nowhere, count = Reach(-1, (0,) * (len(packed) + 1), 0), len(packed)
+    row = new(Step("index", (), type, draft.new_access(nowhere, count, packed)))
+    at = new(Step("add", (row, part), type))
+    reach = Reach(buffer, (*packed, 0), 0, parts)
+    access = draft.new_access(reach, count, nowhere.strides)
     size = draft.new_integer(draft.memory[buffer] // dtype_named(type).itemsize)
     place = new(Step("gather", (at,), type, (access, size)))
-    passed = new(Step("multiply", (part, new(Step("constant", (), type, length))), type))
-    return new(Step("add", (place, passed), type))
+    before = new(Step("multiply", (part, new(Step("constant", (), type, length))), type))
+    return new(Step("add", (place, before), type))
 
 
 class _Draft:
@@ -232,11 +240,11 @@ class _Draft:
         self.memory.append(size)
         return len(self.types) - 1
 
-    def new_access(self, reach: Reach, axes: int) -> int:
-        """One more access, which has so many axes."""
+    def new_access(self, reach: Reach, axes: int, strides: tuple[int, ...] | None = None) -> int:
+        """One more access, which has so many axes: with the strides of its reach, or others."""
         moves = [
             FIXED if step == 0 else NEXT if step == 1 else self.new_integer(step)
-            for step in reach.strides[:axes]
+            for step in (strides or reach.strides)[:axes]
         ]
         self.accesses.append(Access(reach.buffer, tuple(moves), FIXED))
         self._reaches.append(reach)

@@ -23,7 +23,7 @@ from treadle.graph.program import FIXED, NEXT, Access, Program
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.runtime.launch import Repeat
-from treadle.runtime.windows import window
+from treadle.runtime.windows import LEAST, window
 
 _STEP = 64  # elements; pieces are multiples of that, for vectors of neighbours
 _MOST_ELEMENTS = MOST_NARROW - (1 << 16)
@@ -47,8 +47,9 @@ class Reach(NamedTuple):
             s * stride for s, stride in zip(starts, self.strides, strict=True)
         )
         if self.jumps:
-            first += sum(s // n * j for s, n, j in zip(starts, lengths, self.jumps, strict=True))
-        moves = [stride * (n - 1) for stride, n in zip(self.strides, box, strict=True)]
+            jumps = zip(starts, lengths, self.jumps, strict=True)
+            first += sum(s // max(n, 1) * jump for s, n, jump in jumps)
+        moves = [stride * max(n - 1, 0) for stride, n in zip(self.strides, box, strict=True)]
         low = first + sum(move for move in moves if move < 0)
         high = first + sum(move for move in moves if move > 0) + self.elements - 1
         return Span(first, low, high)
@@ -103,13 +104,18 @@ def memory_of(node: Node, leaves: Sequence[Node]) -> tuple[int, ...]:
 
 
 def runner_for(
-    device: Device, program: Program, integers: tuple[int, ...], memory: tuple[int, ...]
+    device: Device,
+    program: Program,
+    integers: tuple[int, ...],
+    memory: tuple[int, ...],
+    reaches: tuple[Reach, ...] = (),
 ) -> Runner:
-    """What runs a program for these extents, whose buffers have so many bytes each.
+    """What runs a program for these extents, whose buffers have so many bytes each. `reaches` may
+    say what its accesses reach, if it is less than what they might.
     UnsupportedOnTarget if it can't be cut so that the device binds what each piece reaches."""
     if max(memory) <= device.limits.max_binding_size:
         return fused_for(device, program).sized(integers)
-    cut = Cut(device, program, integers, memory, reaches_of(program, integers))
+    cut = Cut(device, program, integers, memory, reaches or reaches_of(program, integers))
     lengths = cut.lengths(integers)
     if cut.is_in_rows(lengths):
         from treadle.graph.partial import joined
@@ -189,7 +195,7 @@ class Cut:
             over = self._over(worst, lengths)
             if over <= 0:
                 break
-            moves = [abs(s) * (n - 1) for s, n in zip(worst.strides, lengths, strict=True)]
+            moves = [abs(s) * max(n - 1, 0) for s, n in zip(worst.strides, lengths, strict=True)]
             axis = moves.index(max(moves))
             if not moves[axis]:
                 raise self.error("it may read any element of it")
@@ -199,7 +205,7 @@ class Cut:
 
     def _over(self, reach: Reach, lengths: Sequence[int]) -> int:
         """How many elements more than a window has an access reaches."""
-        moves = (abs(s) * (n - 1) for s, n in zip(reach.strides, lengths, strict=True))
+        moves = (abs(s) * max(n - 1, 0) for s, n in zip(reach.strides, lengths, strict=True))
         return reach.elements + sum(moves) - self.room(reach.buffer)
 
     def error(self, why: str) -> UnsupportedOnTarget:
@@ -218,7 +224,7 @@ class Cut:
         extents = self.extents
         boxes = [
             (starts, tuple(min(n, e - s) for n, e, s in zip(lengths, extents, starts, strict=True)))
-            for starts in itertools.product(*map(range, itertools.repeat(0), extents, lengths))
+            for starts in itertools.product(*map(_starts, extents, lengths))
         ]
         spans = [
             [reach.bounds(starts, lengths, box) for reach in self.reaches] for starts, box in boxes
@@ -265,9 +271,11 @@ class Cut:
         if not self.is_wide(buffer):
             return buffer, 0, 0
         item, alignment = self.item(buffer), self.device.limits.buffer_alignment
-        start = min(spans[k].low for k in accesses) * item // alignment * alignment
+        whole = -(-self.memory[buffer] // 4) * 4
+        start = min(spans[k].low for k in accesses) * item
+        start = min(start, whole - LEAST) // alignment * alignment
         end = (max(spans[k].high for k in accesses) + 1) * item
-        return buffer, start, -(-(end - start) // 4) * 4
+        return buffer, start, min(max(-(-(end - start) // 4) * 4, LEAST), whole - start)
 
     def _piece_program(
         self,
@@ -308,3 +316,8 @@ class Cut:
             if access.offset >= 0 and abs(numbers[access.offset]) >= _MOST_NUMBER:
                 numbers[access.offset] = 0
         return numbers
+
+
+def _starts(extent: int, length: int) -> range:
+    """Where pieces of an axis start; there is one piece of nothing (a row may be empty)."""
+    return range(0, max(extent, 1), max(length, 1))

@@ -8,6 +8,8 @@ from typing import Any
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
+LEAST = 16  # bytes of a window: of a vector of four, as kernels may see its elements
+
 
 def window(array: DeviceArray, start: int, size: int) -> DeviceArray:
     """So many bytes of an array's buffer, from a byte on, as an array of its own."""
@@ -30,7 +32,9 @@ def narrow(arguments: tuple[Any, ...], device: Device) -> tuple[Any, ...] | None
         step = math.lcm(limits.buffer_alignment, *(array.dtype.itemsize for array in arrays))
         bounds = [_bounds(array) for array in arrays if array.size] or [(0, 4)]
         start = min(low for low, _ in bounds) // step * step
+        start = min(start, (buffer.size - LEAST) // step * step)
         size = -(-(max(high for _, high in bounds) - start) // 4) * 4
+        size = min(max(size, LEAST), buffer.size - start)
         if size > limits.max_binding_size:
             return None
         places[buffer] = start, size
