@@ -10,6 +10,7 @@ import pytest
 
 import treadle as td
 from tests.support import complex_references as references
+from tests.support.graphics import may_rearrange
 from treadle.lang.math.complex import COMPLEX_BOUNDS
 
 NAMES = tuple(references.UNARY)
@@ -21,7 +22,10 @@ def has(device: td.Device, type: str) -> bool:
     return type == "c64" or "float64" in device.features
 
 
-def check(name: str, got: references.Numbers, *arguments: references.Numbers) -> None:
+def check(
+    name: str, got: references.Numbers, *arguments: references.Numbers, rearranged: bool = False
+) -> None:
+    """Within the function's bound, or of float64s where a driver rearranges sums to nine digits."""
     wanted = references.reference(name, *arguments)
     found = references.errors(got, wanted)
     if name == "pow":  # the error of an exponent becomes one of the power
@@ -29,7 +33,8 @@ def check(name: str, got: references.Numbers, *arguments: references.Numbers) ->
         with np.errstate(all="ignore"):
             found = np.where(z == 0, 0.0, found / (1 + np.abs(w * np.log(z))))
     at = int(np.argmax(found))
-    assert found[at] <= COMPLEX_BOUNDS[name], (
+    bound = 1e-9 / np.finfo(np.float64).eps if rearranged else COMPLEX_BOUNDS[name]
+    assert found[at] <= bound, (
         f"{name}({', '.join(repr(a[at]) for a in arguments)}) = {got[at]!r}, not {wanted[at]!r}"
     )
 
@@ -40,7 +45,7 @@ def test_near_the_true_value(device, rng, names, type):
     if has(device, type):
         z = references.points(type, 60, rng)
         for name, got in zip(names, references.launch(names, type, z), strict=True):
-            check(name, got, z)
+            check(name, got, z, rearranged=type == "c128" and may_rearrange(device))
 
 
 @pytest.mark.parametrize("type", ["c64", "c128"])
@@ -53,13 +58,14 @@ def test_products_quotients_and_powers(device, rng, type):
     product, quotient = references.launch(("mul", "div"), type, z, w)
     sizes = [np.abs(part).astype(np.longdouble) for part in (z.real, z.imag, w.real, w.imag)]
     fits = np.maximum(sizes[0], sizes[1]) * np.maximum(sizes[2], sizes[3]) < limits.max / 2
-    check("mul", product[fits], z[fits], w[fits])
-    check("div", quotient[w != 0], z[w != 0], w[w != 0])
+    loose = type == "c128" and may_rearrange(device)
+    check("mul", product[fits], z[fits], w[fits], rearranged=loose)
+    check("div", quotient[w != 0], z[w != 0], w[w != 0], rearranged=loose)
     whole = rng.random(w.size) < 0.5
     w = np.where(whole, np.clip(np.rint(w.real), -20, 20), w).astype(z.dtype)
     small = np.abs(w) < 50
     (power,) = references.launch(("pow",), type, z[small], w[small])
-    check("pow", power, z[small], w[small])
+    check("pow", power, z[small], w[small], rearranged=loose)
 
 
 def test_whole_powers_of_whole_numbers_are_exact(device):
@@ -116,6 +122,8 @@ def test_special_values(device, name):
         finite = math.isfinite(number.real) or math.isfinite(number.imag)
         vague = cmath.isnan(wanted) or not finite
         for one, other in ((value.real, wanted.real), (value.imag, wanted.imag)):
+            if other == one == 0 and may_rearrange(device):  # one zero is the other there
+                continue
             assert same(one, other, vague), (number, value, wanted)
 
 

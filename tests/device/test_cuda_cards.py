@@ -31,7 +31,7 @@ x = td.ones(64, device="cuda")
 double.launch(64, x)
 assert x.tolist() == [2.0] * 64
 astray[1, 64](x)
-for use in (x.numpy, lambda: double.launch(64, x), lambda: td.ones(3, device="cuda"),
+for use in (x.numpy, lambda: double.launch(64, x), lambda: td.ones(3, device="cuda").realize(),
             td.device("cuda").synchronize):
     try:
         use()
@@ -41,7 +41,7 @@ for use in (x.numpy, lambda: double.launch(64, x), lambda: td.ones(3, device="cu
         raise AssertionError("used after the fault")
 td.device("cuda").close()
 try:
-    td.ones(3, device="cuda")
+    td.ones(3, device="cuda").realize()
 except td.errors.DeviceLost as error:
     print(error)
 for name in ("cpu", "webgpu"):
@@ -114,7 +114,7 @@ def test_a_full_card_says_the_numbers_and_goes_on(card):
     kept = td.ones(1000)
     with pytest.raises(td.errors.OutOfMemory, match=r"[\d,]{10,} bytes: .* in use .* free"):
         # More than there is, in arrays that each could be.
-        hold = [td.zeros(total // 5) for _ in range(6)]  # noqa: F841
+        hold = [td.zeros(total // 5).realize() for _ in range(6)]  # noqa: F841
     assert (kept.numpy() == 1).all()
     assert td.ones(1 << 20).numpy().sum() == 1 << 20
 

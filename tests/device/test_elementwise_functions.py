@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.support.graphics import may_rearrange
 from treadle.tensor.dtypes import supports
 from treadle.tensor.elementwise_functions import FUNCTIONS, RULES
 
@@ -173,7 +174,7 @@ def test_special_values_of_floats(device, name):
         np.testing.assert_array_equal(found, wanted)
         return
     np.testing.assert_allclose(found, wanted, 4e-6, 0 if name == "nextafter" else 1e-7)
-    if name not in WITHOUT_SIGN:
+    if name not in WITHOUT_SIGN and not (name == "sign" and may_rearrange(device)):
         zeros = wanted == 0
         shown = np.signbit(found[zeros]), np.signbit(wanted[zeros])
         np.testing.assert_array_equal(*shown, str([column[zeros] for column in columns]))
