@@ -316,3 +316,14 @@ def test_the_functions_say_what_they_are():
     assert str(inspect.signature(td.where)) == "(condition, x1, x2, /)"
     assert all(getattr(td, name).__doc__ for name in FUNCTIONS)
     assert pickle.loads(pickle.dumps(td.exp)) is td.exp
+
+
+def test_quotients_of_widened_integers(device):
+    """The signs of both operands count, also where one of them was narrower."""
+    x = np.array([1, -1, 7, -7, 5, 0, 6, -6], np.int32)
+    y = np.array([-2, 2, -2, 2, 5, 7, -3, -4], np.int8)
+    wide = "int64" if "int64" in device.features else "int32"
+    for narrow in ("int8", "int16", "int32"):
+        ours = td.asarray(x.astype(wide)), td.asarray(y.astype(narrow))
+        np.testing.assert_array_equal(td.floor_divide(*ours).numpy(), x // y)
+        np.testing.assert_array_equal(td.remainder(*ours).numpy(), x % y)

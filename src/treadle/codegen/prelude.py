@@ -112,8 +112,9 @@ def _floordiv(type: Scalar) -> n.Block:
         return _float_floordiv(type)
     quotient = n.Variable("quotient", type)
     # Truncation rounds towards zero: one too high if there is a remainder and the signs differ.
+    # Signs are compared as bits: of widened operands, Mesa gets `a < 0 != b < 0` wrong.
     inexact = _binary("ne", _binary("mul", quotient, b), a)
-    differ = _binary("ne", _binary("lt", a, 0), _binary("lt", b, 0))
+    differ = _binary("lt", _binary("xor", a, b), 0)
     return (
         n.If(_binary("eq", b, 0), (n.Return(_number(0, type)),)),
         n.Declare(quotient, _binary("div", a, b)),
@@ -124,8 +125,8 @@ def _floordiv(type: Scalar) -> n.Block:
 def _mod(type: Scalar) -> n.Block:
     a, b = _two(type)
     remainder = n.Variable("remainder", type)
-    differ = _binary("ne", _binary("lt", remainder, 0), _binary("lt", b, 0))
     if type.is_float:
+        differ = _binary("ne", _binary("lt", remainder, 0), _binary("lt", b, 0))
         # The remainder of the sign of the divisor, zeros included, as Python and NumPy give it.
         zero = _zero_signed_as(b, type)
         return (
@@ -133,6 +134,7 @@ def _mod(type: Scalar) -> n.Block:
             n.If(_binary("eq", remainder, 0), (n.Return(zero),)),
             n.Return(_select(differ, _binary("add", remainder, b), remainder)),
         )
+    differ = _binary("lt", _binary("xor", remainder, b), 0)
     wrong = _both(_binary("ne", remainder, 0), differ)
     return (
         n.If(_binary("eq", b, 0), (n.Return(_number(0, type)),)),
