@@ -78,6 +78,13 @@ def test_slices_are_seen_through_one_window(device, data):
     assert x[130, 96].item() == data[130, 96]
 
 
+def test_only_corners_are_printed(device, data):
+    text = repr(td.asarray(data))
+    assert str(np.round(data[-1, -1] * 1e4) / 1e4)[:6] in text
+    assert "..." in text
+    assert text.count(",") == repr(td.asarray(np.ones((131, 97), np.float32))).count(",")
+
+
 @pytest.mark.parametrize("name", ["sum", "prod", "min", "max", "mean", "var"])
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_reductions(device, data, name, axis):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from treadle.graph.views import View
+
 if TYPE_CHECKING:
     from treadle.tensor.tensor import Tensor
 
@@ -43,12 +45,21 @@ def _shown(shape: tuple[int, ...], edge: int) -> int:
 
 def _corners(tensor: Tensor, edge: int) -> np.ndarray[Any, Any]:
     """The corners with one element between them where axes are longer: NumPy prints `...` there."""
-    extents = tensor.shape
-    ends = [
-        np.r_[0:edge, extent - edge : extent] if extent > 2 * edge else np.arange(extent)
-        for extent in extents
-    ]
-    seen = tensor[np.ix_(*ends)].numpy()
+    from treadle.tensor.creation import asarray
+
+    extents, steps, offset = tensor._where
+    shape: list[int] = []
+    strides: list[int] = []
+    for extent, step in zip(extents, steps, strict=True):
+        if extent > 2 * edge:  # both ends of an axis are an axis of two, and one of their elements
+            shape += (2, edge)
+            strides += ((extent - edge) * step, step)
+        else:
+            shape.append(extent)
+            strides.append(step)
+    ends = tensor._seen_through(View(tuple(shape), tuple(strides), offset))
+    sizes = [min(extent, 2 * edge) for extent in extents]
+    seen = asarray(ends, copy=True).numpy().reshape(sizes)
     for axis, extent in enumerate(extents):
         if extent > 2 * edge:
             seen = np.insert(seen, edge, seen.take(0, axis), axis)
