@@ -106,7 +106,7 @@ def sin(x: td.f32) -> td.f32:
         q = far_quadrant(a)
         r = td.where(td.isfinite(a), far_rest(a), NAN)
     y = td.where((q & 1) != 0, cos_near(r), sin_near(r))
-    flips = (td.bitcast(x, td.u32) & 0x80000000) ^ (td.u32(q & 2) << 30)
+    flips = (td.bitcast(x, td.u32) ^ (td.u32(q) << 30)) & 0x80000000
     return td.bitcast(td.bitcast(y, td.u32) ^ flips, td.f32)
 
 
@@ -120,7 +120,7 @@ def cos(x: td.f32) -> td.f32:
         q = far_quadrant(a)
         r = td.where(td.isfinite(a), far_rest(a), NAN)
     y = td.where((q & 1) != 0, sin_near(r), cos_near(r))
-    flips = td.u32((q + 1) & 2) << 30
+    flips = (td.u32(q + 1) << 30) & 0x80000000
     return td.bitcast(td.bitcast(y, td.u32) ^ flips, td.f32)
 
 
