@@ -209,7 +209,8 @@ class _Building:
         style = "loops" if self.device.backend == "cpu" else "threads"
         kind: Kind = "rows" if self.mode == "reduce" and self.nested else self.mode
         big = max(integers, default=0) >= _MOST_INDEX or min(integers, default=0) <= -_MOST_INDEX
-        big = big or any(leaf.size >= _MOST_INDEX for leaf in self.leaves)
+        big = big or any(leaf.size >= _MOST_INDEX for leaf in (self.node, *self.leaves))
+        big = big or math.prod(space) >= _MOST_INDEX
         return Program(
             kind,
             style,  # type: ignore[arg-type]
