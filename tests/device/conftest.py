@@ -38,8 +38,8 @@ _ONCE = frozenset({
 # Tests of arrays, whose kernels are made of what the tests of kernels have on every device: one
 # device of a kind is enough for them, where no card asks for more.
 _ARRAY_KERNELS = frozenset({
-    "test_complex", "test_elementwise_functions", "test_fusion", "test_random", "test_reductions",
-    "test_scans", "test_selecting", "test_sorting", "test_statistics",
+    "test_complex", "test_complex_math", "test_elementwise_functions", "test_fusion", "test_random",
+    "test_reductions", "test_scans", "test_selecting", "test_sorting", "test_statistics",
 })  # fmt: skip
 # And of what arrays make of those kernels.
 _ARRAY_RULES = frozenset({

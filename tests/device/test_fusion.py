@@ -107,6 +107,24 @@ def test_a_gather_beside_a_reduction(device, rng):
     np.testing.assert_array_equal(found.numpy(), data[[1, 3, 1]].sum(0) + data[0])
 
 
+def test_loops_over_two_arrays_are_cut_in_the_same_places(device, kernels):
+    x, v = td.asarray([1.0, 2.0]), td.asarray([0.0, 1.0])
+    y, w = np.array([1.0, 2.0]), np.array([0.0, 1.0])
+    for _ in range(150):
+        v -= x * 0.125
+        x += v * 0.125
+        w -= y * 0.125
+        y += w * 0.125
+    np.testing.assert_allclose(x.numpy(), y, rtol=1e-4)
+    assert len({group.program for group in kernels}) <= 20
+
+
+def test_many_reductions_are_more_than_one_kernel(device, rng):
+    data = rng.standard_normal((20, 33)).astype(np.float32)
+    total = sum((td.sum(td.asarray(row)) for row in data[1:]), td.sum(td.asarray(data[0])))
+    assert total.item() == pytest.approx(data.sum(dtype=np.float64), abs=1e-4)
+
+
 # --- writes --------------------------------------------------------------------------------------
 
 
@@ -172,6 +190,41 @@ def test_in_place_loops_stay_small(device):
     for i in range(700):
         x[i % 5] += 1.0
     assert x.tolist() == [140.0] * 5
+
+
+def test_a_view_that_was_computed_sees_what_is_written_later(device):
+    x = td.ones((3, 4))
+    view = x[1]
+    assert td.sort(view).tolist() == [1.0] * 4
+    x[[1]] = 5.0
+    assert (view * 2).tolist() == [10.0] * 4
+    view[view > 3] = -1.0
+    assert x[:, 0].tolist() == [1.0, -1.0, 1.0]
+
+
+def test_numbers_that_do_not_fit_are_refused_where_they_are_written(device):
+    x = td.asarray([1, 2, 3], dtype=td.uint8)
+    for index in (0, x > 1, [0]):
+        for number in (300, -1):
+            with pytest.raises(OverflowError, match="uint8"):
+                x[index] = number
+    assert x.tolist() == [1, 2, 3]
+
+
+def test_numbers_beyond_float32_are_infinite(device):
+    x = td.asarray([1.0, -2.0])
+    inf = float("inf")
+    assert (x * 1e39).tolist() == [inf, -inf]
+    assert td.minimum(x, 1e300).tolist() == [1.0, -2.0]
+    assert (x + 2**200).tolist() == [inf, inf]
+    x[0] = -1e40
+    assert x.tolist() == [-inf, -2.0]
+
+
+def test_lists_are_arrays_on_either_side(device):
+    x = td.asarray([1.0, 2.0])
+    assert (x == [1, 3]).tolist() == [True, False]
+    assert x.__radd__([0.5, 0.5]).tolist() == [1.5, 2.5]
 
 
 def test_memory_goes_back(device):

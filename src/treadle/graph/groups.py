@@ -32,6 +32,7 @@ _LONG_ROW, _FEW_ROWS = 1 << 13, 64  # rows this long are only one kernel's if th
 
 
 _SCRATCH_BUFFERS = 2
+_MOST_REDUCTIONS = 8  # in a kernel
 _FREE = frozenset({kinds.CONSTANT, kinds.INDEX, kinds.VIEW})  # they cost a kernel nothing
 
 
@@ -132,6 +133,7 @@ class _Building:
         self.mode: Kind = "map"
         self.reduced: tuple[int, ...] = ()  # of the space that is reduced
         self.inner: tuple[int, ...] = ()
+        self.reductions = 0
         self.nested = False  # a reduction needs another one's result
         self.steps: list[Step] = []
         self.places: list[_Place] = []
@@ -441,10 +443,18 @@ class _Building:
             return None
         space = self.inner if self.mode == "reduce" else self.outer
         where = _source_view(space, self.reduced, node, view)
-        if where is None:
+        if where is None or self.reductions >= _MOST_REDUCTIONS:
             return None
+        self.reductions += 1
+        self._make_room()
         self.nested = self.nested or inner
         return source, where, self.mode == "reduce"
+
+    def _make_room(self) -> None:
+        """A reduction may need buffers for what its parts give."""
+        self.most = self.device.limits.max_buffers_per_kernel - 1 - _SCRATCH_BUFFERS
+        if len(self.leaves) > self.most:
+            raise _TooMuch
 
     def _may_be_rows(self, reduced: tuple[int, ...]) -> bool:
         """Whether it pays to have a whole row done by one block."""

@@ -28,7 +28,9 @@ WRITE = "write"  # sources: an array and values; detail: the View of the array t
 CALL = "call"  # detail: a function from the sources' DeviceArrays to a DeviceArray
 COMPUTED = "computed"
 
-_MOST_PENDING = 512  # steps that may wait one upon another: what is longer is computed on the way
+# Steps that may wait one upon another: what is longer is computed on the way, and so always after
+# as many steps of a loop. (Kernels that are cut where they are full are different in every turn.)
+_MOST_PENDING = 96
 # Numbers of readers at which those that are gone are forgotten: an array that is never computed, as
 # a constant that every kernel has in itself, may get one with each step of a program.
 _PRUNED_AT = frozenset(1 << power for power in range(6, 64))

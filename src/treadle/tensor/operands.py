@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from treadle.core.errors import DtypeError, LaunchError, ShapeError
 from treadle.graph import views
 from treadle.graph.node import CONSTANT, Node, constant, view_of
 from treadle.runtime.devices import Device
-from treadle.tensor.dtypes import promote, promote_scalar, python_number
+from treadle.tensor.dtypes import check_fits, promote, promote_scalar, python_number
 from treadle.tensor.tensor import Tensor
 
 _PYTHON_NUMBERS = (bool, int, float, complex)
@@ -132,7 +133,7 @@ def _number_beside(node: Node, value: Any) -> Node | None:
         (dtype.kind == "float" and (kind is float or kind is int))
         or (kind is int and dtype.kind == "int" and -128 <= value < 128)
     ):
-        number = float(value) if dtype.kind == "float" else value
+        number = float_as(value, dtype.itemsize) if dtype.kind == "float" else value
         return Node(CONSTANT, (), node.shape, dtype, node.device, number)
     return None
 
@@ -175,15 +176,32 @@ def cast(node: Node, dtype: DType) -> Node:
 
 
 def number_as(value: Any, dtype: DType) -> Any:
-    """A Python number as a value of a dtype: integers wrap, floats round when they are stored."""
+    """A Python number as a value of a dtype: integers wrap, floats round when they are stored, and
+    those beyond the dtype are infinite."""
     kind = dtype.kind
     if kind == "float":
-        return float(value)
+        return float_as(value, dtype.itemsize)
     if kind == "bool":
         return value != 0
     if kind == "complex":
-        return complex(value)
+        number = complex(value)
+        size = dtype.itemsize // 2
+        return complex(float_as(number.real, size), float_as(number.imag, size))
     return int(value) if isinstance(value, int) else int(cast_number(value, dtype))
+
+
+_FLOAT32_END = 3.4028235677973366e38  # what is rounded to float32 from here on is infinite
+
+
+def float_as(value: float, itemsize: int) -> float:
+    """A Python number as a float of so many bytes, which may be infinite."""
+    try:
+        number = float(value)
+    except OverflowError:  # an integer
+        return math.inf if value > 0 else -math.inf
+    if itemsize > 4 or -_FLOAT32_END < number < _FLOAT32_END or number != number:
+        return number
+    return math.copysign(math.inf, number)
 
 
 def as_nodes(
@@ -214,6 +232,8 @@ def values_of(value: Any, shape: tuple[int, ...], dtype: DType, device: Device) 
         number = as_python(value)
         if isinstance(number, complex) and dtype.kind != "complex":
             raise DtypeError(f"{dtype} elements have no imaginary parts, and {number} is complex")
+        if isinstance(number, int):
+            check_fits(number, dtype)
         return constant(number_as(number, dtype), shape, dtype, device)
     if type(value) is Tensor and value.device is not device:
         raise mixed_devices("writing into a tensor", device, value.device)

@@ -29,7 +29,7 @@ UNARY = {"neg": "negative", "abs": "abs", "invert": "bitwise_invert"}
 
 def is_operand(value: Any) -> bool:
     """Whether an operator takes this on its other side."""
-    return type(value) is Tensor or is_number(value) or isinstance(value, np.ndarray)
+    return type(value) is Tensor or is_number(value) or isinstance(value, (np.ndarray, list, tuple))
 
 
 def _binary(name: str) -> Callable[[Tensor, Any], Any]:

@@ -77,7 +77,8 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
         if view is None:
             return value
         seen = self._seen
-        if seen is not None and seen[0] is value and not seen[1].eager:
+        # One that was computed has a copy, which what writes the cell's own memory passes by.
+        if seen is not None and seen[0] is value and not seen[1].eager and seen[1].array is None:
             return assume(Node, seen[1])
         node = view_of(value, view)
         self._seen = value, node
