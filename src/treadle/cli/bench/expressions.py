@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +18,8 @@ class Expression:
 
     `compute` takes a namespace (treadle or NumPy) and the arrays; `torch` takes PyTorch and its
     tensors, and is the fastest way to say it there in its eager mode. `extras` are the shapes of
-    the small arrays beside. `writes` says whether it writes an array as large as the first: that,
-    and reading the first, is the memory traffic it needs.
+    the arrays beside. `writes` says whether it writes an array as large as the first: that, and
+    reading all of them, is the memory traffic it needs.
     """
 
     name: str
@@ -31,7 +32,8 @@ class Expression:
     @property
     def nbytes(self) -> int:
         """The bytes that have to be read and written."""
-        return 4 * int(np.prod(self.shape)) * (2 if self.writes else 1)
+        read = sum(math.prod(shape) for shape in (self.shape, *self.extras))
+        return 4 * (read + math.prod(self.shape) * self.writes)
 
     def arrays(self) -> list[np.ndarray[Any, Any]]:
         """Its arrays, from 0 to 1 but for a quarter that is below 0."""
@@ -92,7 +94,7 @@ def gelu(count: int) -> Expression:
     """An activation of so many numbers."""
     return Expression(
         f"gelu_tanh(x * w + b), {_count(count)} float32",
-        (count,), _gelu, _torch_gelu, ((), ()), writes=True,
+        (count,), _gelu, _torch_gelu, ((count,), (count,)), writes=True,
     )  # fmt: skip
 
 
@@ -102,7 +104,7 @@ def mean_of_gelu(count: int) -> Expression:
         f"mean(gelu_tanh(x * w + b)), {_count(count)} float32", (count,),
         lambda xp, *arrays: xp.mean(_gelu(xp, *arrays)),
         lambda torch, *arrays: _torch_gelu(torch, *arrays).mean(),
-        ((), ()),
+        ((count,), (count,)),
     )  # fmt: skip
 
 
