@@ -89,6 +89,12 @@ class NumPy:
     def put(self, x: Any, rows: np.ndarray, value: int) -> None:
         x[rows] = value
 
+    def sort(self, x: Any) -> Any:
+        return np.sort(x, axis=-1)
+
+    def running(self, x: Any) -> Any:
+        return np.cumsum(x, axis=-1, dtype=np.int32)
+
 
 class Treadle(NumPy):
     """What it does in tensors on a device."""
@@ -139,6 +145,12 @@ class Treadle(NumPy):
     def mix(self, x: Any, y: Any) -> Any:
         return mix(x, y)
 
+    def sort(self, x: Any) -> Any:
+        return td.sort(x, axis=-1)
+
+    def running(self, x: Any) -> Any:
+        return td.cumulative_sum(x, axis=-1, dtype=td.int32)
+
 
 _BINARY: list[Callable[[Any, Any], Any]] = [
     lambda x, y: x + y,
@@ -169,6 +181,9 @@ class Run:
             return
         if isinstance(array, np.generic):  # NumPy makes numbers of arrays without axes
             array = np.asarray(array)
+        if isinstance(array, np.ndarray) and array.base is None:
+            # NumPy gives results the order of their operands, and then reshapes them by copies.
+            array = np.ascontiguousarray(array) if array.ndim else array
         self.arrays.append(array)
         self.writable.append(writable)
         if len(self.arrays) > MOST_ARRAYS:
@@ -305,6 +320,12 @@ class Run:
         if self.writable[at] and x.ndim and x.shape[0]:
             self.space.put(x, np.array([b, c]) % x.shape[0], c % 90)
 
+    def apart(self, a: int, b: int, c: int) -> None:
+        """What is a kernel of its own, of a view, too."""
+        x = self.arrays[self.pick(a)]
+        if x.ndim:
+            self.keep((self.space.sort if b % 2 else self.space.running)(x), True)
+
     def copy(self, a: int, b: int, c: int) -> None:
         self.keep(self.space.copy(self.arrays[self.pick(a)]), True)
 
@@ -316,6 +337,7 @@ _DO: list[Callable[..., None]] = [
     Run.binary, Run.binary, Run.unary, Run.extreme, Run.select, Run.part, Run.transpose, Run.flip,
     Run.reshape, Run.spread, Run.write, Run.write, Run.in_place, Run.masked, Run.total,
     Run.largest, Run.centered, Run.kernel, Run.mix, Run.take, Run.put, Run.copy, Run.read,
+    Run.apart,
 ]  # fmt: skip
 
 
