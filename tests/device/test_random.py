@@ -351,3 +351,9 @@ def test_threads_never_share_a_draw():
 def test_refusals(draw, error, says):
     with td.use_device("cpu"), pytest.raises(error, match=says):
         draw(td.random)
+
+
+@pytest.mark.parametrize("name", ["normal", "uniform"])
+def test_a_shape_in_another_place_is_refused(device, name):
+    with pytest.raises(TypeError, match="comes first"):
+        getattr(td.random, name)(0, 1, (3,))

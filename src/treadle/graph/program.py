@@ -57,7 +57,7 @@ class Output(NamedTuple):
 
 class Program(NamedTuple):
     """One fused kernel. `buffers` and `scalars` are short names of dtypes, in order of their
-    parameters. `lanes` elements along the last kept axis are one thread's, loaded and stored
+    parameters. `lanes` elements along the last loop axis are one thread's, loaded and stored
     together. `big`: indices need 64 bits."""
 
     kind: Kind

@@ -23,7 +23,6 @@ from treadle.lang import types
 from treadle.lang.captures import CaptureSet
 from treadle.lang.interpreting import current_run, state
 from treadle.lang.kernel import Function, as_function
-from treadle.lang.lower.functions import lower_elementwise
 from treadle.lang.types import class_of
 from treadle.runtime import arguments as binding
 from treadle.runtime import convert
@@ -216,6 +215,8 @@ class Elementwise(Function):
             else:
                 number = binding.bind(kernel, position, *convert.describe(value))
                 given.append(number.type)  # type: ignore[union-attr]
+        from treadle.lang.lower.functions import lower_elementwise  # the compiler: when needed
+
         result, functions = lower_elementwise(self.definition, self.source_code, given)
         if functions is None or isinstance(result, Struct):
             return _Version(_dtype_of(result), None, ())

@@ -353,6 +353,11 @@ class _Draw(NamedTuple):
             return self.constant(
                 number % 2**dtype.bits if dtype.is_integer else float(number), dtype
             )
+        if isinstance(value, (tuple, list)):  # NumPy's order would draw nothing, in silence
+            raise TypeError(
+                f"{self.name}: {value} stands for a number or an array; if it is a shape, that "
+                f"comes first: td.random.{self.name}({value}, …)"
+            )
         node = node_of(self.name, value, self.device)
         if common_shape(self.name, (self.shape, node.shape)) != self.shape:
             raise ShapeError(

@@ -8,11 +8,11 @@ from typing import Any
 
 from treadle.core.dtypes import BY_SHORT_NAME, DType, as_dtype
 from treadle.graph import operations
-from treadle.graph.program import FIXED, NEXT, Access, Program, Step
+from treadle.graph.program import FIXED, NEXT, Program, Step
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.traverse import Node, rewrite_kernel
-from treadle.ir.types import BOOL, F32, I32, I64, SCALARS, Scalar, Type, Vector
+from treadle.ir.types import BOOL, F32, I32, I64, Scalar, Type, Vector
 
 Values = dict[int, n.Expression]  # a step's value
 
@@ -237,11 +237,3 @@ def cast(value: n.Expression, type: Type) -> n.Expression:
             return ir.binary("or", *parts)
         return cast(ir.extract(value, "x"), type)
     return n.Cast(value, type)
-
-
-def is_memory_free(access: Access) -> bool:
-    """Whether an access is an index without memory."""
-    return access.buffer < 0
-
-
-__all__ = ["SCALARS", "Body", "Values", "cast", "constant_of", "dtype_named", "type_named"]
