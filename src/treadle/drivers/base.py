@@ -156,6 +156,11 @@ class Stream(ABC):
         before. Nothing to do where the device runs all of its streams in order."""
         return
 
+    def call_host(self, work: Callable[[], object], buffers: Sequence[Buffer]) -> None:
+        """Append work of the host's on the memory of these buffers, as a product by NumPy's BLAS;
+        TypeError where memory is not the host's."""
+        raise TypeError(f"the memory of {self.device.info.id} is not the host's")
+
     def native_handle(self) -> int:
         """The stream in its own API (a CUstream), for libraries that share the device; TypeError
         where no other library can. On CUDA the device's default stream is a blocking one: it is

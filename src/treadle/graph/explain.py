@@ -47,7 +47,7 @@ def describe(group: Group, names: dict[Node, str], mark: str = "") -> str:
     """A group in a few lines."""
     node, program = group.node, group.program
     names[node] = name = f"t{sum(each.startswith('t') for each in names.values()) + 1}"
-    what = program.name if program is not None else node.op
+    what = program.name if program is not None else node.detail.name
     form = "" if program is None or program.kind == "map" else f" ({program.kind})"
     lines = [
         f"{mark}{what}{form}: {name} = {_array(node)} on {node.device.id}, "

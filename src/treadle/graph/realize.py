@@ -58,8 +58,7 @@ def _run(task: Task) -> None:
         return
     arrays = [leaf.array for leaf in leaves]
     if node.op == kinds.CALL:
-        compute: Any = node.detail
-        node.become(compute(*arrays))
+        node.detail.run(node, arrays)
         return
     if target is None:
         result = arrays[-1]

@@ -1,21 +1,6 @@
 """What layers compute, as functions of tensors."""
 
-from treadle.tensor.functional import (
-    elu,
-    gelu,
-    layer_norm,
-    leaky_relu,
-    log_softmax,
-    relu,
-    sigmoid,
-    silu,
-    softmax,
-    softplus,
-    swish,
-    tanh,
-)
+from treadle.tensor import functional as _functional
+from treadle.tensor.functional import *  # noqa: F403  what its __all__ names
 
-__all__ = [
-    "elu", "gelu", "layer_norm", "leaky_relu", "log_softmax", "relu", "sigmoid", "silu", "softmax",
-    "softplus", "swish", "tanh",
-]  # fmt: skip
+__all__ = _functional.__all__

@@ -6,14 +6,13 @@ follow from their indices.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from treadle.core.dtypes import DType, cast_number, complex64, float32, float64
 from treadle.core.errors import LaunchError, ShapeError
-from treadle.graph import node as kinds
+from treadle.graph.calls import call
 from treadle.graph.node import Node, constant
 from treadle.runtime.arrays import DeviceArray, numpy_dtype
 from treadle.runtime.devices import Device
@@ -168,8 +167,7 @@ def empty(shape: Shape, *, dtype: Any = None, device: str | Device | None = None
 
 def unwritten(shape: tuple[int, ...], dtype: DType, device: Device) -> Node:
     """Memory to write parts of, which is taken when they are computed."""
-    allocate = partial(DeviceArray.allocate, device, dtype, shape)
-    return Node(kinds.CALL, (), shape, dtype, device, allocate)
+    return call(DeviceArray.allocate, (), shape, dtype, (device, dtype, shape), device)
 
 
 def zeros(shape: Shape, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:

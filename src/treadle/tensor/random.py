@@ -17,9 +17,9 @@ from treadle.core.dtypes import DType, bool_, float32, float64, uint32, uint64
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.graph import node as kinds
+from treadle.graph.calls import call
 from treadle.graph.node import Node, constant
 from treadle.kernels.sort import argsort
-from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.creation import Shape, extents_of
@@ -304,10 +304,6 @@ def _with_axis(node: Node) -> Node:
     return view_of(node, View((*node.shape, 1), (1, 0), 0))
 
 
-def _sorted_order(keys: DeviceArray) -> DeviceArray:
-    return argsort(keys, dtype=default_integer(keys.device))
-
-
 # --- what all have in common ---------------------------------------------------------------------
 
 
@@ -344,7 +340,7 @@ class _Draw(NamedTuple):
     def sorted(self, keys: Node) -> Node:
         """Where the smallest key is, the next one, and so on."""
         index = default_integer(self.device)
-        return Node(kinds.CALL, (keys,), self.shape, index, self.device, _sorted_order)
+        return call(argsort, (keys,), self.shape, index, (False, True, index))
 
     def parameter(self, value: Any, dtype: DType) -> Node:
         """A number or an array as a node of the draw's shape."""

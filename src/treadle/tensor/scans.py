@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from treadle.core.errors import DtypeError, ShapeError
-from treadle.graph import node as kinds
-from treadle.graph.node import Node
+from treadle.graph.calls import call
 from treadle.kernels.accumulate import accumulate
-from treadle.runtime.arrays import DeviceArray
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.operands import cast
 from treadle.tensor.reductions import node_for, total_dtype
@@ -60,8 +58,5 @@ def _accumulated(
     if result.kind == "complex":
         node = cast(node, result)
 
-    def accumulated(array: DeviceArray) -> DeviceArray:
-        return accumulate(array, kind, at, result, initial)
-
     made = (*shape[:at], shape[at] + bool(initial), *shape[at + 1 :])
-    return from_node(Node(kinds.CALL, (node,), made, result, node.device, accumulated))
+    return from_node(call(accumulate, (node,), made, result, (kind, at, result, initial)))

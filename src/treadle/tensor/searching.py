@@ -13,6 +13,7 @@ from treadle.core.dtypes import bool_, int32
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import node as kinds
 from treadle.graph import views
+from treadle.graph.calls import call
 from treadle.graph.node import Node, constant, view_of
 from treadle.graph.views import View
 from treadle.kernels.search import searchsorted as search
@@ -114,10 +115,12 @@ def searchsorted(
             )
         sources = (*sources, cast(order, int32))
 
-    def searched(elements: DeviceArray, wanted: DeviceArray, *order: DeviceArray) -> DeviceArray:
-        return search(elements, wanted, side, order[0] if order else None, result)
+    return from_node(call(_searched, sources, shape, result, (side, result)))
 
-    return from_node(Node(kinds.CALL, sources, shape, result, device, searched))
+
+def _searched(elements: DeviceArray, wanted: DeviceArray, *rest: Any) -> DeviceArray:
+    *order, side, result = rest
+    return search(elements, wanted, side, order[0] if order else None, result)
 
 
 @takes_dim

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError
-from treadle.graph import node as kinds
 from treadle.graph import views
-from treadle.graph.node import Node, view_of
+from treadle.graph.calls import Function, call
+from treadle.graph.node import view_of
 from treadle.kernels import sort as kernels
-from treadle.runtime.arrays import DeviceArray
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.operands import device_of, node_of
@@ -26,11 +24,7 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
     >>> td.sort(td.asarray([3.0, float("nan"), 1.0], device="cpu"), descending=True).tolist()
     [3.0, 1.0, nan]
     """
-
-    def ordered(rows: DeviceArray) -> DeviceArray:
-        return kernels.sort(rows, descending)
-
-    return _along("sort", x, axis, None, ordered)
+    return _along("sort", x, axis, None, kernels.sort, (descending,))
 
 
 @takes_dim
@@ -42,15 +36,11 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
     [0, 2, 1]
     """
     dtype = default_integer(device_of("argsort", (x,)))
-
-    def ordered(rows: DeviceArray) -> DeviceArray:
-        return kernels.argsort(rows, descending, dtype=dtype)
-
-    return _along("argsort", x, axis, dtype, ordered)
+    return _along("argsort", x, axis, dtype, kernels.argsort, (descending, True, dtype))
 
 
 def _along(
-    name: str, x: Any, axis: int, dtype: DType | None, sorter: Callable[[DeviceArray], DeviceArray]
+    name: str, x: Any, axis: int, dtype: DType | None, sorter: Function, options: tuple[Any, ...]
 ) -> Tensor:
     """Have the rows sorted that an axis has. Its result has this dtype, or x's."""
     device = device_of(name, (x,))
@@ -62,7 +52,7 @@ def _along(
     order = (*range(at), *range(at + 1, last + 1), at)
     if at != last:
         node = view_of(node, views.permute(views.whole(node.shape), order))
-    made = from_node(Node(kinds.CALL, (node,), node.shape, dtype or node.dtype, device, sorter))
+    made = from_node(call(sorter, (node,), node.shape, dtype or node.dtype, options))
     if at == last:
         return made
     back = (*range(at), last, *range(at, last))

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from tests.support.cpu_kernels import compiled, download, upload
+from tests.support.cpu_kernels import compiled, device, download, upload
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, DeviceLost, LaunchError, OutOfMemory
 from treadle.drivers.cpu import backend, workers
@@ -236,3 +236,16 @@ def test_a_closed_device_is_lost():
     ):
         with pytest.raises(DeviceLost, match="closed"):
             use()
+
+
+def test_work_of_the_host_is_captured_and_replayed():
+    stream = device().default_stream
+    turns = []
+    stream.call_host(lambda: turns.append("now"), ())
+    stream.begin_capture()
+    stream.call_host(lambda: turns.append("replayed"), ())
+    recording = stream.end_capture()
+    assert turns == ["now"]
+    for _ in range(3):
+        recording.replay(stream)
+    assert turns == ["now", *["replayed"] * 3]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treadle.core.dim3 import Dim3
@@ -62,6 +62,13 @@ class Call(NamedTuple):
     keep: tuple[Any, ...]  # what must live as long as the recording
 
 
+class HostCall(NamedTuple):
+    """Recorded work that is Python's, as a product by NumPy."""
+
+    work: Callable[[], object]
+    keep: tuple[Any, ...]
+
+
 class Stream(base.Stream):
     """Work in order. Different streams may be used by different threads at once."""
 
@@ -69,7 +76,7 @@ class Stream(base.Stream):
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self._captured: list[Call] | None = None
+        self._captured: list[Call | HostCall] | None = None
 
     def launch(
         self,
@@ -162,6 +169,14 @@ class Stream(base.Stream):
             raise LaunchError(f"bytes {offset} to {offset + size} are not in the buffer")
         ctypes.memset(pointer + offset, 0, size)
 
+    def call_host(self, work: Callable[[], object], buffers: Sequence[base.Buffer]) -> None:
+        """Do work of the host's."""
+        self.device.check_open()  # type: ignore[attr-defined]
+        if self._captured is not None:
+            self._captured.append(HostCall(work, tuple(buffers)))
+        else:
+            work()
+
     def read(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
         """Copy into host memory."""
         if self._captured is not None:
@@ -207,10 +222,11 @@ class Recording(base.Recording):
     """Captured work. The first replay runs and measures each piece; from then on a machine-code
     loop runs all the small ones between two large ones."""
 
-    def __init__(self, calls: list[Call]) -> None:
+    def __init__(self, calls: list[Call | HostCall]) -> None:
         self._calls = calls
         self._measured = False
-        self._steps: list[tuple[Call | None, int, int]] = []  # a large call, or a range of words
+        # A large call, or a range of words.
+        self._steps: list[tuple[Call | HostCall | None, int, int]] = []
         self._words = (ctypes.c_uint64 * 0)()
 
     def replay(self, stream: base.Stream) -> None:
@@ -233,8 +249,11 @@ class Recording(base.Recording):
         calls = self._calls
         self._words = (ctypes.c_uint64 * (len(calls) * native.CALL_WORDS))()
         base_address = ctypes.addressof(self._words)
-        steps: list[tuple[Call | None, int, int]] = []
+        steps: list[tuple[Call | HostCall | None, int, int]] = []
         for i, call in enumerate(calls):
+            if isinstance(call, HostCall):
+                steps.append((call, 0, 0))
+                continue
             at = i * native.CALL_WORDS
             self._words[at : at + native.CALL_WORDS] = list(_words(call))
             large = call.kernel is not None and call.last * call.kernel.seconds > _SHARED_SECONDS
@@ -264,8 +283,10 @@ def _words(call: Call) -> tuple[int, ...]:
     )  # fmt: skip
 
 
-def _run_call(call: Call) -> None:
-    if call.kernel is None:
+def _run_call(call: Call | HostCall) -> None:
+    if isinstance(call, HostCall):
+        call.work()
+    elif call.kernel is None:
         native.replay()(_pack_call(*_words(call)), 1)
     else:
         _run(call.kernel, call.bindings, call.parameters, call.grid, call.last)

@@ -1,0 +1,91 @@
+"""Kernels of their own as nodes: what no fused kernel can have inside, a sort or a convolution.
+
+The kernel library works on arrays that lie in memory. A `Call` is one of its functions with its
+options, waiting as the detail of a CALL node until its sources are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import ref
+
+from treadle.core.dtypes import DType
+from treadle.graph.node import CALL, Node
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+
+# From the sources' arrays, then the options, to an array of the node's shape and dtype.
+Function = Callable[..., DeviceArray]
+# The same, to several arrays.
+Several = Callable[..., Sequence[DeviceArray]]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of the kernel library and what it takes after its arrays."""
+
+    function: Function
+    options: tuple[Any, ...]
+
+    @property
+    def name(self) -> str:
+        """What people read in an explanation."""
+        return self.function.__name__
+
+    def run(self, node: Node, arrays: Sequence[DeviceArray]) -> None:
+        """Compute the node."""
+        node.become(self.function(*arrays, *self.options))
+
+
+@dataclass(frozen=True, slots=True)
+class CallOfSeveral:
+    """A function with several results, each of which is a node. Who is asked for first computes all
+    those that somebody still has; `nodes` knows them without keeping them alive."""
+
+    function: Several
+    options: tuple[Any, ...]
+    nodes: list[ref[Node]] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """What people read in an explanation."""
+        return self.function.__name__
+
+    def run(self, node: Node, arrays: Sequence[DeviceArray]) -> None:
+        """Compute the node and the others."""
+        for reference, array in zip(self.nodes, self.function(*arrays, *self.options), strict=True):
+            other = reference()
+            if other is not None and other.array is None:
+                other.become(array)
+
+
+def call(
+    function: Function,
+    sources: Sequence[Node],
+    shape: tuple[int, ...],
+    dtype: DType,
+    options: tuple[Any, ...] = (),
+    device: Device | None = None,
+) -> Node:
+    """A node that is computed by a function of the kernel library. `device` is only needed without
+    sources."""
+    where = device or sources[0].device
+    return Node(CALL, tuple(sources), shape, dtype, where, Call(function, options))
+
+
+def call_of_several(
+    function: Several,
+    sources: Sequence[Node],
+    results: Sequence[tuple[tuple[int, ...], DType]],
+    options: tuple[Any, ...] = (),
+) -> tuple[Node, ...]:
+    """Nodes for the results of a function, whose shapes and dtypes are given."""
+    shared = CallOfSeveral(function, options)
+    device = sources[0].device
+    nodes = tuple(
+        [Node(CALL, tuple(sources), shape, dtype, device, shared) for shape, dtype in results]
+    )
+    shared.nodes.extend(map(ref, nodes))
+    return nodes

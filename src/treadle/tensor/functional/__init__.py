@@ -1,0 +1,20 @@
+"""What neural networks compute, as `td.nn.functional` has it: PyTorch's names and defaults.
+
+Functions made of array functions are lazy and share kernels with what is around them; what needs
+kernels of its own calls the kernel library. float16 and bfloat16 are computed in float32 and
+rounded once.
+"""
+
+from treadle.tensor.functional import activations, normalization
+from treadle.tensor.functional.activations import *  # noqa: F403  what its __all__ names
+from treadle.tensor.functional.normalization import *  # noqa: F403  what its __all__ names
+
+# What is a method of tensors, too: `x.softmax(axis=0)`.
+METHODS = {
+    name: globals()[name]
+    for name in (
+        "elu", "gelu", "leaky_relu", "log_softmax", "relu", "silu", "softmax", "softplus",
+    )
+}  # fmt: skip
+
+__all__ = [*activations.__all__, *normalization.__all__]
