@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from tests.support.cpu_kernels import compiled, device, download, upload
+from tests.support.cpu_kernels import compiled, download, upload
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, DeviceLost, LaunchError, OutOfMemory
 from treadle.drivers.cpu import backend, workers
@@ -238,8 +238,8 @@ def test_a_closed_device_is_lost():
             use()
 
 
-def test_work_of_the_host_is_captured_and_replayed():
-    stream = device().default_stream
+def test_work_of_the_host_is_captured_and_replayed(device):
+    stream = device.default_stream
     turns = []
     stream.call_host(lambda: turns.append("now"), ())
     stream.begin_capture()
