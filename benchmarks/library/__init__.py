@@ -1,0 +1,29 @@
+"""The kernel library beside its peers: one file a theme, each with its CASES."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+
+import treadle as td
+from benchmarks.harness import Figure
+from benchmarks.library.case import Case, measure
+
+THEMES: tuple[str, ...] = ()
+
+
+def cases(themes: Sequence[str] = THEMES) -> list[Case]:
+    """Those of some themes, or of all."""
+    modules = [importlib.import_module(f"benchmarks.library.{theme}") for theme in themes]
+    return [case for module in modules for case in module.CASES]
+
+
+def measurements(spec: str) -> list[Callable[[], list[Figure]]]:
+    """What is measured on a device."""
+    device = td.device(spec)
+    return [
+        functools.partial(measure, f"library-{spec}", device, case)
+        for case in cases()
+        if case.suits(device, spec)
+    ]
