@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from treadle.codegen.records import KernelCode
     from treadle.core.dim3 import Dim3
     from treadle.core.limits import DeviceInfo, Limits
+    from treadle.drivers.dense import DenseProduct, PreparedProduct
 
 # Why a forked child has lost the devices that its parent opened.
 FORKED = (
@@ -161,6 +162,18 @@ class Stream(ABC):
         TypeError where memory is not the host's."""
         raise TypeError(f"the memory of {self.device.info.id} is not the host's")
 
+    def multiply(
+        self,
+        product: PreparedProduct,
+        left: tuple[Buffer, int],
+        right: tuple[Buffer, int],
+        out: tuple[Buffer, int],
+        workspace: Buffer | None,
+    ) -> None:
+        """Append a product by the vendor's library: buffers, with the byte where each array starts.
+        The workspace has `product.workspace` bytes."""
+        raise TypeError(f"no vendor's library multiplies on {self.device.info.id}")
+
     def native_handle(self) -> int:
         """The stream in its own API (a CUstream), for libraries that share the device; TypeError
         where no other library can. On CUDA the device's default stream is a blocking one: it is
@@ -235,6 +248,11 @@ class Device(ABC):
     @abstractmethod
     def create_stream(self) -> Stream:
         """A new stream (a device may order all of its streams as one)."""
+
+    def dense_product(self, product: DenseProduct) -> PreparedProduct | None:
+        """How the vendor's library computes a product, to be given to `Stream.multiply`; None where
+        there is no such library, or where it does not do this one."""
+        return None
 
     def read_times(self, events: Sequence[Event]) -> None:
         """Let events of the device know their times, if that is cheaper than asking each for its

@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 from treadle.codegen.records import KernelCode
@@ -16,12 +17,15 @@ from treadle.core.errors import DeviceLost, LaunchError, OutOfMemory, TreadleErr
 from treadle.core.limits import DeviceInfo
 from treadle.drivers.base import FORKED, Buffer, CompiledKernel, Device
 from treadle.drivers.cuda import errors, events, modules, order, peers, telemetry
+from treadle.drivers.cuda.blas import Blas
+from treadle.drivers.cuda.blas import load as load_blas
 from treadle.drivers.cuda.calls import Calls
 from treadle.drivers.cuda.library import Library
 from treadle.drivers.cuda.memory import CudaBuffer, MemorySource
 from treadle.drivers.cuda.properties import Card
 from treadle.drivers.cuda.staging import CHUNK, KEPT_CHUNKS, SLOT, Pinned, PinnedPool, UploadRing
 from treadle.drivers.cuda.stream import CudaStream
+from treadle.drivers.dense import DenseProduct, PreparedProduct
 
 _BLOCKING, _NON_BLOCKING = 0, 1  # CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING
 _NO_TIMING = 2  # CU_EVENT_DISABLE_TIMING
@@ -55,6 +59,7 @@ class CudaDevice(Device):
         self._streams: weakref.WeakSet[CudaStream] = weakref.WeakSet()
         self._timing_events: list[int] = []
         self._peers: set[int] = set()
+        self._blas: tuple[Blas | None] | None = None  # not looked for yet
         # Loaded code stays until the device closes: unloading it would wait for all that runs.
         self.modules: list[int] = []
 
@@ -157,6 +162,34 @@ class CudaDevice(Device):
         """DeviceLost if the device is gone."""
         if self.lost is not None:
             raise self.lose(self.lost)
+
+    @contextlib.contextmanager
+    def current(self) -> Iterator[None]:
+        """Have this thread in the device's context, for libraries that ask which one it is."""
+        self.check()
+        bindings = self.library.bindings
+        if int(bindings.cuCtxGetCurrent()[1]) == self.context:
+            yield
+            return
+        bindings.cuCtxPushCurrent(self._context)
+        try:
+            yield
+        finally:
+            bindings.cuCtxPopCurrent()
+
+    def dense_product(self, product: DenseProduct) -> PreparedProduct | None:
+        """How cuBLASLt computes a product, if it is installed and does."""
+        blas = self.blas
+        return blas.prepared(product) if blas is not None else None
+
+    @property
+    def blas(self) -> Blas | None:
+        """CuBLASLt on this card, if its packages are installed."""
+        if self._blas is None:
+            library = load_blas()
+            with self.lock, self.current():
+                self._blas = (None if isinstance(library, str) else Blas(self, library),)
+        return self._blas[0]
 
     # ------------------------------------------------------------------ memory
 

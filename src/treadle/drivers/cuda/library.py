@@ -24,6 +24,7 @@ _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
 _FUNCTIONS = (
     "cuCtxGetCurrent", "cuCtxSetCurrent",
+    "cuStreamBeginCapture", "cuStreamEndCapture",
     "cuStreamCreate", "cuStreamDestroy", "cuStreamSynchronize", "cuStreamWaitEvent",
     "cuEventCreate", "cuEventDestroy", "cuEventRecord", "cuEventQuery", "cuEventSynchronize",
     "cuEventElapsedTime",

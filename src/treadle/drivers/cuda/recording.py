@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from treadle.core.errors import LaunchError
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from treadle.drivers.cuda.modules import CudaKernel
 
 _DEVICE_MEMORY = 2  # CU_MEMORYTYPE_DEVICE
+_NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED: other threads may do what they like meanwhile
 _LARGEST_ROW = 1 << 30  # a copy is a row of bytes, and a row has a largest pitch
 _PARAMETERS, _PARAMETER_BYTES = 1, 2  # what the pairs of a launch's extra words mean
 # CUDA_KERNEL_NODE_PARAMS of CUDA 12: function; grid, block, shared bytes; parameters one by one
@@ -96,6 +98,30 @@ class Capture:
         node = _pack_fill(place, 0, 0, element, size // element, 1)
         self._add("cuGraphAddMemsetNode", address_of(node), self.device.context)
         self.writes[target] = None
+
+    def foreign(
+        self,
+        append: Callable[[int], None],
+        reads: Sequence[CudaBuffer],
+        writes: Sequence[CudaBuffer],
+    ) -> None:
+        """Record what another library appends to a stream: the driver listens to one of ours."""
+        device = self.device
+        listening, heard = ctypes.c_uint64(), ctypes.c_uint64()
+        device.do("cuStreamCreate", ctypes.addressof(listening), _NON_BLOCKING)
+        try:
+            device.do("cuStreamBeginCapture", listening.value, _RELAXED)
+            try:
+                append(listening.value)
+            finally:
+                device.do("cuStreamEndCapture", listening.value, ctypes.addressof(heard))
+            self._add("cuGraphAddChildGraphNode", heard.value)
+        finally:
+            if heard.value:
+                device.quietly("cuGraphDestroy", heard.value)
+            device.quietly("cuStreamDestroy", listening.value)
+        self.reads.update(dict.fromkeys(reads))
+        self.writes.update(dict.fromkeys(writes))
 
     def replay(self, recording: CudaRecording) -> None:
         """Record the work of another recording."""

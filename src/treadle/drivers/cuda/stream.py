@@ -26,6 +26,7 @@ from treadle.drivers.cuda.staging import SLOT, SMALL_WRITE, UploadRing
 
 if TYPE_CHECKING:
     from treadle.drivers.cuda.device import CudaDevice
+    from treadle.drivers.dense import PreparedProduct
 
 _RECENT = 32  # names of kernels that are kept to tell who may have lost the device
 _LONGEST_NAP = 1e-3  # seconds
@@ -184,6 +185,39 @@ class CudaStream(Stream):
         with self.device.lock:
             self.wait_for_users(reads, writes)
             self.device.do(name, *arguments, self.handle)
+            self.note(reads, writes)
+
+    def multiply(
+        self,
+        product: PreparedProduct,
+        left: tuple[Buffer, int],
+        right: tuple[Buffer, int],
+        out: tuple[Buffer, int],
+        workspace: Buffer | None,
+    ) -> None:
+        """Append a product by cuBLASLt."""
+        device = self.device
+        places = [(device.own(buffer), offset) for buffer, offset in (left, right, out)]
+        addresses = [buffer.place + offset for buffer, offset in places]
+        reads, writes = [buffer for buffer, _ in places[:2]], [places[2][0]]
+        scratch = 0
+        if workspace is not None:
+            writes.append(device.own(workspace))
+            scratch = writes[-1].place
+        blas = device.blas
+        assert blas is not None, "there was a prepared product"
+        if self._capture is not None:
+            self._capture.foreign(
+                lambda stream: blas.multiply(product, addresses, scratch, stream), reads, writes
+            )
+            return
+        self.recent.append("cuBLASLt")
+        if self.plain:
+            blas.multiply(product, addresses, scratch, self.handle)
+            return
+        with device.lock:
+            self.wait_for_users(reads, writes)
+            blas.multiply(product, addresses, scratch, self.handle)
             self.note(reads, writes)
 
     # ------------------------------------------------------------------ copies
