@@ -25,7 +25,7 @@ _SILENT = (
     "cuMemPoolDestroy", "cuStreamDestroy", "cuEventDestroy", "cuModuleUnload", "cuFuncLoad",
     "cuFuncSetAttribute", "cuLinkDestroy", "cuGraphUpload", "cuGraphExecDestroy",
     "cuGraphDestroy", "cuEventSynchronize", "cuStreamSynchronize", "cuEventQuery",
-    "cuMemFreeHost",
+    "cuMemFreeHost", "cuStreamBeginCapture", "cuStreamEndCapture",
 )  # fmt: skip
 
 

@@ -60,6 +60,8 @@ class CudaDevice(Device):
         self._timing_events: list[int] = []
         self._peers: set[int] = set()
         self._blas: tuple[Blas | None] | None = None  # not looked for yet
+        get_current = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+        self._get_current = get_current(library.address("cuCtxGetCurrent"))
         # Loaded code stays until the device closes: unloading it would wait for all that runs.
         self.modules: list[int] = []
 
@@ -167,10 +169,12 @@ class CudaDevice(Device):
     def current(self) -> Iterator[None]:
         """Have this thread in the device's context, for libraries that ask which one it is."""
         self.check()
-        bindings = self.library.bindings
-        if int(bindings.cuCtxGetCurrent()[1]) == self.context:
+        now = ctypes.c_uint64()
+        self._get_current(ctypes.addressof(now))
+        if now.value == self.context:
             yield
             return
+        bindings = self.library.bindings
         bindings.cuCtxPushCurrent(self._context)
         try:
             yield
