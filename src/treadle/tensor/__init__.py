@@ -21,6 +21,7 @@ from treadle.tensor.creation import (
     zeros_like,
 )
 from treadle.tensor.dtypes import can_cast, finfo, iinfo, isdtype, result_type
+from treadle.tensor.einsum import einsum, kron
 from treadle.tensor.elementwise import elementwise
 from treadle.tensor.elementwise_functions import angle, conj, imag, real
 from treadle.tensor.explaining import explain
@@ -91,6 +92,7 @@ __all__ = [
     "diagonal",
     "diff",
     "dot",
+    "einsum",
     "elementwise",
     "empty",
     "empty_like",
@@ -105,6 +107,7 @@ __all__ = [
     "iinfo",
     "imag",
     "isdtype",
+    "kron",
     "linspace",
     "logsumexp",
     "manual_seed",

@@ -48,7 +48,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     columns = ("column",) if len(right.shape) > 1 else ()
     names1 = (*_last(batch, len(left.shape) - 2), *rows, "inner")
     names2 = (*_last(batch, at), "inner", *columns)
-    return _contracted((left, names1), (right, names2), (*batch, *rows, *columns), dtype)
+    return contracted((left, names1), (right, names2), (*batch, *rows, *columns), dtype)
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
@@ -71,7 +71,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
         names2[b] = names1[a]
     summed = [names1[a] for a in along1]
     kept = [name for name in (*names1, *names2) if name not in summed]
-    return _contracted((left, names1), (right, names2), kept, dtype)
+    return contracted((left, names1), (right, names2), kept, dtype)
 
 
 @takes_dim
@@ -95,7 +95,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
         left = Node("conj", (left,), left.shape, left.dtype, left.device)
     names = range(-most, 0)
     operands = [(node, _last(names, len(node.shape))) for node in (left, right)]
-    return _contracted(operands[0], operands[1], [name for name in names if name != at], dtype)
+    return contracted(operands[0], operands[1], [name for name in names if name != at], dtype)
 
 
 def dot(x1: Any, x2: Any, /) -> Tensor:
@@ -133,7 +133,7 @@ def _operands(name: str, x1: Any, x2: Any) -> tuple[DType, Node, Node]:
     return dtype, cast(left, dtype), cast(right, dtype)
 
 
-def _contracted(
+def contracted(
     first: tuple[Node, Names], second: tuple[Node, Names], kept: Names, dtype: DType
 ) -> Tensor:
     """The products of the elements of two nodes whose axes have names, summed along those names
