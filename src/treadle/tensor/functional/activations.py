@@ -1,41 +1,148 @@
-"""Functions of each element by itself that layers end with."""
+"""Functions of each element by itself that layers end with; GLUs, which take two halves."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from treadle.tensor.elementwise_functions import FUNCTIONS, where
-from treadle.tensor.functional.wide import wide
+from treadle.core.errors import DtypeError, ShapeError
+from treadle.tensor.axes import one_axis, takes_dim
+from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
+from treadle.tensor.functional.normalization import softmax
+from treadle.tensor.functional.wide import wide, written
+from treadle.tensor.generator import Generator
+from treadle.tensor.manipulation import operand
+from treadle.tensor.random import exponential, uniform
+from treadle.tensor.ranges import arange
+from treadle.tensor.reductions import argmax
 from treadle.tensor.tensor import Tensor
 
-__all__ = ["elu", "gelu", "leaky_relu", "relu", "sigmoid", "silu", "softplus", "swish", "tanh"]
+__all__ = [
+    "celu", "celu_", "elu", "elu_", "geglu", "gelu", "glu", "gumbel_softmax", "hardshrink",
+    "hardsigmoid", "hardswish", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "logsigmoid",
+    "mish", "prelu", "reglu", "relu", "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_",
+    "sigmoid", "silu", "softmin", "softplus", "softshrink", "softsign", "swiglu", "swish", "tanh",
+    "tanhshrink", "threshold", "threshold_",
+]  # fmt: skip
 
-_exp, _log1p, _expm1, _erf = (FUNCTIONS[name] for name in ("exp", "log1p", "expm1", "erf"))
-_maximum = FUNCTIONS["maximum"]
+_abs, _exp, _log = (FUNCTIONS[name] for name in ("abs", "exp", "log"))
+_erf, _expm1, _log1p = (FUNCTIONS[name] for name in ("erf", "expm1", "log1p"))
+_maximum, _minimum = FUNCTIONS["maximum"], FUNCTIONS["minimum"]
 _tanh, _sigmoid, _square = FUNCTIONS["tanh"], FUNCTIONS["sigmoid"], FUNCTIONS["square"]
 
+# With these, elements of mean 0 and variance 1 keep both (Klambauer et al., 2017).
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
 
-def relu(input: Any) -> Tensor:
+
+# --- zero for what is negative, or less -----------------------------------------------------------
+
+
+def relu(input: Any, inplace: bool = False) -> Tensor:
     """The larger of x and 0.
 
     >>> import treadle as td
     >>> td.nn.functional.relu(td.asarray([-1.0, 2.0], device="cpu")).tolist()
     [0.0, 2.0]
     """
-    return _maximum(input, 0)
+    return written("relu", input, _maximum(input, 0), inplace)
 
 
-def leaky_relu(input: Any, negative_slope: float = 0.01) -> Tensor:
+def relu6(input: Any, inplace: bool = False) -> Tensor:
+    """x, limited to 0 … 6."""
+    return written("relu6", input, clip(input, 0, 6), inplace)
+
+
+def hardtanh(
+    input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:
+    """x, limited to min_val … max_val."""
+    if min_val > max_val:
+        raise ValueError(f"hardtanh: min_val={min_val} is greater than max_val={max_val}")
+    return written("hardtanh", input, clip(input, min_val, max_val), inplace)
+
+
+def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x, or x * negative_slope where x is negative."""
     x, dtype = wide(input)
-    return where(x > 0, x, x * negative_slope).to(dtype)
+    return written("leaky_relu", input, where(x > 0, x, x * negative_slope).to(dtype), inplace)
 
 
-def elu(input: Any, alpha: float = 1.0) -> Tensor:
+def prelu(input: Any, weight: Any) -> Tensor:
+    """x, or x * weight where x is negative. `weight` has one element, or one for each channel, of
+    which axis 1 has the number.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[-1.0, -1.0], [2.0, 2.0]], device="cpu")
+    >>> td.nn.functional.prelu(x, td.asarray([0.5, 3.0], device="cpu")).tolist()
+    [[-0.5, -3.0], [2.0, 2.0]]
+    """
+    x, dtype = wide(input)
+    slopes, _ = wide(weight)
+    if slopes.size != 1:
+        channels = x.shape[1] if x.ndim > 1 else 1
+        if slopes.shape != (channels,):
+            raise ShapeError(
+                f"prelu: a weight of shape {slopes.shape} does not fit an input of shape "
+                f"{x.shape}: it has one element, or one for each of {channels} channels"
+            )
+        slopes = slopes.reshape((channels,) + (1,) * (x.ndim - 2))
+    else:
+        slopes = slopes.reshape(())
+    return where(x > 0, x, x * slopes).to(dtype)
+
+
+def rrelu(
+    input: Any,
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
+    """`leaky_relu` with a slope between lower and upper: in training a random one for each
+    element, drawn from `generator`, else the one in the middle."""
+    if not lower <= upper:
+        raise ValueError(f"rrelu: lower={lower} must not be greater than upper={upper}")
+    x, dtype = wide(input)
+    slope: Any = (lower + upper) / 2
+    if training:
+        slope = uniform(x.shape, lower, upper, dtype=x.dtype, device=x.device, generator=generator)
+    return written("rrelu", input, where(x > 0, x, x * slope).to(dtype), inplace)
+
+
+def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """The elements that are above the threshold, and `value` for the others."""
+    x = operand("threshold", input)
+    return written("threshold", input, where(x <= threshold, value, x).to(x.dtype), inplace)
+
+
+# --- exponentials for what is negative ------------------------------------------------------------
+
+
+def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (exp(x) - 1) where x is negative."""
     x, dtype = wide(input)
-    return where(x > 0, x, _expm1(x) * alpha).to(dtype)
+    return written("elu", input, where(x > 0, x, _expm1(x) * alpha).to(dtype), inplace)
+
+
+def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x, or alpha * (exp(x / alpha) - 1) where x is negative: `elu` with slope 1 at 0."""
+    if alpha == 0:
+        raise ValueError("celu: alpha must not be 0: x is divided by it")
+    x, dtype = wide(input)
+    return written("celu", input, where(x > 0, x, _expm1(x / alpha) * alpha).to(dtype), inplace)
+
+
+def selu(input: Any, inplace: bool = False) -> Tensor:
+    """`elu` scaled so that elements of mean 0 and variance 1 stay so."""
+    x, dtype = wide(input)
+    below = _expm1(x) * (_SELU_SCALE * _SELU_ALPHA)
+    return written("selu", input, where(x > 0, x * _SELU_SCALE, below).to(dtype), inplace)
+
+
+# --- smooth ---------------------------------------------------------------------------------------
 
 
 def gelu(input: Any, approximate: str = "none") -> Tensor:
@@ -56,13 +163,19 @@ def gelu(input: Any, approximate: str = "none") -> Tensor:
     return (x * 0.5 * (inner + 1)).to(dtype)
 
 
-def silu(input: Any) -> Tensor:
+def silu(input: Any, inplace: bool = False) -> Tensor:
     """The product x * sigmoid(x), which some call swish."""
     x, dtype = wide(input)
-    return (x * _sigmoid(x)).to(dtype)
+    return written("silu", input, (x * _sigmoid(x)).to(dtype), inplace)
 
 
 swish = silu
+
+
+def mish(input: Any, inplace: bool = False) -> Tensor:
+    """The product x * tanh(log(1 + exp(x)))."""
+    x, dtype = wide(input)
+    return written("mish", input, (x * _tanh(_softplus(x))).to(dtype), inplace)
 
 
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -70,6 +183,17 @@ def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     x, dtype = wide(input)
     scaled = x * beta
     return where(scaled > threshold, x, _log1p(_exp(scaled)) / beta).to(dtype)
+
+
+def _softplus(x: Tensor) -> Tensor:
+    """log(1 + exp(x)), where no exponential overflows."""
+    return _maximum(x, 0) + _log1p(_exp(-_abs(x)))
+
+
+def logsigmoid(input: Any) -> Tensor:
+    """log(1 / (1 + exp(-x))), precise where that is near 0 or far below."""
+    x, dtype = wide(input)
+    return (_minimum(x, 0) - _log1p(_exp(-_abs(x)))).to(dtype)
 
 
 def sigmoid(input: Any) -> Tensor:
@@ -80,3 +204,178 @@ def sigmoid(input: Any) -> Tensor:
 def tanh(input: Any) -> Tensor:
     """The hyperbolic tangent."""
     return _tanh(input)
+
+
+def softsign(input: Any) -> Tensor:
+    """The quotient x / (1 + abs(x))."""
+    x, dtype = wide(input)
+    return (x / (_abs(x) + 1)).to(dtype)
+
+
+# --- of straight pieces ---------------------------------------------------------------------------
+
+
+def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
+    """A straight line, x / 6 + 1 / 2, limited to 0 … 1."""
+    x, dtype = wide(input)
+    return written("hardsigmoid", input, (clip(x + 3, 0, 6) / 6).to(dtype), inplace)
+
+
+def hardswish(input: Any, inplace: bool = False) -> Tensor:
+    """The product x * hardsigmoid(x)."""
+    x, dtype = wide(input)
+    return written("hardswish", input, (x * clip(x + 3, 0, 6) / 6).to(dtype), inplace)
+
+
+def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
+    """x, or 0 where its magnitude is at most lambd."""
+    x, dtype = wide(input)
+    return where(_abs(x) <= lambd, 0, x).to(dtype)
+
+
+def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
+    """Each x moved towards 0 by lambd, and 0 where it would pass it."""
+    if lambd < 0:
+        raise ValueError(f"softshrink: lambd must not be negative, as {lambd} is")
+    x, dtype = wide(input)
+    return (x - clip(x, -lambd, lambd)).to(dtype)
+
+
+def tanhshrink(input: Any) -> Tensor:
+    """The difference x - tanh(x)."""
+    x, dtype = wide(input)
+    return (x - _tanh(x)).to(dtype)
+
+
+# --- one half gates the other ---------------------------------------------------------------------
+
+
+def _gated(name: str, input: Any, axis: int, gate: Any) -> Tensor:
+    """The product of one half along an axis and a function of the other."""
+    x, dtype = wide(input)
+    at = one_axis(name, axis, x.ndim)
+    extent = x.shape[at]
+    if extent % 2:
+        raise ShapeError(f"{name}: axis {at} of shape {x.shape} has an odd extent, so no halves")
+    front = (slice(None),) * at
+    return gate(x[(*front, slice(extent // 2))], x[(*front, slice(extent // 2, None))]).to(dtype)  # type: ignore[no-any-return]
+
+
+@takes_dim
+def glu(input: Any, axis: int = -1) -> Tensor:
+    """The product a * sigmoid(b), where a and b are the halves of the input along an axis.
+    ShapeError for an odd extent.
+
+    >>> import treadle as td
+    >>> td.nn.functional.glu(td.asarray([3.0, 5.0, 0.0, 0.0], device="cpu")).tolist()
+    [1.5, 2.5]
+    """
+    return _gated("glu", input, axis, lambda a, b: a * _sigmoid(b))
+
+
+@takes_dim
+def swiglu(input: Any, axis: int = -1) -> Tensor:
+    """The product silu(a) * b, where a and b are the halves of the input along an axis (Shazeer,
+    2020)."""
+    return _gated("swiglu", input, axis, lambda a, b: a * _sigmoid(a) * b)
+
+
+@takes_dim
+def geglu(input: Any, axis: int = -1, approximate: str = "none") -> Tensor:
+    """The product gelu(a) * b, where a and b are the halves of the input along an axis."""
+    return _gated("geglu", input, axis, lambda a, b: gelu(a, approximate) * b)
+
+
+@takes_dim
+def reglu(input: Any, axis: int = -1) -> Tensor:
+    """The product relu(a) * b, where a and b are the halves of the input along an axis."""
+    return _gated("reglu", input, axis, lambda a, b: _maximum(a, 0) * b)
+
+
+# --- of rows --------------------------------------------------------------------------------------
+
+
+@takes_dim
+def softmin(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
+    """`softmax` of -x."""
+    x, given = wide(input)
+    return softmax(-x, axis, dtype=given if dtype is None else dtype)
+
+
+@takes_dim
+def gumbel_softmax(
+    logits: Any,
+    tau: float = 1.0,
+    hard: bool = False,
+    eps: float = 1e-10,
+    axis: int = -1,
+    *,
+    generator: Generator | None = None,
+) -> Tensor:
+    """A random softmax: noise of the Gumbel distribution, drawn from `generator`, is added to the
+    logits, and they are divided by tau. With `hard` the largest element is 1 and the others 0.
+    `eps` has no effect, as in PyTorch.
+
+    >>> import treadle as td
+    >>> logits = td.asarray([[0.0, 50.0], [50.0, 0.0]], device="cpu")
+    >>> td.nn.functional.gumbel_softmax(logits, hard=True).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    x, dtype = wide(logits)
+    if dtype.kind != "float":
+        raise DtypeError(f"gumbel_softmax takes floating dtypes, not {dtype}")
+    at = one_axis("gumbel_softmax", axis, x.ndim)
+    noise = -_log(exponential(x.shape, dtype=x.dtype, device=x.device, generator=generator))
+    noisy = (x + noise) / tau
+    if not hard:
+        return softmax(noisy, at).to(dtype)
+    places = arange(x.shape[at], device=x.device).reshape((-1,) + (1,) * (x.ndim - at - 1))
+    return (argmax(noisy, axis=at, keepdims=True) == places).to(dtype)
+
+
+# --- in place -------------------------------------------------------------------------------------
+
+
+def relu_(input: Tensor) -> Tensor:
+    """`relu`, written into the input."""
+    return relu(input, True)
+
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """`elu`, written into the input."""
+    return elu(input, alpha, True)
+
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """`celu`, written into the input."""
+    return celu(input, alpha, True)
+
+
+def selu_(input: Tensor) -> Tensor:
+    """`selu`, written into the input."""
+    return selu(input, True)
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """`hardtanh`, written into the input."""
+    return hardtanh(input, min_val, max_val, True)
+
+
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """`leaky_relu`, written into the input."""
+    return leaky_relu(input, negative_slope, True)
+
+
+def rrelu_(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False
+) -> Tensor:
+    """`rrelu`, written into the input."""
+    return rrelu(input, lower, upper, training, True)
+
+
+_above = threshold  # the parameter has its name
+
+
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+    """`threshold`, written into the input."""
+    return _above(input, threshold, value, True)

@@ -1,11 +1,13 @@
-"""The dtype that a function of layers computes in."""
+"""What the functions of layers have in common: the dtype to compute in, and where a result goes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from treadle.core.dtypes import DType, bfloat16, float16, float32
+from treadle.core.errors import DtypeError
 from treadle.tensor.creation import asarray
+from treadle.tensor.operands import cast
 from treadle.tensor.tensor import Tensor
 
 _HALVES = (float16, bfloat16)
@@ -18,3 +20,21 @@ def wide(x: Any) -> tuple[Tensor, DType]:
     if own in _HALVES or own.kind in ("int", "uint"):
         return tensor.to(float32), own if own.kind == "float" else float32
     return tensor, own
+
+
+def written(name: str, input: Any, result: Tensor, inplace: bool) -> Tensor:
+    """A result; with `inplace` the input, which has it for its elements from now on."""
+    if not inplace:
+        return result
+    if type(input) is not Tensor:
+        raise TypeError(f"{name}: inplace=True writes a tensor, not {type(input).__name__}")
+    if result.dtype is not input.dtype:
+        raise DtypeError(
+            f"{name}: the result is {result.dtype}, which does not fit into {input.dtype}: leave "
+            "inplace out, or cast the input first"
+        )
+    node = result._node
+    if node is input._cell.value:
+        return input
+    input._write(cast(node, input.dtype))
+    return input

@@ -1,0 +1,108 @@
+"""Lengths of vectors, and how far apart they are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from treadle.core.dtypes import DType
+from treadle.core.errors import ShapeError
+from treadle.tensor.axes import takes_dim
+from treadle.tensor.dtypes import promote
+from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.functional.wide import wide
+from treadle.tensor.manipulation import broadcast_to
+from treadle.tensor.operands import common_shape
+from treadle.tensor.reductions import max as largest
+from treadle.tensor.reductions import min as least
+from treadle.tensor.reductions import sum as total
+from treadle.tensor.searching import take
+from treadle.tensor.tensor import Tensor
+
+__all__ = ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]
+
+_abs, _maximum, _pow = FUNCTIONS["abs"], FUNCTIONS["maximum"], FUNCTIONS["pow"]
+_sqrt, _square = FUNCTIONS["sqrt"], FUNCTIONS["square"]
+
+
+def norm(x: Tensor, p: float, axis: int, keepdims: bool) -> Tensor:
+    """The p-th root of the sum of |x|**p along an axis: for p=0 how many elements are not 0, for
+    infinities the greatest or the least magnitude."""
+    if p == 2:
+        return _sqrt(total(_square(x), axis=axis, keepdims=keepdims))
+    size = _abs(x)
+    if p == 1:
+        return total(size, axis=axis, keepdims=keepdims)
+    if p == 0:
+        return total((x != 0).to(x.dtype), axis=axis, keepdims=keepdims)
+    if math.isinf(p):
+        return (largest if p > 0 else least)(size, axis=axis, keepdims=keepdims)
+    return _pow(total(_pow(size, p), axis=axis, keepdims=keepdims), 1 / p)
+
+
+@takes_dim
+def normalize(input: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor:
+    """x, divided along an axis by its p-norm (or by eps, where that is greater).
+
+    >>> import treadle as td
+    >>> td.nn.functional.normalize(td.asarray([[3.0, 1.0]], device="cpu"), p=1).tolist()
+    [[0.75, 0.25]]
+    """
+    x, dtype = wide(input)
+    return (x / _maximum(norm(x, p, axis, True), eps)).to(dtype)
+
+
+@takes_dim
+def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along an axis of arrays that broadcast. Lengths
+    below eps count as eps.
+
+    >>> import treadle as td
+    >>> x = td.asarray([3.0, 4.0], device="cpu")
+    >>> td.nn.functional.cosine_similarity(x, x * 2, dim=0).item()
+    1.0
+    """
+    a, b, dtype = _pair("cosine_similarity", x1, x2)
+    lengths = [_maximum(norm(x, 2, axis, True), eps) for x in (a, b)]
+    return total(a / lengths[0] * (b / lengths[1]), axis=axis).to(dtype)
+
+
+def pairwise_distance(
+    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last axis of arrays that broadcast.
+
+    >>> import treadle as td
+    >>> a, b = td.zeros((1, 2), device="cpu"), td.asarray([[3.0, 4.0]], device="cpu")
+    >>> td.nn.functional.pairwise_distance(a, b, eps=0.0).tolist()
+    [5.0]
+    """
+    a, b, dtype = _pair("pairwise_distance", x1, x2)
+    return norm(a - b + eps, p, -1, keepdim).to(dtype)
+
+
+def pdist(input: Any, p: float = 2.0) -> Tensor:
+    """The p-norms of the differences of all pairs of rows: those of the first row and the second,
+    the first and the third, and so on.
+
+    >>> import treadle as td
+    >>> rows = td.asarray([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]], device="cpu")
+    >>> td.nn.functional.pdist(rows, p=1).tolist()
+    [7.0, 1.0, 6.0]
+    """
+    x, dtype = wide(input)
+    if x.ndim != 2:
+        raise ShapeError(f"pdist takes the rows of a matrix, not a tensor of shape {x.shape}")
+    if p < 0:
+        raise ValueError(f"pdist: p must not be negative, as {p} is")
+    one, other = np.triu_indices(x.shape[0], 1)
+    return norm(take(x, one, axis=0) - take(x, other, axis=0), p, -1, False).to(dtype)
+
+
+def _pair(name: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor, DType]:
+    """Two operands to compute with, broadcast to one shape, and the dtype of the result."""
+    (a, one), (b, other) = wide(x1), wide(x2)
+    shape = common_shape(name, (a.shape, b.shape))
+    return broadcast_to(a, shape), broadcast_to(b, shape), promote(one, other)
