@@ -5,11 +5,12 @@ kernels of its own calls the kernel library. float16 and bfloat16 are computed i
 rounded once.
 """
 
-from treadle.tensor.functional import activations, distances, dropouts, normalization
+from treadle.tensor.functional import activations, distances, dropouts, losses, normalization
 from treadle.tensor.functional.activations import *  # noqa: F403  what its __all__ names
 from treadle.tensor.functional.distances import *  # noqa: F403
 from treadle.tensor.functional.dropouts import *  # noqa: F403
-from treadle.tensor.functional.normalization import *  # noqa: F403  what its __all__ names
+from treadle.tensor.functional.losses import *  # noqa: F403
+from treadle.tensor.functional.normalization import *  # noqa: F403
 
 # What is a method of tensors, too: `x.softmax(axis=0)`.
 METHODS = {
@@ -19,4 +20,7 @@ METHODS = {
     )
 }  # fmt: skip
 
-__all__ = [*activations.__all__, *distances.__all__, *dropouts.__all__, *normalization.__all__]
+__all__ = [
+    *activations.__all__, *distances.__all__, *dropouts.__all__, *losses.__all__,
+    *normalization.__all__,
+]  # fmt: skip

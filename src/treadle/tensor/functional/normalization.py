@@ -2,43 +2,76 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from treadle.core.errors import ShapeError
-from treadle.tensor.axes import takes_dim
-from treadle.tensor.creation import asarray
+from treadle.core.dtypes import float32
+from treadle.core.errors import DtypeError, ShapeError
+from treadle.graph.node import view_of
+from treadle.graph.realize import realize
+from treadle.graph.views import View, whole
+from treadle.tensor.assembly import concat
+from treadle.tensor.axes import one_axis, takes_dim
+from treadle.tensor.creation import asarray, zeros
+from treadle.tensor.dtypes import finfo
 from treadle.tensor.elementwise_functions import FUNCTIONS
-from treadle.tensor.functional.wide import wide
+from treadle.tensor.functional.wide import wide_float
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import mean
 from treadle.tensor.reductions import sum as total
-from treadle.tensor.tensor import Tensor
+from treadle.tensor.tensor import Tensor, from_node
 
-__all__ = ["layer_norm", "log_softmax", "softmax"]
+__all__ = [
+    "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "log_softmax",
+    "rms_norm", "softmax",
+]  # fmt: skip
 
 _exp, _log, _rsqrt, _square = (FUNCTIONS[name] for name in ("exp", "log", "rsqrt", "square"))
+_pow = FUNCTIONS["pow"]
+
+
+# --- softmax -------------------------------------------------------------------------------------
 
 
 @takes_dim
 def softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
-    """exp(x), divided by its sum along an axis. `dtype` casts x before.
+    """exp(x), divided by its sum along an axis. `dtype` casts x before. Rows of nothing but -inf,
+    and those with inf or NaN, are NaN, as in PyTorch.
 
     >>> import treadle as td
     >>> td.nn.functional.softmax(td.zeros((2, 4), device="cpu"), dim=1)[0].tolist()
     [0.25, 0.25, 0.25, 0.25]
     """
-    x, given = wide(input if dtype is None else asarray(input).to(dtype=dtype))
+    x, given = wide_float("softmax", input if dtype is None else asarray(input).to(dtype=dtype))
+    if x.ndim == 0 or not x.size:
+        return _of_single("softmax", x, axis, 1.0).to(given)
     powers = _exp(x - largest(x, axis=axis, keepdims=True))
     return (powers / total(powers, axis=axis, keepdims=True)).to(given)
 
 
 @takes_dim
 def log_softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
-    """The logarithm of `softmax`, precise where that is near 0."""
-    x, given = wide(input if dtype is None else asarray(input).to(dtype=dtype))
+    """The logarithm of `softmax`, precise where that is near 0.
+
+    >>> import treadle as td
+    >>> td.nn.functional.log_softmax(td.asarray([0.0, 200.0], device="cpu")).tolist()
+    [-200.0, 0.0]
+    """
+    x, given = wide_float("log_softmax", input if dtype is None else asarray(input).to(dtype=dtype))
+    if x.ndim == 0 or not x.size:
+        return _of_single("log_softmax", x, axis, 0.0).to(given)
     below = x - largest(x, axis=axis, keepdims=True)
     return (below - _log(total(_exp(below), axis=axis, keepdims=True))).to(given)
+
+
+def _of_single(name: str, x: Tensor, axis: int, value: float) -> Tensor:
+    """The result for a tensor without axes, which is a row of one, or without elements."""
+    one_axis(name, axis, max(x.ndim, 1))
+    return x - x + value
+
+
+# --- over the last axes --------------------------------------------------------------------------
 
 
 def layer_norm(
@@ -56,22 +89,274 @@ def layer_norm(
     >>> td.nn.functional.layer_norm(x, 2, eps=0.0)[0].tolist()
     [-1.0, 1.0]
     """
-    x, dtype = wide(input)
-    one = isinstance(normalized_shape, int)
-    wanted = (normalized_shape,) if one else tuple(normalized_shape)  # type: ignore[arg-type]
-    if not wanted or x.shape[-len(wanted) :] != wanted:
+    x, dtype = wide_float("layer_norm", input)
+    shape = _last_axes("layer_norm", x, normalized_shape)
+    _check_shapes("layer_norm", shape, weight=weight, bias=bias)
+    centered = _standard(x, tuple(range(-len(shape), 0)), eps)
+    return _scaled(centered, weight, bias).to(dtype)
+
+
+def rms_norm(
+    input: Any,
+    normalized_shape: int | Sequence[int],
+    weight: Any = None,
+    eps: float | None = None,
+) -> Tensor:
+    """Divide x by its root mean square over its last axes, whose extents are `normalized_shape`;
+    then multiply by `weight`, which has that shape. Where `eps` is not given it is the distance
+    from 1 to the next number of the dtype that is computed in.
+
+    >>> import treadle as td
+    >>> td.nn.functional.rms_norm(td.asarray([3.0, -3.0], device="cpu"), 2).tolist()
+    [1.0, -1.0]
+    """
+    x, dtype = wide_float("rms_norm", input)
+    shape = _last_axes("rms_norm", x, normalized_shape)
+    _check_shapes("rms_norm", shape, weight=weight)
+    least = finfo(x.dtype).eps if eps is None else eps
+    square = mean(_square(x), axis=tuple(range(-len(shape), 0)), keepdims=True)
+    return _scaled(x * _rsqrt(square + least), weight, None).to(dtype)
+
+
+def _last_axes(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
+    """`normalized_shape` as a tuple. ShapeError unless x has it."""
+    if isinstance(normalized_shape, int):
+        normalized_shape = (normalized_shape,)
+    shape = tuple(normalized_shape)
+    if not shape or x.shape[-len(shape) :] != shape:
         raise ShapeError(
-            f"layer_norm: normalized_shape is {wanted}, which the last axes of a tensor of shape "
+            f"{name}: normalized_shape is {shape}, which the last axes of a tensor of shape "
             f"{x.shape} do not have"
         )
-    for name, value in (("weight", weight), ("bias", bias)):
-        if value is not None and tuple(value.shape) != wanted:
-            raise ShapeError(f"layer_norm: {name} has shape {tuple(value.shape)}, not {wanted}")
-    axes = tuple(range(-len(wanted), 0))
+    return shape
+
+
+# --- over channels -------------------------------------------------------------------------------
+
+
+def batch_norm(
+    input: Any,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Give each channel (axis 1) mean 0 and variance 1 over all other axes; then multiply by
+    `weight` and add `bias`, of which there is one a channel.
+
+    With `training` mean and variance are those of x, and the running ones, if given, move towards
+    them in place: by `momentum` of the way, the variance to that of a sample (divided by one less
+    than the elements). Else they are the running ones.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0], [3.0]], device="cpu")
+    >>> so_far, spread = td.zeros(1, device="cpu"), td.ones(1, device="cpu")
+    >>> td.nn.functional.batch_norm(x, so_far, spread, training=True, eps=0.0).tolist()
+    [[-1.0], [1.0]]
+    >>> so_far.tolist(), td.nn.functional.batch_norm(x, so_far, spread, eps=0.0).shape
+    ([0.20000000298023224], (2, 1))
+    """
+    x, dtype = wide_float("batch_norm", input)
+    if x.ndim < 2:
+        raise ShapeError(f"batch_norm: x has shape {x.shape}: it needs a batch and channels")
+    running = _running("batch_norm", x, running_mean, running_var)
+    _check_shapes("batch_norm", x.shape[1:2], weight=weight, bias=bias)
+    axes = (0, *range(2, x.ndim))
+    scale, shift = (_by_channel(value, x.ndim) for value in (weight, bias))
+    if not training:
+        if running is None:
+            raise ValueError(
+                "batch_norm without training needs running_mean and running_var, since it does "
+                "not look at the mean and variance of x"
+            )
+        return _moved(x, *running, eps, scale, shift).to(dtype)
+    count = math.prod(x.shape[axis] for axis in axes)
+    if count == 1:
+        raise ShapeError(
+            f"batch_norm: channels of one value have no variance to train with: x has shape "
+            f"{x.shape}"
+        )
+    if running is None or not x.size:
+        return _scaled(_standard(x, axes, eps), scale, shift).to(dtype)
+    middle = mean(x, axis=axes, keepdims=True)
+    spread = mean(_square(x - middle), axis=axes, keepdims=True)
+    _move(running, middle.reshape(-1), spread.reshape(-1), momentum, count)
+    return _scaled((x - middle) * _rsqrt(spread + eps), scale, shift).to(dtype)
+
+
+def instance_norm(
+    input: Any,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """As `batch_norm`, over the axes behind the channels alone: each batch element for itself. The
+    running mean and variance move towards the mean of the elements' ones; without
+    `use_input_stats` they are taken for x's own.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[[1.0, 3.0]], [[10.0, 30.0]]], device="cpu")
+    >>> td.nn.functional.instance_norm(x, eps=0.0).tolist()
+    [[[-1.0, 1.0]], [[-1.0, 1.0]]]
+    """
+    x, dtype = wide_float("instance_norm", input)
+    if x.ndim < 3:
+        raise ShapeError(
+            f"instance_norm: x has shape {x.shape}: it needs a batch, channels and axes behind them"
+        )
+    running = _running("instance_norm", x, running_mean, running_var)
+    _check_shapes("instance_norm", x.shape[1:2], weight=weight, bias=bias)
+    scale, shift = (_by_channel(value, x.ndim) for value in (weight, bias))
+    if not use_input_stats:
+        if running is None:
+            raise ValueError(
+                "instance_norm without use_input_stats needs running_mean and running_var"
+            )
+        return _moved(x, *running, eps, scale, shift).to(dtype)
+    axes, count = tuple(range(2, x.ndim)), math.prod(x.shape[2:])
+    if count == 1:
+        raise ShapeError(
+            f"instance_norm: channels of one value have no variance: x has shape {x.shape}"
+        )
+    if running is None or not x.size:
+        return _scaled(_standard(x, axes, eps), scale, shift).to(dtype)
+    middle = mean(x, axis=axes, keepdims=True)
+    spread = mean(_square(x - middle), axis=axes, keepdims=True)
+    each = [mean(value.reshape(x.shape[:2]), axis=0) for value in (middle, spread)]
+    _move(running, each[0], each[1], momentum, count)
+    return _scaled((x - middle) * _rsqrt(spread + eps), scale, shift).to(dtype)
+
+
+def group_norm(
+    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Tensor:
+    """Give each of `num_groups` groups of neighbouring channels (axis 1) mean 0 and variance 1, in
+    each batch element; then multiply by `weight` and add `bias`, of which there is one a channel.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 3.0, 10.0, 30.0]], device="cpu")
+    >>> td.nn.functional.group_norm(x, 2, eps=0.0).tolist()
+    [[-1.0, 1.0, -1.0, 1.0]]
+    """
+    x, dtype = wide_float("group_norm", input)
+    if x.ndim < 2:
+        raise ShapeError(f"group_norm: x has shape {x.shape}: it needs a batch and channels")
+    channels = x.shape[1]
+    if num_groups < 1 or channels % num_groups:
+        raise ShapeError(
+            f"group_norm: {channels} channels (x has shape {x.shape}) are not {num_groups} groups "
+            "of as many each"
+        )
+    _check_shapes("group_norm", (channels,), weight=weight, bias=bias)
+    groups = (num_groups, channels // num_groups)
+    if x.size and math.prod(x.shape[2:]) * groups[1] * x.shape[0] == 1:
+        raise ShapeError(
+            f"group_norm: groups of one value have no variance: x has shape {x.shape}, "
+            f"num_groups is {num_groups}"
+        )
+    split = x.reshape((x.shape[0], *groups, *x.shape[2:]))
+    scale, shift = (
+        None if value is None else asarray(value).reshape((*groups, *(1,) * (x.ndim - 2)))
+        for value in (weight, bias)
+    )
+    centered = _standard(split, tuple(range(2, split.ndim)), eps)
+    return _scaled(centered, scale, shift).to(dtype).reshape(x.shape)
+
+
+def local_response_norm(
+    input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """Divide x by (k + alpha * m) ** beta, where m is the mean square of `size` neighbouring
+    channels (axis 1) around each, those beyond the ends being 0.
+
+    >>> import treadle as td
+    >>> x = td.ones((1, 3, 1), device="cpu")
+    >>> td.nn.functional.local_response_norm(x, 2, alpha=2.0, beta=1.0).flatten().tolist()
+    [0.5, 0.3333333432674408, 0.3333333432674408]
+    """
+    x, dtype = wide_float("local_response_norm", input)
+    if x.ndim < 3:
+        raise ShapeError(
+            f"local_response_norm: x has shape {x.shape}: it needs a batch, channels and axes "
+            "behind them"
+        )
+    if size < 1:
+        raise ValueError(f"local_response_norm: size is {size}: it needs a channel at least")
+    if not x.size:
+        return x.to(dtype)
+    ends = [(x.shape[0], extent, *x.shape[2:]) for extent in (size // 2, (size - 1) // 2)]
+    before, behind = (zeros(shape, dtype=x.dtype, device=x.device) for shape in ends)
+    padded = concat([before, _square(x), behind], axis=1)
+    # Each channel's neighbours are an axis of their own, which lies in the same memory.
+    steps = whole(padded.shape).strides
+    windows = View((*x.shape, size), (*steps, steps[1]), 0)
+    near = mean(from_node(view_of(padded._node, windows)), axis=-1)
+    return (x / _pow(near * alpha + k, beta)).to(dtype)
+
+
+# --- what they share -----------------------------------------------------------------------------
+
+
+def _standard(x: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
+    """X with mean 0 and variance 1 over some axes."""
     centered = x - mean(x, axis=axes, keepdims=True)
-    result = centered * _rsqrt(mean(_square(centered), axis=axes, keepdims=True) + eps)
+    return centered * _rsqrt(mean(_square(centered), axis=axes, keepdims=True) + eps)
+
+
+def _moved(x: Tensor, middle: Tensor, spread: Tensor, eps: float, scale: Any, shift: Any) -> Tensor:
+    """X with a mean and a variance for each channel that are known."""
+    middle, spread = (_by_channel(value, x.ndim).to(x.dtype) for value in (middle, spread))
+    return _scaled((x - middle) * _rsqrt(spread + eps), scale, shift)
+
+
+def _scaled(x: Tensor, weight: Any, bias: Any) -> Tensor:
     if weight is not None:
-        result = result * weight
-    if bias is not None:
-        result = result + bias
-    return result.to(dtype)
+        x = x * weight
+    return x if bias is None else x + bias
+
+
+def _by_channel(value: Any, ndim: int) -> Any:
+    """Values of channels, seen along axis 1."""
+    return None if value is None else asarray(value).reshape((-1, *(1,) * (ndim - 2)))
+
+
+def _check_shapes(name: str, shape: tuple[int, ...], **values: Any) -> None:
+    for what, value in values.items():
+        if value is not None and tuple(value.shape) != shape:
+            raise ShapeError(f"{name}: {what} has shape {tuple(value.shape)}, not {shape}")
+
+
+def _running(
+    name: str, x: Tensor, middle: Tensor | None, spread: Tensor | None
+) -> tuple[Tensor, Tensor] | None:
+    """Both running values, or None."""
+    if middle is None and spread is None:
+        return None
+    if middle is None or spread is None:
+        raise ValueError(f"{name}: running_mean and running_var come together")
+    for what, value in (("running_mean", middle), ("running_var", spread)):
+        if type(value) is not Tensor or value.dtype.kind != "float":
+            raise DtypeError(f"{name}: {what} is a tensor of floats, which is written in place")
+    _check_shapes(name, x.shape[1:2], running_mean=middle, running_var=spread)
+    return middle, spread
+
+
+def _move(
+    running: tuple[Tensor, Tensor], middle: Tensor, spread: Tensor, momentum: float, count: int
+) -> None:
+    """Move the running mean and variance towards those of x, in place.
+
+    They are computed at once: pending, they would keep x in memory until somebody reads them."""
+    sample = spread * (count / (count - 1))
+    for so_far, new in zip(running, (middle, sample), strict=True):
+        so_far[...] = so_far.to(float32 if new.dtype.itemsize < 8 else new.dtype) * (
+            1 - momentum
+        ) + (new * momentum)
+    realize([middle._node, spread._node, *(value._node for value in running)])

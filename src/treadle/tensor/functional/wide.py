@@ -38,3 +38,16 @@ def written(name: str, input: Any, result: Tensor, inplace: bool) -> Tensor:
         return input
     input._write(cast(node, input.dtype))
     return input
+
+
+def wide_float(name: str, x: Any) -> tuple[Tensor, DType]:
+    """The same for a function of real numbers alone. DtypeError for complex ones and truth values.
+
+    >>> import treadle as td
+    >>> wide_float("f", td.asarray([1, 2], dtype=td.int32, device="cpu"))[1].name
+    'float32'
+    """
+    tensor, dtype = wide(x)
+    if dtype.kind != "float":
+        raise DtypeError(f"{name} takes real numbers, and x is of {dtype}: cast it before")
+    return tensor, dtype

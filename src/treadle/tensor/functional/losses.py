@@ -1,0 +1,256 @@
+"""How far scores are from the classes that were wanted: cross-entropy, fused with its softmax.
+
+The logarithm of a softmax is a difference, x - max - log(sum(exp(x - max))), of which a loss wants
+one element a row, or a weighted sum. So nothing as large as the scores is ever made: they are read
+for the greatest and for the sum, and once more where the class is.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from treadle.core.errors import DtypeError, ShapeError
+from treadle.runtime import settings
+from treadle.tensor.creation import asarray
+from treadle.tensor.dtypes import default_integer
+from treadle.tensor.elementwise_functions import FUNCTIONS, where
+from treadle.tensor.functional.wide import wide_float
+from treadle.tensor.manipulation import broadcast_to, expand_dims, squeeze
+from treadle.tensor.reductions import any as any_of
+from treadle.tensor.reductions import max as largest
+from treadle.tensor.reductions import mean
+from treadle.tensor.reductions import sum as total
+from treadle.tensor.searching import take, take_along_axis
+from treadle.tensor.tensor import Tensor
+
+__all__ = ["cross_entropy", "nll_loss"]
+
+_exp, _log = FUNCTIONS["exp"], FUNCTIONS["log"]
+_REDUCTIONS = ("mean", "none", "sum")
+
+
+class _Classes(NamedTuple):
+    """The classes that are wanted: `places` are some that exist even where `ignored`, or where
+    `outside` what classes there are; `weight` is what each counts, None for 1 each."""
+
+    places: Tensor
+    ignored: Tensor
+    outside: Tensor
+    weight: Tensor | None
+
+
+def nll_loss(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """-x where the class is: of log-probabilities (N, C), (N, C, d1, ...) or (C,) the negative ones
+    of the classes `target`, integers of the same shape without the axis C, times `weight[class]`.
+
+    "mean" divides the sum by that of the weights; targets equal to `ignore_index` count for
+    nothing. Where a target is no class the loss is NaN (under TREADLE_CHECK=1 an IndexError).
+
+    >>> import treadle as td
+    >>> x = td.log(td.asarray([[0.5, 0.5], [0.25, 0.75]], device="cpu"))
+    >>> round(td.nn.functional.nll_loss(x, td.asarray([0, 1], device="cpu")).item(), 4)
+    0.4904
+    """
+    reduction = _reduction("nll_loss", reduction, size_average, reduce)
+    x, dtype = wide_float("nll_loss", input)
+    axis = _class_axis("nll_loss", x)
+    classes = _classes("nll_loss", x, axis, target, weight, ignore_index)
+    losses = _of_classes(-_picked(input, x, axis, classes), classes)
+    return _reduced(losses, classes, reduction).to(dtype)
+
+
+def cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """`nll_loss` of the `log_softmax` of scores (N, C), (N, C, d1, ...) or (C,), which is never in
+    memory.
+
+    `target` are classes, of any integer dtype and the shape without the axis C, or probabilities
+    of the shape of `input`. `label_smoothing` mixes as much of equal probabilities into them.
+    "mean" divides by the sum of the wanted classes' weights, or by the number of rows where the
+    target is probabilities.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[0.0, 0.0], [5.0, -5.0]], device="cpu")
+    >>> losses = td.nn.functional.cross_entropy(
+    ...     x, td.asarray([0, 0], device="cpu"), reduction="none"
+    ... )
+    >>> [round(loss, 4) for loss in losses.tolist()]
+    [0.6931, 0.0]
+    """
+    reduction = _reduction("cross_entropy", reduction, size_average, reduce)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ValueError(f"cross_entropy: label_smoothing is {label_smoothing}, not from 0 to 1")
+    x, dtype = wide_float("cross_entropy", input)
+    axis = _class_axis("cross_entropy", x)
+    goal = _beside("cross_entropy", target, x)
+    if goal.shape == x.shape:
+        losses = _of_probabilities(x, axis, goal, weight, ignore_index, label_smoothing)
+        rows = mean if reduction == "mean" else total
+        return (losses if reduction == "none" else rows(losses)).to(dtype)
+    classes = _classes("cross_entropy", x, axis, goal, weight, ignore_index)
+    greatest, rest = _greatest_and_rest(x, axis)
+    losses = _of_classes(rest - (_picked(input, x, axis, classes) - greatest), classes)
+    if not label_smoothing:
+        return _reduced(losses, classes, reduction).to(dtype)
+    smooth = _against_all(x, axis, greatest, rest, _along_classes(weight, x, axis))
+    smooth = where(classes.ignored, 0.0, smooth) * (label_smoothing / x.shape[axis])
+    both = losses * (1.0 - label_smoothing) + smooth
+    return _reduced(both, classes, reduction).to(dtype)
+
+
+# --- scores --------------------------------------------------------------------------------------
+
+
+def _greatest_and_rest(x: Tensor, axis: int) -> tuple[Tensor, Tensor]:
+    """Of each row the greatest score, and the logarithm of the sum of all others beside it."""
+    if x.shape[axis] == 0:
+        nothing = total(x, axis=axis) + math.nan
+        return nothing, nothing
+    greatest = largest(x, axis=axis, keepdims=True)
+    return squeeze(greatest, axis), _log(total(_exp(x - greatest), axis=axis))
+
+
+def _against_all(
+    x: Tensor, axis: int, greatest: Tensor, rest: Tensor, weight: Tensor | None
+) -> Tensor:
+    """The sum over classes of -log_softmax(x), each times its weight."""
+    below = x - expand_dims(greatest, axis)
+    if weight is None:
+        return rest * x.shape[axis] - total(below, axis=axis)
+    shared = broadcast_to(weight, x.shape)
+    return rest * total(shared, axis=axis) - total(below * shared, axis=axis)
+
+
+def _picked(input: Any, x: Tensor, axis: int, classes: _Classes) -> Tensor:
+    """The scores of the wanted classes, taken from memory rather than from what x is cast to."""
+    if x.shape[axis] == 0:
+        return total(x, axis=axis) + math.nan
+    source = input if type(input) is Tensor else x
+    found = take_along_axis(source, expand_dims(classes.places, axis), axis=axis)
+    return squeeze(found, axis).to(x.dtype)
+
+
+def _of_probabilities(
+    x: Tensor, axis: int, goal: Tensor, weight: Any, ignore_index: int, smoothing: float
+) -> Tensor:
+    if goal.dtype.kind != "float":
+        raise DtypeError(
+            f"cross_entropy: a target of the shape of the scores, {x.shape}, is probabilities, "
+            f"which are floats, not {goal.dtype}; classes have that shape without axis {axis}"
+        )
+    if ignore_index >= 0:
+        raise ValueError(
+            f"cross_entropy: ignore_index is {ignore_index}, but the target is probabilities, "
+            "which name no class to be ignored"
+        )
+    goal = goal.to(x.dtype)
+    if smoothing:
+        goal = goal * (1.0 - smoothing) + smoothing / x.shape[axis]
+    along = _along_classes(weight, x, axis)
+    greatest, rest = _greatest_and_rest(x, axis)
+    return _against_all(x, axis, greatest, rest, goal if along is None else goal * along)
+
+
+# --- classes -------------------------------------------------------------------------------------
+
+
+def _class_axis(name: str, x: Tensor) -> int:
+    if x.ndim == 0:
+        raise ShapeError(f"{name}: the input has shape (): it needs an axis of classes")
+    return 0 if x.ndim == 1 else 1
+
+
+def _beside(name: str, target: Any, x: Tensor) -> Tensor:
+    """The target as a tensor on the device of the scores."""
+    found = target if type(target) is Tensor else asarray(target, device=x.device)
+    if found.device is not x.device:
+        raise ValueError(
+            f"{name}: the input is on {x.device.id}, the target on {found.device.id}: move one, "
+            f'as in target.to("{x.device.id}")'
+        )
+    return found
+
+
+def _classes(
+    name: str, x: Tensor, axis: int, target: Any, weight: Any, ignore_index: int
+) -> _Classes:
+    goal = _beside(name, target, x)
+    count = x.shape[axis]
+    shape = (*x.shape[:axis], *x.shape[axis + 1 :])
+    if goal.shape != shape:
+        raise ShapeError(
+            f"{name}: for an input of shape {x.shape} classes have shape {shape}, which is that "
+            f"without axis {axis}; the target has {goal.shape}"
+        )
+    if goal.dtype.kind not in ("int", "uint"):
+        raise DtypeError(f"{name}: classes are integers, not {goal.dtype}")
+    own = goal.to(default_integer(x.device))  # which has room for ignore_index
+    ignored = own == ignore_index
+    outside = ((own < 0) | (own >= count)) & ~ignored
+    if settings.check and bool(any_of(outside)):
+        raise IndexError(f"{name}: a target is no class from 0 to {count - 1}")
+    places = where(ignored | outside, 0, own)
+    along = _along_classes(weight, x, axis)
+    each = None if along is None or not count else take(along.reshape(-1), places.reshape(-1))
+    return _Classes(places, ignored, outside, None if each is None else each.reshape(shape))
+
+
+def _along_classes(weight: Any, x: Tensor, axis: int) -> Tensor | None:
+    """The classes' weights, seen along the axis of classes."""
+    if weight is None:
+        return None
+    found = _beside("weight", weight, x)
+    if found.shape != (x.shape[axis],):
+        raise ShapeError(
+            f"weight has shape {found.shape}: it has one for each of {x.shape[axis]} classes "
+            f"(axis {axis} of shape {x.shape})"
+        )
+    return found.to(x.dtype).reshape((-1, *(1,) * (x.ndim - axis - 1)))
+
+
+def _of_classes(losses: Tensor, classes: _Classes) -> Tensor:
+    """The losses of wanted classes, weighted: 0 where they are ignored, NaN where there are
+    none."""
+    if classes.weight is not None:
+        losses = losses * classes.weight
+    return where(classes.ignored, 0.0, where(classes.outside, math.nan, losses))
+
+
+# --- all rows together ---------------------------------------------------------------------------
+
+
+def _reduced(losses: Tensor, classes: _Classes, reduction: str) -> Tensor:
+    if reduction == "none":
+        return losses
+    if reduction == "sum":
+        return total(losses)
+    counted = where(classes.ignored, 0.0, 1.0 if classes.weight is None else classes.weight)
+    return total(losses) / total(counted.to(losses.dtype))
+
+
+def _reduction(name: str, reduction: str, size_average: bool | None, reduce: bool | None) -> str:
+    """What becomes of all losses; the older arguments say it in another way."""
+    if size_average is not None or reduce is not None:
+        if reduce is False:
+            return "none"
+        return "sum" if size_average is False else "mean"
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f'{name}: reduction is "mean", "sum" or "none", not {reduction!r}')
+    return reduction
