@@ -5,12 +5,22 @@ kernels of its own calls the kernel library. float16 and bfloat16 are computed i
 rounded once.
 """
 
-from treadle.tensor.functional import activations, distances, dropouts, losses, normalization
+from treadle.tensor.functional import (
+    activations,
+    distances,
+    dropouts,
+    folding,
+    losses,
+    normalization,
+    padding,
+)
 from treadle.tensor.functional.activations import *  # noqa: F403  what its __all__ names
 from treadle.tensor.functional.distances import *  # noqa: F403
 from treadle.tensor.functional.dropouts import *  # noqa: F403
+from treadle.tensor.functional.folding import *  # noqa: F403
 from treadle.tensor.functional.losses import *  # noqa: F403
 from treadle.tensor.functional.normalization import *  # noqa: F403
+from treadle.tensor.functional.padding import *  # noqa: F403
 
 # What is a method of tensors, too: `x.softmax(axis=0)`.
 METHODS = {
@@ -21,6 +31,11 @@ METHODS = {
 }  # fmt: skip
 
 __all__ = [
-    *activations.__all__, *distances.__all__, *dropouts.__all__, *losses.__all__,
+    *activations.__all__,
+    *distances.__all__,
+    *dropouts.__all__,
+    *folding.__all__,
+    *losses.__all__,
     *normalization.__all__,
-]  # fmt: skip
+    *padding.__all__,
+]
