@@ -10,7 +10,9 @@ import treadle as td
 from benchmarks.harness import Figure
 from benchmarks.library.case import Case, measure
 
-THEMES: tuple[str, ...] = ()
+THEMES: tuple[str, ...] = (
+    "sorting",
+)  # fmt: skip
 
 
 def cases(themes: Sequence[str] = THEMES) -> list[Case]:

@@ -1,13 +1,16 @@
-"""Writing and adding at places that an array of flat indices names, into the target itself."""
+"""Writing, adding and folding at places that an array of flat indices names, into the target
+itself; `scattered` does the same to a copy."""
 
 from __future__ import annotations
 
-from treadle.core.dtypes import DType, i32
+from treadle.core.dtypes import DType, i32, i64
 from treadle.kernels.device_code import scattering
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.launching import flat, zeros
+from treadle.kernels.launching import alone, flat, new, start, zeros
 from treadle.kernels.sort import sort_with_order
 from treadle.runtime.arrays import DeviceArray
+
+_FEW = 4096  # indices that one thread of the CPU goes through by itself
 
 
 def put(
@@ -29,6 +32,9 @@ def put(
     if not index.size:
         return
     target, index, values = flat(target), flat(index), flat(values)
+    if alone(target.device):
+        _in_ranges(target, index, values, "put")
+        return
     if distinct or values.size == 1:
         scattering.put.launch(index.size, target, index, values, int(values.size > 1))
         return
@@ -63,11 +69,105 @@ def add(target: DeviceArray, index: DeviceArray, values: DeviceArray) -> None:
         ordered, order = sort_with_order(index)
         scattering.add_segments.launch(index.size, target, ordered, order, values, step)
         return
+    if alone(target.device) and form == real:
+        _in_ranges(target, index, values, "sum")
+        return
     sums = _parts(target) if form == real else zeros(target, form, target.size)
+    if alone(target.device):
+        _in_ranges(sums, index, values, "sum")
+        scattering.converter(real, form).launch(target.size, target, sums)
+        return
     kernel = scattering.adder(form, parts)
     kernel.launch(index.size * parts, sums, index, _parts(values), step)
     if form != real:
         scattering.converter(real, form).launch(target.size, target, sums)
+
+
+def fold(target: DeviceArray, index: DeviceArray, values: DeviceArray, how: str) -> None:
+    """Multiply elements by all values that go to them, or keep the least or the greatest of both
+    ("prod", "min", "max"; NaN stays NaN). There is one value, or one for each index, in the
+    target's dtype, which is no complex one.
+
+    Products of floats depend on the order of threads as sums do.
+
+    >>> import treadle as td
+    >>> x = td.ones(3, device="cpu")._array
+    >>> at = td.asarray([2, 0, 2], device="cpu")._array
+    >>> fold(x, at, td.asarray([3.0, 5.0, 7.0], device="cpu")._array, "prod")
+    >>> x.to_host().tolist()
+    [5.0, 1.0, 21.0]
+    """
+    if not index.size:
+        return
+    target, index, values = flat(target), flat(index), flat(values)
+    assert isinstance(target.dtype, DType)
+    step, dtype, form = int(values.size > 1), target.dtype, wide(target.dtype)
+    if dtype.itemsize == 8 and target.device.backend == "webgpu":
+        ordered, order = sort_with_order(index)
+        kernel = scattering.segment_folder(how)
+        kernel.launch(index.size, target, ordered, order, values, step)
+        return
+    bits = i64 if form.itemsize == 8 else i32
+    folded = target if form == dtype else _as(form, target)
+    if alone(target.device):
+        _in_ranges(folded, index, values, how)
+        if folded is not target:
+            scattering.caster(dtype).launch(target.size, target, folded)
+        return
+    kernel = scattering.folder(form, bits, how)
+    kernel.launch(index.size, _seen_as(bits, folded), index, values, step)
+    if folded is not target:
+        scattering.caster(dtype).launch(target.size, target, folded)
+
+
+def scattered(
+    x: DeviceArray, index: DeviceArray, values: DeviceArray, how: str, distinct: bool = False
+) -> DeviceArray:
+    """A copy of x into which values are written ("put"), added ("sum") or folded ("prod", "min",
+    "max") at flat indices.
+
+    >>> import treadle as td
+    >>> at, one = td.asarray([1, 1], device="cpu")._array, td.ones(1, device="cpu")._array
+    >>> scattered(td.zeros(2, device="cpu")._array, at, one, "sum").to_host().tolist()
+    [0.0, 2.0]
+    """
+    target = x.copy_to(x.device)
+    if how == "put":
+        put(target, index, values, distinct)
+    elif how == "sum":
+        add(target, index, values)
+    else:
+        fold(target, index, values, how)
+    return target
+
+
+def _in_ranges(target: DeviceArray, index: DeviceArray, values: DeviceArray, how: str) -> None:
+    """On the CPU: each thread has a range of the target, and so needs no atomics, and the order in
+    which values are put together is that of the indices."""
+    assert isinstance(target.dtype, DType)
+    real = target.dtype.component
+    parts = target.dtype.itemsize // real.itemsize
+    threads = target.device.handle.threads  # type: ignore[attr-defined]
+    if index.size < _FEW:
+        threads = 1
+    chunk = -(-target.size // threads)
+    writer = scattering.range_writer(real, parts, how)
+    step = int(values.size > 1)
+    flat_values = _parts(values) if parts > 1 else values
+    start(
+        writer, threads, target.device, _parts(target), index, flat_values, step, target.size, chunk
+    )
+
+
+def _as(form: DType, array: DeviceArray) -> DeviceArray:
+    made = new(array, form, array.size)
+    scattering.caster(form).launch(array.size, made, array)
+    return made
+
+
+def _seen_as(bits: DType, array: DeviceArray) -> DeviceArray:
+    """The same memory as integers of the same size."""
+    return DeviceArray(array.device, array.storage, bits, array.shape, (1,), array.offset)
 
 
 def _parts(array: DeviceArray) -> DeviceArray:

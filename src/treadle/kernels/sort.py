@@ -103,7 +103,7 @@ def _sorted(
 
 def _by_tiles(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:
     """Blocks sort tiles in shared memory; passes of merges follow."""
-    tile = _tile(x.device, what, n)
+    tile = tile_for(x.device, what, n)
     size = tile.threads * tile.items
     tiles = -(-n // size)
     passes = (tiles - 1).bit_length()
@@ -146,7 +146,7 @@ def _by_digits(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:
         start(mover, threads, x.device, *source, *into, before, *where)
 
 
-def _tile(device: Device, what: Sorting, n: int) -> Tile:
+def tile_for(device: Device, what: Sorting, n: int) -> Tile:
     """As large as its elements and places fit the shared memory, and as a row needs."""
     place_bytes = 4 if what.place is not None else 0
     items = _TILE_BYTES // (wide(what.dtype).itemsize + place_bytes) // _MOST_THREADS

@@ -7,6 +7,7 @@ from treadle.tensor import operators as _operators  # noqa: F401  gives Tensor i
 from treadle.tensor import random
 from treadle.tensor.assembly import concat, diff, repeat, roll, stack, tile
 from treadle.tensor.batch import CommandBatch
+from treadle.tensor.counting import bincount, histc, histogram
 from treadle.tensor.creation import (
     asarray,
     astype,
@@ -20,6 +21,7 @@ from treadle.tensor.creation import (
     zeros,
     zeros_like,
 )
+from treadle.tensor.distances import cdist
 from treadle.tensor.dtypes import can_cast, finfo, iinfo, isdtype, result_type
 from treadle.tensor.einsum import einsum, kron
 from treadle.tensor.elementwise import elementwise
@@ -61,9 +63,21 @@ from treadle.tensor.reductions import (
     var,
 )
 from treadle.tensor.scans import cumulative_prod, cumulative_sum
+from treadle.tensor.scattering import (
+    gather,
+    index_add,
+    index_copy,
+    index_fill,
+    index_select,
+    masked_fill,
+    masked_select,
+    scatter,
+    scatter_add,
+    scatter_reduce,
+)
 from treadle.tensor.searching import argwhere, nonzero, searchsorted, take, take_along_axis
 from treadle.tensor.sets import unique_all, unique_counts, unique_inverse, unique_values
-from treadle.tensor.sorting import argsort, sort
+from treadle.tensor.sorting import argsort, sort, topk
 from treadle.tensor.tensor import Tensor
 
 __all__ = [
@@ -81,9 +95,11 @@ __all__ = [
     "argwhere",
     "asarray",
     "astype",
+    "bincount",
     "broadcast_arrays",
     "broadcast_to",
     "can_cast",
+    "cdist",
     "concat",
     "conj",
     "count_nonzero",
@@ -104,13 +120,22 @@ __all__ = [
     "from_dlpack",
     "full",
     "full_like",
+    "gather",
+    "histc",
+    "histogram",
     "iinfo",
     "imag",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_select",
     "isdtype",
     "kron",
     "linspace",
     "logsumexp",
     "manual_seed",
+    "masked_fill",
+    "masked_select",
     "matmul",
     "matrix_transpose",
     "max",
@@ -131,6 +156,9 @@ __all__ = [
     "reshape",
     "result_type",
     "roll",
+    "scatter",
+    "scatter_add",
+    "scatter_reduce",
     "searchsorted",
     "sort",
     "split",
@@ -143,6 +171,7 @@ __all__ = [
     "take_along_axis",
     "tensordot",
     "tile",
+    "topk",
     "tril",
     "triu",
     "unique_all",

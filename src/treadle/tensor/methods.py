@@ -18,6 +18,7 @@ from treadle.tensor import (
     ranges,
     reductions,
     scans,
+    scattering,
     searching,
     sorting,
 )
@@ -104,6 +105,7 @@ for _name, _function in _ATTRIBUTES.items():
 
 add_methods({name: FUNCTIONS[name] for name in FUNCTIONS if name not in (*_ATTRIBUTES, "where")})
 add_methods(functional.METHODS)
+add_methods(scattering.METHODS)
 add_methods({name: getattr(reductions, name) for name in reductions.METHODS})
 add_methods({
     "__iter__": _iterator,
@@ -142,6 +144,7 @@ add_methods({
     "take_along_axis": searching.take_along_axis,
     "tensordot": products.tensordot,
     "tile": assembly.tile,
+    "topk": sorting.topk,
     "transpose": transpose,
     "tril": ranges.tril,
     "triu": ranges.triu,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
-from treadle.core.errors import DtypeError
+from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
-from treadle.graph.calls import Function, call
+from treadle.graph.calls import Function, call, call_of_several
 from treadle.graph.node import view_of
 from treadle.kernels import sort as kernels
+from treadle.kernels.topk import topk as top_k
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.operands import device_of, node_of
@@ -37,6 +38,53 @@ def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool
     """
     dtype = default_integer(device_of("argsort", (x,)))
     return _along("argsort", x, axis, dtype, kernels.argsort, (descending, True, dtype))
+
+
+class TopK(NamedTuple):
+    """What `topk` gives."""
+
+    values: Tensor
+    indices: Tensor
+
+
+@takes_dim
+def topk(x: Any, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> TopK:
+    """The k greatest elements along an axis (the least, without `largest`) in order, and where they
+    are. NaN counts as greatest. Of equal elements any may be chosen. (They are always in order,
+    with `sorted=False` as well.)
+
+    >>> import treadle as td
+    >>> found = td.topk(td.asarray([3.0, 9.0, 1.0, 7.0], device="cpu"), 2)
+    >>> found.values.tolist(), found.indices.tolist()
+    ([9.0, 7.0], [1, 3])
+    """
+    device = device_of("topk", (x,))
+    node = node_of("topk", x, device)
+    if node.dtype.kind == "complex":
+        raise DtypeError("topk: complex numbers have no order; take their absolute values")
+    if not node.shape:
+        node = view_of(node, views.View((1,), (1,), 0))
+    at = one_axis("topk", axis, len(node.shape))
+    if not 0 <= k <= node.shape[at]:
+        raise ShapeError(f"topk: k is 0 to {node.shape[at]}, the elements of axis {at} of shape "
+                         f"{node.shape}, not {k}")  # fmt: skip
+    last = len(node.shape) - 1
+    if at != last:
+        order = (*range(at), *range(at + 1, last + 1), at)
+        node = view_of(node, views.permute(views.whole(node.shape), order))
+    places = default_integer(device)
+    shape = (*node.shape[:-1], k)
+    made = call_of_several(
+        top_k, (node,), [(shape, node.dtype), (shape, places)], (k, largest, places)
+    )
+    values, indices = (from_node(each) for each in made)
+    if at == last:
+        return TopK(values, indices)
+    back = (*range(at), last, *range(at, last))
+    return TopK(
+        values._seen_through(views.permute(values._where, back)),
+        indices._seen_through(views.permute(indices._where, back)),
+    )
 
 
 def _along(

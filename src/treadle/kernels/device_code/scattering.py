@@ -59,6 +59,45 @@ def converter(dtype: DType, form: DType) -> Kernel:
     return add_sums
 
 
+@functools.cache
+def range_writer(form: DType, parts: int, how: str) -> Kernel:
+    """A kernel whose threads work alone: each goes through all indices in order, and does what
+    belongs to its own range of the target's elements, of so many parts."""
+    function = FUNCTIONS.get(how)
+    most = parts
+
+    @td.kernel(checked=False)
+    def write_range(target, index, values, step: td.i32, size: td.i32, chunk: td.i32):
+        low = td.grid(1) * chunk
+        high = td.minimum(low + chunk, size)
+        for i in range(index.size):
+            at = index[i]
+            if low <= at and at < high:
+                for part in td.static_range(most):
+                    value = form(values[i * step * most + part])
+                    to = at * most + part
+                    if how == "put":
+                        target[to] = value
+                    elif how == "sum":
+                        target[to] += value
+                    else:
+                        target[to] = function(target[to], value)
+
+    return write_range
+
+
+@functools.cache
+def caster(dtype: DType) -> Kernel:
+    """A kernel that copies numbers as another dtype."""
+
+    @td.kernel
+    def cast_all(target, source):
+        i = td.grid(1)
+        target[i] = dtype(source[i])
+
+    return cast_all
+
+
 @td.kernel
 def add_segments(target, index, order: td.Array[td.i32], values, step: td.i32):
     """Indices are sorted; the first of equal ones adds what belongs to all of them."""
@@ -71,3 +110,63 @@ def add_segments(target, index, order: td.Array[td.i32], values, step: td.i32):
             total += values[order[j] * step]
             j += 1
         target[at] = total
+
+
+@functools.cache
+def folder(form: DType, bits: DType, how: str) -> Kernel:
+    """A kernel that folds values into elements of `form` with a function of two of them (a key of
+    `FUNCTIONS`), by exchanging their bits, integers of the same size, until nobody was faster."""
+    function = FUNCTIONS[how]
+
+    @td.kernel
+    def fold(target, index, values, step: td.i32):
+        i = td.grid(1)
+        at = index[i]
+        value = form(values[i * step])
+        seen = td.atomic_cas(target, at, bits(0), bits(0))
+        inside = 0 <= at < target.size
+        while inside:
+            wanted = td.bitcast(function(td.bitcast(seen, form), value), bits)
+            found = td.atomic_cas(target, at, seen, wanted)
+            inside = found != seen
+            seen = found
+
+    return fold
+
+
+@functools.cache
+def segment_folder(how: str) -> Kernel:
+    """`add_segments` for a function of two elements."""
+    function = FUNCTIONS[how]
+
+    @td.kernel
+    def fold_segments(target, index, order: td.Array[td.i32], values, step: td.i32):
+        i = td.grid(1)
+        at = index[i]
+        if i == 0 or index[td.maximum(i - 1, 0)] != at:
+            total = target[at]
+            j = i
+            while j < index.size and index[j] == at:
+                total = function(total, values[order[j] * step])
+                j += 1
+            target[at] = total
+
+    return fold_segments
+
+
+@td.func
+def _product(a, b):
+    return a * b
+
+
+@td.func
+def _least(a, b):
+    return td.minimum(a, b)
+
+
+@td.func
+def _greatest(a, b):
+    return td.maximum(a, b)
+
+
+FUNCTIONS = {"prod": _product, "min": _least, "max": _greatest}

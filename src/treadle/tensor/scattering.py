@@ -1,0 +1,344 @@
+"""Places along an axis that an array of integers names: `gather`, `scatter`, `index_add` and kin.
+
+Names, arguments and results are PyTorch's. Places may be negative; those that lie outside their
+axis give 0, and what is written there is dropped (integers in a tensor are not read; under
+TREADLE_CHECK=1 they are, and raise an IndexError). The functions that end in `_` are methods only
+and write into the tensor itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.core.dtypes import DType
+from treadle.core.errors import DtypeError, ShapeError
+from treadle.graph import views
+from treadle.graph.calls import call
+from treadle.graph.node import Node, constant
+from treadle.graph.views import View
+from treadle.kernels.scatter import scattered
+from treadle.tensor.axes import one_axis
+from treadle.tensor.dtypes import iinfo
+from treadle.tensor.elementwise_functions import FUNCTIONS, apply
+from treadle.tensor.indexed import Term, gathered, places_along, sum_of
+from treadle.tensor.indexing import Pick, all_inside
+from treadle.tensor.operands import cast, is_number, number_as, prepare, values_of
+from treadle.tensor.tensor import Tensor, from_node
+
+__all__ = [
+    "gather", "index_add", "index_copy", "index_fill", "index_select", "masked_fill",
+    "masked_select", "scatter", "scatter_add", "scatter_reduce",
+]  # fmt: skip
+
+# How values are put together, by the names that PyTorch has for it.
+_REDUCTIONS = {"sum": "sum", "prod": "prod", "mean": "sum", "amax": "max", "amin": "min"}
+_OF_SCATTER = {None: "put", "add": "sum", "multiply": "prod"}
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def gather(input: Any, dim: int, index: Any) -> Tensor:
+    """`input[i, index[i, j], k]` for dim 1, and so for every axis: index has as many axes as input
+    and, beside the axis that is meant, no longer ones. The result has its shape.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1, 2], [3, 4]], device="cpu")
+    >>> td.gather(x, 1, td.asarray([[0, 0], [1, 0]], device="cpu")).tolist()
+    [[1, 1], [4, 3]]
+    """
+    x = _tensor(input)
+    places, _ = _flat_places("gather", x, dim, index)
+    if not x.size:
+        return from_node(constant(0, places.shape, x.dtype, x.device))
+    return from_node(gathered(x._node, places))
+
+
+def index_select(input: Any, dim: int, index: Any) -> Tensor:
+    """The parts along an axis at some places: `td.take` with PyTorch's arguments."""
+    x = _tensor(input)
+    at = one_axis("index_select", dim, max(len(x.shape), 1))
+    return x.reshape(x.shape or (1,))[(slice(None),) * at + (_one_axis_of("index_select", index),)]
+
+
+def masked_select(input: Any, mask: Any) -> Tensor:
+    """The elements where a mask is true, in order; both broadcast. Their number is read.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, 2, 3], device="cpu")
+    >>> td.masked_select(x, x > 1).tolist()
+    [2, 3]
+    """
+    from treadle.tensor.manipulation import broadcast_arrays
+
+    x, chosen = broadcast_arrays(_tensor(input), _mask("masked_select", mask))
+    return x[chosen]
+
+
+def masked_fill(input: Any, mask: Any, value: Any) -> Tensor:
+    """The elements, with a number where the mask is true.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, 2, 3], device="cpu")
+    >>> td.masked_fill(x, x > 1, 0).tolist()
+    [1, 0, 0]
+    """
+    x, chosen = _tensor(input), _mask("masked_fill", mask)
+    if not is_number(value):
+        if tuple(value.shape):
+            raise ShapeError(
+                f"masked_fill fills with one number, not with shape {tuple(value.shape)}: "
+                "td.where(mask, values, x) takes one for each element"
+            )
+        value = cast(prepare("masked_fill", (value,), x.device)[2][0], x.dtype)
+        return FUNCTIONS["where"](chosen, from_node(value), x)
+    filled = from_node(values_of(value, (), x.dtype, x.device))
+    return FUNCTIONS["where"](chosen, filled, x)
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+def scatter(input: Any, dim: int, index: Any, src: Any, *, reduce: str | None = None) -> Tensor:
+    """The tensor with `src[i, j, k]` written to `[i, index[i, j, k], k]` for dim 1. index has no
+    longer axes than src, which may also be a number; of several values for an element the last one
+    stays, or they are added or multiplied to it (`reduce="add"`, `"multiply"`).
+
+    >>> import treadle as td
+    >>> x, at = td.zeros((2, 3), device="cpu"), td.asarray([[2], [0]], device="cpu")
+    >>> td.scatter(x, 1, at, 5.0).tolist()
+    [[0.0, 0.0, 5.0], [5.0, 0.0, 0.0]]
+    """
+    if reduce not in _OF_SCATTER:
+        raise ValueError(f'scatter: reduce is None, "add" or "multiply", not {reduce!r}')
+    return _scattered("scatter", input, dim, index, src, _OF_SCATTER[reduce])
+
+
+def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
+    """`scatter` that adds all values to the elements that they go to."""
+    return _scattered("scatter_add", input, dim, index, src, "sum")
+
+
+def scatter_reduce(
+    input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """`scatter` that puts all values for an element together: "sum", "prod", "mean", "amax" or
+    "amin" of them and, with `include_self`, of the element itself.
+
+    >>> import treadle as td
+    >>> x, at = td.zeros(2, device="cpu"), td.asarray([0, 0], device="cpu")
+    >>> values = td.asarray([2.0, 4.0], device="cpu")
+    >>> td.scatter_reduce(x, 0, at, values, "mean", include_self=False).tolist()
+    [3.0, 0.0]
+    """
+    if reduce not in _REDUCTIONS:
+        raise ValueError(f"scatter_reduce: reduce is one of {list(_REDUCTIONS)}, not {reduce!r}")
+    how = _REDUCTIONS[reduce]
+    x = _tensor(input)
+    if how != "sum" and x.dtype.kind == "complex":
+        raise DtypeError(f"scatter_reduce: {reduce} of complex numbers is not there: use sum")
+    places, base = _flat_places("scatter_reduce", x, dim, index)
+    values = _values("scatter_reduce", src, places, base, x)
+    start: Tensor = x
+    if not include_self:
+        start = from_node(_put(x, places, _neutral(how, x.dtype, x), "put"))
+    result = from_node(_put(start, places, values, how))
+    if reduce != "mean":
+        return result
+    count = from_node(constant(int(include_self), x.shape, x.dtype, x.device))
+    ones = constant(1, (1,), x.dtype, x.device)
+    count = from_node(_put(count, places, ones, "sum"))
+    divide = "divide" if x.dtype.kind == "float" else "floor_divide"
+    return FUNCTIONS["where"](apply("equal", count, 0), x, apply(divide, result, count)).to(x.dtype)
+
+
+def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+    """The tensor with `alpha * source[:, i]` added to `[:, index[i]]`, for dim 1.
+
+    >>> import treadle as td
+    >>> x = td.zeros((3, 2), device="cpu")
+    >>> rows = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> td.index_add(x, 0, td.asarray([2, 2], device="cpu"), rows).tolist()
+    [[0.0, 0.0], [0.0, 0.0], [4.0, 6.0]]
+    """
+    values = source if alpha == 1 else apply("multiply", source, alpha)
+    return _along_one_axis("index_add", input, dim, index, values, "sum")
+
+
+def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
+    """The tensor with `source[:, i]` written to `[:, index[i]]`, for dim 1."""
+    return _along_one_axis("index_copy", input, dim, index, source, "put")
+
+
+def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
+    """The tensor with one number written to `[:, index[i]]`, for dim 1."""
+    return _along_one_axis("index_fill", input, dim, index, value, "put")
+
+
+# --- what they are made of -----------------------------------------------------------------------
+
+
+def _tensor(x: Any) -> Tensor:
+    if type(x) is Tensor:
+        return x
+    from treadle.tensor.creation import asarray
+
+    return asarray(x)
+
+
+def _mask(name: str, mask: Any) -> Tensor:
+    chosen = _tensor(mask)
+    if chosen.dtype.kind != "bool":
+        raise DtypeError(f"{name}: a mask has dtype bool, not {chosen.dtype}: compare, as x > 0")
+    return chosen
+
+
+def _integers(name: str, index: Any) -> Any:
+    found = index if hasattr(index, "dtype") else np.asarray(index)
+    if isinstance(found, np.ndarray) and not found.size:
+        found = found.astype(np.int64)
+    if found.dtype.kind not in ("i", "u", "int", "uint"):
+        raise DtypeError(f"{name}: an index has integers, not {found.dtype}: cast it")
+    return found
+
+
+def _one_axis_of(name: str, index: Any) -> Any:
+    found = _integers(name, index)
+    if len(found.shape) > 1:
+        raise ShapeError(f"{name}: an index has one axis, not shape {tuple(found.shape)}")
+    return found.reshape(-1)
+
+
+def _flat_places(name: str, x: Tensor, dim: int, index: Any) -> tuple[Node, View]:
+    """Where in x's elements, counted row by row, an index of as many axes points to; and the view
+    that its own shape is of an array of x's shape."""
+    at = one_axis(name, dim, max(len(x.shape), 1))
+    found = _integers(name, index)
+    shape, wide = tuple(found.shape), x.shape
+    if not shape and not wide:
+        shape = wide = (1,)
+        found = found.reshape(1)
+    elif len(shape) != len(wide):
+        raise ShapeError(
+            f"{name}: an index of shape {shape} has not as many axes as the tensor, whose shape is "
+            f"{x.shape}"
+        )
+    for axis, (mine, theirs) in enumerate(zip(shape, wide, strict=True)):
+        if axis != at and mine > theirs:
+            raise ShapeError(
+                f"{name}: an index of shape {shape} is longer along axis {axis} than the tensor, "
+                f"whose shape is {x.shape}"
+            )
+    steps = list(views.whole(wide).strides)
+    step, steps[at] = steps[at], 0
+    base = View(shape, tuple(steps), 0)
+    return _linear(found, at, wide[at], step, base, x), base
+
+
+def _linear(index: Any, axis: int, extent: int, step: int, base: View, x: Tensor) -> Node:
+    inside = isinstance(index, np.ndarray)
+    values = all_inside(index, axis, extent) if inside else index
+    places, valid = places_along(Pick((axis,), values, inside=inside), extent, x._node)
+    seen = views.expand(views.whole(places.shape), base.shape)
+    return sum_of(base, [Term(places, valid, seen, step)], x._node)
+
+
+def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, how: str) -> Tensor:
+    x = _tensor(input)
+    places, base = _flat_places(name, x, dim, index)
+    return from_node(_put(x, places, _values(name, src, places, base, x), how))
+
+
+def _values(name: str, src: Any, places: Node, base: View, x: Tensor) -> Node:
+    """The values for the places: one number, or the part of an array that an index covers."""
+    if is_number(src):
+        return values_of(src, (1,), x.dtype, x.device)
+    values = prepare(name, (src,), x.device)[2][0]
+    if values.dtype is not x.dtype:
+        raise DtypeError(
+            f"{name}: src is {values.dtype} and the tensor {x.dtype}: cast one of them"
+        )
+    shape = values.shape or ((1,) if places.shape == (1,) else ())
+    if len(shape) != len(base.shape) or any(
+        mine > theirs for mine, theirs in zip(base.shape, shape, strict=True)
+    ):
+        raise ShapeError(
+            f"{name}: an index of shape {base.shape} reaches beyond src, whose shape is "
+            f"{values.shape}"
+        )
+    steps = views.whole(shape).strides
+    return from_node(values)._seen_through(View(base.shape, steps, 0))._node
+
+
+def _put(x: Tensor, places: Node, values: Node, how: str) -> Node:
+    """The elements of x, with values at flat places."""
+    if how in ("prod", "min", "max") and x.dtype.kind == "complex":
+        raise DtypeError("complex numbers are put together by sums only: work on their parts")
+    return call(scattered, (x._node, places, values), x.shape, x.dtype, (how,))
+
+
+def _neutral(how: str, dtype: DType, x: Tensor) -> Node:
+    """The number that changes nothing."""
+    number: Any = int(how == "prod")
+    if how in ("min", "max"):
+        if dtype.kind == "float":
+            number = math.inf if how == "min" else -math.inf
+        elif dtype.kind == "bool":
+            number = how == "min"
+        else:
+            number = getattr(iinfo(dtype), "max" if how == "min" else "min")
+    return constant(number_as(number, dtype), (1,), dtype, x.device)
+
+
+def _along_one_axis(name: str, input: Any, dim: int, index: Any, source: Any, how: str) -> Tensor:
+    x = _tensor(input)
+    at = one_axis(name, dim, max(len(x.shape), 1))
+    wide = x.shape or (1,)
+    found = _one_axis_of(name, index)
+    count = int(found.shape[0])
+    shape = (*wide[:at], count, *wide[at + 1 :])
+    steps = list(views.whole(wide).strides)
+    step, steps[at] = steps[at], 0
+    spread = found.reshape((count,) + (1,) * (len(wide) - 1 - at))
+    places = _linear(spread, at, wide[at], step, View(shape, tuple(steps), 0), x)
+    if is_number(source) or (name == "index_fill" and not tuple(source.shape)):
+        values = values_of(source, (1,), x.dtype, x.device)
+    else:
+        values = prepare(name, (source,), x.device)[2][0]
+        if values.dtype is not x.dtype:
+            raise DtypeError(
+                f"{name}: source is {values.dtype} and the tensor {x.dtype}: cast one of them"
+            )
+        if (values.shape or (1,)) != shape:
+            raise ShapeError(
+                f"{name}: source has shape {values.shape}, and {count} places along axis {at} of "
+                f"shape {x.shape} take {shape}"
+            )
+    return from_node(_put(x, places, values, how))
+
+
+# --- methods -------------------------------------------------------------------------------------
+
+
+def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
+        self._write(function(self, *arguments, **keywords)._node)
+        return self
+
+    name = f"{function.__name__}_"
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    method.__doc__ = f"`{function.__name__}`, written into the tensor itself; the tensor."
+    return method
+
+
+METHODS: dict[str, Callable[..., Tensor]] = {name: globals()[name] for name in __all__} | {
+    f"{name}_": _in_place(globals()[name])
+    for name in (
+        "index_add", "index_copy", "index_fill", "masked_fill", "scatter", "scatter_add",
+        "scatter_reduce",
+    )
+}  # fmt: skip
