@@ -21,7 +21,8 @@ _MOST_THREADS = 256
 _FEWEST_THREADS = 32  # of a block, for rows between a thread's and a tile's
 _RUN = 16  # elements that one thread sorts by insertion
 _LONG_ROW = 2048  # on the CPU, rows from here on are ordered digit by digit
-_DIGIT_PIECE = 32768  # elements whose digits a thread counts
+_DIGIT_PIECE = 32768  # elements that a thread moves, at least
+_DIGIT_PIECES = 16  # of a row, at most: each thread counts the digits in all of them
 _SHORT_ROW = 32  # on GPUs, a thread sorts a row of up to so many
 
 
@@ -129,21 +130,26 @@ def _by_rows(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:
 
 def _by_digits(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:
     """Threads that work alone order long rows by one digit of the keys after the other."""
-    pieces = -(-n // _DIGIT_PIECE)
+    log = max((n - 1) // _DIGIT_PIECES, _DIGIT_PIECE - 1).bit_length()
+    pieces = -(-n // (1 << log))
     threads = x.size // n * pieces
     passes = radix.passes(what.dtype)
     plan = _plan(x, final, what, min(passes - 1, 2))
+    counts = new(x, i32, threads * radix.DIGITS)
+    after = new(x, i32, threads * radix.DIGITS * pieces)
     counter = radix.digit_counter(what.dtype, what.descending)
+    start(counter, threads, x.device, x, counts, n, 1 << log, pieces, 0)
     into = _Pair(x, 0)
     for done in range(passes):
         source = into
         into, written = plan.target(passes - 1 - done)
-        where = n, _DIGIT_PIECE, pieces, 8 * done
-        counts = new(x, i32, threads * radix.DIGITS)
-        start(counter, threads, x.device, source.values, counts, *where)
         before, _ = exclusive_sum(counts)
-        mover = radix.digit_mover(written, done == 0)
-        start(mover, threads, x.device, *source, *into, before, *where)
+        last = done == passes - 1
+        mover = radix.digit_mover(written, done == 0, last)
+        where = n, log, pieces, 8 * done
+        start(mover, threads, x.device, *source, *into, before, after, *where)
+        if not last:
+            radix.add_counts.launch(counts.size, after, counts, pieces)
 
 
 def tile_for(device: Device, what: Sorting, n: int) -> Tile:
