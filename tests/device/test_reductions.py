@@ -12,7 +12,7 @@ from tests.support.drafts import Draft
 from treadle.core.dtypes import as_dtype
 from treadle.graph.emit import reductions, rows
 from treadle.graph.emit.outline import outline_of
-from treadle.graph.fused import machine_of
+from treadle.kernels.machine import machine_of
 
 REFERENCES: dict[str, Any] = {
     "sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "any": np.any, "all": np.all,

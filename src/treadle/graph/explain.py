@@ -110,6 +110,9 @@ class _Expression:
         if step.op == "gather":
             buffer = self.program.accesses[detail[0]].buffer
             return f"{self.leaves[buffer]}[{sources[0]}]"
+        if step.op == "product":
+            first, second = detail.buffers
+            return f"({self.leaves[first]} @ {self.leaves[second]})"
         if step.op == "cast":
             return f"{step.type}({_bare(sources[0])})"
         if step.op == "reduce":

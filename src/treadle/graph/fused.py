@@ -10,9 +10,10 @@ from typing import Any, Protocol
 from treadle.core.dim3 import Dim3
 from treadle.graph.emit.maps import LONG, LONG_ROW, grid_axes
 from treadle.graph.program import FIXED, Program, Step
-from treadle.graph.strategy import Machine, Stage, Strategy
+from treadle.graph.strategy import Stage, Strategy
 from treadle.ir.nodes import Kernel
 from treadle.ir.types import F32, I32, I64, SCALARS
+from treadle.kernels.machine import machine_of
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.definition import KernelOptions, LoweredKernel, Work
 from treadle.runtime.devices import Device
@@ -21,7 +22,7 @@ from treadle.runtime.signature import Declared, DeclaredParameter, Signature
 
 MOST_THREADS = (1 << 31) - 1024  # along an axis of a grid
 _MOST_SIZES = 1024  # for each program; sizes beyond that are planned anew
-_EMITTERS = {"reduce": "reductions", "rows": "rows"}
+_EMITTERS = {"reduce": "reductions", "rows": "rows", "product": "products"}
 _NO_OPERATIONS = frozenset({"load", "gather", "scalar", "constant", "index", "cast"})
 _COMPLEX_PARTS = {"c64": SCALARS["f32"], "c128": SCALARS["f64"]}
 
@@ -220,17 +221,6 @@ def map_strategy(program: Program, extents: tuple[int, ...], device: Device) -> 
     block = suitable_block(threads, device)
     grid = Dim3(*(-(-n // b) for n, b in zip(threads, block, strict=True)))
     return Strategy((Stage(variant, grid, block, threads=tuple(threads)[:axes]),))
-
-
-def machine_of(device: Device) -> Machine:
-    """What of a device decides a strategy."""
-    limits = device.limits
-    return Machine(
-        device.backend,
-        limits.max_threads_per_block,
-        limits.max_shared_memory,
-        limits.subgroup_size,
-    )
 
 
 _programs: dict[Device, dict[Program, Fused]] = {}

@@ -19,8 +19,11 @@ from treadle.core.errors import LaunchError
 from treadle.graph import node as kinds
 from treadle.graph.node import Node
 from treadle.graph.pieces import cuts_rows, memory_of
-from treadle.graph.program import FIXED, NEXT, Access, Kind, Output, Program, Step
+from treadle.graph.program import FIXED, NEXT, Access, Kind, Multiplied, Output, Program, Step
 from treadle.graph.views import View, compose, merge_axes, whole
+from treadle.kernels.device_code.multiplying import Form
+from treadle.kernels.factors import Product
+from treadle.kernels.product import integers_of, loadings_of, route_of
 from treadle.runtime.arrays import packed_strides
 
 if TYPE_CHECKING:
@@ -66,7 +69,7 @@ class _TooMuch(Exception):
 def build_group(plan: Plan, node: Node) -> Group:
     """The kernel that computes a node of a plan. It may keep further nodes of the plan."""
     reason = plan.reasons.get(node, "it is asked for")
-    if node.op == kinds.CALL:
+    if node.op == kinds.CALL or is_of_a_library(node):
         sources = tuple(plan.original(source) for source in node.sources)
         return Group(node, None, sources, (), (), reason)
     rows = True
@@ -88,6 +91,15 @@ def build_group(plan: Plan, node: Node) -> Group:
             node, program, tuple(building.leaves), tuple(building.integers),
             tuple(building.constants), reason,
         )  # fmt: skip
+
+
+def is_of_a_library(node: Node) -> bool:
+    """Whether a node is a product that no kernel of our own computes."""
+    if node.op != kinds.PRODUCT:
+        return False
+    return (
+        node.device.backend == "cpu" or route_of(node.device, node.dtype, node.detail) != "kernel"
+    )
 
 
 def _keep_some(plan: Plan, root: Node, most: int, why: str) -> None:
@@ -148,6 +160,8 @@ class _Building:
         self.most = node.device.limits.max_buffers_per_kernel - 1  # beside the output
         self._reductions: dict[Step, int] = {}
         self._gathers: list[tuple[int, int, int]] = []  # step, place, elements
+        self._product: Node | None = None
+        self._product_step = -1
 
     # --- the whole -------------------------------------------------------------------------------
 
@@ -170,6 +184,8 @@ class _Building:
 
     def _program(self, step: int) -> Program:
         """The axes merged, and the numbers put in order."""
+        if self.mode == "product":
+            return self._product_program(step)
         kept_axes, reduced_axes = self._axes()
         space = self.inner if self.mode == "reduce" else self.outer
         reduced_extents: tuple[int, ...] = ()
@@ -191,28 +207,11 @@ class _Building:
         for place, strides in zip(self.places, kept_strides, strict=True):
             if reduced_axes and (place.inner or self.mode != "reduce"):
                 strides += next(behind)
-            axes = []
-            for stride in strides:
-                if stride == 0:
-                    axes.append(FIXED)
-                elif stride == 1:
-                    axes.append(NEXT)
-                else:
-                    axes.append(len(integers))
-                    integers.append(stride)
-            offset = FIXED
-            if place.offset:
-                offset = len(integers)
-                integers.append(place.offset)
-            accesses.append(Access(place.buffer, tuple(axes), offset))
-        for number, place_number, elements in self._gathers:
-            self.steps[number] = self.steps[number]._replace(detail=(place_number, len(integers)))
-            integers.append(elements)
+            accesses.append(self._as_access(place, strides))
+        self._number_gathers()
         style = "loops" if self.device.backend == "cpu" else "threads"
         kind: Kind = "rows" if self.mode == "reduce" and self.nested else self.mode
-        big = max(integers, default=0) >= _MOST_INDEX or min(integers, default=0) <= -_MOST_INDEX
-        big = big or any(leaf.size >= _MOST_INDEX for leaf in (self.node, *self.leaves))
-        big = big or math.prod(space) >= _MOST_INDEX
+        big = self._is_big(math.prod(space))
         return Program(
             kind,
             style,  # type: ignore[arg-type]
@@ -226,6 +225,97 @@ class _Building:
             len(integers),
             big,
             self._lanes(accesses, len(kept_extents + reduced_extents)) if style == "threads" else 1,
+        )
+
+    def _product_program(self, step: int) -> Program:
+        """As `_program`, for a product and what follows it: the axes of the stack, of rows and of
+        columns are merged apart, and the inner axis is a reduced one."""
+        node = self._product
+        assert node is not None
+        product: Product = node.detail
+        split = axes_of(self.outer, product)
+        assert split is not None
+        extents: list[int] = []
+        strides: list[tuple[int, ...]] = [()] * len(self.places)
+        counts = []
+        for part in split:
+            merged, steps = merge_axes(self.outer[part], [p.strides[part] for p in self.places])
+            if not self.outer[part]:
+                merged, steps = (), [()] * len(self.places)
+            extents += merged
+            counts.append(len(merged))
+            strides = [before + after for before, after in zip(strides, steps, strict=True)]
+        integers = self.integers
+        integers += [*extents, product.inner]
+        accesses = [
+            self._as_access(place, moves) for place, moves in zip(self.places, strides, strict=True)
+        ]
+        self._number_gathers()
+        factors = [
+            factor._replace(offset=factor.offset + (source.array.offset if source.array else 0))
+            for factor, source in zip(
+                (product.first, product.second), map(self.plan.original, node.sources), strict=True
+            )
+        ]
+        product = product._replace(first=factors[0], second=factors[1])
+        loadings = loadings_of(product)
+        first = len(integers)
+        integers += [product.rows, product.columns, product.inner]
+        integers += integers_of(product, loadings)
+        big = self._is_big(math.prod(self.outer))
+        lanes = self._lanes(accesses, len(extents))
+        form = Form(node.dtype, len(product.batch), *loadings, lanes, False, big)
+        number = self._product_step
+        buffers: tuple[int, int] = self.steps[number].detail
+        detail = Multiplied(buffers, (counts[0], counts[1], counts[2]), form, first)
+        self.steps[number] = self.steps[number]._replace(detail=detail)
+        return Program(
+            "product",
+            "threads",
+            len(extents),
+            1,
+            tuple(self.steps),
+            tuple(accesses),
+            (Output(step, len(accesses) - 1),),
+            tuple(self.types),
+            tuple(self.scalar_types),
+            len(integers),
+            big,
+            lanes,
+        )
+
+    def _as_access(self, place: _Place, strides: tuple[int, ...]) -> Access:
+        """Where a place is, with numbers for its strides and its offset."""
+        integers = self.integers
+        axes = []
+        for stride in strides:
+            if stride == 0:
+                axes.append(FIXED)
+            elif stride == 1:
+                axes.append(NEXT)
+            else:
+                axes.append(len(integers))
+                integers.append(stride)
+        offset = FIXED
+        if place.offset:
+            offset = len(integers)
+            integers.append(place.offset)
+        return Access(place.buffer, tuple(axes), offset)
+
+    def _number_gathers(self) -> None:
+        for number, place_number, elements in self._gathers:
+            numbers = (place_number, len(self.integers))
+            self.steps[number] = self.steps[number]._replace(detail=numbers)
+            self.integers.append(elements)
+
+    def _is_big(self, points: int) -> bool:
+        """Whether indices need 64 bits."""
+        integers = self.integers
+        return (
+            max(integers, default=0) >= _MOST_INDEX
+            or min(integers, default=0) <= -_MOST_INDEX
+            or any(leaf.size >= _MOST_INDEX for leaf in (self.node, *self.leaves))
+            or points >= _MOST_INDEX
         )
 
     def _axes(self) -> tuple[list[int], list[int]]:
@@ -263,6 +353,10 @@ class _Building:
         """Whether a write reads the array it writes to, at other elements than it writes."""
         target = self.places[-1]
         storage = _identity(self.node.sources[0])
+        if self._product is not None:
+            factors = map(self.plan.original, self._product.sources)
+            if any(_identity(factor) == storage for factor in factors):
+                return True
         return any(
             place.buffer >= 0
             and place is not target
@@ -329,6 +423,10 @@ class _Building:
             return [(original(node.sources[1]), view, inner)]
         if node.op == kinds.REDUCE:
             return self._reduction(node, view, inner)
+        if node.op == kinds.PRODUCT:
+            if not self._multiplies(node, view, inner):
+                self.plan.keep(node, "its result is needed as a whole, or in other axes")
+            return []
         return [(original(source), view, inner) for source in node.sources]
 
     def _step(self, key: Key, sources: list[int]) -> int:
@@ -346,6 +444,8 @@ class _Building:
             return self._add(Step("index", (), node.dtype.short, place))
         if node.op == kinds.GATHER:
             return self._gather(node, sources, inner)
+        if node.op == kinds.PRODUCT:
+            return self._multiplied(node)
         if node.op == kinds.REDUCE:
             return self._reduce(Step("reduce", tuple(sources), node.dtype.short, node.detail[0]))
         return self._add(Step(node.op, tuple(sources), node.dtype.short, node.detail))
@@ -370,6 +470,26 @@ class _Building:
         step = self._add(Step("gather", tuple(sources), node.dtype.short, None))
         self._gathers.append((step, number, whole.size))
         return step
+
+    # --- products --------------------------------------------------------------------------------
+
+    def _multiplies(self, node: Node, view: View | None, inner: bool) -> bool:
+        """Whether this kernel may be a product and what follows it."""
+        if self._product is not None or self.mode != "map" or inner:
+            return self._product is node and (view is None or _is_in_order(view))
+        if view is not None and not _is_in_order(view):
+            return False
+        if axes_of(self.outer, node.detail) is None:
+            return False
+        self._product, self.mode = node, "product"
+        return True
+
+    def _multiplied(self, node: Node) -> int:
+        if self._product_step < 0:
+            sources = map(self.plan.original, node.sources)
+            buffers = tuple([self._buffer(source) for source in sources])
+            self._product_step = self._add(Step("product", (), node.dtype.short, buffers))
+        return self._product_step
 
     # --- memory ----------------------------------------------------------------------------------
 
@@ -415,6 +535,8 @@ class _Building:
     ) -> tuple[Node, View, bool] | None:
         source = node.sources[0]
         _, axes, *_ = node.detail
+        if self.mode == "product":
+            return None
         if view is None:
             view = View(node.shape, packed_strides(node.shape), 0)
         if self.mode == "map" and not inner:
@@ -469,6 +591,21 @@ class _Building:
 def _unless_whole(view: View, base: Node) -> View | None:
     """A view, or None if it is its base: what is seen in two ways that are one is computed once."""
     return None if view == whole(base.shape) else view
+
+
+def axes_of(shape: tuple[int, ...], product: Product) -> tuple[slice, slice, slice] | None:
+    """Which axes of a shape are the stack's, the rows' and the columns' of a product, whose
+    elements it has in order; None if there are axes that are parts of two of these."""
+    ends = [len(shape)]
+    for wanted in (product.columns, product.rows):
+        at, size = ends[-1], 1
+        while size < wanted and at > 0:
+            at -= 1
+            size *= shape[at]
+        if size != wanted:
+            return None
+        ends.append(at)
+    return slice(0, ends[2]), slice(ends[2], ends[1]), slice(ends[1], ends[0])
 
 
 def _identity(node: Node) -> int:

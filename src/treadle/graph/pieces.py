@@ -116,6 +116,8 @@ def runner_for(
     if max(memory) <= device.limits.max_binding_size:
         return fused_for(device, program).sized(integers)
     cut = Cut(device, program, integers, memory, reaches or reaches_of(program, integers))
+    if program.kind == "product":
+        raise cut.error("a product is not cut into pieces")
     lengths = cut.lengths(integers)
     if cut.is_in_rows(lengths):
         from treadle.graph.partial import joined

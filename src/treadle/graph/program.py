@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-Kind = Literal["map", "reduce", "rows"]
+from treadle.kernels.device_code.multiplying import Form
+
+Kind = Literal["map", "reduce", "rows", "product"]
 Style = Literal["loops", "threads"]  # how work is spread: vectorized loops of a CPU, or a GPU
 
 # How far an access moves along a loop axis: not at all, to the next element, or as far as the
@@ -30,12 +32,26 @@ class Step(NamedTuple):
     "cast"      to `type`
     "reduce"    sources: what is reduced; detail: the kind. Steps that depend on it have one value
                 for all of the reduced axes, unless they use other steps.
+    "product"   detail: a `Multiplied`; an element of a product of matrices. The program then has
+                the axes of the stack, of the rows and of the columns, and the inner one behind them
     """
 
     op: str
     sources: tuple[int, ...]
     type: str  # the short name of the dtype
     detail: Any = None
+
+
+class Multiplied(NamedTuple):
+    """The product in a program. `buffers` are those of the two factors, `axes` the numbers of the
+    loop axes that are the stack's, the rows' and the columns', `form` what code depends on, and
+    `first` the number of the first of its integers: rows, columns, inner extent, and then what
+    `kernels.product.integers_of` gives."""
+
+    buffers: tuple[int, int]
+    axes: tuple[int, int, int]
+    form: Form
+    first: int
 
 
 class Access(NamedTuple):

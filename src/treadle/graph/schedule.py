@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from treadle.graph import node as kinds
-from treadle.graph.groups import Group, build_group
+from treadle.graph.groups import Group, build_group, is_of_a_library
 from treadle.graph.node import Node
 from treadle.graph.operations import cost_of
 
 _CHEAP = 4  # the operations that may be done again in a second kernel rather than kept in memory
+_DEAR = (kinds.REDUCE, kinds.PRODUCT)
 _SHARED = -1  # several kernels need it
 
 
@@ -119,6 +120,7 @@ class Plan:
     def _assign(self) -> None:
         """Keep what several kernels need and is not cheap; a node that one kernel needs is its."""
         group: dict[Node, int] = {}
+        reducing: set[int] = set()  # groups with reductions
         weight = self._weights()
         for node in reversed(self.order):
             if node in self.same:
@@ -128,6 +130,10 @@ class Plan:
                 self.keep(node, "it writes an array")
             elif node.op == kinds.CALL:
                 self.keep(node, "it is a kernel of its own")
+            elif node.op == kinds.PRODUCT and is_of_a_library(node):
+                self.keep(node, "a library computes it")
+            elif node.op == kinds.PRODUCT and mine in reducing:
+                self.keep(node, "a reduction reads it")
             elif mine == _SHARED and node not in self.kept:
                 if weight[node] > _CHEAP:
                     self.keep(node, "several kernels read it")
@@ -135,6 +141,8 @@ class Plan:
                     self.keep(node, "its source is written before it is read again")
             if node in self.kept:
                 mine = id(node)
+            if node.op == kinds.REDUCE:
+                reducing.add(mine)
             for position, source in enumerate(node.sources):
                 source = self.original(source)
                 if source.array is not None:
@@ -151,7 +159,7 @@ class Plan:
         """What it costs to compute a node again, from what is in memory."""
         weight: dict[Node, int] = {}
         for node in self.order:
-            total = cost_of(node.op) if node.op != kinds.REDUCE else 1 << 20
+            total = 1 << 20 if node.op in _DEAR else cost_of(node.op)
             for source in node.sources:
                 if source.array is None and source not in self.kept:
                     total += weight[source]
@@ -161,7 +169,7 @@ class Plan:
 
 def must_lie_in_memory(node: Node, position: int) -> bool:
     """Whether a source of a node has to be computed into memory first."""
-    if node.op == kinds.CALL:
+    if node.op in (kinds.CALL, kinds.PRODUCT):
         return True
     return node.op in (kinds.GATHER, kinds.WRITE) and position == 0
 

@@ -35,13 +35,3 @@ class Strategy:
 
     stages: tuple[Stage, ...]
     scratch: tuple[tuple[str, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What of a device decides a strategy."""
-
-    backend: str  # "cpu", "webgpu", "cuda"
-    most_threads: int  # in a block
-    shared_bytes: int
-    subgroup: int  # threads of a subgroup that can be counted on; 0 if none

@@ -278,6 +278,12 @@ class Builder:
             self._blocks.pop()
 
     @contextmanager
+    def aside(self) -> Iterator[list[n.Statement]]:
+        """Statements that go nowhere yet: they are given."""
+        with self._open() as inside:
+            yield inside
+
+    @contextmanager
     def when(self, condition: n.Expression) -> Iterator[None]:
         """An if."""
         with self._open() as inside:

@@ -15,9 +15,9 @@ from treadle.graph import node as kinds
 from treadle.graph.node import Node, view_of
 from treadle.graph.views import View
 from treadle.runtime.arrays import packed_strides
+from treadle.tensor.contraction import contracted
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.operands import cast, prepare
-from treadle.tensor.products import contracted
 from treadle.tensor.reductions import any as any_of
 from treadle.tensor.reductions import sum as sum_of
 from treadle.tensor.tensor import Tensor, from_node
@@ -150,7 +150,7 @@ def _product(parts: Sequence[tuple[Node, str]], wanted: set[str]) -> tuple[Node,
         second = _summed(*part, needed | set(so_far[1]))
         names = dict.fromkeys(first[1] + second[1])
         kept = "".join(name for name in names if name in needed)
-        so_far = contracted(first, second, kept, first[0].dtype)._node, kept
+        so_far = contracted(first, second, kept)._node, kept
     return _summed(*so_far, wanted)
 
 

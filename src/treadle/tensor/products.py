@@ -1,8 +1,6 @@
 """Products that add up: `matmul` and `@`, `tensordot`, `vecdot`, `dot`, `outer`.
 
-The axes of the two arrays get names. Axes of one name go together; those that the result does not
-have are added up. So each is one fused kernel, a product seen along all the names and its sum, and
-nothing is made in between. float16 and bfloat16 are added up in float32.
+The axes of the two arrays get names; `contraction` finds out of what kind such a product is.
 """
 
 from __future__ import annotations
@@ -10,20 +8,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from treadle.core.dtypes import DType, bfloat16, bool_, float16, float32
 from treadle.core.errors import ShapeError
-from treadle.graph import node as kinds
-from treadle.graph.node import Node, constant, view_of
-from treadle.graph.views import View
-from treadle.runtime.arrays import packed_strides
+from treadle.graph.node import Node
 from treadle.tensor.axes import one_axis, takes_dim
+from treadle.tensor.contraction import Names, contracted
 from treadle.tensor.elementwise_functions import apply
-from treadle.tensor.operands import cast, common_shape, is_number, number_as, prepare
+from treadle.tensor.operands import cast, common_shape, is_number, prepare
 from treadle.tensor.operators import is_operand
-from treadle.tensor.tensor import Tensor, from_node
-
-_HALVES = (float16, bfloat16)
-Names = Sequence[Hashable]
+from treadle.tensor.tensor import Tensor
 
 
 def matmul(x1: Any, x2: Any, /) -> Tensor:
@@ -35,7 +27,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     >>> (a @ a).tolist(), td.matmul(a, td.asarray([1.0, 10.0], device="cpu")).tolist()
     ([[7.0, 10.0], [15.0, 22.0]], [21.0, 43.0])
     """
-    dtype, left, right = _operands("matmul", x1, x2)
+    left, right = _operands("matmul", x1, x2)
     for node in (left, right):
         if not node.shape:
             raise ShapeError("matmul takes arrays with axes: with a number, write x * y")
@@ -48,7 +40,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     columns = ("column",) if len(right.shape) > 1 else ()
     names1 = (*_last(batch, len(left.shape) - 2), *rows, "inner")
     names2 = (*_last(batch, at), "inner", *columns)
-    return contracted((left, names1), (right, names2), (*batch, *rows, *columns), dtype)
+    return contracted((left, names1), (right, names2), (*batch, *rows, *columns))
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
@@ -60,7 +52,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
     >>> td.tensordot(x, x, axes=((1,), (1,))).tolist()
     [[5.0, 14.0], [14.0, 50.0]]
     """
-    dtype, left, right = _operands("tensordot", x1, x2)
+    left, right = _operands("tensordot", x1, x2)
     along1, along2 = _axes_of_pair(axes, len(left.shape), len(right.shape))
     for a, b in zip(along1, along2, strict=True):
         if left.shape[a] != right.shape[b]:
@@ -71,7 +63,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
         names2[b] = names1[a]
     summed = [names1[a] for a in along1]
     kept = [name for name in (*names1, *names2) if name not in summed]
-    return contracted((left, names1), (right, names2), kept, dtype)
+    return contracted((left, names1), (right, names2), kept)
 
 
 @takes_dim
@@ -83,7 +75,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     >>> td.vecdot(rows, td.asarray([1.0, 10.0], device="cpu")).tolist()
     [21.0, 43.0]
     """
-    dtype, left, right = _operands("vecdot", x1, x2)
+    left, right = _operands("vecdot", x1, x2)
     most, least = sorted((len(left.shape), len(right.shape)), reverse=True)
     at = one_axis("vecdot", axis, most) - most  # counted from the end, where shapes are aligned
     if at < -least:
@@ -95,13 +87,13 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
         left = Node("conj", (left,), left.shape, left.dtype, left.device)
     names = range(-most, 0)
     operands = [(node, _last(names, len(node.shape))) for node in (left, right)]
-    return contracted(operands[0], operands[1], [name for name in names if name != at], dtype)
+    return contracted(operands[0], operands[1], [name for name in names if name != at])
 
 
 def dot(x1: Any, x2: Any, /) -> Tensor:
     """NumPy's product: of numbers x1 * x2, else the sum of products along the last axis of x1 and
     the last but one of x2 (its only one, if it has one)."""
-    _, left, right = _operands("dot", x1, x2)
+    left, right = _operands("dot", x1, x2)
     if not left.shape or not right.shape:
         return apply("multiply", x1, x2)
     return tensordot(x1, x2, axes=((-1,), (max(len(right.shape) - 2, 0),)))
@@ -114,62 +106,23 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     >>> td.outer(td.asarray([1, 2], device="cpu"), td.asarray([1, 10], device="cpu")).tolist()
     [[1, 10], [2, 20]]
     """
-    _, left, right = _operands("outer", x1, x2)
+    left, right = _operands("outer", x1, x2)
     for node in (left, right):
         if len(node.shape) != 1:
             raise ShapeError(f"outer takes arrays of one axis, not of shape {node.shape}")
     return tensordot(x1, x2, axes=0)
 
 
-# --- what all are made of ------------------------------------------------------------------------
+# --- operands ------------------------------------------------------------------------------------
 
 
-def _operands(name: str, x1: Any, x2: Any) -> tuple[DType, Node, Node]:
-    """The common dtype, and both arrays in it."""
+def _operands(name: str, x1: Any, x2: Any) -> tuple[Node, Node]:
+    """Both arrays in their common dtype."""
     for value in (x1, x2):
         if is_number(value):
             raise TypeError(f"{name} takes arrays, not numbers as {value!r} is: write x * y")
     _, dtype, (left, right) = prepare(name, (x1, x2))
-    return dtype, cast(left, dtype), cast(right, dtype)
-
-
-def contracted(
-    first: tuple[Node, Names], second: tuple[Node, Names], kept: Names, dtype: DType
-) -> Tensor:
-    """The products of the elements of two nodes whose axes have names, summed along those names
-    that are not kept."""
-    sizes: dict[Hashable, int] = {}
-    for node, names in (first, second):
-        for name, extent in zip(names, node.shape, strict=True):
-            if sizes.get(name, 1) == 1:
-                sizes[name] = extent
-    summed = [name for name in sizes if name not in kept]
-    axes = [*kept, *summed]
-    device = first[0].device
-    shape = tuple([sizes[name] for name in axes])
-    result = shape[: len(kept)]
-    if any(sizes[name] == 0 for name in summed):
-        return from_node(constant(number_as(0, dtype), result, dtype, device))
-    work = float32 if dtype in _HALVES else dtype
-    operands = tuple(
-        [cast(_along(node, names, axes, sizes), work) for node, names in (first, second)]
-    )
-    logical = dtype is bool_
-    node = Node("logical_and" if logical else "multiply", operands, shape, work, device)
-    if summed:
-        detail = ("any" if logical else "sum", tuple(range(len(kept), len(axes))), False)
-        node = Node(kinds.REDUCE, (node,), result, work, device, detail)
-    return from_node(cast(node, dtype))
-
-
-def _along(node: Node, names: Names, axes: Names, sizes: dict[Hashable, int]) -> Node:
-    """A node seen along all axes; along those that it does not have it stays where it is."""
-    steps = {
-        name: 0 if extent == 1 else step
-        for name, extent, step in zip(names, node.shape, packed_strides(node.shape), strict=True)
-    }
-    shape = tuple([sizes[name] for name in axes])
-    return view_of(node, View(shape, tuple([steps.get(name, 0) for name in axes]), 0))
+    return cast(left, dtype), cast(right, dtype)
 
 
 def _last(names: Sequence[Hashable], count: int) -> Names:

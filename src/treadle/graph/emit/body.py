@@ -194,6 +194,13 @@ class Body:
                 self.builder.functions.append(self._taken[name])
         return names[functions[-1].name]
 
+    def adopt(self, kernel: n.Kernel) -> None:
+        """Have another kernel's functions and memories, under their own names. It comes first."""
+        self.builder.memories += kernel.memories
+        for function in kernel.functions:
+            self._taken[function.name] = function
+            self.builder.functions.append(function)
+
     def kernel(self) -> n.Kernel:
         """The kernel made of everything so far."""
         return self.builder.kernel()

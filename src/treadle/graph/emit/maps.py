@@ -6,7 +6,7 @@ thread that owns several neighbours loads and stores them as one vector, which G
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 
 from treadle.graph.emit.body import Body, type_named
 from treadle.graph.program import NEXT, Program
@@ -86,6 +86,14 @@ def _point(body: Body, threads: list[n.Variable]) -> list[n.Expression]:
 
 def _several(body: Body, point: list[n.Expression]) -> None:
     """The steps for some neighbours along the last axis."""
+    store_lanes(body, point, [{}] * body.program.lanes)
+
+
+def store_lanes(
+    body: Body, point: Sequence[n.Expression], known: Sequence[Mapping[int, n.Expression]]
+) -> None:
+    """The steps for some neighbours along the last axis, and their results stored together. `known`
+    has for each lane the steps that have a value already."""
     program, b = body.program, body.builder
     lanes = program.lanes
     together: dict[int, n.Expression] = {}
@@ -100,7 +108,9 @@ def _several(body: Body, point: list[n.Expression]) -> None:
     for lane in range(lanes):
         here = [*point[:-1], ir.add(point[-1], lane)] if lane else point
         loaded = {at: ir.extract(v, COMPONENTS[lane]) for at, v in together.items()}
-        values = body.evaluate(here, [output.step for output in program.outputs], None, loaded)
+        values = body.evaluate(
+            here, [output.step for output in program.outputs], known[lane], loaded
+        )
         for output, found in zip(program.outputs, results, strict=True):
             found.append(values[output.step])
     for output, found in zip(program.outputs, results, strict=True):

@@ -17,8 +17,9 @@ from treadle.graph.emit.outline import (
 )
 from treadle.graph.emit.passes import Way
 from treadle.graph.program import NEXT, Program
-from treadle.graph.strategy import Machine, Stage, Strategy
+from treadle.graph.strategy import Stage, Strategy
 from treadle.ir.types import size_of
+from treadle.kernels.machine import Machine
 
 # A CPU: blocks that give many cores work, and elements that are worth a block.
 _BLOCKS = 128

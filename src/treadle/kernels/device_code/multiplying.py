@@ -1,0 +1,345 @@
+"""Products of matrices by tiles, in registers and shared memory.
+
+A block makes a tile of the result. Tiles of both factors go through shared memory, a few steps of
+the inner axis at a time; the next ones are on their way in registers while the present ones are
+multiplied. A thread makes groups of 4 x 4 elements, which lie apart by as much as all threads'
+groups take, so that neighbours read neighbouring shared memory.
+
+`finish` stands where an element of the result is complete: what is fused with a product takes its
+place (`graph.emit.products`).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+from treadle import lang as td
+from treadle.core.dtypes import DType
+from treadle.kernels.device_code.keys import wide
+from treadle.lang.kernel import Function, Kernel
+
+MOST_BATCHES = 3  # axes
+_GAP = 4  # elements behind each row of a tile in shared memory: turned stores spread over the banks
+_SUBGROUP = 32
+
+
+class Tile(NamedTuple):
+    """What a block does of a product, in elements: `rows` and `columns` of the result, `depth` of
+    the inner axis at a time. A thread makes `down` x `across` groups of 4 x 4. `copies` of the
+    factors' tiles are in shared memory: with two, one barrier a step is enough. So many of a
+    subgroup's threads lie `beside` each other in a row. The loop over the depth is `unrolled` where
+    compilers are quick and registers are many."""
+
+    rows: int
+    columns: int
+    depth: int
+    down: int
+    across: int
+    copies: int = 1
+    beside: int = 16
+    unrolled: bool = True
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block."""
+        return (self.rows // (4 * self.down)) * (self.columns // (4 * self.across))
+
+    def shared_bytes(self, item: int) -> int:
+        """The shared memory of a block at most, for sums of so many bytes."""
+        return self.copies * self.depth * (self.rows + self.columns + 2 * _GAP) * item
+
+
+class Loading(NamedTuple):
+    """How a factor is read: `lanes` neighbours together, along the `inner` axis or along the other
+    one, the rows of the first factor and the columns of the second."""
+
+    inner: bool
+    lanes: int
+
+
+class Form(NamedTuple):
+    """What code depends on beside the tile. `lanes` elements of a row of the result are stored
+    together. `exact`: the inner axis is a multiple of the depth. `big`: indices need 64 bits."""
+
+    dtype: DType
+    batches: int  # axes
+    first: Loading
+    second: Loading
+    lanes: int
+    exact: bool
+    big: bool
+
+
+@td.func
+def finish(value, batch, row, column):
+    """An element of the result, or four neighbours of a row, before it is stored."""
+    return value
+
+
+@functools.cache
+def tile_multiplier(form: Form, tile: Tile) -> Kernel:
+    """A kernel whose blocks make a tile each; the grid is (columns, rows, batch). Strides and
+    offset of a factor count as many elements as are read together."""
+    dtype, together = form.dtype, form.lanes
+    index = td.i64 if form.big else td.i32
+    rows, columns, depth, down, across, copies, beside, unrolled = tile
+    side = columns // (4 * across)  # threads side by side
+    row_step, column_step = rows // down, columns // across  # between a thread's groups
+    groups = 4 * down * across
+    first = _carrier(form, form.first, tile, rows, False)
+    second = _carrier(form, form.second, tile, columns, True)
+    a_type, a_held, a_loads, left_pitch, left_type, place_a, bring_a, put_a = first
+    b_type, b_held, b_loads, right_pitch, right_type, place_b, bring_b, put_b = second
+    whole = right_type is b_held and form.second.lanes == 4  # vectors stay together
+    vec = td.vec4[wide(dtype)]
+    stored: Any = td.vec4[dtype] if together == 4 else dtype
+    left_size, right_size = depth * left_pitch, depth * right_pitch
+    right_step = right_size if whole else right_size // 4
+    offset_of = _batch_offset(form.batches, index)
+
+    @td.func
+    def accumulate(left, right, left_at, right_at, sums):
+        """One step of the inner axis."""
+        beneath = td.local(across, vec)
+        for group in td.static_range(across):
+            if whole:
+                beneath[group] = right[right_at + group * (column_step // 4)]
+            else:
+                at = right_at + group * column_step
+                beneath[group] = vec(right[at], right[at + 1], right[at + 2], right[at + 3])
+        for r in td.static_range(4):
+            for g in td.static_range(down):
+                value = left[left_at + g * row_step + r]
+                for group in td.static_range(across):
+                    sums[(g * across + group) * 4 + r] += beneath[group] * value
+
+    @td.kernel(checked=False)
+    def multiply(
+        a: td.Array[a_type], b: td.Array[b_type], c: td.Array[stored],
+        m: td.i32, n: td.i32, k: td.i32, extent1: td.i32, extent2: td.i32,
+        a0: index, a1: index, a2: index, a_line: index, a_step: index, a_offset: index,
+        b0: index, b1: index, b2: index, b_line: index, b_step: index, b_offset: index,
+    ):  # fmt: skip
+        left = td.shared(copies * left_size, left_type)
+        right = td.shared(copies * right_size, right_type)
+        t = td.thread_idx.x
+        # A subgroup's threads lie `beside` to a row, the subgroups beside and below each other.
+        tx = t % beside + t // _SUBGROUP % (side // beside) * beside
+        ty = t // beside % (_SUBGROUP // beside)
+        ty += t // (_SUBGROUP * (side // beside)) * (_SUBGROUP // beside)
+        row = td.block_idx.y * rows
+        column = td.block_idx.x * columns
+        batch = td.block_idx.z
+        a_at = td.local(a_loads, index)
+        a_to = td.local(a_loads, td.i32)
+        a_deep = td.local(a_loads, td.i32)
+        of_a = td.local(a_loads, a_held)
+        base = a_offset + offset_of(batch, extent1, extent2, a0, a1, a2)
+        place_a(t, base, row, m, a_line, a_step, a_at, a_to, a_deep)
+        b_at = td.local(b_loads, index)
+        b_to = td.local(b_loads, td.i32)
+        b_deep = td.local(b_loads, td.i32)
+        of_b = td.local(b_loads, b_held)
+        base = b_offset + offset_of(batch, extent1, extent2, b0, b1, b2)
+        place_b(t, base, column, n, b_line, b_step, b_at, b_to, b_deep)
+        sums = td.local(groups, vec)
+        for s in td.static_range(groups):
+            sums[s] = vec(0)
+        steps = (k + depth - 1) // depth
+        left_at = 0  # of the present copy, in fours
+        right_at = 0
+        bring_a(a, t, k, a_step, a_at, a_deep, of_a)
+        bring_b(b, t, k, b_step, b_at, b_deep, of_b)
+        for step in range(steps):
+            put_a(left, t, left_at * 4, a_to, of_a)
+            put_b(right, t, right_at if whole else right_at * 4, b_to, of_b)
+            td.sync_threads()
+            if step + 1 < steps:
+                rest = k - (step + 1) * depth
+                bring_a(a, t, rest, a_step, a_at, a_deep, of_a)
+                bring_b(b, t, rest, b_step, b_at, b_deep, of_b)
+            upper = (left_at + ty) * 4  # plainly a multiple of 4: four are loaded at once
+            near = right_at + tx
+            if unrolled:
+                for d in td.static_range(depth):
+                    at = near + d * right_pitch if whole else near * 4 + d * right_pitch
+                    accumulate(left, right, upper + d * left_pitch, at, sums)
+            else:
+                for d in range(depth):
+                    at = near + d * right_pitch if whole else near * 4 + d * right_pitch
+                    accumulate(left, right, upper + d * left_pitch, at, sums)
+            if copies == 1:
+                td.sync_threads()
+            else:
+                left_at = left_size // 4 - left_at
+                right_at = right_step - right_at
+        for g in td.static_range(down):
+            for r in td.static_range(4):
+                i = row + ty * 4 + g * row_step + r
+                if i < m:
+                    start = (index(batch) * index(m) + index(i)) * index(n)
+                    for group in td.static_range(across):
+                        j = column + tx * 4 + group * column_step
+                        total = td.vec4[dtype](sums[(g * across + group) * 4 + r])
+                        if together == 4:
+                            if j < n:
+                                c[(start + index(j)) // 4] = finish(total, batch, i, j)
+                        else:
+                            if j < n:
+                                c[start + index(j)] = finish(total.x, batch, i, j)
+                            if j + 1 < n:
+                                c[start + index(j + 1)] = finish(total.y, batch, i, j + 1)
+                            if j + 2 < n:
+                                c[start + index(j + 2)] = finish(total.z, batch, i, j + 2)
+                            if j + 3 < n:
+                                c[start + index(j + 3)] = finish(total.w, batch, i, j + 3)
+
+    return multiply
+
+
+# --- from memory to shared memory ----------------------------------------------------------------
+
+
+class _Carrier(NamedTuple):
+    """How a block's threads bring a factor's tile: its type in memory and in registers, the loads
+    of a thread, the pitch and type of the tile in shared memory, and functions: where a thread
+    reads and writes, reading, writing."""
+
+    read: Any
+    held: Any
+    loads: int
+    pitch: int
+    kept: Any
+    place: Function
+    bring: Function
+    put: Function
+
+
+def _carrier(form: Form, loading: Loading, tile: Tile, lines: int, second: bool) -> _Carrier:
+    """`lines` is the tile's rows or columns. The second factor's vectors stay whole where columns
+    are neighbours."""
+    inner, lanes = loading
+    dtype, exact, depth, threads = form.dtype, form.exact, tile.depth, tile.threads
+    sums_as = wide(dtype)
+    index = td.i64 if form.big else td.i32
+    vec = td.vec4[sums_as]
+    several = lanes == 4
+    whole = second and several and not inner
+    held: Any = vec if several else sums_as
+    pitch = lines // 4 if whole else lines + _GAP
+    items = lines * depth // lanes
+    loads = -(-items // threads)
+    full = items % threads == 0
+    chunks = (depth if inner else lines) // lanes  # side by side in memory
+    advance = depth // lanes if inner else depth
+    apart = pitch if inner else 1  # what was side by side in memory
+
+    @td.func
+    def place(t, base, start, end, line_step, inner_step, at, to, deep):
+        for v in td.static_range(loads):
+            item = t + v * threads
+            chunk = item % chunks
+            other = item // chunks
+            # Beyond the end the last line is read: what is made of it is not stored.
+            if inner:
+                line = td.minimum(start + other, end - 1)
+                at[v] = base + index(line) * line_step + index(chunk) * inner_step
+                deep[v] = chunk * lanes
+                to[v] = chunk * lanes * pitch + other
+            else:
+                line = td.minimum(start // lanes + chunk, (end + lanes - 1) // lanes - 1)
+                at[v] = base + index(line) * line_step + index(other) * inner_step
+                deep[v] = other
+                to[v] = other * pitch + (chunk if whole else chunk * lanes)
+
+    @td.func
+    def bring(x, t, rest, inner_step, at, deep, held_here):
+        for v in td.static_range(loads):
+            if full or t + v * threads < items:
+                if exact:
+                    held_here[v] = held(x[at[v]])
+                else:
+                    held_here[v] = held(0)
+                    if deep[v] < rest:
+                        held_here[v] = held(x[at[v]])
+                at[v] += index(advance) * inner_step
+
+    @td.func
+    def put(tile_here, t, start, to, held_here):
+        for v in td.static_range(loads):
+            if full or t + v * threads < items:
+                at = start + to[v]
+                if whole or not several:
+                    tile_here[at] = held_here[v]
+                else:
+                    tile_here[at] = held_here[v].x
+                    tile_here[at + apart] = held_here[v].y
+                    tile_here[at + 2 * apart] = held_here[v].z
+                    tile_here[at + 3 * apart] = held_here[v].w
+
+    read: Any = td.vec4[dtype] if several else dtype
+    return _Carrier(read, held, loads, pitch, held if whole else sums_as, place, bring, put)
+
+
+@functools.cache
+def _batch_offset(axes: int, index: DType) -> Function:
+    """Where a matrix of a stack begins, whose axes behind the first have these extents."""
+
+    @td.func
+    def offset(batch, extent1, extent2, step0, step1, step2):
+        at = index(0)
+        if axes == 1:
+            at = index(batch) * step0
+        elif axes == 2:
+            at = index(batch // extent1) * step0 + index(batch % extent1) * step1
+        elif axes == 3:
+            rest = batch // extent2
+            at = index(rest // extent1) * step0 + index(rest % extent1) * step1
+            at += index(batch % extent2) * step2
+        return at
+
+    return offset
+
+
+# --- threads that work alone ---------------------------------------------------------------------
+
+LINES = 8  # rows of a block
+
+
+@functools.cache
+def line_multiplier(dtype: DType, batches: int, big: bool) -> Kernel:
+    """A kernel whose threads make a column of some rows each; neighbours are lanes of vectors. The
+    grid is (columns, rows, batch)."""
+    sums_as = wide(dtype)
+    index = td.i64 if big else td.i32
+    offset_of = _batch_offset(batches, index)
+
+    @td.kernel(checked=False)
+    def multiply_lines(
+        a: td.Array[dtype], b: td.Array[dtype], c: td.Array[dtype],
+        m: td.i32, n: td.i32, k: td.i32, extent1: td.i32, extent2: td.i32,
+        a0: index, a1: index, a2: index, a_line: index, a_step: index, a_offset: index,
+        b0: index, b1: index, b2: index, b_line: index, b_step: index, b_offset: index,
+    ):  # fmt: skip
+        j = td.block_idx.x * td.block_dim.x + td.thread_idx.x
+        row = td.block_idx.y * LINES
+        batch = td.block_idx.z
+        a_at = a_offset + offset_of(batch, extent1, extent2, a0, a1, a2)
+        b_at = b_offset + offset_of(batch, extent1, extent2, b0, b1, b2) + index(j) * b_line
+        sums = td.local(LINES, sums_as)
+        starts = td.local(LINES, index)
+        for r in td.static_range(LINES):
+            sums[r] = sums_as(0)
+            starts[r] = a_at + index(td.minimum(row + r, m - 1)) * a_line
+        if j < n:
+            for i in range(k):
+                value = sums_as(b[b_at + index(i) * b_step])
+                for r in td.static_range(LINES):
+                    sums[r] += sums_as(a[starts[r] + index(i) * a_step]) * value
+            for r in td.static_range(LINES):
+                if row + r < m:
+                    at = (index(batch) * index(m) + index(row + r)) * index(n) + index(j)
+                    c[at] = dtype(sums[r])
+
+    return multiply_lines

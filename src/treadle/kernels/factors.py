@@ -1,0 +1,49 @@
+"""What a product of matrices is made of: plain records of extents and strides."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+
+class Factor(NamedTuple):
+    """Where a factor's elements lie in its array, counted in elements: strides along the axes of
+    the stack, from a row of the first factor (a column of the second) to the next, and along the
+    inner axis; and the first element."""
+
+    batch: tuple[int, ...]
+    line: int
+    inner: int
+    offset: int
+
+
+class Product(NamedTuple):
+    """The product of matrices of (rows, inner) by (inner, columns), or of stacks of them whose axes
+    have the extents `batch`, at most three. The results lie row by row, one after the other."""
+
+    batch: tuple[int, ...]
+    rows: int
+    columns: int
+    inner: int
+    first: Factor
+    second: Factor
+
+    @property
+    def name(self) -> str:
+        """What people read in an explanation."""
+        return "product"
+
+    @property
+    def matrices(self) -> int:
+        """How many matrices the stacks have."""
+        return math.prod(self.batch)
+
+    @property
+    def extents(self) -> tuple[int, int, int, int]:
+        """Matrices, rows, columns, inner extent."""
+        return self.matrices, self.rows, self.columns, self.inner
+
+    @property
+    def operations(self) -> int:
+        """Multiplications and additions."""
+        return 2 * self.matrices * self.rows * self.columns * self.inner

@@ -1,0 +1,175 @@
+"""Products of matrices, or of stacks of them, whatever strides they have.
+
+On the CPU floats are NumPy's BLAS's, on a card whose vendor's library is installed they are that
+library's; all else is multiplied by kernels of our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from treadle.core.dtypes import DType
+from treadle.core.errors import ShapeError, UnsupportedOnTarget
+from treadle.core.limits import MOST_NARROW
+from treadle.kernels import host_product, vendor_product
+from treadle.kernels.device_code.multiplying import (
+    LINES,
+    MOST_BATCHES,
+    Form,
+    Loading,
+    Tile,
+    line_multiplier,
+    tile_multiplier,
+)
+from treadle.kernels.factors import Factor, Product
+from treadle.kernels.launching import alone, new, zeros
+from treadle.kernels.machine import Machine, machine_of
+from treadle.kernels.tiles import Problem, tile_for
+from treadle.runtime.arrays import DeviceArray, packed_strides
+from treadle.runtime.devices import Device
+
+Route = Literal["host", "vendor", "kernel"]
+_LANES = 256  # threads of a block that work alone
+
+
+def route_of(device: Device, dtype: DType, product: Product) -> Route | None:
+    """Who computes a product: the host's BLAS, a library of the card's vendor, or a kernel of our
+    own, with which others can be fused. None if nobody does."""
+    if alone(device):
+        if dtype in host_product.MULTIPLIED:
+            return "host"
+    elif vendor_product.prepared(device, dtype, product) is not None:
+        return "vendor"
+    return "kernel" if dtype.kind in ("int", "uint", "float") else None
+
+
+def matrix_product(x: DeviceArray, y: DeviceArray) -> DeviceArray:
+    """The product of two matrices, or of two stacks of as many, that lie row by row.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")._array
+    >>> matrix_product(x, x).to_host().tolist()
+    [[7.0, 10.0], [15.0, 22.0]]
+    """
+    *batch, rows, inner = x.shape
+    *others, deep, columns = y.shape
+    if inner != deep or batch != others or len(batch) > MOST_BATCHES:
+        raise ShapeError(f"shapes {x.shape} and {y.shape} are no matrices to be multiplied")
+    steps, more = packed_strides(x.shape), packed_strides(y.shape)
+    first = Factor(steps[:-2], steps[-2], steps[-1], 0)
+    second = Factor(more[:-2], more[-1], more[-2], 0)
+    product = Product(tuple(batch), rows, columns, inner, first, second)
+    return multiply(x, y, product).view(
+        (*batch, rows, columns), packed_strides((*batch, rows, columns)), 0
+    )
+
+
+def multiply(x: DeviceArray, y: DeviceArray, product: Product) -> DeviceArray:
+    """The product of what a `Product` sees in two contiguous arrays, as (stack, rows, columns)."""
+    dtype = x.dtype
+    assert isinstance(dtype, DType)
+    shape = (product.matrices, product.rows, product.columns)
+    if product.inner == 0:
+        return zeros(x, dtype, *shape)
+    out = new(x, dtype, *shape)
+    if not out.size:
+        return out
+    route = route_of(x.device, dtype, product)
+    if route == "host":
+        host_product.multiply(x, y, out, product)
+    elif route == "vendor":
+        how = vendor_product.prepared(x.device, dtype, product)
+        assert how is not None
+        vendor_product.multiply(x, y, out, product, how)
+    elif route is None:
+        raise UnsupportedOnTarget(f"there is no product of matrices of {dtype} on {x.device.id}")
+    elif alone(x.device):
+        _by_lines(x, y, out, product)
+    else:
+        _by_tiles(x, y, out, product)
+    return out
+
+
+# --- kernels of our own --------------------------------------------------------------------------
+
+
+class Launch(NamedTuple):
+    """How a kernel by tiles computes a product."""
+
+    tile: Tile
+    exact: bool
+    grid: tuple[int, int, int]
+
+
+def launch_for(machine: Machine, problem: Problem) -> Launch:
+    """The tile, and how many there are."""
+    tile = tile_for(machine, problem)
+    columns, rows = -(-problem.columns // tile.columns), -(-problem.rows // tile.rows)
+    return Launch(tile, problem.inner % tile.depth == 0, (columns, rows, problem.matrices))
+
+
+def loadings_of(product: Product, vectors: bool = True) -> tuple[Loading, Loading]:
+    """How each factor is best read."""
+    _, rows, columns, inner, first, second = product
+    return _loading(first, rows, inner, vectors), _loading(second, columns, inner, vectors)
+
+
+def _loading(factor: Factor, lines: int, inner: int, vectors: bool) -> Loading:
+    """Neighbours are read together where all of them lie as vectors of four."""
+    along = factor.inner == 1 or factor.line != 1
+    near, length, far = (
+        (factor.inner, inner, factor.line) if along else (factor.line, lines, factor.inner)
+    )
+    fours = vectors and near == 1 and length % 4 == 0
+    fours = fours and not any(step % 4 for step in (*factor.batch, far, factor.offset))
+    return Loading(along, 4 if fours else 1)
+
+
+def integers_of(product: Product, loadings: Sequence[Loading]) -> list[int]:
+    """The numbers that the kernels take behind rows, columns and inner extent."""
+    extents = [*product.batch[1:], 1, 1][:2]
+    found = extents
+    for factor, loading in zip((product.first, product.second), loadings, strict=True):
+        found += [*(step // loading.lanes for step in factor.batch), 0, 0, 0][:MOST_BATCHES]
+        line, inner = factor.line, factor.inner
+        if loading.lanes == 4:
+            # One step leads to the next four, along what lies side by side.
+            line, inner = (line // 4, 1) if loading.inner else (1, inner // 4)
+        found += [line, inner, factor.offset // loading.lanes]
+    return found
+
+
+def _by_tiles(x: DeviceArray, y: DeviceArray, out: DeviceArray, product: Product) -> None:
+    dtype = x.dtype
+    assert isinstance(dtype, DType)
+    problem = Problem(dtype, *product.extents)
+    tile, exact, grid = launch_for(machine_of(x.device), problem)
+    vectors = not any(array.size % 4 or array.offset % 4 for array in (x, y))
+    first, second = loadings_of(product, vectors)
+    lanes = 4 if product.columns % 4 == 0 else 1
+    big = _is_big(x, y, out)
+    form = Form(dtype, len(product.batch), first, second, lanes, exact, big)
+    sizes = (product.rows, product.columns, product.inner)
+    numbers = integers_of(product, (first, second))
+    tile_multiplier(form, tile)[grid, tile.threads](
+        _flat(x), _flat(y), _flat(out), *sizes, *numbers
+    )
+
+
+def _by_lines(x: DeviceArray, y: DeviceArray, out: DeviceArray, product: Product) -> None:
+    dtype = x.dtype
+    assert isinstance(dtype, DType)
+    kernel = line_multiplier(dtype, len(product.batch), _is_big(x, y, out))
+    sizes = (product.rows, product.columns, product.inner)
+    numbers = integers_of(product, (Loading(True, 1), Loading(True, 1)))
+    grid = (-(-product.columns // _LANES), -(-product.rows // LINES), product.matrices)
+    kernel[grid, _LANES](_flat(x), _flat(y), _flat(out), *sizes, *numbers)
+
+
+def _flat(array: DeviceArray) -> DeviceArray:
+    return array.view((array.size,), (1,), array.offset)
+
+
+def _is_big(*arrays: DeviceArray) -> bool:
+    return any(array.offset + array.size >= MOST_NARROW for array in arrays)

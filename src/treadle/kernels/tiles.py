@@ -1,0 +1,75 @@
+"""Which tile suits a product on a device: a table, and the limits that a device has.
+
+The entries were measured with `python -m benchmarks.shapes`; an autotuner would add to them.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from treadle.core.dtypes import DType
+from treadle.kernels.device_code.keys import wide
+from treadle.kernels.device_code.multiplying import Tile
+from treadle.kernels.machine import Machine
+
+Class = Literal["large", "middle", "small", "thin", "narrow"]
+
+_MODEST = Tile(32, 32, 8, 1, 1, beside=8, unrolled=False)
+_SMALL = Tile(32, 32, 16, 1, 1, beside=8)
+_MIDDLE = Tile(64, 64, 16, 1, 1)
+_THIN = Tile(16, 128, 16, 1, 1, beside=32)
+_NARROW = Tile(128, 16, 16, 1, 1, beside=4)
+
+# By backend, the bytes of a sum and the class of the product; the best first, of which a device
+# takes the first that its limits allow.
+TILES: dict[tuple[str, int, Class], tuple[Tile, ...]] = {
+    ("cuda", 4, "large"): (Tile(128, 128, 8, 2, 2, copies=2), _MIDDLE),
+    ("webgpu", 4, "large"): (Tile(128, 128, 16, 2, 2), Tile(128, 128, 8, 2, 2), _MIDDLE),
+    ("cuda", 8, "large"): (Tile(64, 64, 8, 1, 1),),
+    ("webgpu", 8, "large"): (Tile(64, 64, 8, 1, 1),),
+}
+_USUAL: dict[Class, tuple[Tile, ...]] = {
+    "large": (_MIDDLE,),
+    "middle": (_MIDDLE, Tile(64, 64, 8, 1, 1)),
+    "small": (_SMALL,),
+    "thin": (_THIN, Tile(16, 128, 8, 1, 1, beside=32)),
+    "narrow": (_NARROW, Tile(128, 16, 8, 1, 1, beside=4)),
+}
+_LAST = (Tile(32, 32, 16, 1, 1, beside=8), Tile(32, 32, 8, 1, 1, beside=8), _MODEST)
+_FEW = 24  # rows, or columns, of what is thin, or narrow
+_BUSY_BLOCKS = 96  # that keep a card busy: with fewer, smaller tiles are better
+
+
+class Problem(NamedTuple):
+    """A product: so many of matrices of (rows, inner) by (inner, columns)."""
+
+    dtype: DType
+    matrices: int
+    rows: int
+    columns: int
+    inner: int
+
+
+def tile_for(machine: Machine, problem: Problem) -> Tile:
+    """The best tile that the machine's limits allow."""
+    if machine.software:
+        return _MODEST
+    item = wide(problem.dtype).itemsize
+    kind = class_of(problem)
+    for tile in (*TILES.get((machine.backend, item, kind), _USUAL[kind]), *_LAST):
+        if tile.threads <= machine.most_threads and tile.shared_bytes(item) <= machine.shared_bytes:
+            return tile
+    return _MODEST
+
+
+def class_of(problem: Problem) -> Class:
+    """The kind of a product, as the table has it."""
+    rows, columns = problem.rows, problem.columns
+    if rows <= _FEW < columns:
+        return "thin"
+    if columns <= _FEW < rows:
+        return "narrow"
+    for name, size in (("large", 128), ("middle", 64)):
+        if -(-rows // size) * -(-columns // size) * problem.matrices >= _BUSY_BLOCKS:
+            return name  # type: ignore[return-value]
+    return "small"

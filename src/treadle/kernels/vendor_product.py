@@ -1,0 +1,54 @@
+"""Products by the library of a card's vendor, where it is installed."""
+
+from __future__ import annotations
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.drivers.dense import DenseProduct, Operand, PreparedProduct
+from treadle.kernels.factors import Factor, Product
+from treadle.kernels.launching import new
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+
+
+def prepared(device: Device, dtype: DType, product: Product) -> PreparedProduct | None:
+    """How the library computes a product; None where there is none, or it does not do this one."""
+    dense = _dense(dtype, product) if device.backend == "cuda" else None
+    return None if dense is None else device.handle.dense_product(dense)
+
+
+def multiply(
+    x: DeviceArray, y: DeviceArray, out: DeviceArray, product: Product, how: PreparedProduct
+) -> None:
+    """Fill `out`, an array of (stack, rows, columns)."""
+    item = x.dtype.itemsize
+    places = [
+        (array.buffer, (array.offset + offset) * item)
+        for array, offset in ((x, product.first.offset), (y, product.second.offset), (out, 0))
+    ]
+    scratch = new(x, dtypes.u8, how.workspace).buffer if how.workspace else None
+    x.device.default_stream.handle.multiply(how, places[0], places[1], places[2], scratch)
+
+
+def _dense(dtype: DType, product: Product) -> DenseProduct | None:
+    """The product as such libraries see it: one axis of a stack, and neighbours in each matrix."""
+    batch, rows, columns, inner, first, second = product
+    if len(batch) > 1:
+        return None
+    count = batch[0] if batch else 1
+    left = _operand(first, (rows, first.line), (inner, first.inner))
+    right = _operand(second, (inner, second.inner), (columns, second.line))
+    if left is None or right is None:
+        return None
+    return DenseProduct(dtype.short, count, rows, columns, inner, left, right)
+
+
+def _operand(factor: Factor, down: tuple[int, int], right: tuple[int, int]) -> Operand | None:
+    """A factor whose extents and strides along columns and along rows are these."""
+    step = factor.batch[0] if factor.batch else 0
+    if step < 0:
+        return None
+    for transposed, (extent, near), (others, pitch) in ((False, right, down), (True, down, right)):
+        if (near == 1 or extent == 1) and (pitch >= extent or others == 1):
+            return Operand(transposed, pitch if others > 1 else extent, step)
+    return None

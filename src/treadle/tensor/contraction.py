@@ -1,0 +1,273 @@
+"""Two arrays whose axes have names, multiplied and added up.
+
+Axes of one name go together; those that the result does not have are added up. Where that is a
+product of matrices, once some axes are taken together, it becomes a node PRODUCT, which reads both
+arrays in place, whatever their strides. All else, as products of vectors, is one fused kernel: a
+product seen along all the names, and its sum. float16 and bfloat16 are added up in float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from treadle.core.dtypes import DType, bfloat16, bool_, float16, float32
+from treadle.graph import node as kinds
+from treadle.graph.node import Node, constant, view_of
+from treadle.graph.views import View, compose, merge_axes, whole
+from treadle.kernels.device_code.multiplying import MOST_BATCHES
+from treadle.kernels.factors import Factor, Product
+from treadle.kernels.product import route_of
+from treadle.runtime.arrays import packed_strides
+from treadle.tensor.operands import cast, number_as
+from treadle.tensor.tensor import Tensor, from_node
+
+_HALVES = (float16, bfloat16)
+_LEAST_INNER = 8  # products of matrices pay from here on
+_LEAST_WORK = 1 << 12  # multiplications
+Name = Hashable
+Names = Sequence[Name]
+
+
+def contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Names) -> Tensor:
+    """The products of the elements of two nodes of one dtype whose axes have names, summed along
+    those names that are not kept. Axes of one name have one extent, or extent 1."""
+    (left, left_names), (right, right_names) = first, second
+    dtype = left.dtype
+    sizes = dict(zip(left_names, left.shape, strict=True))
+    for name, extent in zip(right_names, right.shape, strict=True):
+        if sizes.get(name, 1) == 1:
+            sizes[name] = extent
+    if 0 in sizes.values():
+        result = tuple([sizes[name] for name in kept])
+        return from_node(constant(number_as(0, dtype), result, dtype, left.device))
+    node = _product(first, second, tuple(kept), dtype)
+    if node is None:
+        node = _fused(first, second, kept, sizes, dtype)
+    return from_node(node)
+
+
+# --- fused with a sum ----------------------------------------------------------------------------
+
+
+def _fused(
+    first: tuple[Node, Names],
+    second: tuple[Node, Names],
+    kept: Names,
+    sizes: Mapping[Name, int],
+    dtype: DType,
+) -> Node:
+    summed = [name for name in sizes if name not in kept]
+    axes = [*kept, *summed]
+    device = first[0].device
+    shape = tuple([sizes[name] for name in axes])
+    work = float32 if dtype in _HALVES else dtype
+    operands = tuple(
+        [cast(_along(node, names, axes, sizes), work) for node, names in (first, second)]
+    )
+    logical = dtype is bool_
+    node = Node("logical_and" if logical else "multiply", operands, shape, work, device)
+    if summed:
+        detail = ("any" if logical else "sum", tuple(range(len(kept), len(axes))), False)
+        node = Node(kinds.REDUCE, (node,), shape[: len(kept)], work, device, detail)
+    return cast(node, dtype)
+
+
+def _along(node: Node, names: Names, axes: Names, sizes: Mapping[Name, int]) -> Node:
+    """A node seen along all axes; along those that it does not have it stays where it is."""
+    steps = {
+        name: 0 if extent == 1 else step
+        for name, extent, step in zip(names, node.shape, packed_strides(node.shape), strict=True)
+    }
+    shape = tuple([sizes[name] for name in axes])
+    return view_of(node, View(shape, tuple([steps.get(name, 0) for name in axes]), 0))
+
+
+# --- products of matrices ------------------------------------------------------------------------
+
+
+def _product(
+    first: tuple[Node, Names], second: tuple[Node, Names], kept: tuple[Name, ...], dtype: DType
+) -> Node | None:
+    """The node of a product of matrices; None where that is none, or does not pay."""
+    if dtype is bool_:
+        return None
+    (left, left_view), (right, right_view) = _base(first[0]), _base(second[0])
+    plan = _planned(_Seen(tuple(first[1]), left_view), _Seen(tuple(second[1]), right_view), kept)
+    if plan is None:
+        return None
+    device = left.device
+    work = float32 if dtype in _HALVES and device.backend == "cpu" else dtype
+    if route_of(device, work, plan.product) is None:
+        return None
+    nodes = (right, left) if plan.turned else (left, right)
+    sources = tuple(
+        [
+            cast(node if view is None else view_of(node, view), work)
+            for node, view in zip(nodes, plan.copies, strict=True)
+        ]
+    )
+    node = cast(Node(kinds.PRODUCT, sources, plan.shape, work, device, plan.product), dtype)
+    return node if plan.seen is None else view_of(node, plan.seen)
+
+
+def _base(node: Node) -> tuple[Node, View]:
+    """What a node is a view of, and how it is seen."""
+    view = whole(node.shape)
+    while node.op == kinds.VIEW:
+        together = compose(view, node.detail)
+        if together is None:
+            break
+        node, view = node.sources[0], together
+    return node, view
+
+
+class _Seen(NamedTuple):
+    """An array's axes by name, and where they lead in it."""
+
+    names: tuple[Name, ...]
+    view: View
+
+
+class _Operand(NamedTuple):
+    """A factor: strides along the names that move. If it is a copy, of which view."""
+
+    steps: Mapping[Name, int]
+    offset: int
+    copy: View | None = None
+
+
+class _Parts(NamedTuple):
+    """What each name is to a product of matrices, in the result's order."""
+
+    batch: list[Name]
+    rows: list[Name]
+    columns: list[Name]
+    inner: list[Name]
+
+
+class _Plan(NamedTuple):
+    """How two arrays are multiplied as matrices: what is copied of either first, whether the second
+    is the first factor (`copies` are in the factors' order), the shape of the result, and the view
+    of it that has the axes that are wanted (None: it has them)."""
+
+    product: Product
+    copies: tuple[View | None, View | None]
+    turned: bool
+    shape: tuple[int, ...]
+    seen: View | None
+
+
+@lru_cache(4096)
+def _planned(first: _Seen, second: _Seen, kept: tuple[Name, ...]) -> _Plan | None:
+    left, right = _operand(first), _operand(second)
+    sizes: dict[Name, int] = {}
+    for names, view in (first, second):
+        for name, extent in zip(names, view.shape, strict=True):
+            if sizes.get(name, 1) == 1:
+                sizes[name] = extent
+    parts = _parts(left, right, kept, sizes)
+    if parts is None:
+        return None
+    # The other way round the result may lie as it is wanted.
+    turned = max(map(kept.index, parts.columns)) < min(map(kept.index, parts.rows))
+    if turned:
+        left, right = right, left
+        parts = parts._replace(rows=parts.columns, columns=parts.rows)
+    laid_out = _laid_out(left, right, parts, sizes)
+    if laid_out is None:
+        return None
+    product, copies = laid_out
+    order = [*parts.batch, *parts.rows, *parts.columns]
+    shape = tuple([sizes[name] for name in order])
+    return _Plan(product, copies, turned, shape, _seen(shape, order, kept, sizes))
+
+
+def _operand(seen: _Seen) -> _Operand:
+    names, view = seen
+    steps = zip(names, view.shape, view.strides, strict=True)
+    return _Operand({name: step for name, extent, step in steps if extent != 1}, view.offset)
+
+
+def _parts(
+    left: _Operand, right: _Operand, kept: Names, sizes: Mapping[Name, int]
+) -> _Parts | None:
+    moving = [name for name in sizes if sizes[name] != 1]
+    wanted = [name for name in kept if sizes[name] != 1]
+    if any(name not in wanted and (name in left.steps) != (name in right.steps) for name in moving):
+        return None  # something is summed in one of them alone
+    both = [name for name in wanted if name in left.steps and name in right.steps]
+    rows = [name for name in wanted if name in left.steps and name not in right.steps]
+    columns = [name for name in wanted if name in right.steps and name not in left.steps]
+    inner = [name for name in moving if name not in wanted]
+    deep = math.prod(sizes[name] for name in inner)
+    work = deep * math.prod(sizes[name] for name in (*rows, *columns))
+    if not rows or not columns or deep < _LEAST_INNER or work < _LEAST_WORK:
+        return None
+    return _Parts(both, rows, columns, inner)
+
+
+def _laid_out(
+    left: _Operand, right: _Operand, parts: _Parts, sizes: Mapping[Name, int]
+) -> tuple[Product, tuple[View | None, View | None]] | None:
+    """The product of two factors as they lie, or of copies where their strides are of no use."""
+    copied_left = _copied(left, [*parts.batch, *parts.rows, *parts.inner], sizes)
+    copied_right = _copied(right, [*parts.batch, *parts.inner, *parts.columns], sizes)
+    for one in (left, copied_left):
+        for other in (right, copied_right):
+            product = _as_matrices(one, other, parts, sizes)
+            if product is not None:
+                return product, (one.copy, other.copy)
+    return None
+
+
+def _copied(operand: _Operand, names: Names, sizes: Mapping[Name, int]) -> _Operand:
+    """A factor that lies in the order of these names."""
+    mine = [name for name in names if name in operand.steps]
+    shape = tuple([sizes[name] for name in mine])
+    view = View(shape, tuple([operand.steps[name] for name in mine]), operand.offset)
+    return _Operand(dict(zip(mine, packed_strides(shape), strict=True)), 0, view)
+
+
+def _as_matrices(
+    left: _Operand, right: _Operand, parts: _Parts, sizes: Mapping[Name, int]
+) -> Product | None:
+    """The product, if strides say it: one each for rows, columns and the inner axis."""
+    inner, (step, other) = _merged(parts.inner, (left, right), sizes)
+    columns, (across,) = _merged(parts.columns, (right,), sizes)
+    lines, (down,) = _merged(parts.rows, (left,), sizes)
+    if len(inner) > 1 or len(columns) > 1:
+        return None
+    # Rows in several stretches are so many matrices.
+    batch, steps = _merged(parts.batch, (left, right), sizes)
+    extents = (*batch, *lines[:-1])
+    if len(extents) > MOST_BATCHES:
+        return None
+    first = Factor((*steps[0], *down[:-1]), down[-1], step[0], left.offset)
+    second = Factor((*steps[1], *[0] * len(lines[:-1])), across[0], other[0], right.offset)
+    return Product(extents, lines[-1], columns[0], inner[0], first, second)
+
+
+def _merged(
+    names: Names, operands: Sequence[_Operand], sizes: Mapping[Name, int]
+) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """Axes as few as possible: their extents, and strides in each of the factors."""
+    if not names:
+        return (), [()] * len(operands)
+    shape = tuple([sizes[name] for name in names])
+    return merge_axes(shape, [tuple([one.steps[name] for name in names]) for one in operands])
+
+
+def _seen(
+    shape: tuple[int, ...], names: Names, kept: Names, sizes: Mapping[Name, int]
+) -> View | None:
+    """The view of an array whose axes have names that has the kept ones; None for the array."""
+    wanted = tuple([sizes[name] for name in kept])
+    steps = dict(zip(names, packed_strides(shape), strict=True))
+    view = View(wanted, tuple([steps.get(name, 0) for name in kept]), 0)
+    if wanted == shape and view.strides == packed_strides(shape):
+        return None
+    packed = zip(wanted, view.strides, packed_strides(wanted), strict=True)
+    return whole(wanted) if all(n == 1 or s == p for n, s, p in packed) else view
