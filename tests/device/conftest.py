@@ -49,6 +49,7 @@ _ARRAY_RULES = frozenset({
 })  # fmt: skip
 # And the kernel library, a file on each line.
 _LIBRARY = frozenset({
+    "test_convolution",
     "test_einsum",
     "test_losses",
     "test_normalization",

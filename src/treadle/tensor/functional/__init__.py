@@ -7,6 +7,7 @@ rounded once.
 
 from treadle.tensor.functional import (
     activations,
+    convolution,
     distances,
     dropouts,
     folding,
@@ -15,6 +16,7 @@ from treadle.tensor.functional import (
     padding,
 )
 from treadle.tensor.functional.activations import *  # noqa: F403  what its __all__ names
+from treadle.tensor.functional.convolution import *  # noqa: F403
 from treadle.tensor.functional.distances import *  # noqa: F403
 from treadle.tensor.functional.dropouts import *  # noqa: F403
 from treadle.tensor.functional.folding import *  # noqa: F403
@@ -32,6 +34,7 @@ METHODS = {
 
 __all__ = [
     *activations.__all__,
+    *convolution.__all__,
     *distances.__all__,
     *dropouts.__all__,
     *folding.__all__,

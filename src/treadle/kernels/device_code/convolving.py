@@ -1,0 +1,231 @@
+"""Convolutions on GPUs: products of the weights with windows of the input.
+
+A convolution is a matrix product. Its rows are output channels, its columns output positions, and
+it is summed over the taps of the kernel and the input channels. The right operand, the input once
+for each tap, is in memory nowhere: threads fetch its elements where they lie, and zeros for those
+in the padding.
+
+A transposed convolution is, for those outputs whose places leave the same rest when they are
+divided by the stride, a convolution of stride 1 with some of the taps. So `Along` says of an axis
+which taps are used, and which outputs are made.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+from treadle import lang as td
+from treadle.core.dtypes import DType
+from treadle.kernels.device_code.keys import wide
+from treadle.lang.kernel import Kernel
+
+
+@td.struct
+class Along:
+    """One axis of a convolution: output i reads the input at i * stride + start + j * dilation for
+    each tap j, outside of the input zeros. The weight of tap j is at `first` + j * step of the
+    `kernel` weights, and the output lies at `out_start` + i * out_step of `out_size`."""
+
+    size: td.i32
+    count: td.i32
+    stride: td.i32
+    start: td.i32
+    dilation: td.i32
+    taps: td.i32
+    first: td.i32
+    step: td.i32
+    kernel: td.i32
+    out_start: td.i32
+    out_step: td.i32
+    out_size: td.i32
+
+
+class Tile(NamedTuple):
+    """What a block of threads computes, `rows` channels at `columns` positions, and how much of it
+    a thread does. It goes along `depth` input channels at a time."""
+
+    rows: int
+    columns: int
+    depth: int
+    thread_rows: int
+    thread_columns: int
+    copies: int = 1  # of what is in shared memory; with two, one barrier a step is enough
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return self.rows // self.thread_rows * (self.columns // self.thread_columns)
+
+
+@functools.cache
+def packer(work: DType, rows: int, depth: int) -> Kernel:
+    """A kernel that puts weights in the order in which tiles read them: by tiles of `rows` output
+    channels, taps, input channels (as many as are a multiple of `depth`), and the tile's rows, with
+    zeros for channels that do not exist."""
+
+    @td.kernel(checked=False)
+    def pack_weights(
+        weight, out, outs: td.i32, ins: td.i32, taps: td.i32, tiles: td.i32,
+        out_step: td.i32, in_step: td.i32, group_step: td.i32,
+    ):  # fmt: skip
+        i = td.grid(1)
+        padded = (ins + depth - 1) // depth * depth
+        row = i % rows
+        rest = i // rows
+        channel = rest % padded
+        rest = rest // padded
+        tap = rest % taps
+        rest = rest // taps
+        group = rest // tiles
+        o = rest % tiles * rows + row
+        inside = o < outs and channel < ins
+        at = group * group_step + o * out_step + channel * in_step + tap
+        value = work(weight[at if inside else 0])
+        out[i] = value if inside else work(0)
+
+    return pack_weights
+
+
+@functools.cache
+def tiled(dtype: DType, tile: Tile, biased: bool) -> Kernel:
+    """A kernel that convolves; a block makes a tile of the result, its weights are packed for the
+    tile."""
+    work = wide(dtype)
+    vec = td.vec4[work]
+    depth, columns, copies = tile.depth, tile.columns, tile.copies
+    threads = tile.threads
+    across = columns // tile.thread_columns
+    tile_rows = tile.rows
+    down = tile.rows // tile.thread_rows
+    rows4 = tile.rows // 4
+    groups4 = tile.thread_rows // 4
+    thread_columns = tile.thread_columns
+    left_size = depth * rows4
+    right_size = depth * columns
+    left_loads = -(-left_size // threads)
+    left_even = left_size % threads == 0
+    right_loads = right_size // threads
+    right_step = threads // columns
+    far = -(1 << 30)
+
+    @td.kernel(checked=False)
+    def convolve_tiles(
+        x, w: td.Array[vec], bias, out, along_z: Along, along_y: Along, along_x: Along,
+        batch: td.i32, groups: td.i32, ins: td.i32, outs: td.i32, tiles: td.i32,
+    ):  # fmt: skip
+        left = td.shared(copies * left_size, vec)
+        right = td.shared(copies * right_size, work)
+        places = td.shared(columns, td.i32)
+        t = td.thread_idx.x
+        group = td.block_idx.y // tiles
+        row_tile = td.block_idx.y - group * tiles
+        # The thread fetches for this column: where its window begins.
+        column = t % columns
+        part = t // columns
+        position = td.block_idx.x * columns + column
+        rest = position // along_x.count
+        ox = position - rest * along_x.count
+        rest_y = rest // along_y.count
+        oy = rest - rest_y * along_y.count
+        n = rest_y // along_z.count
+        oz = rest_y - n * along_z.count
+        exists = n < batch
+        z0 = oz * along_z.stride + along_z.start if exists else far
+        y0 = oy * along_y.stride + along_y.start
+        x0 = ox * along_x.stride + along_x.start
+        plane = along_z.size * along_y.size * along_x.size
+        base = (n * groups + group) * ins * plane
+        if part == 0:
+            place_z = oz * along_z.out_step + along_z.out_start
+            place_y = oy * along_y.out_step + along_y.out_start
+            place_x = ox * along_x.out_step + along_x.out_start
+            out_plane = along_z.out_size * along_y.out_size * along_x.out_size
+            place = (place_z * along_y.out_size + place_y) * along_x.out_size + place_x
+            place += (n * groups + group) * outs * out_plane
+            places[column] = place if exists else -1
+        deep = (ins + depth - 1) // depth
+        all_taps = along_z.kernel * along_y.kernel * along_x.kernel
+        w_tile = td.block_idx.y * all_taps * deep * left_size + t
+        steps = along_z.taps * along_y.taps * along_x.taps * deep
+        of_left = td.local(left_loads, vec)
+        of_right = td.local(right_loads, work)
+        sums = td.local(thread_columns * groups4, vec)
+        for s in td.static_range(thread_columns * groups4):
+            sums[s] = vec(work(0))
+        tx = t % across
+        ty = t // across
+        jz = 0
+        jy = 0
+        jx = 0
+        chunk = 0
+        left_at = 0
+        right_at = 0
+        for step in range(steps + 1):
+            if step < steps:
+                # What the next step multiplies is on its way while this one's is multiplied.
+                tap = (along_z.first + jz * along_z.step) * along_y.kernel
+                tap = (tap + along_y.first + jy * along_y.step) * along_x.kernel
+                tap += along_x.first + jx * along_x.step
+                w_at = w_tile + (tap * deep + chunk) * left_size
+                for v in td.static_range(left_loads):
+                    if left_even or v * threads + t < left_size:
+                        of_left[v] = w[w_at + v * threads]
+                iz = z0 + jz * along_z.dilation
+                iy = y0 + jy * along_y.dilation
+                ix = x0 + jx * along_x.dilation
+                inside = (
+                    iz >= 0 and iz < along_z.size and iy >= 0 and iy < along_y.size
+                    and ix >= 0 and ix < along_x.size
+                )  # fmt: skip
+                source = base + (iz * along_y.size + iy) * along_x.size + ix
+                for v in td.static_range(right_loads):
+                    channel = chunk * depth + part + v * right_step
+                    there = inside and channel < ins
+                    value = work(x[source + channel * plane if there else 0])
+                    of_right[v] = value if there else work(0)
+                chunk += 1
+                if chunk == deep:
+                    chunk = 0
+                    jx += 1
+                    if jx == along_x.taps:
+                        jx = 0
+                        jy += 1
+                        if jy == along_y.taps:
+                            jy = 0
+                            jz += 1
+            if step > 0:
+                for d in td.static_range(depth):
+                    for c in td.static_range(thread_columns):
+                        value = right[right_at + d * columns + tx + c * across]
+                        for r in td.static_range(groups4):
+                            upper = left[left_at + d * rows4 + ty + r * down]
+                            sums[c * groups4 + r] += upper * value
+                if copies == 1:
+                    td.sync_threads()
+                else:
+                    left_at = left_size - left_at
+                    right_at = right_size - right_at
+            if step < steps:
+                for v in td.static_range(left_loads):
+                    if left_even or v * threads + t < left_size:
+                        left[left_at + v * threads + t] = of_left[v]
+                for v in td.static_range(right_loads):
+                    right[right_at + (part + v * right_step) * columns + column] = of_right[v]
+            td.sync_threads()
+        out_plane = along_z.out_size * along_y.out_size * along_x.out_size
+        first = row_tile * tile_rows + ty * 4
+        for c in td.static_range(thread_columns):
+            place = places[tx + c * across]
+            for r in td.static_range(groups4):
+                made = sums[c * groups4 + r]
+                values = (made.x, made.y, made.z, made.w)
+                for k in td.static_range(4):
+                    o = first + r * down * 4 + k
+                    if place >= 0 and o < outs:
+                        value = values[k]
+                        if biased:
+                            value += work(bias[group * outs + o])
+                        out[place + o * out_plane] = dtype(value)
+
+    return convolve_tiles

@@ -1,0 +1,343 @@
+"""Convolutions and transposed convolutions along one to three axes: PyTorch's arguments, in
+PyTorch's order, and the same defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from treadle.core.errors import DtypeError, ShapeError
+from treadle.graph import views
+from treadle.graph.calls import call
+from treadle.graph.node import Node, view_of
+from treadle.kernels import convolve as kernels
+from treadle.tensor.functional.windows import check_positive, numbers_of
+from treadle.tensor.operands import cast, prepare
+from treadle.tensor.tensor import Tensor, from_node
+
+__all__ = [
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+]  # fmt: skip
+
+Sizes = int | Sequence[int]
+
+
+def conv1d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Sizes = 1,
+    padding: Sizes | str = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Weights of shape (O, C / groups, K) moved along an input of shape (N, C, L): (N, O, …). The
+    rest is as for `conv2d`.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[[1.0, 2.0, 3.0, 4.0]]], device="cpu")
+    >>> td.nn.functional.conv1d(x, td.ones((1, 1, 2), device="cpu")).tolist()
+    [[[3.0, 5.0, 7.0]]]
+    """
+    return _convolution("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Sizes = 1,
+    padding: Sizes | str = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Weights of shape (O, C / groups, KH, KW) moved over an input of shape (N, C, H, W): at each
+    place the sum of products, plus the output channel's `bias`. Without N of an input without it.
+
+    Weights are not flipped. `padding` is zeros on both sides, or "valid" (none), or "same": as many
+    as make the result as large as the input, one more behind than in front if that is odd; then
+    `stride` is 1. With `groups` each part of the output channels sees the same part of the input's.
+    float16 and bfloat16 are added up in float32. ShapeError if the kernel, with its dilation, is
+    larger than the padded input; ValueError for a stride or a dilation below 1, or a padding below
+    0; DtypeError for complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.arange(9.0, device="cpu").reshape(1, 1, 3, 3)
+    >>> ones = td.ones((1, 1, 2, 2), device="cpu")
+    >>> td.nn.functional.conv2d(x, ones, td.ones(1, device="cpu")).tolist()
+    [[[[9.0, 13.0], [21.0, 25.0]]]]
+    >>> td.nn.functional.conv2d(x, td.ones((2, 1, 3, 3), device="cpu"), padding="same").shape
+    (1, 2, 3, 3)
+    """
+    return _convolution("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Sizes = 1,
+    padding: Sizes | str = 0,
+    dilation: Sizes = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Weights of shape (O, C / groups, KD, KH, KW) moved through an input of shape (N, C, D, H, W).
+    The rest is as for `conv2d`."""
+    return _convolution("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv_transpose1d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
+    groups: int = 1,
+    dilation: Sizes = 1,
+) -> Tensor:
+    """Each element of an input of shape (N, C, L), times weights of shape (C, O / groups, K), added
+    up where they fall: (N, O, …). The rest is as for `conv_transpose2d`."""
+    return _transposed(
+        "conv_transpose1d",
+        1,
+        input,
+        weight,
+        bias,
+        stride,
+        padding,
+        output_padding,
+        groups,
+        dilation,
+    )  # fmt: skip
+
+
+def conv_transpose2d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
+    groups: int = 1,
+    dilation: Sizes = 1,
+) -> Tensor:
+    """Each element of an input of shape (N, C, H, W), times weights of shape
+    (C, O / groups, KH, KW), added up where they fall, `stride` apart, plus the output channel's
+    `bias`: what is the gradient of `conv2d` with the same arguments. Without N of an input without
+    it.
+
+    An axis of the result has (extent - 1) * stride - 2 * padding + dilation * (K - 1) +
+    output_padding + 1 elements. ValueError if `output_padding` is less than neither the stride nor
+    the dilation; ShapeError if the result would have an axis without elements.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[[[1.0, 2.0]]]], device="cpu")
+    >>> td.nn.functional.conv_transpose2d(x, td.ones((1, 1, 1, 2), device="cpu"), stride=2).tolist()
+    [[[[1.0, 1.0, 2.0, 2.0]]]]
+    """
+    return _transposed(
+        "conv_transpose2d",
+        2,
+        input,
+        weight,
+        bias,
+        stride,
+        padding,
+        output_padding,
+        groups,
+        dilation,
+    )  # fmt: skip
+
+
+def conv_transpose3d(
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Sizes = 1,
+    padding: Sizes = 0,
+    output_padding: Sizes = 0,
+    groups: int = 1,
+    dilation: Sizes = 1,
+) -> Tensor:
+    """Each element of an input of shape (N, C, D, H, W), times weights of shape
+    (C, O / groups, KD, KH, KW), added up where they fall. The rest is as for `conv_transpose2d`."""
+    return _transposed(
+        "conv_transpose3d",
+        3,
+        input,
+        weight,
+        bias,
+        stride,
+        padding,
+        output_padding,
+        groups,
+        dilation,
+    )  # fmt: skip
+
+
+# --- what all are made of ------------------------------------------------------------------------
+
+
+class _Operands(NamedTuple):
+    """Input, weights and perhaps a bias, of one dtype; the input with a batch."""
+
+    nodes: tuple[Node, ...]
+    batched: bool
+
+    @property
+    def input(self) -> tuple[int, ...]:
+        return self.nodes[0].shape
+
+    @property
+    def weight(self) -> tuple[int, ...]:
+        return self.nodes[1].shape
+
+
+def _convolution(
+    name: str, rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any,
+    dilation: Any, groups: int,
+) -> Tensor:  # fmt: skip
+    operands = _operands(name, rank, input, weight, bias)
+    x, w = operands.input, operands.weight
+    strides = numbers_of(name, "stride", stride, rank)
+    steps = numbers_of(name, "dilation", dilation, rank)
+    _check_numbers(name, strides, steps, groups)
+    if x[1] != w[1] * groups:
+        raise ShapeError(
+            f"{name}: weights of shape {w} with groups={groups} take {w[1] * groups} input "
+            f"channels, and an input of shape {x} has {x[1]}"
+        )
+    _check_groups(name, "output channels", w[0], w, groups)
+    _check_bias(name, operands, w[0])
+    reach = [(k - 1) * d + 1 for k, d in zip(w[2:], steps, strict=True)]
+    before, both = _paddings(name, padding, rank, reach, strides)
+    room = [extent + p for extent, p in zip(x[2:], both, strict=True)]
+    if any(a > b for a, b in zip(reach, room, strict=True)):
+        dilated = "" if max(steps) == 1 else f", with dilation {steps} of {tuple(reach)} elements,"
+        raise ShapeError(
+            f"{name}: a kernel of shape {w[2:]}{dilated} is larger than the input of shape {x}, "
+            f"which is {tuple(room)} with its padding"
+        )
+    extents = tuple([(b - a) // s + 1 for a, b, s in zip(reach, room, strides, strict=True)])
+    options = (strides, before, steps, groups, extents)
+    return _called(kernels.convolve, operands, (x[0], w[0], *extents), options)
+
+
+def _transposed(
+    name: str, rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any,
+    output_padding: Any, groups: int, dilation: Any,
+) -> Tensor:  # fmt: skip
+    operands = _operands(name, rank, input, weight, bias)
+    x, w = operands.input, operands.weight
+    strides = numbers_of(name, "stride", stride, rank)
+    steps = numbers_of(name, "dilation", dilation, rank)
+    pads = numbers_of(name, "padding", padding, rank)
+    more = numbers_of(name, "output_padding", output_padding, rank)
+    _check_numbers(name, strides, steps, groups)
+    _check_not_negative(name, "padding", pads)
+    _check_not_negative(name, "output_padding", more)
+    if any(m >= max(s, d) for m, s, d in zip(more, strides, steps, strict=True)):
+        raise ValueError(
+            f"{name}: output_padding must be less than the stride or the dilation, but it is "
+            f"{more} with stride={strides} and dilation={steps}"
+        )
+    if x[1] != w[0]:
+        raise ShapeError(
+            f"{name}: weights of shape {w} take {w[0]} input channels, and an input of shape {x} "
+            f"has {x[1]}"
+        )
+    _check_groups(name, "input channels", w[0], w, groups)
+    outs = w[1] * groups
+    _check_bias(name, operands, outs)
+    extents = tuple(
+        [
+            (size - 1) * s - 2 * p + d * (k - 1) + m + 1
+            for size, k, s, p, d, m in zip(x[2:], w[2:], strides, pads, steps, more, strict=True)
+        ]
+    )
+    if min(extents) < 1:
+        raise ShapeError(
+            f"{name}: the result's axes would have {extents} elements: too much padding ({pads}) "
+            f"for an input of shape {x} and weights of shape {w}"
+        )
+    options = (strides, pads, steps, groups, extents)
+    return _called(kernels.convolve_transposed, operands, (x[0], outs, *extents), options)
+
+
+def _operands(name: str, rank: int, input: Any, weight: Any, bias: Any) -> _Operands:
+    given = (input, weight) if bias is None else (input, weight, bias)
+    _, dtype, found = prepare(name, given)
+    if dtype.kind in ("complex", "bool"):
+        raise DtypeError(
+            f"{name} takes real numbers, not {dtype}: "
+            + ("convolve real and imaginary parts" if dtype.kind == "complex" else "cast it before")
+        )
+    for what, value in zip(("input", "weight", "bias"), found, strict=False):
+        if not isinstance(value, Node):
+            raise TypeError(f"{name}: {what} is a tensor, not {value!r}")
+    x, w, *rest = [cast(node, dtype) for node in found]
+    if len(w.shape) != rank + 2 or len(x.shape) not in (rank + 1, rank + 2):
+        raise ShapeError(
+            f"{name} takes an input of {rank + 2} axes (or {rank + 1}, without a batch) and "
+            f"weights of {rank + 2}, not shapes {x.shape} and {w.shape}"
+        )
+    if 0 in w.shape[2:]:
+        raise ShapeError(f"{name}: weights of shape {w.shape} have a kernel without elements")
+    batched = len(x.shape) == rank + 2
+    if not batched:
+        x = view_of(x, views.whole((1, *x.shape)))
+    return _Operands((x, w, *rest), batched)
+
+
+def _check_numbers(name: str, stride: Sequence[int], dilation: Sequence[int], groups: int) -> None:
+    check_positive(name, "stride", stride)
+    check_positive(name, "dilation", dilation)
+    check_positive(name, "groups", (groups,))
+
+
+def _check_not_negative(name: str, what: str, numbers: Sequence[int]) -> None:
+    if min(numbers) < 0:
+        raise ValueError(f"{name}: {what} must not be negative, as {tuple(numbers)} is")
+
+
+def _check_groups(
+    name: str, what: str, channels: int, weight: tuple[int, ...], groups: int
+) -> None:
+    if channels % groups or not channels:
+        raise ShapeError(
+            f"{name}: {channels} {what} (weights of shape {weight}) make no {groups} groups"
+        )
+
+
+def _check_bias(name: str, operands: _Operands, outs: int) -> None:
+    if len(operands.nodes) == 3 and operands.nodes[2].shape != (outs,):
+        raise ShapeError(
+            f"{name}: bias has shape {operands.nodes[2].shape}, not ({outs},) as weights of shape "
+            f"{operands.weight} need"
+        )
+
+
+def _paddings(
+    name: str, padding: Any, rank: int, reach: Sequence[int], strides: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Zeros in front of each axis, and on both its sides together."""
+    if isinstance(padding, str):
+        if padding not in ("same", "valid"):
+            raise ValueError(f'{name}: padding is numbers, "same" or "valid", not {padding!r}')
+        if padding == "valid":
+            return (0,) * rank, (0,) * rank
+        if max(strides) > 1:
+            raise ValueError(f'{name}: padding="same" needs a stride of 1, not {tuple(strides)}')
+        return tuple([(r - 1) // 2 for r in reach]), tuple([r - 1 for r in reach])
+    pads = numbers_of(name, "padding", padding, rank)
+    _check_not_negative(name, "padding", pads)
+    return pads, tuple([2 * p for p in pads])
+
+
+def _called(
+    kernel: Any, operands: _Operands, shape: tuple[int, ...], options: tuple[Any, ...]
+) -> Tensor:
+    node = call(kernel, operands.nodes, shape, operands.nodes[0].dtype, options)
+    made = from_node(node)
+    return made if operands.batched else made[0]

@@ -1,0 +1,234 @@
+"""Convolutions and transposed ones, beside PyTorch in float64."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+import ml_dtypes  # noqa: F401  gives NumPy bfloat16
+import numpy as np
+import pytest
+
+import treadle as td
+import treadle.nn.functional as F
+from tests.support.poison import poisoned
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+
+@pytest.fixture(autouse=True)
+def poison(request):
+    if "device" not in request.fixturenames:
+        yield
+        return
+    with poisoned(request.getfixturevalue("device")):
+        yield
+
+
+class Drawn(NamedTuple):
+    """Arguments of a convolution, or of a transposed one."""
+
+    transposed: bool
+    input: tuple[int, ...]
+    weight: tuple[int, ...]
+    biased: bool
+    options: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        return f"conv{'_transpose' * self.transposed}{len(self.weight) - 2}d"
+
+
+def drawn(seed: int) -> Drawn:
+    """Small odd shapes, any options."""
+    draw = random.Random(seed)
+    rank = draw.choice([1, 2, 2, 3])
+    groups = draw.choice([1, 1, 2, 3])
+    channels = [groups * draw.choice([1, 2, 3, 9, 17]) for _ in range(2)]
+    size = [draw.choice([5, 7, 16, 33, 50] if rank < 3 else [3, 5, 8]) for _ in range(rank)]
+    kernel = tuple(draw.choice([1, 2, 3, 5]) for _ in range(rank))
+    options = {
+        "stride": tuple(draw.choice([1, 1, 2, 3]) for _ in range(rank)),
+        "padding": tuple(draw.choice([0, 1, 2]) for _ in range(rank)),
+        "dilation": tuple(draw.choice([1, 1, 2, 3]) for _ in range(rank)),
+        "groups": groups,
+    }
+    transposed = draw.random() < 0.4
+    if transposed:
+        more = zip(options["stride"], options["dilation"], strict=True)
+        options["output_padding"] = tuple(draw.randrange(max(pair)) for pair in more)
+        weight = (channels[0], channels[1] // groups, *kernel)
+        size = [extent + 4 for extent in size]
+    else:
+        weight = (channels[1], channels[0] // groups, *kernel)
+        reach = zip(size, kernel, options["dilation"], strict=True)
+        size = [max(extent, (k - 1) * d + 1) for extent, k, d in reach]
+    batch = draw.choice([(), (1,), (2,), (3,)])
+    return Drawn(transposed, (*batch, channels[0], *size), weight, draw.random() < 0.5, options)
+
+
+def operands(rng, case):
+    outs = case.weight[1] * case.options["groups"] if case.transposed else case.weight[0]
+    shapes = (case.input, case.weight, *[(outs,)] * case.biased)
+    return [rng.standard_normal(shape) for shape in shapes]
+
+
+def right(case, arrays):
+    """The result in float64."""
+    function = getattr(torch.nn.functional, case.name)
+    return function(*map(torch.asarray, arrays), **case.options).numpy()
+
+
+def check(found, wanted, tolerance):
+    assert found.shape == wanted.shape
+    values = found.to(td.float32).numpy() if found.dtype == td.bfloat16 else found.numpy()
+    error = np.abs(values.astype(np.float64) - wanted).max(initial=0)
+    assert error <= tolerance * max(np.abs(wanted).max(initial=0), 1)
+
+
+TOLERANCES = {"float32": 2e-6, "float16": 1e-3, "bfloat16": 8e-3, "float64": 1e-14}
+
+if torch is not None:
+
+    @pytest.mark.parametrize("seed", range(24))
+    def test_drawn(device, rng, seed):
+        case = drawn(seed)
+        arrays = [array.astype(np.float32) for array in operands(rng, case)]
+        found = getattr(F, case.name)(*map(td.asarray, arrays), **case.options)
+        check(found, right(case, [a.astype(np.float64) for a in arrays]), 2e-6)
+
+    @pytest.mark.parametrize("dtype", TOLERANCES)
+    def test_dtypes(device, rng, dtype):
+        if dtype == "float64" and "float64" not in device.features:
+            with pytest.raises(td.errors.DtypeError, match="float64"):
+                td.zeros(3, dtype=dtype)
+            return
+        for case in (
+            Drawn(False, (2, 40, 9, 17), (5, 40, 3, 3), True, {"padding": 1, "groups": 1}),
+            Drawn(True, (2, 40, 9, 9), (40, 5, 3, 3), True, {"stride": 2, "groups": 1}),
+        ):
+            arrays = [array.astype(dtype) for array in operands(rng, case)]
+            tensors = [td.asarray(a.astype(np.float32)).to(dtype) for a in arrays]
+            if dtype == "float64":
+                tensors = list(map(td.asarray, arrays))
+            found = getattr(F, case.name)(*tensors, **case.options)
+            assert found.dtype == dtype
+            wanted = right(case, [array.astype(np.float64) for array in arrays])
+            check(found, wanted, TOLERANCES[dtype])
+
+    def test_more_channels_than_a_slab_has(device, rng):
+        """Sums are made in parts, of which those of narrow floats stay wide."""
+        case = Drawn(False, (1, 350, 9, 20), (3, 350, 3, 3), True, {"padding": 1, "groups": 1})
+        for dtype, tolerance in (("float32", 4e-6), ("float16", 1e-3)):
+            arrays = [array.astype(dtype) for array in operands(rng, case)]
+            found = F.conv2d(*map(td.asarray, arrays), padding=1)
+            check(found, right(case, [array.astype(np.float64) for array in arrays]), tolerance)
+
+    def test_integers(device, rng):
+        x = rng.integers(-99, 99, (2, 3, 9, 20)).astype(np.int32)
+        weight = rng.integers(-99, 99, (4, 3, 2, 3)).astype(np.int32)
+        found = F.conv2d(td.asarray(x), td.asarray(weight), padding=(0, 2))
+        assert found.dtype == td.int32
+        wanted = torch.conv2d(
+            torch.asarray(x).double(), torch.asarray(weight).double(), padding=(0, 2)
+        )
+        np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+
+    def test_strided_operands(device, rng):
+        """Views are convolved as what they show."""
+        base = rng.standard_normal((20, 2, 9, 12)).astype(np.float32)
+        weight = rng.standard_normal((3, 3, 9, 4)).astype(np.float32)
+        x = td.asarray(base).permute_dims((1, 2, 0, 3))[:, ::-2, 3:, 1::2]
+        w = td.asarray(weight).permute_dims((3, 2, 0, 1))[:, :5]
+        seen = base.transpose(1, 2, 0, 3)[:, ::-2, 3:, 1::2], weight.transpose(3, 2, 0, 1)[:, :5]
+        wanted = torch.conv2d(*[torch.asarray(array.copy()).double() for array in seen])
+        check(F.conv2d(x, w), wanted.numpy(), 2e-6)
+        ones = td.ones(1).broadcast_to((4,))
+        check(F.conv2d(x + 0, w * 1, ones) - 1, wanted.numpy(), 2e-6)
+
+    @pytest.mark.filterwarnings("ignore:Using padding")  # of PyTorch, which copies
+    @pytest.mark.parametrize("kernel", [1, 2, 3, 4])
+    def test_same_padding(device, rng, kernel):
+        x = rng.standard_normal((1, 2, 7, 19)).astype(np.float32)
+        weight = rng.standard_normal((2, 2, kernel, 2)).astype(np.float32)
+        for padding in ("same", "valid"):
+            found = F.conv2d(td.asarray(x), td.asarray(weight), padding=padding, dilation=(1, 3))
+            wanted = torch.conv2d(
+                torch.asarray(x).double(), torch.asarray(weight).double(), padding=padding,
+                dilation=(1, 3),
+            )  # fmt: skip
+            check(found, wanted.numpy(), 2e-6)
+
+
+def test_special_values_stay_in_their_windows(device):
+    x = np.zeros((1, 1, 3, 40), np.float32)
+    x[0, 0, 1, [5, 20]] = np.nan, np.inf
+    found = F.conv2d(td.asarray(x), td.ones((1, 1, 3, 3)), padding=1).numpy()[0, 0, 1]
+    wanted = np.zeros(40)
+    wanted[4:7], wanted[19:22] = np.nan, np.inf
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_nothing_to_convolve(device):
+    assert F.conv2d(td.zeros((0, 3, 5, 5)), td.zeros((2, 3, 3, 3))).shape == (0, 2, 3, 3)
+    assert F.conv_transpose1d(td.zeros((0, 3, 5)), td.zeros((3, 2, 3))).shape == (0, 2, 7)
+    found = F.conv1d(td.zeros((1, 0, 5)), td.zeros((2, 0, 3)), td.asarray([1.0, 2.0]))
+    assert found.tolist() == [[[1.0] * 3, [2.0] * 3]]
+
+
+def test_a_bias_where_no_tap_reaches(device):
+    found = F.conv_transpose1d(td.ones((1, 1, 2)), td.ones((1, 1, 1)), td.ones(1), stride=3)
+    assert found.tolist() == [[[2, 1, 1, 2]]]
+
+
+def test_the_order_of_arguments(device):
+    x, w, b = td.ones((1, 2, 9)), td.ones((2, 1, 3)), td.zeros(2)
+    assert F.conv1d(x, w, b, 2, 3, 2, 2).shape == (1, 2, 6)
+    assert F.conv_transpose1d(x, w, b, 3, 2, 1, 2, 2).shape == (1, 2, 26)
+
+
+REFUSED = [
+    (lambda x, w: F.conv2d(x, td.ones((2, 4, 3, 3))), r"\(2, 4, 3, 3\).*\(1, 3, 5, 5\)"),
+    (lambda x, w: F.conv2d(x, td.ones((2, 3, 6, 3))), r"\(6, 3\).*larger.*\(1, 3, 5, 5\)"),
+    (lambda x, w: F.conv2d(x, w, dilation=3), r"\(3, 3\).*\(7, 7\).*larger"),
+    (lambda x, w: F.conv2d(x, w, padding=-1), "padding must not be negative"),
+    (lambda x, w: F.conv2d(x, w, padding="full"), "'full'"),
+    (lambda x, w: F.conv2d(x, w, padding="same", stride=2), "stride of 1"),
+    (lambda x, w: F.conv2d(x, w, stride=0), "stride must be positive"),
+    (lambda x, w: F.conv2d(x, w, groups=0), "groups must be positive"),
+    (lambda x, w: F.conv2d(x, w, stride=(1, 2, 3)), r"stride=\(1, 2, 3\)"),
+    (lambda x, w: F.conv2d(x, w, td.ones(3)), r"bias has shape \(3,\), not \(2,\)"),
+    (lambda x, w: F.conv2d(x, td.ones((3, 1, 2, 2)), groups=3, dilation=(1, 0)), "dilation"),
+    (lambda x, w: F.conv2d(x, td.ones((4, 1, 2, 2)), groups=3), r"4 output channels.*3 groups"),
+    (lambda x, w: F.conv2d(x[0, 0], w), r"\(5, 5\) and \(2, 3, 3, 3\)"),
+    (lambda x, w: F.conv1d(x, w), r"\(1, 3, 5, 5\) and \(2, 3, 3, 3\)"),
+    (lambda x, w: F.conv2d(x, td.ones((2, 3, 0, 1))), "without elements"),
+    (lambda x, w: F.conv_transpose2d(x, w), r"\(2, 3, 3, 3\).*\(1, 3, 5, 5\)"),
+    (lambda x, w: F.conv_transpose2d(x[:, :2], w, output_padding=1), "output_padding"),
+    (lambda x, w: F.conv_transpose2d(x[:, :2], w, padding=4), r"\(-1, -1\).*\(1, 2, 5, 5\)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(len(REFUSED)))
+def test_refused(case):
+    function, message = REFUSED[case]
+    with td.use_device("cpu"):
+        x, w = td.ones((1, 3, 5, 5)), td.ones((2, 3, 3, 3))
+        with pytest.raises(ValueError, match=message):
+            function(x, w)
+
+
+def test_dtypes_and_types_that_are_refused():
+    with td.use_device("cpu"):
+        x, w = td.ones((1, 3, 5), dtype=td.complex64), td.ones((2, 3, 3))
+        with pytest.raises(td.errors.DtypeError, match="complex64"):
+            F.conv1d(x, w)
+        with pytest.raises(td.errors.DtypeError, match="bool"):
+            F.conv1d(x.real > 0, w > 0)
+        with pytest.raises(TypeError, match="weight is a tensor"):
+            F.conv1d(w, 1.0)
+        with pytest.raises(TypeError, match="stride is an integer"):
+            F.conv1d(td.ones((1, 3, 5)), w, stride=1.5)
