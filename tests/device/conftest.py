@@ -39,7 +39,8 @@ _ONCE = frozenset({
 # device of a kind is enough for them, where no card asks for more.
 _ARRAY_KERNELS = frozenset({
     "test_complex", "test_complex_math", "test_elementwise_functions", "test_fusion", "test_random",
-    "test_reductions", "test_scans", "test_selecting", "test_sorting", "test_statistics",
+    "test_reductions", "test_rows", "test_scans", "test_selecting", "test_sorting",
+    "test_statistics",
 })  # fmt: skip
 # And of what arrays make of those kernels.
 _ARRAY_RULES = frozenset({

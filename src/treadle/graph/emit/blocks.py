@@ -1,8 +1,11 @@
-"""The walk of a GPU: some threads for each row, a few rows for each block.
+"""The walks of a GPU: some threads for each row, a few rows for each block.
 
-Threads of a row take elements in turn, several at once, and join what they have in shared memory.
-All threads of a block go the same way wherever they wait for each other; threads without a row of
-their own do the last row's work and write nothing.
+Threads of a row take elements in turn, several at once, and join what they have: in subgroups where
+these are, and then, or else, in shared memory. All threads of a block go the same way wherever they
+wait for each other; threads without a row of their own do the last row's work and write nothing.
+
+Rows that are visited more than once are read once, if they are not too long: each thread holds its
+elements in registers, which have a name each, since what is indexed would lie in memory.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from treadle.graph.emit.passes import (
 )
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
-from treadle.ir.types import I32, Type
+from treadle.ir.types import COMPONENTS, I32, Type, Vector
 
 
 class Blocks(Walk):
@@ -62,7 +65,8 @@ class Blocks(Walk):
         # The slot of a row's first thread, and the distance from one thread's to the next one's.
         self.home = ir.mul(mine, way.threads) if way.along == "row" else mine
         self.apart = 1 if way.along == "row" else way.rows
-        self.shared: dict[tuple[Type, int], n.Memory] = {}
+        self.shared: dict[tuple[Type, int, int], n.Memory] = {}
+        self.side = 0
 
     @contextmanager
     def each_row(self) -> Iterator[tuple[tuple[n.Expression, ...], n.Expression, Known]]:
@@ -126,8 +130,12 @@ class Blocks(Walk):
 
     def _spots(self, at: n.Expression, turn: int, axes: Axes) -> list[Spot]:
         """The elements of a turn: neighbours along the row's last axis."""
-        body, lanes = self.body, self.way.lanes
+        body = self.body
         number = body.let("number", ir.add(at, turn * self.way.threads))
+        return self._spots_at(number, axes)
+
+    def _spots_at(self, number: n.Expression, axes: Axes) -> list[Spot]:
+        body, lanes = self.body, self.way.lanes
         place = indices(body, number, axes.extents)
         if lanes == 1 or len(axes.extents) == 0 or self.way.work == "join":
             return [Spot((*self.point, *place), number)]
@@ -141,9 +149,61 @@ class Blocks(Walk):
 
     def _joined(self, reductions: Sequence[Reduction], states: list[State]) -> list[State]:
         """What the threads of each row have together, in all of them."""
+        way, b = self.way, self.body.builder
+        if not way.subgroup or way.along == "rows":
+            return self._joined_in_memory(reductions, states)
+        width = min(way.subgroup, way.threads)
+        states = self._exchanged(reductions, states, width)
+        if way.threads == width:
+            return states
+        # Another pass takes other memory, so that nobody has to wait for its readers.
+        self.side = 1 - self.side
+        groups = way.threads // width
+        memories = self._memories(reductions, way.rows * groups)
+        with b.when(ir.equal(ir.binary("rem", self.me, width), 0)):
+            self._put(memories, states, ir.binary("div", self.me, width))
+        b.emit(n.Barrier())
+        slot = ir.binary("div", self.home, width)
+        slot = ir.add(slot, ir.binary("rem", self.turn, groups))
+        return self._exchanged(reductions, self._get(reductions, memories, slot), groups)
+
+    def _exchanged(
+        self, reductions: Sequence[Reduction], states: list[State], width: int
+    ) -> list[State]:
+        """What neighbouring threads have together, as many as `width`, in all of them."""
+        apart = width // 2
+        while apart:
+            states = [
+                combine(self.body, reduction, state, self._other(state, apart))
+                for reduction, state in zip(reductions, states, strict=True)
+            ]
+            apart //= 2
+        return states
+
+    def _other(self, state: State, apart: int) -> State:
+        """The state of the thread whose number differs in one bit."""
+        body = self.body
+
+        def other(value: n.Expression) -> n.Expression:
+            if isinstance(value.type, Vector):
+                parts = tuple(
+                    other(ir.extract(value, COMPONENTS[k])) for k in range(value.type.count)
+                )
+                return n.Construct(parts, value.type)
+            sent = cast(value, kept_type(value.type))
+            result = body.builder.variable(body.fresh("other"), sent.type)
+            mask = ir.constant(apart, I32)
+            body.builder.emit(n.Subgroup("shuffle_xor", (sent, mask), result))
+            return cast(result, value.type)
+
+        return tuple(other(value) for value in state)
+
+    def _joined_in_memory(
+        self, reductions: Sequence[Reduction], states: list[State]
+    ) -> list[State]:
         body, b = self.body, self.body.builder
-        memories = self._memories(reductions)
-        self._put(memories, states)
+        memories = self._memories(reductions, self.way.rows * self.way.threads)
+        self._put(memories, states, self.me)
         b.emit(n.Barrier())
         half = self.way.threads // 2
         while half:
@@ -152,7 +212,7 @@ class Blocks(Walk):
                 mine = self._get(reductions, memories, self.me)
                 theirs = self._get(reductions, memories, other)
                 pairs = zip(reductions, mine, theirs, strict=True)
-                self._put(memories, [combine(body, *pair) for pair in pairs])
+                self._put(memories, [combine(body, *pair) for pair in pairs], self.me)
             b.emit(n.Barrier())
             half //= 2
         found = self._get(reductions, memories, self.home)
@@ -160,27 +220,28 @@ class Blocks(Walk):
             b.emit(n.Barrier())
         return found
 
-    def _memories(self, reductions: Sequence[Reduction]) -> list[list[n.Memory]]:
-        """A slot in shared memory for each part of a thread's states."""
+    def _memories(self, reductions: Sequence[Reduction], slots: int) -> list[list[n.Memory]]:
+        """Slots in shared memory for each part of states."""
         taken: dict[Type, int] = {}
         found: list[list[n.Memory]] = []
         for reduction in reductions:
             found.append([])
             for part in reduction.parts:
                 type = kept_type(part)
-                key = type, taken.get(type, 0)
+                key = type, taken.get(type, 0), self.side
                 taken[type] = key[1] + 1
                 if key not in self.shared:
-                    slots = self.way.rows * self.way.threads
                     name = self.body.fresh("slots")
                     self.shared[key] = self.body.builder.memory("shared", name, type, slots)
                 found[-1].append(self.shared[key])
         return found
 
-    def _put(self, memories: list[list[n.Memory]], states: Sequence[State]) -> None:
+    def _put(
+        self, memories: list[list[n.Memory]], states: Sequence[State], slot: n.Expression
+    ) -> None:
         for parts, state in zip(memories, states, strict=True):
             for memory, value in zip(parts, state, strict=True):
-                self.body.builder.store(memory, self.me, cast(value, memory.element))
+                self.body.builder.store(memory, slot, cast(value, memory.element))
 
     def _get(
         self, reductions: Sequence[Reduction], memories: list[list[n.Memory]], slot: n.Expression
@@ -192,6 +253,68 @@ class Blocks(Walk):
             )
             for reduction, parts in zip(reductions, memories, strict=True)
         ]
+
+
+class HeldBlocks(Blocks):
+    """The same, with the elements of a row held in its threads' registers."""
+
+    def __init__(self, body: Body, way: Way) -> None:
+        super().__init__(body, way)
+        self.groups: list[list[Spot]] = []
+        self.is_last: n.Expression | None = None  # whether the thread has the last group
+
+    def gather(self, reductions: Sequence[Reduction], axes: Axes, visit: Visit, done: Done) -> None:
+        """All elements at once, their loads first."""
+        body = self.body
+        self._divide(axes)
+        states = visit([spot for group in self.groups for spot in group], self.known)
+        sure = len(states) if self.is_last is None else len(states) - len(self.groups[-1])
+        totals = new_totals(body, reductions)
+
+        def add(states: list[list[State]]) -> None:
+            for k, total in enumerate(totals):
+                total.add(body, combine_all(body, total.reduction, [s[k] for s in states]))
+
+        if sure:
+            add(states[:sure])
+        if self.is_last is not None:
+            with body.builder.when(self.is_last):
+                add(states[sure:])
+        found: list[State] = [total.state for total in totals]
+        if self.way.threads > 1:
+            found = self._joined(reductions, found)
+        done(found, self.row)
+
+    def for_each(self, axes: Axes, store: Callable[[Sequence[Spot], Known], None]) -> None:
+        """A few at a time: what is loaded now takes registers, too."""
+        b, unroll = self.body.builder, self.way.unroll
+        self._divide(axes)
+        sure = len(self.groups) - (self.is_last is not None)
+        with b.when(self.alive):
+            for first in range(0, sure, unroll):
+                some = self.groups[first : min(first + unroll, sure)]
+                store([spot for group in some for spot in group], self.known)
+            if self.is_last is not None:
+                with b.when(self.is_last):
+                    store(self.groups[-1], self.known)
+
+    def _divide(self, axes: Axes) -> None:
+        """Say which elements are the thread's. One beyond the row is the row's last once more."""
+        if self.groups:
+            return
+        body, way = self.body, self.way
+        turn = cast(self.turn, body.index_type)
+        for k in range(way.held):
+            number = body.let("number", ir.add(turn, k * way.threads))
+            if k == way.held - 1 and not way.even:
+                self.is_last = body.let("last", ir.less(number, axes.total))
+                inside = ir.intrinsic("min", number, ir.sub(axes.total, 1))
+                number = body.let("number", inside)
+            spots = self._spots_at(number, axes)
+            slots = range(len(spots) * k, len(spots) * (k + 1))
+            self.groups.append(
+                [spot._replace(slot=slot) for spot, slot in zip(spots, slots, strict=True)]
+            )
 
 
 _ZERO = ir.constant(0, I32)

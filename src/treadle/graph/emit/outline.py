@@ -6,7 +6,7 @@ others' results come in later passes; the last pass stores what is wanted for ev
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from treadle.graph.emit.body import type_named
 from treadle.graph.emit.combine import Reduction, kept_name, kept_type, reduction_of
 from treadle.graph.operations import cost_of
 from treadle.graph.program import FIXED, Output, Program
+from treadle.ir.types import size_of
 
 _FREE = ("constant", "scalar")
 _COSTS = {"load": 1, "gather": 4, "scalar": 0, "reduce": 0}
@@ -34,7 +35,8 @@ class Saved(NamedTuple):
 class Outline:
     """`passes` are the reductions of each pass over the rows; `varying` the steps that differ
     within a row. `each` are the outputs stored for every element, `once` those of a row. `dear` is
-    what an element costs in the dearest pass."""
+    what an element costs in the dearest pass. `held` are the steps of each pass whose values later
+    passes need from where threads hold them; `words` is how many words they are at most."""
 
     passes: tuple[tuple[Reduction, ...], ...]
     varying: frozenset[int]
@@ -42,6 +44,8 @@ class Outline:
     once: tuple[Output, ...]
     saved: tuple[Saved, ...] = ()
     dear: int = 0
+    held: tuple[frozenset[int], ...] = ()
+    words: int = 0
 
     @property
     def reductions(self) -> tuple[Reduction, ...]:
@@ -66,8 +70,12 @@ def outline_of(program: Program) -> Outline:
     each = tuple(o for o in program.outputs if _covers_row(program, o.access))
     once = tuple(o for o in program.outputs if not _covers_row(program, o.access))
     outline = Outline(passes, frozenset(varying), each, once)
-    saved = _saved(program, outline) if program.style == "loops" else ()
-    return replace(outline, saved=saved, dear=_dearest(program, outline))
+    if program.style == "loops":
+        outline = replace(outline, saved=_saved(program, outline))
+    else:
+        held = _held(program, outline)
+        outline = replace(outline, held=held, words=_words(program, outline, held))
+    return replace(outline, dear=_dearest(program, outline))
 
 
 def _dearest(program: Program, outline: Outline) -> int:
@@ -150,7 +158,7 @@ def _saved(program: Program, outline: Outline) -> tuple[Saved, ...]:
             later |= set(needed(program, wanted_in(outline, after), known))
         for step in sorted(here & later, reverse=True):
             known = reduced | {saved.step for saved in found}
-            if cost(program, needed(program, [step], known)) < _DEAR:
+            if _price(program, outline, step, known) < _DEAR:
                 continue
             if any(_reads(program, outline, k, known | {step}) for k in _after(outline, number)):
                 continue
@@ -175,6 +183,55 @@ def _reads(program: Program, outline: Outline, number: int, known: Collection[in
 
 def _takes(program: Program, output: Output, step: int) -> bool:
     return program.buffers[program.accesses[output.access].buffer] == program.steps[step].type
+
+
+def _held(program: Program, outline: Outline) -> tuple[frozenset[int], ...]:
+    """What threads hold of their elements from each pass on: what is dear, and what comes from
+    memory. The rest is computed again, so that it takes no registers between passes."""
+    known = {reduction.step for reduction in outline.reductions}
+    found: list[frozenset[int]] = []
+    for number in range(len(outline.passes)):
+        here = set(needed(program, wanted_in(outline, number), known)) & outline.varying
+        chosen: set[int] = set()
+        for step in sorted(here, reverse=True):
+            again = known | chosen
+            if any(
+                step in needed(program, wanted_in(outline, after), again)
+                for after in _after(outline, number)
+            ) and _is_worth_holding(program, outline, step, known):
+                chosen.add(step)
+        found.append(frozenset(chosen))
+        known |= chosen
+    return tuple(found)
+
+
+def _is_worth_holding(
+    program: Program, outline: Outline, step: int, known: Collection[int]
+) -> bool:
+    from_memory = program.steps[step].op in ("load", "gather")
+    return from_memory or _price(program, outline, step, known) >= _DEAR
+
+
+def _price(program: Program, outline: Outline, step: int, known: Collection[int]) -> int:
+    """What it costs to compute a step for one more element."""
+    return cost(program, outline.varying.intersection(needed(program, [step], known)))
+
+
+def _words(program: Program, outline: Outline, held: Sequence[Collection[int]]) -> int:
+    """How many words an element takes that is held, where that is most."""
+    known = {reduction.step for reduction in outline.reductions}
+    most = 0
+    for number, steps in enumerate(held):
+        known |= set(steps)
+        waiting: set[int] = set()
+        for after in _after(outline, number):
+            wanted = wanted_in(outline, after)
+            reached = {*wanted, *needed(program, wanted, known)}
+            sources = {source for step in reached for source in program.steps[step].sources}
+            waiting |= (reached | sources) & known & outline.varying
+        sizes = [size_of(type_named(program.steps[step].type)) for step in waiting]
+        most = max(most, sum(-(-size // 4) for size in sizes))
+    return most
 
 
 # --- what kernels leave for each other ------------------------------------------------------------

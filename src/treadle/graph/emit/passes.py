@@ -38,7 +38,8 @@ class Way(NamedTuple):
     """One kernel of a program. `number` is its pass. `along` says what neighbouring lanes or
     threads are: elements of a row, or rows. `rows` and `threads` are how many rows are done
     together and by how many threads each; `unroll` elements are under way at once in each, of
-    `lanes` neighbours each."""
+    `lanes` neighbours each. Of a row that is `held` in registers each thread has so many elements,
+    or with `even` exactly so many. Threads of a `subgroup` exchange values, if it is not 0."""
 
     work: Work
     along: Literal["row", "rows"]
@@ -47,13 +48,18 @@ class Way(NamedTuple):
     unroll: int = 1
     lanes: int = 1
     number: int = 0
+    held: int = 0
+    even: bool = False
+    subgroup: int = 0
 
 
 class Spot(NamedTuple):
-    """An element: its indices along all loop axes, and its number in the row."""
+    """An element: its indices along all loop axes, its number in the row, and, if a thread holds
+    it, which of the thread's it is."""
 
     point: tuple[n.Expression, ...]
     number: n.Expression
+    slot: int = -1
 
 
 # States of the elements at some spots, given what is known of their row.
@@ -115,6 +121,7 @@ class _Passes:
         self.outline: Outline = outline_of(program)
         self.body = Body(program)
         self.scratch: Scratch | None = None
+        self.held: dict[int, Known] = {}  # of a thread's elements
         self.rows: n.Expression = ir.constant(1, self.body.index_type)
         if way.work != "whole":
             self._add_scratch()
@@ -247,7 +254,7 @@ class _Passes:
         """The values that a pass wants, at each spot; what lies in memory is loaded first."""
         program, outline, body = self.program, self.outline, self.body
         wanted = wanted_in(outline, number)
-        each: list[Known] = [dict(known) for _ in spots]
+        each: list[Known] = [{**known, **self.held.get(spot.slot, {})} for spot in spots]
         for saved in outline.saved:
             if saved.first < number and saved.step in needed(program, wanted, known):
                 for spot, values in zip(spots, each, strict=True):
@@ -259,7 +266,13 @@ class _Passes:
         for k, spot in enumerate(spots):
             each[k] = body.evaluate(spot.point, wanted, each[k], loaded[k])
             self._save(kept, spot, each[k])
+            self._hold(number, spot, each[k])
         return each
+
+    def _hold(self, number: int, spot: Spot, values: Known) -> None:
+        if self.way.held and number < len(self.outline.passes):
+            here = self.held.setdefault(spot.slot, {})
+            here |= {step: values[step] for step in self.outline.held[number]}
 
     def _save(self, kept: Sequence[Saved], spot: Spot, values: Known) -> None:
         for saved in kept:

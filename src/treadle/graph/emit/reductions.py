@@ -5,7 +5,7 @@ All reductions of a program are done in one pass, and what follows from them on 
 
 from __future__ import annotations
 
-from treadle.graph.emit.blocks import Blocks
+from treadle.graph.emit.blocks import Blocks, HeldBlocks
 from treadle.graph.emit.body import Body
 from treadle.graph.emit.loops import ColumnLoops, RowLoops
 from treadle.graph.emit.passes import Walk, Way, emit_passes
@@ -19,7 +19,7 @@ def emit(program: Program, variant: Way) -> Kernel:
 
     def walk(body: Body, way: Way) -> Walk:
         if program.style == "threads":
-            return Blocks(body, way)
+            return HeldBlocks(body, way) if way.held else Blocks(body, way)
         return RowLoops(body, way) if way.along == "row" else ColumnLoops(body, way)
 
     return emit_passes(program, variant, walk)

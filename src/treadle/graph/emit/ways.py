@@ -10,6 +10,8 @@ from treadle.graph.emit.combine import kept_type
 from treadle.graph.emit.loops import LANES, TILE
 from treadle.graph.emit.outline import (
     Outline,
+    cost,
+    needed,
     outline_of,
     scratch_of,
     steady,
@@ -33,6 +35,11 @@ _THREADS = 256
 _BUSY = 1 << 18
 _THREAD_TURNS = 4
 _STRIPE = 32  # neighbouring rows that threads go along with, for memory's sake
+_SUBGROUP = 32  # threads that join without memory, or are near to
+_HELD, _HELD_IN_SOFTWARE = 32, 8  # words of a row in a thread: drivers compile them for long
+_HELD_COST = 4096  # what a thread computes of the elements that it holds: all of it is unrolled
+_HELD_BLOCK = 128  # threads of a block, if a row needs no more
+_HELD_THREADS = 1024  # of a row, where the device has them
 
 
 def plan(program: Program, extents: tuple[int, ...], machine: Machine) -> Strategy:
@@ -146,6 +153,9 @@ def _neighbours(program: Program) -> tuple[int, int]:
 
 def _threads(program: Program, rows: int, row: tuple[int, ...], machine: Machine) -> Strategy:
     outline = outline_of(program)
+    held = _held(program, outline, rows, row, machine)
+    if held is not None:
+        return held
     most = _most_threads(program, outline, machine)
     along, across = _neighbours(program)
     by_row = program.kept == 0 or along >= across
@@ -154,7 +164,8 @@ def _threads(program: Program, rows: int, row: tuple[int, ...], machine: Machine
     unroll = _unroll(outline.dear, lanes)
     if by_row:
         threads = min(most, _power_above(-(-units // min(unroll, 2))))
-        way = Way("whole", "row", most // threads, threads, unroll, lanes)
+        own = machine.subgroup
+        way = Way("whole", "row", most // threads, threads, unroll, lanes, subgroup=own)
     else:
         wide = min(most, _power_above(rows), _STRIPE if rows * units < _BUSY * 64 else most)
         wide = wide if rows < _BUSY else min(most, _power_above(rows))
@@ -173,6 +184,44 @@ def _threads(program: Program, rows: int, row: tuple[int, ...], machine: Machine
     return _stages(program, way, join, rows, (blocks, -(-rows // join.rows)), block, parts, span)
 
 
+def _held(
+    program: Program, outline: Outline, rows: int, row: tuple[int, ...], machine: Machine
+) -> Strategy | None:
+    """The launch for rows that are visited more than once and that threads can hold."""
+    along, across = _neighbours(program)
+    again = len(outline.passes) + bool(outline.each) > 1
+    if not again or not row or not (program.kept == 0 or along >= across):
+        return None
+    lanes = program.lanes
+    units = math.prod(row) // lanes
+    each = cost(program, outline.varying)
+    most_words = _HELD_IN_SOFTWARE if machine.software and machine.backend == "webgpu" else _HELD
+    words = min(most_words // max(outline.words, 1), _HELD_COST // max(each, 1))
+    fewest = -(-units // max(words // lanes, 1))
+    threads = max(min(_power_above(units), _SUBGROUP), _power_above(fewest))
+    most = _most_threads(program, outline, machine, _HELD_THREADS)
+    if threads > most:
+        return None
+    while rows * threads < _BUSY // 2 and threads < min(most, units, _THREADS):
+        threads *= 2
+    beside = max(min(_HELD_BLOCK, most) // threads, 1)
+    number = -(-units // threads)
+    way = Way(
+        "whole", "row", beside, threads, _at_once(program, outline), lanes, held=number,
+        even=number * threads == units, subgroup=machine.subgroup,
+    )  # fmt: skip
+    return Strategy((Stage(way, Dim3(-(-rows // beside)), Dim3(beside * threads)),))
+
+
+def _at_once(program: Program, outline: Outline) -> int:
+    """Groups of neighbours that are stored together: more than one where something is loaded for
+    them, so that threads wait once."""
+    known = {reduction.step for reduction in outline.reductions}.union(*outline.held)
+    last = needed(program, wanted_in(outline, len(outline.passes)), known)
+    loads = sum(program.steps[step].op in ("load", "gather") for step in last)
+    return max(4 // loads, 1) if loads else 1
+
+
 def _parts_of_threads(program: Program, blocks: int, units: int, way: Way) -> int:
     wanted = -(-_BUSY // (blocks * way.rows * way.threads))
     worth = units // (way.threads * way.unroll * _THREAD_TURNS)
@@ -186,7 +235,9 @@ def _unroll(dear: int, lanes: int) -> int:
     return max(turns // (2 if lanes > 1 else 1), 1)
 
 
-def _most_threads(program: Program, outline: Outline, machine: Machine) -> int:
+def _most_threads(
+    program: Program, outline: Outline, machine: Machine, liked: int = _THREADS
+) -> int:
     """Threads of a block, a power of two for whose states there is shared memory."""
     each = max(
         (
@@ -195,7 +246,7 @@ def _most_threads(program: Program, outline: Outline, machine: Machine) -> int:
         ),
         default=4,
     )
-    most = min(_THREADS, machine.most_threads, max(machine.shared_bytes // each, 1))
+    most = min(liked, machine.most_threads, max(machine.shared_bytes // each, 1))
     return _power_below(most)
 
 

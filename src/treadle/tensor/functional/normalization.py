@@ -47,7 +47,8 @@ def softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     if x.ndim == 0 or not x.size:
         return _of_single("softmax", x, axis, 1.0).to(given)
     powers = _exp(x - largest(x, axis=axis, keepdims=True))
-    return (powers / total(powers, axis=axis, keepdims=True)).to(given)
+    # A sum from 1 to the number of elements has a reciprocal, which is computed once for a row.
+    return (powers * (1.0 / total(powers, axis=axis, keepdims=True))).to(given)
 
 
 @takes_dim

@@ -1,0 +1,85 @@
+"""How rows are spread over a GPU, and what their kernels do to memory."""
+
+from __future__ import annotations
+
+import pytest
+
+import treadle as td
+import treadle.nn.functional as F
+from tests.support.ptx_device import ptx_device
+from treadle.graph.emit.passes import Way
+from treadle.graph.emit.reductions import emit, plan
+from treadle.graph.schedule import Plan
+from treadle.ir import nodes as n
+from treadle.ir.traverse import walk
+from treadle.kernels.machine import Machine
+
+CARD = Machine("cuda", 1024, 48 << 10, 32)
+BROWSER = Machine("webgpu", 256, 16 << 10, 0)
+
+
+def program_of(function, shape=(8, 8192)):
+    with ptx_device("sm_90") as device, td.use_device(device):
+        (group,) = Plan([function(td.zeros(shape).realize())._node]).groups()
+        return group.program
+
+
+def way_of(program, extents, machine):
+    (stage,) = plan(program, extents, machine).stages
+    assert isinstance(stage.variant, Way)
+    return stage.variant
+
+
+@pytest.mark.parametrize(
+    ("length", "threads", "held", "even", "rows"),
+    [
+        (32, 8, 1, True, 16),
+        (1024, 32, 8, True, 4),
+        (8192, 256, 8, True, 1),
+        (8196, 512, 5, False, 1),
+        (32768, 1024, 8, True, 1),
+        (32772, 256, 0, False, 1),
+    ],
+)
+def test_a_row_is_held_by_as_many_threads_as_it_takes(length, threads, held, even, rows):
+    program = program_of(lambda x: F.softmax(x, dim=1))
+    way = way_of(program, (1 << 16, length), CARD)
+    assert (way.threads, way.held, way.even, way.rows) == (threads, held, even, rows)
+
+
+def test_few_rows_get_more_threads_and_small_devices_fewer():
+    program = program_of(lambda x: F.softmax(x, dim=1))
+    assert way_of(program, (16, 1024), CARD).threads == 256
+    assert way_of(program, (1 << 16, 8192), BROWSER)[2:5] == Way("whole", "row", 1, 256, 1)[2:5]
+    assert not way_of(program, (1 << 16, 16384), BROWSER).held
+
+
+@pytest.mark.parametrize("machine", [CARD, BROWSER])
+def test_elements_are_loaded_once_as_vectors(machine):
+    for function in (lambda x: F.softmax(x, dim=1), lambda x: F.layer_norm(x, 8192)):
+        program = program_of(function)
+        way = way_of(program, (4096, 8192), machine)
+        found = list(walk(emit(program, way).body))
+        loads = [
+            each
+            for each in found
+            if isinstance(each, n.Load)
+            and isinstance(each.place, n.Element)
+            and each.place.memory.startswith("a")
+        ]
+        assert len(set(map(id, loads))) == 8
+        assert not any(isinstance(each, (n.While, n.For)) for each in found)
+        barriers = sum(isinstance(each, n.Barrier) for each in found)
+        assert barriers == (2 if machine is CARD else 2 * 10)
+
+
+def test_what_is_dear_is_held_and_what_is_cheap_is_computed_again():
+    from treadle.graph.emit.outline import outline_of
+
+    softmax = program_of(lambda x: F.softmax(x, dim=1))
+    held = [[softmax.steps[step].op for step in steps] for steps in outline_of(softmax).held]
+    assert held == [["load"], ["exp"]]
+    assert outline_of(softmax).words == 1
+    norm = program_of(lambda x: F.layer_norm(x, 8192))
+    held = [[norm.steps[step].op for step in steps] for steps in outline_of(norm).held]
+    assert held == [["load"], []]
