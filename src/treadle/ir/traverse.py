@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from treadle.ir import nodes as n
@@ -48,10 +49,29 @@ def children(node: Node) -> list[Node]:
 def walk(root: Node | n.Block) -> Iterator[Node]:
     """A node (or every statement of a block) and everything inside it, outermost first."""
     stack = list(reversed(root)) if isinstance(root, tuple) else [root]
+    pop, push = stack.pop, stack.append
     while stack:
-        node = stack.pop()
+        node = pop()
         yield node
-        stack += children(node)[::-1]
+        get = _values_reversed(type(node))  # type: ignore[arg-type]
+        if get is not None:
+            for value in get(node):
+                kind = type(value)
+                if kind in _NODES:
+                    push(value)
+                elif kind is tuple:
+                    stack += [part for part in value[::-1] if type(part) in _NODES]
+
+
+@cache
+def _values_reversed(kind: type) -> Callable[[Node], tuple[Any, ...]] | None:
+    """What gets the values of the fields that may have children, the last one first."""
+    names = _child_fields(kind)[::-1]
+    if not names:
+        return None
+    if len(names) == 1:
+        return lambda node: (getattr(node, names[0]),)
+    return attrgetter(*names)
 
 
 def statements_in(block: n.Block) -> Iterator[n.Statement]:
