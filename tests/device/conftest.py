@@ -52,6 +52,7 @@ _ARRAY_RULES = frozenset({
 _LIBRARY = frozenset({
     "test_convolution",
     "test_einsum",
+    "test_fft",
     "test_losses",
     "test_normalization",
     "test_scattering",

@@ -68,6 +68,7 @@ class Device:
         self._pool: Pool | None = None
         self._stream: Stream | None = None
         self.compiled: dict[Any, Any] = {}  # built kernels, by their printed code
+        self.tables: dict[Any, Any] = {}  # arrays of numbers that kernels need again and again
         self.several_streams = False
         if limits is not None:
             self._open()

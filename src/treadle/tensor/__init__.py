@@ -2,9 +2,9 @@
 
 from treadle.core.environment import is_on
 from treadle.graph.explain import explain_everything
+from treadle.tensor import fft, random
 from treadle.tensor import methods as _methods  # noqa: F401  gives Tensor its methods
 from treadle.tensor import operators as _operators  # noqa: F401  gives Tensor its operators
-from treadle.tensor import random
 from treadle.tensor.assembly import concat, diff, repeat, roll, stack, tile
 from treadle.tensor.batch import CommandBatch
 from treadle.tensor.counting import bincount, histc, histogram
@@ -115,6 +115,7 @@ __all__ = [
     "expand_dims",
     "explain",
     "eye",
+    "fft",
     "finfo",
     "flip",
     "from_dlpack",

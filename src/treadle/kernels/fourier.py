@@ -1,0 +1,370 @@
+"""Fourier transforms along one axis, of any length.
+
+Lengths without prime factors above 13 that fit a block (or a thread that works alone) are done in
+one pass over memory. Longer ones are split: of n = n1 * n2, transforms of length n1 of elements n2
+apart, a multiplication by roots of unity, then transforms of length n2, written transposed (Bailey
+1990, FFTs in external or hierarchical memory); or so in three. Other lengths are convolved with a
+chirp (Bluestein 1970), by transforms of a longer one.
+
+Real numbers are transformed as half as many complex ones where there is an even number of them.
+All factors are computed in float64 by the host, once for a length, and kept by the device.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treadle.core.dtypes import DType, c64, c128, f32, f64
+from treadle.core.errors import ShapeError
+from treadle.core.limits import MOST_NARROW
+from treadle.kernels import fourier_plans as plans
+from treadle.kernels.device_code import fouriering
+from treadle.kernels.device_code.fouriering import Lines, Pass, Steps
+from treadle.kernels.launching import alone, flat, new
+from treadle.lang.kernel import Kernel
+from treadle.lang.types import vec2
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+
+Table = np.ndarray[Any, Any]
+_TABLE_BYTES = 1 << 28  # of factors that a device keeps
+
+
+class _Job(NamedTuple):
+    """What becomes of the lines of an array (outer, given, inner): transforms of a length, in an
+    array (outer, kept, inner). Of the given elements the first `taken` count; the others are zeros.
+    `read`, `write` as in `Pass`; `sign` is -1 to conjugate what is read, `scale` what real and
+    imaginary parts are multiplied by in the end."""
+
+    outer: int
+    given: int
+    inner: int
+    length: int
+    kept: int
+    taken: int
+    read: str = "complex"
+    write: str = "complex"
+    sign: float = 1.0
+    scale: tuple[float, float] = (1.0, 1.0)
+    before: Any = 0
+    after: Any = 0
+
+
+_NEEDED = {
+    "pairs": lambda n: 2 * n, "hermitian": lambda n: n // 2 + 1, "halves": lambda n: n + 1
+}  # fmt: skip
+
+
+def _needed(read: str, n: int) -> int:
+    """Elements that a transform of length n is made of."""
+    return _NEEDED[read](n) if read in _NEEDED else n
+
+
+def _job(sides: tuple[int, int, int], n: int, kept: int, read: str, **more: Any) -> _Job:
+    outer, given, inner = sides
+    return _Job(outer, given, inner, n, kept, min(given, _needed(read, n)), read, **more)
+
+
+def transform(
+    x: DeviceArray, axis: int, n: int, inverse: bool = False, scale: float = 1.0
+) -> DeviceArray:
+    """The sums of x[j] exp(-2 pi i j k / n), times `scale`, for k from 0 to n - 1, along an axis
+    that is cut or filled up with zeros to n elements. `inverse` takes exp(+2 pi i j k / n).
+
+    >>> import treadle as td
+    >>> transform(td.asarray([1.0, 2.0, 3.0, 4.0], device="cpu")._array, 0, 4).to_host()
+    array([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j], dtype=complex64)
+    """
+    sides = _sides(x, axis)
+    out = _result(x, axis, n, _complex(x.dtype))
+    if out.size:
+        read = "complex" if x.dtype in (c64, c128) else "real"
+        sign, scales = (-1.0, (scale, -scale)) if inverse else (1.0, (scale, scale))
+        _run(flat(x), flat(out), _job(sides, n, n, read, sign=sign, scale=scales))
+    return out
+
+
+def transform_real(
+    x: DeviceArray, axis: int, n: int, conjugate: bool = False, scale: float = 1.0
+) -> DeviceArray:
+    """The first n // 2 + 1 elements of `transform` of real numbers; the others are conjugates of
+    these. `conjugate` gives the conjugates.
+
+    >>> import treadle as td
+    >>> transform_real(td.asarray([1.0, 2.0, 3.0, 4.0], device="cpu")._array, 0, 4).to_host()
+    array([10.+0.j, -2.+2.j, -2.+0.j], dtype=complex64)
+    """
+    outer, given, inner = _sides(x, axis)
+    half = n // 2
+    out = _result(x, axis, half + 1, _complex(x.dtype))
+    if not out.size:
+        return out
+    scales = (scale, -scale if conjugate else scale)
+    source, read = flat(x), "pairs"
+    if n % 2:
+        job = _job((outer, given, inner), n, half + 1, "real", scale=scales)
+        _run(source, flat(out), job)
+        return out
+    if inner == 1 and given % 2 == 0 and source.offset % 2 == 0:
+        source, read, given = _paired(source), "complex", given // 2
+    packed = new(x, _complex(x.dtype), outer * half * inner)
+    _run(source, packed, _job((outer, given, inner), half, half, read))
+    parts = half // 2 + 1
+    threads = outer * parts * inner
+    roots = _table(x, ("roots", n, parts), lambda: plans.roots(n, parts))
+    both = _pair(x, 0.5 * scales[0], 0.5 * scales[1])
+    kernel = fouriering.untangler(_component(x.dtype))
+    kernel.launch(threads, packed, roots, flat(out), half, parts, inner, threads, both)
+    return out
+
+
+def transform_to_real(
+    x: DeviceArray, axis: int, n: int, inverse: bool = True, scale: float = 1.0
+) -> DeviceArray:
+    """`transform` to n real numbers: x has the first n // 2 + 1 elements along the axis (missing
+    ones are zeros), and the others are taken as conjugates of these. `inverse` as there.
+
+    >>> import treadle as td
+    >>> x = td.asarray([10 + 0j, -2 + 2j, -2 + 0j], device="cpu")
+    >>> transform_to_real(x._array, 0, 4, scale=0.25).to_host()
+    array([1., 2., 3., 4.], dtype=float32)
+    """
+    sides = _sides(x, axis)
+    out = _result(x, axis, n, _component(x.dtype))
+    if not out.size:
+        return out
+    if n % 2:
+        sign = -1.0 if inverse else 1.0
+        job = _job(
+            sides, n, n, "hermitian", write="real", sign=sign, scale=(scale, scale)
+        )  # fmt: skip
+        _run(flat(x), flat(out), job)
+        return out
+    half = n // 2
+    target, write, kept = flat(out), "pairs", n
+    if sides[2] == 1:
+        target, write, kept = _paired(target), "complex", half
+    roots = _table(x, ("back", n, half), lambda: plans.roots(n, half).conj())
+    job = _job(
+        sides, half, kept, "halves", write=write, sign=1.0 if inverse else -1.0,
+        scale=(scale, -scale), before=roots,
+    )  # fmt: skip
+    _run(flat(x), target, job)
+    return out
+
+
+# --- the ways ------------------------------------------------------------------------------------
+
+
+class _Way(NamedTuple):
+    """One pass of a job: lines of a length, how many along the outer coordinate, `b` and `a`, and
+    the distances of `Steps` for reading and writing."""
+
+    length: int
+    outer: int
+    along_b: int
+    along_a: int
+    read: dict[str, int]
+    write: dict[str, int]
+    read_across: bool = True
+    write_across: bool = True
+
+
+def _run(x: DeviceArray, out: DeviceArray, job: _Job) -> None:
+    n, outer, inner = job.length, job.outer, job.inner
+    parts = plans.split(n, outer, inner, _room(x.device, _component(x.dtype)))
+    if parts is None:
+        _by_chirp(x, out, job)
+    elif len(parts) > 1:
+        _by_parts(x, out, job, parts)
+    elif inner > 1:
+        beside = {"place_a": 1, "place_k": 1}
+        _pass(x, out, job, _Way(n, outer, 1, 1, beside, beside))
+    else:  # rows are counted by `a`, so that a block has some of them
+        read = {"own_a": job.given, "place_k": 1}
+        write = {"own_a": job.kept, "place_k": 1}
+        _pass(x, out, job, _Way(n, 1, 1, outer, read, write, False, False))
+
+
+def _room(device: Device, component: DType) -> plans.Room:
+    if alone(device):
+        return _FOR_THREADS
+    return plans.room_of_blocks(device.limits.max_shared_memory // (2 * component.itemsize))
+
+
+_FOR_THREADS = plans.Room(2048, 1024, fouriering.LANES, 128)
+
+
+def _by_parts(x: DeviceArray, out: DeviceArray, job: _Job, parts: tuple[int, ...]) -> None:
+    """Two or three passes over memory."""
+    n, outer, inner, first = job.length, job.outer, job.inner, parts[0]
+    rest = n // first
+    _check_size(outer * n * inner, n)
+    between = new(x, _complex(x.dtype), outer * n * inner)
+    steps = {"place_a": 1, "place_k": rest}
+    front = job._replace(kept=n, write="complex", scale=(1.0, 1.0), after=_turns(x, first, rest))
+    _pass(x, between, front, _Way(first, outer, 1, rest, steps, steps))
+    back = job._replace(given=n, taken=n, read="complex", sign=1.0, before=0)
+    if len(parts) == 3:
+        middle, last = parts[1:]
+        steps = {"own_b": rest * inner, "place_a": 1, "place_k": last}
+        again = new(x, _complex(x.dtype), between.size)
+        turn = back._replace(
+            kept=n, write="complex", scale=(1.0, 1.0), after=_turns(x, middle, last)
+        )
+        _pass(between, again, turn, _Way(middle, outer, first, last, steps, steps))
+        read = {"own_a": rest * inner, "own_b": last * inner, "place_k": 1}
+        write = {"place_a": 1, "place_b": first, "place_k": first * middle}
+        _pass(again, out, back, _Way(last, outer, middle, first, read, write, False))
+    elif inner >= fouriering.LANES:  # neighbours are side by side in what is read, too
+        read = {"own_b": rest * inner, "place_a": 1, "place_k": 1}
+        write = {"place_a": 1, "place_b": 1, "place_k": first}
+        _pass(between, out, back, _Way(rest, outer, first, 1, read, write))
+    else:
+        read = {"own_a": rest * inner, "place_k": 1}
+        write = {"place_a": 1, "place_k": first}
+        _pass(between, out, back, _Way(rest, outer, 1, first, read, write, False))
+
+
+def _by_chirp(x: DeviceArray, out: DeviceArray, job: _Job) -> None:
+    """Bluestein's way: jk = (j² + k² - (k - j)²) / 2 makes the transform a convolution."""
+    n, outer, inner, dtype = job.length, job.outer, job.inner, _complex(x.dtype)
+    m = plans.convolution_length(n)
+    _check_size(outer * m * inner, n)
+    if job.read in ("hermitian", "halves"):
+        gathered = new(x, dtype, outer * n * inner)
+        beside = {"place_a": 1, "place_k": 0}
+        copied = job._replace(write="complex", kept=n, scale=(1.0, 1.0), after=0)
+        _pass(x, gathered, copied, _Way(1, outer, 1, n, beside, beside))
+        x, job = gathered, job._replace(read="complex", given=n, taken=n, before=0, sign=1.0)
+    middle = new(x, dtype, outer * m * inner)
+    forth = job._replace(
+        length=m, kept=m, write="complex", scale=(1.0, 1.0),
+        before=_table(x, ("chirp", n, m), lambda: plans.chirp(n, m)),
+        after=_table(x, ("spectrum", n, m), lambda: plans.chirp_spectrum(n, m)),
+    )  # fmt: skip
+    _run(x, middle, forth)
+    turned = _table(x, ("chirp back", n), lambda: plans.chirp(n, m).conj())
+    back = job._replace(
+        given=m, length=m, taken=m, read="complex", sign=-1.0,
+        scale=(job.scale[0], -job.scale[1]), before=0, after=turned,
+    )  # fmt: skip
+    _run(middle, out, back)
+
+
+def _pass(x: DeviceArray, out: DeviceArray, job: _Job, way: _Way) -> None:
+    """One launch."""
+    inner = job.inner
+    radices = plans.radices(way.length)
+    assert radices is not None
+    made = 2 * job.length if job.write == "pairs" else job.length
+    what = Pass(
+        radices, _component(x.dtype), job.read, job.write,
+        before=job.before != 0, after=job.after != 0,
+        read_across=way.read_across, write_across=way.write_across,
+        read_cut=job.taken < _needed(job.read, job.length), write_cut=job.kept < made,
+        plain=inner == 1,
+    )  # fmt: skip
+    count = way.outer * way.along_b * way.along_a * inner
+    lines = Lines(count, way.along_b, way.along_a, inner)
+    read = _steps(way.read, job.given * inner, inner, job.taken)
+    write = _steps(way.write, job.kept * inner, inner, job.kept)
+    twiddles = _table(x, ("twiddles", way.length), lambda: plans.twiddles(way.length))
+    kernel, blocks, threads = _code(x.device, what, way, count)
+    kernel[blocks, threads](
+        x, job.before, twiddles, job.after, out, read, write, lines, job.length,
+        _pair(x, job.sign, 0.0), _pair(x, *job.scale),
+    )  # fmt: skip
+
+
+def _code(device: Device, what: Pass, way: _Way, lines: int) -> tuple[Kernel, int, int]:
+    """The kernel of a pass, its blocks and the threads of each."""
+    if alone(device):
+        blocks = -(-lines // fouriering.LANES)
+        if way.read_across or way.write_across:
+            columns = way.along_a * (lines // (way.outer * way.along_b * way.along_a))
+            blocks = way.outer * way.along_b * -(-columns // fouriering.LANES)
+        return fouriering.line_transformer(what), blocks, fouriering.LANES
+    limits = device.limits
+    room = limits.max_shared_memory // (2 * what.component.itemsize)
+    across = way.read_across or way.write_across
+    tile = plans.tile(what.radices, lines, room, across, limits.max_threads_per_block)
+    kernel = fouriering.block_transformer(what, tile)
+    return kernel, -(-lines // tile.lines), tile.threads
+
+
+def _steps(given: dict[str, int], outer: int, unit: int, limit: int) -> Any:
+    names = ("own_b", "own_a", "place_b", "place_a", "place_k")
+    make: Any = Steps
+    return make(outer, *[given.get(name, 0) for name in names], unit, limit)
+
+
+# --- arrays --------------------------------------------------------------------------------------
+
+
+def _component(dtype: Any) -> DType:
+    return f64 if dtype in (f64, c128) else f32
+
+
+def _complex(dtype: Any) -> DType:
+    return c128 if dtype in (f64, c128) else c64
+
+
+def _pair(x: DeviceArray, first: float, second: float) -> Any:
+    return vec2[_component(x.dtype)](first, second)
+
+
+def _paired(x: DeviceArray) -> DeviceArray:
+    """Real numbers, each two as a complex one."""
+    return DeviceArray(
+        x.device, x.storage, _complex(x.dtype), (x.size // 2,), (1,), x.offset // 2, x.key.read_only
+    )
+
+
+def _sides(x: DeviceArray, axis: int) -> tuple[int, int, int]:
+    """How many lines there are one after the other, how long they are, how many side by side."""
+    at = axis % len(x.shape)
+    return math.prod(x.shape[:at]), x.shape[at], math.prod(x.shape[at + 1 :])
+
+
+def _result(x: DeviceArray, axis: int, n: int, dtype: DType) -> DeviceArray:
+    at = axis % len(x.shape)
+    shape = (*x.shape[:at], n, *x.shape[at + 1 :])
+    _check_size(max(math.prod(shape), x.size), n)
+    return new(x, dtype, *shape)
+
+
+def _check_size(elements: int, n: int) -> None:
+    if elements >= MOST_NARROW:
+        raise ShapeError(
+            f"transforms of length {n} need an array of {elements} elements, and {MOST_NARROW} are "
+            "too many at once: transform some of the lines at a time"
+        )
+
+
+def _turns(x: DeviceArray, first: int, rest: int) -> DeviceArray:
+    return _table(x, ("turns", first, rest), lambda: plans.turns(first, rest))
+
+
+def _table(x: DeviceArray, name: tuple[Any, ...], compute: Callable[[], Table]) -> DeviceArray:
+    """Factors on the device, computed if it has them no more. While launches are captured nothing
+    is uploaded but by a replay, so factors that come then are that recording's alone."""
+    device = x.device
+    key = (*name, _component(x.dtype))
+    table: DeviceArray | None = device.tables.pop(key, None)
+    if table is None:
+        values = compute()
+        table = new(x, _complex(x.dtype), values.size)
+        table.upload(values)
+        if device.default_stream.keeping is not None:
+            return table
+    device.tables[key] = table  # last: those that were not used for longest are first
+    held = sum(kept.size * kept.dtype.itemsize for kept in device.tables.values())
+    while held > _TABLE_BYTES and len(device.tables) > 1:
+        oldest = device.tables.pop(next(iter(device.tables)))
+        held -= oldest.size * oldest.dtype.itemsize
+    return table

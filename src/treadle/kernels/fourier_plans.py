@@ -1,0 +1,178 @@
+"""What a Fourier transform of a length is made of: the parts it is split into, and its factors."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treadle.kernels.device_code.butterflies import RADICES
+from treadle.kernels.device_code.fouriering import Tile, twiddle_places
+
+Table = np.ndarray[Any, Any]
+
+
+class Room(NamedTuple):
+    """What one pass can do: lines of up to `whole` elements, of up to `part` if a transform has
+    several passes or its lines lie side by side. With fewer lines than `busy` a transform of
+    `worth` elements or more is done in parts, which have more lines."""
+
+    whole: int
+    part: int
+    busy: int = 0
+    worth: int = 0
+
+
+_TOGETHER = 4  # lines side by side that a block should have: with 8 bytes, what GPUs read at once
+_ELEMENTS = 16  # of a thread, at most
+_MOST_THREADS = 256
+_FEW = 1024  # elements that a block should have
+
+
+def room_of_blocks(elements: int) -> Room:
+    """That of blocks with shared memory for so many elements."""
+    most = min(elements, _ELEMENTS * _MOST_THREADS)
+    return Room(most, most // _TOGETHER)
+
+
+def tile(radices: tuple[int, ...], lines: int, room: int, across: bool, threads: int) -> Tile:
+    """What a block does of a pass over so many lines, with shared memory for `room` elements."""
+    n, widest = math.prod(radices), max(radices)
+    most = max(min(threads, _MOST_THREADS), 1)
+    wanted = min(_ELEMENTS * most, room)
+    held = min(16 if across else -(-_FEW // n), wanted // n, lines)
+    if not across:
+        held = min(held, max(lines // _BUSY, 1))
+    held = max(held, 1)
+    used = -(-n * held // widest)
+    threads = min(1 << (used - 1).bit_length() if used > 1 else 1, most)
+    size = n * held
+    return Tile(held, threads, size + size // 16 <= room)
+
+
+_BUSY = 256  # blocks that keep a GPU busy
+
+
+def split(n: int, outer: int, inner: int, room: Room) -> tuple[int, ...] | None:
+    """The lengths of one, two or three passes, whose product is n; None where there are none.
+
+    >>> split(1 << 20, 1, 1, Room(2048, 1024)), split(1009, 1, 1, Room(2048, 1024))
+    ((1024, 1024), None)
+    """
+    if radices(n) is None:
+        return None
+    beside = inner if inner > 1 else outer
+    fits = n <= (room.part if inner > 1 else room.whole)
+    if fits and (beside >= room.busy or n < room.worth):
+        return (n,)
+    for count in (2, 3):
+        parts = _parts(n, count, room.part)
+        if parts is not None:
+            return parts
+    return (n,) if n <= room.whole else None
+
+
+def _parts(n: int, count: int, most: int) -> tuple[int, ...] | None:
+    """Factors of n, as equal as they can be."""
+    if count == 1:
+        return (n,) if 1 < n <= most else None
+    wanted = n ** (1 / count)
+    for first in sorted(_divisors(n), key=lambda d: (abs(math.log(d / wanted)), d)):
+        if 1 < first <= most:
+            rest = _parts(n // first, count - 1, most)
+            if rest is not None:
+                return (first, *rest)
+    return None
+
+
+@functools.lru_cache(256)
+def _divisors(n: int) -> tuple[int, ...]:
+    found = [1]
+    rest = n
+    for prime in (2, 3, 5, 7, 11, 13):
+        powers = [1]
+        while rest % prime == 0:
+            rest //= prime
+            powers.append(powers[-1] * prime)
+        found = [d * power for d in found for power in powers]
+    return tuple(found)
+
+
+@functools.lru_cache(1024)
+def radices(n: int) -> tuple[int, ...] | None:
+    """Butterflies whose product is n; None if there are none.
+
+    >>> radices(1024), radices(60), radices(17)
+    ((8, 8, 4, 4), (5, 3, 4), None)
+    """
+    if n == 1:
+        return (1,)
+    found: list[int] = []
+    rest = n
+    for radix in (r for r in reversed(RADICES) if r % 2):
+        while rest % radix == 0:
+            found.append(radix)
+            rest //= radix
+    if rest & (rest - 1):
+        return None
+    bits = rest.bit_length() - 1
+    eights = max((bits - 2) // 3, 0) if bits % 3 == 1 else bits // 3
+    left = bits - 3 * eights
+    found += [8] * eights + {0: [], 1: [2], 2: [4], 4: [4, 4]}[left]
+    return tuple(found)
+
+
+def convolution_length(n: int) -> int:
+    """A length of at least 2 n - 1 that is quick to transform."""
+    needed = 2 * n - 1
+    choices = (odd << max((-(-needed // odd) - 1).bit_length(), 0) for odd in (1, 3, 5, 9))
+    return min(choice for choice in choices if choice >= needed)
+
+
+# --- factors, in complex128 ----------------------------------------------------------------------
+
+
+def roots(n: int, count: int) -> Table:
+    """exp(-2 pi i k / n) for the first so many k."""
+    return _circle(np.arange(count), n)
+
+
+def twiddles(n: int) -> Table:
+    """The factors between the stages of one pass, as `twiddle_places` lays them out."""
+    found = radices(n)
+    assert found is not None
+    table = np.ones(max(twiddle_places(found)[-1], 1), np.complex128)
+    behind = 1
+    for radix, start in zip(found, twiddle_places(found), strict=False):
+        if behind > 1:
+            powers = np.outer(np.arange(1, radix), np.arange(behind))
+            table[start : start + powers.size] = _circle(powers.ravel(), radix * behind)
+        behind *= radix
+    return table
+
+
+def turns(first: int, rest: int) -> Table:
+    """The factors between two passes: exp(-2 pi i j k / (first * rest)) at k * rest + j."""
+    return _circle(np.outer(np.arange(first), np.arange(rest)).ravel(), first * rest)
+
+
+def chirp(n: int, length: int) -> Table:
+    """exp(-pi i j² / n) for j < n, then zeros up to a length."""
+    table = np.zeros(length, np.complex128)
+    j = np.arange(n, dtype=np.int64)
+    table[:n] = _circle(j * j % (2 * n), 2 * n)
+    return table
+
+
+def chirp_spectrum(n: int, m: int) -> Table:
+    """The transform of the conjugate chirp, of the length m and periodic, over m."""
+    table = chirp(n, m).conj()
+    table[m - n + 1 :] = table[1:n][::-1]
+    return np.fft.fft(table) / m
+
+
+def _circle(k: Any, n: int) -> Table:
+    table: Table = np.exp(-2j * np.pi * (k.astype(np.int64) % n) / n)
+    return table

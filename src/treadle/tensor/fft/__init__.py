@@ -1,0 +1,12 @@
+"""Fourier transforms, as the Array API's extension has them, and NumPy's for two axes.
+
+They are lazy, computed on the device in the dtype of what is transformed: complex64 of float32 and
+of integers, complex128 of float64, where the device has that.
+"""
+
+from treadle.tensor.fft import along_one, along_several, frequencies
+from treadle.tensor.fft.along_one import *  # noqa: F403  what its __all__ names
+from treadle.tensor.fft.along_several import *  # noqa: F403  what its __all__ names
+from treadle.tensor.fft.frequencies import *  # noqa: F403  what its __all__ names
+
+__all__ = [*along_one.__all__, *along_several.__all__, *frequencies.__all__]
