@@ -53,8 +53,10 @@ _LIBRARY = frozenset({
     "test_convolution",
     "test_einsum",
     "test_fft",
+    "test_interpolation",
     "test_losses",
     "test_normalization",
+    "test_pooling",
     "test_scattering",
     "test_topk",
 })  # fmt: skip

@@ -11,18 +11,24 @@ from treadle.tensor.functional import (
     distances,
     dropouts,
     folding,
+    interpolation,
     losses,
     normalization,
     padding,
+    pooling,
+    unpooling,
 )
 from treadle.tensor.functional.activations import *  # noqa: F403  what its __all__ names
 from treadle.tensor.functional.convolution import *  # noqa: F403
 from treadle.tensor.functional.distances import *  # noqa: F403
 from treadle.tensor.functional.dropouts import *  # noqa: F403
 from treadle.tensor.functional.folding import *  # noqa: F403
+from treadle.tensor.functional.interpolation import *  # noqa: F403
 from treadle.tensor.functional.losses import *  # noqa: F403
 from treadle.tensor.functional.normalization import *  # noqa: F403
 from treadle.tensor.functional.padding import *  # noqa: F403
+from treadle.tensor.functional.pooling import *  # noqa: F403
+from treadle.tensor.functional.unpooling import *  # noqa: F403
 
 # What is a method of tensors, too: `x.softmax(axis=0)`.
 METHODS = {
@@ -38,7 +44,10 @@ __all__ = [
     *distances.__all__,
     *dropouts.__all__,
     *folding.__all__,
+    *interpolation.__all__,
     *losses.__all__,
     *normalization.__all__,
     *padding.__all__,
+    *pooling.__all__,
+    *unpooling.__all__,
 ]

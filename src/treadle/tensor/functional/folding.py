@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from treadle.core.errors import ShapeError
 from treadle.graph.views import View
 from treadle.tensor.functional.places import Places, counted, taken
-from treadle.tensor.functional.windows import check_positive, numbers_of
+from treadle.tensor.functional.windows import Sizes, check_positive, numbers_of
 from treadle.tensor.manipulation import operand, permute_dims, swapaxes
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
 
 __all__ = ["channel_shuffle", "fold", "pixel_shuffle", "pixel_unshuffle", "unfold"]
-
-Sizes = int | Sequence[int]
 
 
 # --- windows --------------------------------------------------------------------------------------

@@ -16,10 +16,19 @@ _HALVES = (float16, bfloat16)
 def wide(x: Any) -> tuple[Tensor, DType]:
     """An operand as a tensor to compute with, and the dtype of the result."""
     tensor = x if type(x) is Tensor else asarray(x)
-    own = tensor.dtype
+    work, result = working(tensor.dtype)
+    return tensor.to(work), result
+
+
+def working(own: DType) -> tuple[DType, DType]:
+    """The dtype to compute elements of a dtype in, and that of the result.
+
+    >>> working(float16)
+    (treadle.float32, treadle.float16)
+    """
     if own in _HALVES or own.kind in ("int", "uint"):
-        return tensor.to(float32), own if own.kind == "float" else float32
-    return tensor, own
+        return float32, own if own.kind == "float" else float32
+    return own, own
 
 
 def written(name: str, input: Any, result: Tensor, inplace: bool) -> Tensor:

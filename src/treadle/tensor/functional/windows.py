@@ -1,4 +1,4 @@
-"""Sizes of windows over images, as users give them: one number, or one for each axis."""
+"""Windows over images, as users give them: each size is one number, or one for each axis."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.core.errors import ShapeError
+from treadle.kernels.pool import Three, Windows
+from treadle.tensor.manipulation import operand
+from treadle.tensor.tensor import Tensor
+
+Sizes = int | Sequence[int]  # one for all axes, or one for each
 
 
 def numbers_of(name: str, what: str, value: Any, axes: int) -> tuple[int, ...]:
@@ -28,3 +33,79 @@ def check_positive(name: str, what: str, numbers: Sequence[int]) -> None:
     if min(numbers) < 1:
         shown = numbers[0] if len(numbers) == 1 else tuple(numbers)
         raise ValueError(f"{name}: {what} must be positive, not {shown}")
+
+
+def images(name: str, input: Any, axes: int) -> Tensor:
+    """An input of shape (N, C, …) or (C, …) whose last axes are images, not empty ones."""
+    x = operand(name, input)
+    if x.ndim not in (axes + 1, axes + 2):
+        last = ("L", "H, W", "D, H, W")[axes - 1]
+        raise ShapeError(f"{name} takes an input of shape (N, C, {last}) or (C, {last}), not "
+                         f"{x.shape}")  # fmt: skip
+    if 0 in x.shape[-axes:]:
+        raise ShapeError(f"{name}: images of an input of shape {x.shape} have no elements")
+    return x
+
+
+def windows_of(name: str, x: Tensor, axes: int, sizes: tuple[Any, ...], ceil_mode: bool) -> Windows:
+    """The windows that sizes mean: kernel_size, stride, padding and dilation."""
+    kernel = numbers_of(name, "kernel_size", sizes[0], axes)
+    stride = kernel if sizes[1] is None else numbers_of(name, "stride", sizes[1], axes)
+    padding = numbers_of(name, "padding", sizes[2], axes)
+    dilation = numbers_of(name, "dilation", sizes[3], axes)
+    for what, numbers in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
+        check_positive(name, what, numbers)
+    extents, counts = x.shape[-axes:], []
+    for extent, k, s, p, d in zip(extents, kernel, stride, padding, dilation, strict=True):
+        reach = (k - 1) * d + 1
+        if not 0 <= p <= reach // 2:
+            raise ValueError(
+                f"{name}: padding={padding} must be from 0 to half of a window, which is {reach} "
+                f"long (kernel_size={kernel}, dilation={dilation})"
+            )
+        room = extent + 2 * p - reach
+        count = -(-room // s) + 1 if ceil_mode else room // s + 1
+        if ceil_mode and (count - 1) * s >= extent + p:  # it would begin behind the image
+            count -= 1
+        if room < 0 or count < 1:
+            raise ShapeError(
+                f"{name}: a window of kernel_size={kernel}, dilation={dilation} is larger than an "
+                f"image of {extents} with padding={padding}"
+            )
+        counts.append(count)
+    return Windows(
+        axes,
+        _three(extents, 1),
+        _three(counts, 1),
+        _three(kernel, 1),
+        _three(stride, 1),
+        _three(padding, 0),
+        _three(dilation, 1),
+    )
+
+
+def _three(numbers: Sequence[int], missing: int) -> Three:
+    """Numbers for three axes; those in front may be missing."""
+    z, y, x = (missing,) * (3 - len(numbers)) + tuple(numbers)
+    return z, y, x
+
+
+def counts_of(name: str, x: Tensor, axes: int, wanted: Any) -> tuple[int, ...]:
+    """How many windows share each axis; None: as many as it has elements."""
+    given = wanted if isinstance(wanted, Sequence) else (wanted,) * axes
+    if len(given) == axes:
+        extents = x.shape[-axes:]
+        given = [e if number is None else number for number, e in zip(given, extents, strict=True)]
+    counts = numbers_of(name, "output_size", given, axes)
+    check_positive(name, "output_size", counts)
+    return counts
+
+
+def shared_windows(x: Tensor, axes: int, counts: tuple[int, ...]) -> Windows:
+    """So many windows that share images evenly."""
+    return Windows(axes, _three(x.shape[-axes:], 1), _three(counts, 1))
+
+
+def last_axes(axes: int) -> tuple[int, ...]:
+    """The last axes, counted from the end."""
+    return tuple(range(-axes, 0))

@@ -1,0 +1,269 @@
+"""Images of another size: each pixel from those around its place in the input.
+
+Along each axis a pixel has a few places in the input (taps) with their weights, which are computed
+from its index, as PyTorch computes them, in the kernel that reads the pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from treadle.core.dtypes import DType, float32
+from treadle.core.errors import DtypeError, ShapeError
+from treadle.tensor.elementwise_functions import FUNCTIONS, clip
+from treadle.tensor.functional.places import Places, counted, taken
+from treadle.tensor.functional.pooling import adaptive_avg_pool
+from treadle.tensor.functional.wide import working
+from treadle.tensor.functional.windows import check_positive, numbers_of
+from treadle.tensor.manipulation import operand
+from treadle.tensor.tensor import Tensor
+
+__all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
+
+_floor, _maximum = FUNCTIONS["floor"], FUNCTIONS["maximum"]
+
+
+class Tap(NamedTuple):
+    """Places along an axis, and what the elements there count; None: as much as they are."""
+
+    places: Places
+    weight: Tensor | None = None  # it broadcasts to the result
+
+
+class _Axis(NamedTuple):
+    """An axis of the input: its extent, that of the result, and, if the user has given it, how
+    many times as large that should be."""
+
+    extent: int
+    wanted: int
+    factor: float | None
+    aligned: bool
+
+
+def interpolate(
+    input: Any,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """An input of shape (N, C, …), with one to three axes behind, at another size there: `size`,
+    or `scale_factor` times as large (rounded down).
+
+    `mode` is "nearest" (as OpenCV has it), "nearest-exact", "linear" (N, C, L), "bilinear" or
+    "bicubic" (N, C, H, W), "trilinear" (N, C, D, H, W), or "area", which is an adaptive average.
+    `align_corners` puts the centers of the first and last pixels of both images together, else
+    their edges meet. A scale_factor is taken as it is, though the size is rounded, unless
+    `recompute_scale_factor` makes it the quotient of both sizes. Without "nearest" integers give
+    float32. There is no `antialias`.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[[1.0, 2.0, 4.0]]], device="cpu")
+    >>> td.nn.functional.interpolate(x, 5, mode="linear", align_corners=True).tolist()
+    [[[1.0, 1.5, 2.0, 3.0, 4.0]]]
+    """
+    x = operand("interpolate", input)
+    count = x.ndim - 2
+    if mode not in _TAPS and mode != "area":
+        raise ValueError(f"interpolate: mode is one of {', '.join(_TAPS)} and area, not {mode!r}")
+    if not 1 <= count <= 3 or count not in _MODE_AXES.get(mode, (1, 2, 3)):
+        raise ShapeError(
+            f"interpolate: mode {mode!r} takes an input of shape (N, C, …) with "
+            f"{' or '.join(map(str, _MODE_AXES.get(mode, ('1, 2', 3))))} axes behind, not {x.shape}"
+        )
+    if align_corners is not None and mode not in _MODE_AXES:
+        raise ValueError(
+            f"interpolate: align_corners is for {', '.join(_MODE_AXES)}, not for {mode!r}"
+        )
+    if antialias:
+        raise ValueError(
+            "interpolate: there is no antialias=True here: average the input before, as "
+            'mode="area" does, then interpolate'
+        )
+    sizes, factors = _sizes(x, size, scale_factor)
+    if recompute_scale_factor:
+        if size is not None:
+            raise ValueError("interpolate: recompute_scale_factor has no meaning beside size")
+        factors = (None,) * count
+    check_positive("interpolate", "the new size", sizes)
+    if 0 in x.shape[1:]:
+        raise ShapeError(f"interpolate: an input of shape {x.shape} has no pixels")
+    if mode == "area":
+        return adaptive_avg_pool("interpolate", x, count, sizes)
+    axes = [
+        _Axis(extent, wanted, factor, bool(align_corners))
+        for extent, wanted, factor in zip(x.shape[2:], sizes, factors, strict=True)
+    ]
+    exact = mode in ("nearest", "nearest-exact")
+    work, dtype = (float32, x.dtype) if exact else working(x.dtype)
+    if work.kind != "float":
+        raise DtypeError(f"interpolate: mode {mode!r} takes real numbers, not {x.dtype}")
+    taps = [
+        [
+            Tap(
+                Places(2 + number, places, (2 + number,)),
+                None if weight is None else weight.reshape((-1,) + (1,) * (count - 1 - number)),
+            )
+            for places, weight in _TAPS[mode](x, axis, work)
+        ]
+        for number, axis in enumerate(axes)
+    ]
+    shape = (*x.shape[:2], *sizes)
+    return blended(x, shape, {0: 0, 1: 1}, taps, x.dtype if exact else work).to(dtype)
+
+
+def upsample(
+    input: Any,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """`interpolate`, by its older name."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(
+    input: Any,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+) -> Tensor:
+    """`interpolate` with mode="nearest"."""
+    return interpolate(input, size, scale_factor)
+
+
+def upsample_bilinear(
+    input: Any,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+) -> Tensor:
+    """`interpolate` with mode="bilinear" and align_corners=True."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+def blended(
+    x: Tensor,
+    shape: tuple[int, ...],
+    kept: dict[int, int],
+    taps: Sequence[Sequence[Tap]],
+    dtype: DType,
+) -> Tensor:
+    """The weighted sum of the elements at each combination of taps, one of each axis; `shape` and
+    `kept` as for `places.taken`."""
+
+    def part(axis: int, places: list[Places]) -> Tensor:
+        if axis == len(taps):
+            return taken(x, shape, kept, places).to(dtype)
+        total: Tensor | None = None
+        for tap in taps[axis]:
+            value = part(axis + 1, [*places, tap.places])
+            if tap.weight is not None:
+                value = value * tap.weight
+            total = value if total is None else total + value
+        assert total is not None
+        return total
+
+    return part(0, [])
+
+
+def _sizes(
+    x: Tensor, size: Any, scale_factor: Any
+) -> tuple[tuple[int, ...], tuple[float | None, ...]]:
+    """The new size, and how many times as large the user wants each axis, if that is said."""
+    count = x.ndim - 2
+    if (size is None) == (scale_factor is None):
+        raise ValueError("interpolate: give size or scale_factor, and not both")
+    if size is not None:
+        return numbers_of("interpolate", "size", size, count), (None,) * count
+    given = scale_factor if isinstance(scale_factor, Sequence) else (scale_factor,) * count
+    if len(given) != count:
+        raise ShapeError(
+            f"interpolate: scale_factor={tuple(given)} has {len(given)} numbers, and an input of "
+            f"shape {x.shape} takes {count}"
+        )
+    factors = tuple([float(factor) for factor in given])
+    sizes = [int(extent * factor) for extent, factor in zip(x.shape[2:], factors, strict=True)]
+    return tuple(sizes), factors
+
+
+# --- places and weights along an axis -------------------------------------------------------------
+
+Found = list[tuple[Tensor, Tensor | None]]
+
+
+def _nearest(x: Tensor, axis: _Axis, dtype: DType, shift: float = 0.0) -> Found:
+    """Which pixel a pixel's left edge falls into (with a shift of a half, its center)."""
+    index = counted(x, axis.wanted)
+    if axis.wanted == axis.extent:
+        return [(index, None)]
+    at = _floor((index.to(dtype) + shift) * _step(axis)).to(index.dtype)
+    return [(clip(at, 0, axis.extent - 1), None)]
+
+
+def _nearest_exact(x: Tensor, axis: _Axis, dtype: DType) -> Found:
+    return _nearest(x, axis, dtype, 0.5)
+
+
+def _linear(x: Tensor, axis: _Axis, dtype: DType) -> Found:
+    """The two pixels beside a place, each counting as near as it is."""
+    index = counted(x, axis.wanted)
+    if axis.wanted == axis.extent:
+        return [(index, None)]
+    at = _maximum(_source(index, axis, dtype), 0)
+    left = clip(_floor(at).to(index.dtype), 0, axis.extent - 1)
+    right = clip(left + 1, 0, axis.extent - 1)
+    part = clip(at - left.to(dtype), 0, 1)
+    return [(left, 1 - part), (right, part)]
+
+
+def _cubic(x: Tensor, axis: _Axis, dtype: DType) -> Found:
+    """The four pixels around a place, weighted by Keys' cubic convolution."""
+    index = counted(x, axis.wanted)
+    at = _source(index, axis, dtype)
+    floor = _floor(at)
+    left = floor.to(index.dtype)
+    places = [clip(left + shift, 0, axis.extent - 1) for shift in (-1, 0, 1, 2)]
+    return list(zip(places, cubic_weights(at - floor), strict=True))
+
+
+def cubic_weights(part: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """What four neighbours count for a place between the second and the third (Keys, 1981, with
+    the parameter -3/4)."""
+    rest = 1 - part
+
+    def near(d: Tensor) -> Tensor:  # at a distance up to 1
+        return (d * 1.25 - 2.25) * d * d + 1
+
+    def far(d: Tensor) -> Tensor:  # at a distance d + 1
+        d = d + 1
+        return ((d * -0.75 + 3.75) * d - 6) * d + 3
+
+    return far(part), near(part), near(rest), far(rest)
+
+
+def _source(index: Tensor, axis: _Axis, dtype: DType) -> Tensor:
+    """Where in the input a pixel's center lies, counted in pixels."""
+    if axis.aligned:
+        step = (axis.extent - 1) / (axis.wanted - 1) if axis.wanted > 1 else 0.0
+        return index.to(dtype) * step
+    return (index.to(dtype) + 0.5) * _step(axis) - 0.5
+
+
+def _step(axis: _Axis) -> float:
+    """How far neighbours of the result are apart in the input."""
+    return 1 / axis.factor if axis.factor else axis.extent / axis.wanted
+
+
+_TAPS: dict[str, Callable[[Tensor, _Axis, DType], Found]] = {
+    "nearest": _nearest,
+    "nearest-exact": _nearest_exact,
+    "linear": _linear,
+    "bilinear": _linear,
+    "bicubic": _cubic,
+    "trilinear": _linear,
+}
+# How many axes those have that interpolate between pixels.
+_MODE_AXES = {"linear": (1,), "bilinear": (2,), "bicubic": (2,), "trilinear": (3,)}

@@ -1,0 +1,301 @@
+"""The greatest element, the mean or a norm of each window of images.
+
+Images are the last one, two or three axes of an input of shape (N, C, …) or (C, …). Windows have a
+size and a distance, or (adaptive) share an image evenly.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from treadle.core.errors import DtypeError
+from treadle.graph.calls import call, call_of_several
+from treadle.kernels.pool import Windows, max_pool, max_pool_with_places, mean_pool
+from treadle.tensor.dtypes import default_integer
+from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.functional.wide import wide_float
+from treadle.tensor.functional.windows import (
+    Sizes,
+    counts_of,
+    images,
+    last_axes,
+    shared_windows,
+    windows_of,
+)
+from treadle.tensor.reductions import max as largest
+from treadle.tensor.reductions import mean
+from treadle.tensor.tensor import Tensor, from_node
+
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool2d", "max_pool3d",
+]  # fmt: skip
+
+_pow = FUNCTIONS["pow"]
+Pooled = Tensor | tuple[Tensor, Tensor]
+
+
+# --- the greatest element -------------------------------------------------------------------------
+
+
+def max_pool1d(
+    input: Any,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Pooled:
+    """`max_pool2d` for inputs of shape (N, C, L) or (C, L)."""
+    sizes = (kernel_size, stride, padding, dilation)
+    return _max_pool("max_pool1d", input, 1, sizes, ceil_mode, return_indices)
+
+
+def max_pool2d(
+    input: Any,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Pooled:
+    """The greatest element of each window of an input of shape (N, C, H, W) or (C, H, W), NaN if
+    there is one; with `return_indices` also its place in the image, counted row by row.
+
+    Windows are `stride` apart (kernel_size, if that is None), and begin `padding` before the image,
+    at most half of a window. Their elements are `dilation` apart. With `ceil_mode` a last window
+    may reach beyond the padding.
+
+    >>> import treadle as td
+    >>> x = td.arange(16.0, device="cpu").reshape(1, 4, 4)
+    >>> values, places = td.nn.functional.max_pool2d(x, 2, return_indices=True)
+    >>> values.tolist(), places.tolist()
+    ([[[5.0, 7.0], [13.0, 15.0]]], [[[5, 7], [13, 15]]])
+    """
+    sizes = (kernel_size, stride, padding, dilation)
+    return _max_pool("max_pool2d", input, 2, sizes, ceil_mode, return_indices)
+
+
+def max_pool3d(
+    input: Any,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    dilation: Sizes = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Pooled:
+    """`max_pool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
+    sizes = (kernel_size, stride, padding, dilation)
+    return _max_pool("max_pool3d", input, 3, sizes, ceil_mode, return_indices)
+
+
+def _max_pool(
+    name: str, input: Any, axes: int, sizes: tuple[Any, ...], ceil_mode: bool, places: bool
+) -> Pooled:
+    x = images(name, input, axes)
+    return _greatest(name, x, windows_of(name, x, axes, sizes, ceil_mode), places)
+
+
+def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Pooled:
+    """`adaptive_max_pool2d` for inputs of shape (N, C, L) or (C, L)."""
+    return _adaptive_max_pool("adaptive_max_pool1d", input, 1, output_size, return_indices)
+
+
+def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Pooled:
+    """The greatest elements of windows that share the image evenly, so that there are as many as
+    `output_size` says (None: as many as elements); with `return_indices` also their places.
+
+    >>> import treadle as td
+    >>> x = td.arange(12.0, device="cpu").reshape(1, 3, 4)
+    >>> td.nn.functional.adaptive_max_pool2d(x, (1, 2)).tolist()
+    [[[9.0, 11.0]]]
+    """
+    return _adaptive_max_pool("adaptive_max_pool2d", input, 2, output_size, return_indices)
+
+
+def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Pooled:
+    """`adaptive_max_pool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
+    return _adaptive_max_pool("adaptive_max_pool3d", input, 3, output_size, return_indices)
+
+
+def _adaptive_max_pool(name: str, input: Any, axes: int, wanted: Any, places: bool) -> Pooled:
+    x = images(name, input, axes)
+    counts = counts_of(name, x, axes, wanted)
+    if not places and max(counts) == 1 and x.size:
+        return largest(x, axis=last_axes(axes), keepdims=True)
+    return _greatest(name, x, shared_windows(x, axes, counts), places)
+
+
+def _greatest(name: str, x: Tensor, windows: Windows, places: bool) -> Pooled:
+    if x.dtype.kind not in ("float", "int", "uint"):
+        raise DtypeError(f"{name} takes real numbers, not {x.dtype}: cast them before")
+    shape = windows.shape(x.shape)
+    if not places:
+        return from_node(call(max_pool, (x._node,), shape, x.dtype, (windows,)))
+    index = default_integer(x.device)
+    results = ((shape, x.dtype), (shape, index))
+    values, where = call_of_several(max_pool_with_places, (x._node,), results, (windows, index))
+    return from_node(values), from_node(where)
+
+
+# --- the mean -------------------------------------------------------------------------------------
+
+
+def avg_pool1d(
+    input: Any,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """`avg_pool2d` for inputs of shape (N, C, L) or (C, L)."""
+    sizes = (kernel_size, stride, padding, 1)
+    return _avg_pool("avg_pool1d", input, 1, sizes, ceil_mode, count_include_pad, None)
+
+
+def avg_pool2d(
+    input: Any,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """The mean of each window (see `max_pool2d`) of an input of shape (N, C, H, W) or (C, H, W).
+
+    Padding counts as zeros, or with `count_include_pad=False` not at all; `divisor_override` is
+    what sums are divided by instead of the number of elements. Of integers in float32.
+
+    >>> import treadle as td
+    >>> x = td.arange(16.0, device="cpu").reshape(1, 4, 4)
+    >>> td.nn.functional.avg_pool2d(x, 2).tolist()
+    [[[2.5, 4.5], [10.5, 12.5]]]
+    """
+    sizes = (kernel_size, stride, padding, 1)
+    return _avg_pool("avg_pool2d", input, 2, sizes, ceil_mode, count_include_pad, divisor_override)
+
+
+def avg_pool3d(
+    input: Any,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """`avg_pool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
+    sizes = (kernel_size, stride, padding, 1)
+    return _avg_pool("avg_pool3d", input, 3, sizes, ceil_mode, count_include_pad, divisor_override)
+
+
+def _avg_pool(
+    name: str, input: Any, axes: int, sizes: tuple[Any, ...], ceil_mode: bool, include: bool,
+    divisor: int | None,
+) -> Tensor:  # fmt: skip
+    if divisor == 0:
+        raise ValueError(f"{name}: divisor_override must not be 0")
+    x = images(name, input, axes)
+    windows = windows_of(name, x, axes, sizes, ceil_mode)
+    return _mean(name, x, windows, bool(include), divisor or 0)
+
+
+def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
+    """`adaptive_avg_pool2d` for inputs of shape (N, C, L) or (C, L)."""
+    return adaptive_avg_pool("adaptive_avg_pool1d", images("", input, 1), 1, output_size)
+
+
+def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
+    """The means of windows that share the image evenly, so that there are as many as `output_size`
+    says (None: as many as elements).
+
+    >>> import treadle as td
+    >>> x = td.arange(12.0, device="cpu").reshape(1, 3, 4)
+    >>> td.nn.functional.adaptive_avg_pool2d(x, (None, 1)).tolist()
+    [[[1.5], [5.5], [9.5]]]
+    """
+    name = "adaptive_avg_pool2d"
+    return adaptive_avg_pool(name, images(name, input, 2), 2, output_size)
+
+
+def adaptive_avg_pool3d(input: Any, output_size: Any) -> Tensor:
+    """`adaptive_avg_pool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
+    name = "adaptive_avg_pool3d"
+    return adaptive_avg_pool(name, images(name, input, 3), 3, output_size)
+
+
+def adaptive_avg_pool(name: str, x: Tensor, axes: int, wanted: Any) -> Tensor:
+    """The means of windows that share the last axes evenly."""
+    counts = counts_of(name, x, axes, wanted)
+    if max(counts) == 1:
+        return mean(x, axis=last_axes(axes), keepdims=True)
+    return _mean(name, x, shared_windows(x, axes, counts), True, 0)
+
+
+def _mean(name: str, x: Tensor, windows: Windows, include: bool, divisor: int) -> Tensor:
+    shape = windows.shape(x.shape)
+    if x.dtype.kind != "float":
+        x = wide_float(name, x)[0]
+    node = call(mean_pool, (x._node,), shape, x.dtype, (windows, include, divisor))
+    return from_node(node)
+
+
+# --- norms ----------------------------------------------------------------------------------------
+
+
+def lp_pool1d(
+    input: Any,
+    norm_type: float,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """`lp_pool2d` for inputs of shape (N, C, L) or (C, L)."""
+    return _lp_pool("lp_pool1d", input, 1, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(
+    input: Any,
+    norm_type: float,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """The p-th root of the sum of x**p in each window, where p is `norm_type`; x**p, not |x|**p, as
+    in PyTorch.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[[3.0, 0.0], [4.0, 0.0]]], device="cpu")
+    >>> td.nn.functional.lp_pool2d(x, 2, 2).tolist()
+    [[[5.0]]]
+    """
+    return _lp_pool("lp_pool2d", input, 2, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(
+    input: Any,
+    norm_type: float,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """`lp_pool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
+    return _lp_pool("lp_pool3d", input, 3, norm_type, kernel_size, stride, ceil_mode)
+
+
+def _lp_pool(
+    name: str, input: Any, axes: int, p: float, kernel_size: Sizes, stride: Any, ceil_mode: bool
+) -> Tensor:
+    if p == 0 or math.isinf(p):
+        raise ValueError(f"{name}: norm_type must be finite and not 0, as {p} is not")
+    x, dtype = wide_float(name, images(name, input, axes))
+    windows = windows_of(name, x, axes, (kernel_size, stride, 0, 1), ceil_mode)
+    means = _mean(name, _pow(x, p), windows, True, 0)
+    return _pow(means * math.prod(windows.kernel), 1 / p).to(dtype)

@@ -1,0 +1,118 @@
+"""The way back from pooling: elements put where they were the greatest of their windows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.core.errors import ShapeError
+from treadle.graph.calls import call
+from treadle.kernels.pool import spread
+from treadle.runtime import settings
+from treadle.tensor.elementwise_functions import where
+from treadle.tensor.functional.windows import Sizes, images, numbers_of
+from treadle.tensor.indexed import index_dtype
+from treadle.tensor.manipulation import operand
+from treadle.tensor.ranges import arange
+from treadle.tensor.reductions import any as any_of
+from treadle.tensor.tensor import Tensor, from_node
+
+__all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]
+
+
+def max_unpool1d(
+    input: Any,
+    indices: Any,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """`max_unpool2d` for inputs of shape (N, C, L) or (C, L)."""
+    sizes = (kernel_size, stride, padding)
+    return _max_unpool("max_unpool1d", input, indices, 1, sizes, output_size)
+
+
+def max_unpool2d(
+    input: Any,
+    indices: Any,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """Zeros, but the input's elements at the places that `max_pool2d` gave as indices.
+
+    The images have the size from which `max_pool2d` makes the input's, or `output_size`, which may
+    differ by less than a stride. Of several elements for one place the last one stays; those at
+    places outside are dropped (IndexError under TREADLE_CHECK=1).
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 5.0, 2.0, 0.0]], device="cpu")
+    >>> values, places = td.nn.functional.max_pool1d(x, 2, return_indices=True)
+    >>> td.nn.functional.max_unpool1d(values, places, 2).tolist()
+    [[0.0, 5.0, 2.0, 0.0]]
+    """
+    sizes = (kernel_size, stride, padding)
+    return _max_unpool("max_unpool2d", input, indices, 2, sizes, output_size)
+
+
+def max_unpool3d(
+    input: Any,
+    indices: Any,
+    kernel_size: Sizes,
+    stride: Sizes | None = None,
+    padding: Sizes = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """`max_unpool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
+    sizes = (kernel_size, stride, padding)
+    return _max_unpool("max_unpool3d", input, indices, 3, sizes, output_size)
+
+
+def _max_unpool(
+    name: str, input: Any, indices: Any, axes: int, sizes: tuple[Any, ...], output_size: Any
+) -> Tensor:
+    x, places = images(name, input, axes), operand(name, indices)
+    if places.shape != x.shape or places.dtype.kind not in ("int", "uint"):
+        raise ShapeError(
+            f"{name}: indices are integers of the input's shape {x.shape}, not {places.dtype} of "
+            f"shape {places.shape}"
+        )
+    image = _unpooled(name, x, axes, sizes, output_size)
+    front, size = x.shape[: x.ndim - axes], math.prod(image)
+    shape = (*front, *image)
+    inside = (places >= 0) & (places < size)
+    if settings.check and x.size and bool(any_of(~inside)):
+        raise IndexError(f"{name}: a place is outside an image of {image}, from 0 to {size - 1}")
+    dtype = index_dtype(math.prod(shape))
+    starts = arange(math.prod(front), dtype=dtype, device=x.device) * size
+    starts = starts.reshape(*front, *(1,) * axes)
+    at = where(inside, places.to(dtype) + starts, -1)
+    return from_node(call(spread, (x._node, at._node), shape, x.dtype, (shape,)))
+
+
+def _unpooled(
+    name: str, x: Tensor, axes: int, sizes: tuple[Any, ...], output_size: Any
+) -> tuple[int, ...]:
+    """The extents of the images that windows were taken of."""
+    kernel = numbers_of(name, "kernel_size", sizes[0], axes)
+    stride = kernel if sizes[1] is None else numbers_of(name, "stride", sizes[1], axes)
+    padding = numbers_of(name, "padding", sizes[2], axes)
+    usual = tuple(
+        [
+            (extent - 1) * s - 2 * p + k
+            for extent, k, s, p in zip(x.shape[-axes:], kernel, stride, padding, strict=True)
+        ]
+    )
+    if output_size is None:
+        return usual
+    given = tuple(output_size)
+    image = numbers_of(name, "output_size", given[-axes:], axes)
+    if any(abs(a - b) >= s for a, b, s in zip(image, usual, stride, strict=True)):
+        raise ShapeError(
+            f"{name}: output_size={given} is a stride of {stride} or more away from {usual}, from "
+            f"which windows of {kernel} would make the input's shape {x.shape}"
+        )
+    return image
