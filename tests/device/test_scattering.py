@@ -103,7 +103,7 @@ def test_elements_left_out_of_their_own_reduction(device):
 def test_whole_parts(device, rng):
     x = rng.standard_normal((4, 5, 3)).astype(np.float32)
     rows = rng.standard_normal((4, 7, 3)).astype(np.float32)
-    at = np.asarray([4, 0, 0, -1, 2, 2, 2])
+    at = np.asarray([4, 0, 0, -1, 2, 2, 2], np.int32)
     added = x.copy()
     np.add.at(added, (slice(None), at), 2 * rows)
     found = td.index_add(td.asarray(x), 1, td.asarray(at), td.asarray(rows), alpha=2)
