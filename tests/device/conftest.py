@@ -38,9 +38,9 @@ _ONCE = frozenset({
 # Tests of arrays, whose kernels are made of what the tests of kernels have on every device: one
 # device of a kind is enough for them, where no card asks for more.
 _ARRAY_KERNELS = frozenset({
-    "test_complex", "test_complex_math", "test_elementwise_functions", "test_fusion", "test_random",
-    "test_reductions", "test_rows", "test_scans", "test_selecting", "test_sorting",
-    "test_statistics",
+    "test_attention_kernels", "test_complex", "test_complex_math", "test_elementwise_functions",
+    "test_fusion", "test_random", "test_reductions", "test_rows", "test_scans", "test_selecting",
+    "test_sorting", "test_statistics",
 })  # fmt: skip
 # And of what arrays make of those kernels.
 _ARRAY_RULES = frozenset({
@@ -50,6 +50,7 @@ _ARRAY_RULES = frozenset({
 })  # fmt: skip
 # And the kernel library, a file on each line.
 _LIBRARY = frozenset({
+    "test_attention",
     "test_convolution",
     "test_einsum",
     "test_fft",

@@ -7,6 +7,7 @@ rounded once.
 
 from treadle.tensor.functional import (
     activations,
+    attention,
     convolution,
     distances,
     dropouts,
@@ -19,6 +20,7 @@ from treadle.tensor.functional import (
     unpooling,
 )
 from treadle.tensor.functional.activations import *  # noqa: F403  what its __all__ names
+from treadle.tensor.functional.attention import *  # noqa: F403
 from treadle.tensor.functional.convolution import *  # noqa: F403
 from treadle.tensor.functional.distances import *  # noqa: F403
 from treadle.tensor.functional.dropouts import *  # noqa: F403
@@ -41,6 +43,7 @@ METHODS = {
 __all__ = [
     *activations.__all__,
     *convolution.__all__,
+    *attention.__all__,
     *distances.__all__,
     *dropouts.__all__,
     *folding.__all__,

@@ -1,0 +1,290 @@
+"""Attention: softmax(query keyᵀ * scale + mask) value, for any number of heads.
+
+The functions take whole arrays and a `Problem`, which says how the operands lie in them, so that a
+tensor of shape (batch, length, heads, size) is read in place. They give the result and, for each
+query, the logarithm of the sum of its scores' exponentials, which the derivative needs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from treadle import lang as td
+from treadle.core.dtypes import DType
+from treadle.core.errors import ShapeError
+from treadle.core.limits import MOST_NARROW
+from treadle.kernels.device_code import attending, attending_alone
+from treadle.kernels.device_code.attending import Attending, Tile
+from treadle.kernels.device_code.attending_alone import COLUMNS, Lanes
+from treadle.kernels.device_code.keys import wide
+from treadle.kernels.launching import alone, flat, new
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+
+_AXES = 3  # of heads, in one launch
+_SMALL = Tile(across=8, down=8, rows=2, keys=4, vectors=1, deep=4, turns=2)
+# From the largest to the smallest; the first that suits a device and a problem is taken.
+_TILES = (
+    Tile(across=16, down=16, rows=8, keys=8, vectors=2, deep=4, turns=8),
+    Tile(across=8, down=16, rows=8, keys=8, vectors=2, deep=4, turns=4),
+    Tile(across=8, down=8, rows=8, keys=8, vectors=2, deep=4, turns=4),
+    _SMALL,
+)
+_BUSY = 264  # blocks that keep a GPU busy
+_FEWEST_TILES = 4  # of keys, that a block goes over if keys are split
+
+
+class Laid(NamedTuple):
+    """How an operand lies in its array: the distances of neighbours along the axes of heads and
+    along the rows (and of a mask, along the columns), and the place of the first element."""
+
+    strides: tuple[int, ...]
+    offset: int
+
+
+class Problem(NamedTuple):
+    """What is to be computed. `shape` are the axes in front of the result's, `heads` the same
+    axes, merged and split as the operands need it. A query sees keys from `left` places before its
+    own to `right` places after it; None is as far as there are keys. `draw` are the four words
+    that dropout's random numbers depend on."""
+
+    shape: tuple[int, ...]
+    heads: tuple[int, ...]
+    queries: int
+    keys: int
+    depth: int  # columns of query and key
+    width: int  # of value
+    query: Laid
+    key: Laid
+    value: Laid
+    mask: Laid | None
+    scale: float
+    left: int | None
+    right: int | None
+    dropout: float
+    draw: tuple[int, int, int, int]
+
+
+class _Arrays(NamedTuple):
+    """Whole arrays in, and flat ones to be written."""
+
+    query: DeviceArray
+    key: DeviceArray
+    value: DeviceArray
+    mask: DeviceArray | None
+    out: DeviceArray
+    norms: DeviceArray
+
+
+Results = tuple[DeviceArray, DeviceArray]
+
+
+def attend(query: DeviceArray, key: DeviceArray, value: DeviceArray, problem: Problem) -> Results:
+    """The result, and the logarithms of the sums of exponentials, -infinity for a query that sees
+    nothing (and then has zeros as its result)."""
+    return _attend(query, key, value, None, problem)
+
+
+def attend_masked(
+    query: DeviceArray, key: DeviceArray, value: DeviceArray, mask: DeviceArray, problem: Problem
+) -> Results:
+    """The same with a mask: bool, true where a query sees a key, or a number to be added."""
+    return _attend(query, key, value, mask, problem)
+
+
+def _attend(
+    query: DeviceArray, key: DeviceArray, value: DeviceArray, mask: DeviceArray | None, p: Problem
+) -> Results:
+    assert isinstance(query.dtype, DType)
+    out = new(query, query.dtype, *p.shape, p.queries, p.width)
+    norms = new(query, wide(query.dtype), *p.shape, p.queries)
+    if norms.size:
+        arrays = _Arrays(query, key, value, mask, flat(out), flat(norms))
+        compute = _by_lanes if alone(query.device) else _by_tiles
+        for piece, done in _pieces(p, _most(query), 0):
+            compute(arrays, piece, done)
+    return out, norms
+
+
+def _most(array: DeviceArray) -> int:
+    """Elements of an operand that one launch may reach."""
+    return min(MOST_NARROW, array.device.limits.max_binding_size // array.dtype.itemsize)
+
+
+def _pieces(p: Problem, most: int, done: int) -> Iterator[tuple[Problem, int]]:
+    """Problems of few axes of heads and of operands that 32 bits can count in, each with the number
+    of heads before it."""
+    laid = [each for each in (p.query, p.key, p.value, p.mask) if each is not None]
+    lengths = ((p.queries, p.depth), (p.keys, p.depth), (p.keys, p.width), (p.queries, p.keys))
+    reach = max(
+        _reach((*p.heads, *extents), each) for each, extents in zip(laid, lengths, strict=False)
+    )
+    lines = math.prod(p.heads) * p.queries
+    if len(p.heads) <= _AXES and max(reach, lines * p.width, lines) < most:
+        yield p, done
+        return
+    if not p.heads:
+        raise ShapeError(
+            f"attention of {p.queries} queries and {p.keys} keys reads or writes more than {most} "
+            "elements of an array for one head: split the queries"
+        )
+    heads = p.heads[1:]
+    for i in range(p.heads[0]):
+        moved = [_moved(each, i) for each in (p.query, p.key, p.value)]
+        mask = None if p.mask is None else _moved(p.mask, i)
+        part = p._replace(heads=heads, query=moved[0], key=moved[1], value=moved[2], mask=mask)
+        yield from _pieces(part, most, done + i * math.prod(heads))
+
+
+def _moved(laid: Laid, index: int) -> Laid:
+    return Laid(laid.strides[1:], laid.offset + index * laid.strides[0])
+
+
+def _reach(extents: tuple[int, ...], laid: Laid) -> int:
+    strides = (*laid.strides, 1)
+    return 1 + sum((n - 1) * s for n, s in zip(extents, strides, strict=False) if n)
+
+
+class _Operands(NamedTuple):
+    """What both kinds of kernels are given, in order, between the operands and the numbers."""
+
+    arrays: tuple[Any, ...]  # query, key, value, mask, result, norms
+    steps: tuple[Any, ...]  # of query, key, value, mask; then the step of a mask's columns
+    numbers: tuple[Any, ...]
+
+
+def _operands(arrays: _Arrays, p: Problem, done: int, count: int, parts: int, tiles: int) -> Any:
+    """The arguments of a kernel that counts in vectors of `count` elements."""
+    lines = math.prod(p.heads) * p.queries
+    given = (
+        _part(arrays.query, p.query, (*p.heads, p.queries, p.depth)),
+        _part(arrays.key, p.key, (*p.heads, p.keys, p.depth)),
+        _part(arrays.value, p.value, (*p.heads, p.keys, p.width)),
+    )
+    mask: Any = 0
+    mask_steps, mask_step = _four(0, 0, 0, 0), 0
+    if arrays.mask is not None and p.mask is not None:
+        mask = _part(arrays.mask, p.mask, (*p.heads, p.queries, p.keys))
+        mask_steps, mask_step = _steps(p.mask.strides[:-1], 1), p.mask.strides[-1]
+    out = _some(arrays.out, done * p.queries * p.width, lines * p.width)
+    norms = _some(arrays.norms, done * p.queries, lines)
+    front = _front(p.heads, 1)
+    left = p.queries if p.left is None else min(p.left, p.queries)
+    right = p.keys if p.right is None else min(p.right, p.keys)
+    return _Operands(
+        (*given, mask, out, norms),
+        (*(_steps(each.strides, count) for each in (p.query, p.key, p.value)), mask_steps,
+         mask_step),
+        (_four(p.queries, p.keys, p.depth, p.width), _four(front[1], front[2], parts, tiles),
+         _four(left, right, done, 0), p.scale * attending.LOG2_E, td.vec4[td.u32](*p.draw),
+         1.0 - p.dropout),
+    )  # fmt: skip
+
+
+def _attending(arrays: _Arrays, p: Problem, vectors: bool, split: bool) -> Attending:
+    dtype, mask = arrays.query.dtype, None if arrays.mask is None else arrays.mask.dtype
+    assert isinstance(dtype, DType)
+    assert mask is None or isinstance(mask, DType)
+    return Attending(dtype, wide(dtype), vectors, mask, p.dropout > 0, split)
+
+
+# --- on the CPU ----------------------------------------------------------------------------------
+
+
+def _by_lanes(arrays: _Arrays, p: Problem, done: int) -> None:
+    """A thread has a few queries, and its vectors neighbouring keys."""
+    what = _attending(arrays, p, False, False)
+    lanes = 64 // what.partial.itemsize
+    vectors = 4 if p.width > 2 * lanes else 2 if p.width > lanes else 1
+    side_by_side = p.mask is not None and p.mask.strides[-1] == 1
+    even = p.width % (lanes * vectors) == 0
+    block = Lanes(lanes, 6, 4, vectors, even, side_by_side)
+    given = _operands(arrays, p, done, 1, 1, 0)
+    query, key, *others = given.arrays
+    query_steps, key_steps, *steps = given.steps
+    # Heads that have their keys in common have them turned once.
+    heads = _front(
+        tuple(1 if not s else n for n, s in zip(p.heads, p.key.strides, strict=False)), 1
+    )
+    pitch = -(-p.keys // (lanes * block.keys)) * lanes * block.keys
+    turned = new(key, what.partial, math.prod(heads) * p.depth * pitch)
+    if turned.size:
+        turn = attending_alone.transposer(what, lanes)
+        turn[math.prod(heads) * pitch // lanes, lanes](
+            key, turned, key_steps, _four(*heads, 0), p.keys, p.depth, pitch
+        )
+    columns = [math.prod(heads[i + 1 :]) * p.depth * (heads[i] > 1) for i in range(_AXES)]
+    blocks = math.prod(p.heads) * -(-p.queries // block.rows) * max(-(-p.width // COLUMNS), 1)
+    attending_alone.lone_attender(what, block)[blocks, lanes](
+        query, turned, *others, query_steps, _four(*columns, pitch), *steps, *given.numbers
+    )
+
+
+# --- on GPUs -------------------------------------------------------------------------------------
+
+
+def _by_tiles(arrays: _Arrays, p: Problem, done: int) -> None:
+    """Blocks have tiles of queries each."""
+    assert isinstance(arrays.query.dtype, DType)
+    tile = _tile(arrays.query.device, wide(arrays.query.dtype), p)
+    vectors = _fits_vectors(arrays, p, done)
+    parts, tiles = 1, -(-p.keys // tile.keys_of_block)
+    what = _attending(arrays, p, vectors, parts > 1)
+    given = _operands(arrays, p, done, 4 if vectors else 1, parts, tiles)
+    across = max(-(-p.width // tile.columns), 1)
+    blocks = math.prod(p.heads) * -(-p.queries // tile.queries) * across * parts
+    kernel = attending.attender(what, tile)
+    kernel[blocks, tile.threads](*given.arrays, *given.steps, *given.numbers)
+
+
+def _tile(device: Device, partial: DType, p: Problem) -> Tile:
+    """The largest tile that the device has room for and that is not much more than is needed."""
+    limits = device.limits
+    if device.kind == "software":
+        return _SMALL
+    for tile in _TILES:
+        if (
+            tile.bytes(partial) <= limits.max_shared_memory
+            and tile.threads <= limits.max_threads_per_block
+            and tile.columns < 2 * p.width
+            and tile.queries < 2 * p.queries
+        ):
+            return tile
+    return _SMALL
+
+
+def _fits_vectors(arrays: _Arrays, p: Problem, done: int) -> bool:
+    """Whether all that is read and written in rows can be so in vectors of four."""
+    counts = [p.depth, p.width]
+    for array, laid in zip(arrays[:3], (p.query, p.key, p.value), strict=True):
+        counts += [*laid.strides, array.offset + laid.offset]
+    return all(count % 4 == 0 for count in counts)
+
+
+# --- for both ------------------------------------------------------------------------------------
+
+
+def _part(array: DeviceArray, laid: Laid, extents: tuple[int, ...]) -> DeviceArray:
+    """The stretch of an array from an operand's first element to its last one."""
+    return _some(array, laid.offset, _reach(extents, laid) if math.prod(extents) else 0)
+
+
+def _some(array: DeviceArray, start: int, count: int) -> DeviceArray:
+    return array.view((count,), (1,), array.offset + start)
+
+
+def _front(values: tuple[int, ...], filled: int) -> tuple[int, ...]:
+    """As many values as a launch has axes of heads."""
+    return (filled,) * (_AXES - len(values)) + values
+
+
+def _steps(strides: tuple[int, ...], count: int) -> Any:
+    """Strides of three axes of heads, and of rows, in units of so many elements."""
+    padded = (*_front(strides[:-1], 0), strides[-1])
+    return _four(*[stride // count for stride in padded])
+
+
+def _four(*values: int) -> Any:
+    return td.vec4[td.i32](*values)

@@ -1,0 +1,209 @@
+"""Attention: what is asked for, checked, and handed over to the kernel library."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.core.dtypes import DType, bool_, float32, float64
+from treadle.core.errors import DtypeError, ShapeError
+from treadle.graph import views
+from treadle.graph.calls import call_of_several
+from treadle.graph.node import Node, constant, view_of
+from treadle.kernels.attend import Problem, attend, attend_masked
+from treadle.kernels.device_code.keys import wide
+from treadle.tensor.dtypes import promote
+from treadle.tensor.functional.heads import along_heads, in_place, merged
+from treadle.tensor.generator import Generator, default_generator
+from treadle.tensor.operands import as_python, cast, common_shape, device_of, is_number, node_of
+from treadle.tensor.tensor import Tensor, from_node
+
+__all__ = ["scaled_dot_product_attention"]
+
+_NAME = "scaled_dot_product_attention"
+_WORD = 1 << 32
+Integers = tuple[int, ...]
+
+
+def scaled_dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    *,
+    window: int | tuple[int | None, int | None] | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """softmax(query keyᵀ * scale + mask) value, without a matrix of queries by keys in memory.
+
+    Shapes: query (…, L, E), key (…, S, E), value (…, S, Ev); the result is (…, L, Ev), in the
+    common dtype of the three, computed in float32 (float64 for float64). Axes in front broadcast.
+    With `enable_gqa` the heads, the third axis from the right, may be fewer for key and value: each
+    then serves as many neighbouring heads of the query. No operand has to be contiguous.
+
+    `attn_mask` broadcasts to (…, L, S): bool, true where a query sees a key, or floating, added to
+    the scores. `is_causal`: query i sees the keys up to key i. `scale` is 1 / sqrt(E) by default.
+    `dropout_p` is the probability that a weight is left out, those that stay being divided by
+    1 - dropout_p; the draws are td.random's, from `generator` or the default one.
+
+    Beyond PyTorch's arguments, `window` is how many keys beside its own place i query i sees: a
+    number of them to the left, or (left, right), where None has no end.
+
+    A query that sees no key at all has zeros as its result, as in PyTorch, and so has every query
+    if S is 0. ShapeError, DtypeError and ValueError say what does not fit. By T. Dao and others,
+    "FlashAttention", 2022.
+
+    >>> import treadle as td
+    >>> q = td.asarray([[1.0], [1.0]], device="cpu")
+    >>> v = td.asarray([[2.0], [4.0]], device="cpu")
+    >>> td.nn.functional.scaled_dot_product_attention(q, q, v).tolist()
+    [[3.0], [3.0]]
+    >>> td.nn.functional.scaled_dot_product_attention(q, q, v, is_causal=True).tolist()
+    [[2.0], [3.0]]
+    """
+    device = device_of(_NAME, (query, key, value, attn_mask))
+    nodes = [node_of(_NAME, each, device) for each in (query, key, value)]
+    dtype = _common_dtype(nodes)
+    nodes = [cast(node, dtype) for node in nodes]
+    front, heads = _check_shapes(nodes, enable_gqa)
+    queries, keys = nodes[0].shape[-2], nodes[1].shape[-2]
+    depth, width = nodes[0].shape[-1], nodes[2].shape[-1]
+    if attn_mask is not None:
+        if is_causal:
+            raise ValueError(
+                f"{_NAME}: is_causal and attn_mask are one too many: put what is causal into the "
+                "mask, or leave that away"
+            )
+        nodes.append(_mask(node_of(_NAME, attn_mask, device), dtype, (*front, queries, keys)))
+    left, right = _reach(window, is_causal)
+    scale = _scale(scale, depth)
+    dropout, draw = _dropout(dropout_p, generator)
+    shape = (*front, queries, width)
+    if 0 in shape:
+        return from_node(constant(0, shape, dtype, device))
+    sources, seen = zip(
+        *[in_place(node, by_rows=i < 3) for i, node in enumerate(nodes)], strict=True
+    )
+    rows = ((queries, depth), (keys, depth), (keys, width), (queries, keys))
+    axes, laid = merged(
+        [along_heads(view, front, heads, own) for view, own in zip(seen, rows, strict=False)]
+    )
+    mask = laid[3] if attn_mask is not None else None
+    problem = Problem(
+        front, axes, queries, keys, depth, width, laid[0], laid[1], laid[2], mask, scale, left,
+        right, dropout, draw,
+    )  # fmt: skip
+    results = [(shape, dtype), (shape[:-1], wide(dtype))]
+    function = attend if attn_mask is None else attend_masked
+    return from_node(call_of_several(function, sources, results, (problem,))[0])
+
+
+# --- what does not fit ---------------------------------------------------------------------------
+
+
+def _common_dtype(nodes: Sequence[Node]) -> DType:
+    dtype = nodes[0].dtype
+    for node in nodes[1:]:
+        dtype = promote(dtype, node.dtype)
+    if dtype.kind != "float":
+        given = ", ".join(str(node.dtype) for node in nodes)
+        raise DtypeError(
+            f"{_NAME} takes floating query, key and value, not {given}: cast them first, as in "
+            "x.to(td.float32)"
+        )
+    return dtype
+
+
+def _check_shapes(nodes: Sequence[Node], grouped: bool) -> tuple[Integers, Integers]:
+    """The axes in front of the result's last two; and the heads of query, key and value if they
+    are `grouped`."""
+    query, key, value = (node.shape for node in nodes)
+    for name, shape in zip(("query", "key", "value"), (query, key, value), strict=True):
+        if len(shape) < 2 + grouped:
+            least = "an axis of heads, rows and columns" if grouped else "rows and columns"
+            raise ShapeError(f"{_NAME}: {name} has shape {shape}, and needs {least} at least")
+    if query[-1] != key[-1]:
+        raise ShapeError(
+            f"{_NAME}: query of shape {query} and key of shape {key} need last axes of one extent, "
+            f"and have {query[-1]} and {key[-1]}"
+        )
+    if key[-2] != value[-2]:
+        raise ShapeError(
+            f"{_NAME}: key of shape {key} and value of shape {value} need one number of rows, and "
+            f"have {key[-2]} and {value[-2]}"
+        )
+    if not grouped:
+        return common_shape(_NAME, (query[:-2], key[:-2], value[:-2])), ()
+    heads = query[-3], key[-3], value[-3]
+    few, many = sorted(heads[1:])
+    if heads != (0, 0, 0) and (not few or heads[0] % many or many % few):
+        raise ShapeError(
+            f"{_NAME}: with enable_gqa the {heads[0]} heads of query, shape {query}, must be a "
+            f"multiple of the {heads[1]} of key, shape {key}, and the {heads[2]} of value, shape "
+            f"{value}, and one of these a multiple of the other"
+        )
+    front = common_shape(_NAME, (query[:-3], key[:-3], value[:-3]))
+    return (*front, heads[0]), heads
+
+
+def _mask(node: Node, dtype: DType, wanted: Integers) -> Node:
+    """A mask that broadcasts to the shape of the scores."""
+    if node.dtype is not bool_ and node.dtype.kind != "float":
+        raise DtypeError(
+            f"{_NAME}: attn_mask is bool, or floating and added to the scores, not {node.dtype}"
+        )
+    if node.dtype is float64 and dtype is not float64:
+        node = cast(node, float32)
+    if len(node.shape) < 2:
+        rows = (1,) * (2 - len(node.shape)) + node.shape
+        node = view_of(node, views.whole(rows))
+    given = node.shape
+    try:
+        fits = common_shape(_NAME, (given, wanted)) == wanted
+    except ShapeError:
+        fits = False
+    if not fits:
+        raise ShapeError(
+            f"{_NAME}: attn_mask of shape {given} does not broadcast to {wanted}, a score for each "
+            "query and key"
+        )
+    return node
+
+
+def _reach(window: Any, is_causal: bool) -> tuple[int | None, int | None]:
+    """How far a query sees to the left and to the right."""
+    pair = window if isinstance(window, (tuple, list)) else (window, None)
+    if len(pair) != 2:
+        raise ValueError(f"{_NAME}: window is a number, or a pair (left, right), not {window!r}")
+    found: list[int | None] = []
+    for number in pair:
+        if number is not None and (isinstance(number, bool) or not hasattr(number, "__index__")):
+            raise TypeError(f"{_NAME}: window takes integers and None, not {number!r}")
+        if number is not None and number.__index__() < 0:
+            raise ValueError(f"{_NAME}: a window reaches no less than 0 keys, and {number} is less")
+        found.append(None if number is None else number.__index__())
+    return found[0], 0 if is_causal else found[1]
+
+
+def _scale(scale: Any, depth: int) -> float:
+    if scale is None:
+        return 1 / math.sqrt(depth) if depth else 1.0
+    if not is_number(scale):
+        raise TypeError(f"{_NAME}: scale is a number or None, not {type(scale).__name__}")
+    return float(as_python(scale))
+
+
+def _dropout(p: Any, generator: Generator | None) -> tuple[float, tuple[int, int, int, int]]:
+    """The probability, and the words that the draws depend on."""
+    if not is_number(p) or not 0 <= as_python(p) <= 1:
+        raise ValueError(f"{_NAME}: dropout_p is a probability, from 0 to 1, not {p!r}")
+    if not p:
+        return 0.0, (0, 0, 0, 0)
+    seed, number = (generator or default_generator()).next_draw()
+    words = [number, number >> 32, seed, seed >> 32]
+    return float(p), tuple([word % _WORD for word in words])  # type: ignore[return-value]

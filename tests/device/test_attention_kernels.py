@@ -1,0 +1,37 @@
+"""The kernels of attention on every target: what `test_attention` has in all its variety, small."""
+
+from __future__ import annotations
+
+import pytest
+
+import treadle as td
+from tests.device.test_attention import attend, close, drawn, formula, visible
+from tests.support.poison import poisoned
+
+
+@pytest.fixture(autouse=True)
+def poison(device):
+    with poisoned(device):
+        yield
+
+
+def test_vectors_of_four(device, rng):
+    """A causal window over several tiles, of which some are skipped."""
+    q, k, v = drawn(rng, (2, 40, 8), (2, 70, 8), (2, 70, 36))
+    for left, right in ((None, None), (None, 0), (5, 3), (0, 40)):
+        found = attend(*map(td.asarray, (q, k, v)), window=(left, right))
+        close(found, formula(q, k, v, visible(40, 70, left, right)))
+
+
+def test_masks_and_single_columns(device, rng):
+    q, k, v = drawn(rng, (2, 2, 17, 5), (2, 1, 67, 5), (2, 2, 67, 3))
+    mask = rng.random((2, 1, 1, 67)) < 0.3
+    mask[1] = False  # queries that see nothing
+    found = attend(*map(td.asarray, (q, k, v, mask)))
+    close(found, formula(q, k, v, mask))
+    assert not found.numpy()[1].any()
+
+
+def test_halves(device, rng):
+    q, k, v = drawn(rng, (1, 9, 8), (1, 33, 8), (1, 33, 8), dtype="float16")
+    close(attend(*map(td.asarray, (q, k, v))), formula(q, k, v), "float16")
