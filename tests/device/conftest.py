@@ -45,8 +45,8 @@ _ARRAY_KERNELS = frozenset({
 # And of what arrays make of those kernels.
 _ARRAY_RULES = frozenset({
     "test_activations", "test_array_object", "test_batch", "test_creation", "test_folding",
-    "test_functional", "test_indexing", "test_manipulation", "test_padding", "test_products",
-    "test_searching", "test_sharing",
+    "test_functional", "test_indexing", "test_linalg", "test_manipulation", "test_padding",
+    "test_products", "test_searching", "test_sharing",
 })  # fmt: skip
 # And the kernel library, a file on each line.
 _LIBRARY = frozenset({

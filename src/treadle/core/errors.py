@@ -92,3 +92,7 @@ class FormatError(TreadleError, ValueError):
 
 class WouldBlock(TreadleError):
     """A synchronous wait in a place where only `await` can wait; the message names the twin."""
+
+
+class HostWarning(UserWarning):
+    """Said once for each function that the host computes, to which a device's data crosses."""

@@ -2,7 +2,7 @@
 
 from treadle.core.environment import is_on
 from treadle.graph.explain import explain_everything
-from treadle.tensor import fft, random
+from treadle.tensor import fft, linalg, random
 from treadle.tensor import methods as _methods  # noqa: F401  gives Tensor its methods
 from treadle.tensor import operators as _operators  # noqa: F401  gives Tensor its operators
 from treadle.tensor.assembly import concat, diff, repeat, roll, stack, tile
@@ -132,6 +132,7 @@ __all__ = [
     "index_select",
     "isdtype",
     "kron",
+    "linalg",
     "linspace",
     "logsumexp",
     "manual_seed",

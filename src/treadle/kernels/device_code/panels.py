@@ -1,0 +1,302 @@
+"""Factoring some columns of a matrix at a time: a block of threads does the panel of one matrix.
+
+Arguments are arrays with blocks (see `blocks.py`) that begin where the panel does.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from treadle import lang as td
+from treadle.core.dtypes import DType
+from treadle.kernels.device_code.blocks import Block, place
+from treadle.kernels.device_code.fields import field_of
+from treadle.lang.kernel import Kernel
+from treadle.lang.math import complex_arithmetic
+
+
+@functools.cache
+def cholesky_block(dtype: DType, width: int, threads: int) -> Kernel:
+    """A kernel that replaces a block of up to `width` rows and columns by its lower factor, and
+    notes the first row (counted from 1 in the whole matrix) where there is none."""
+    field = field_of(dtype)
+    element, real, number, mul = field.element, field.real, field.number, field.mul
+    part, times, conj = field.part, field.times, field.conj
+
+    @td.kernel(checked=False)
+    def factor_block(a, block: Block, status: td.Array[td.i32], first: td.i32):
+        m = td.block_idx.x
+        t = td.thread_idx.x
+        n = block.rows
+        s = td.shared(width * width, element)
+        for e in range(t, n * n, threads):
+            i = e // n
+            s[e] = a[place(block, m, i, e - i * n)]
+        bad = 0
+        for k in range(n):
+            td.sync_threads()
+            pivot = part(s[k * n + k])
+            if (td.isnan(pivot) or pivot <= real(0)) and bad == 0:
+                bad = first + k + 1
+            root = td.sqrt(pivot)
+            inverse = real(1) / root
+            td.sync_threads()
+            for i in range(k + t, n, threads):
+                s[i * n + k] = number(root) if i == k else times(s[i * n + k], inverse)
+            td.sync_threads()
+            for e in range(t, n * n, threads):
+                i = e // n
+                j = e - i * n
+                if j > k and i >= j:
+                    s[e] = s[e] - mul(s[i * n + k], conj(s[j * n + k]))
+        td.sync_threads()
+        for e in range(t, n * n, threads):
+            i = e // n
+            j = e - i * n
+            a[place(block, m, i, j)] = s[e] if j <= i else number(real(0))
+        if t == 0 and bad != 0 and status[m] == 0:
+            status[m] = bad
+
+    return factor_block
+
+
+@functools.cache
+def lu_panel(dtype: DType, width: int, groups: int) -> Kernel:
+    """A kernel that factors a panel of up to `width` columns in place. It writes for each column
+    the row with which its own was exchanged, the panel's first being `first`, and notes the first
+    pivot (counted from 1) that is 0."""
+    field = field_of(dtype)
+    real, mul, div, size = field.real, field.mul, field.div, field.size
+    threads = width * groups
+
+    @td.kernel(checked=False)
+    def factor_panel(
+        a, block: Block, pivots: td.Array[td.i32, 2], status: td.Array[td.i32],
+        first: td.i32,
+    ):  # fmt: skip
+        m = td.block_idx.x
+        t = td.thread_idx.x
+        group = t // width
+        column = t - group * width
+        rows = block.rows
+        columns = block.columns
+        sizes = td.shared(threads, real)
+        places = td.shared(threads, td.i32)
+        bad = 0
+        for k in range(columns):
+            most = real(-1)
+            row = k
+            for i in range(k + t, rows, threads):
+                here = size(a[place(block, m, i, k)])
+                if here > most:
+                    most = here
+                    row = i
+            sizes[t] = most
+            places[t] = row
+            step = threads // 2
+            while step > 0:
+                td.sync_threads()
+                if t < step:
+                    other = sizes[t + step]
+                    where = places[t + step]
+                    if other > sizes[t] or (other == sizes[t] and where < places[t]):
+                        sizes[t] = other
+                        places[t] = where
+                step = step // 2
+            td.sync_threads()
+            found = places[0]
+            most = sizes[0]
+            if group == 0 and column < columns:
+                upper = place(block, m, k, column)
+                lower = place(block, m, found, column)
+                one = a[upper]
+                a[upper] = a[lower]
+                a[lower] = one
+            if t == 0:
+                pivots[m, first + k] = first + found
+            if most == real(0) and bad == 0:
+                bad = first + k + 1
+            td.sync_threads()
+            if most != real(0):
+                pivot = a[place(block, m, k, k)]
+                for i in range(k + 1 + t, rows, threads):
+                    at = place(block, m, i, k)
+                    a[at] = div(a[at], pivot)
+            td.sync_threads()
+            if column > k and column < columns:
+                above = a[place(block, m, k, column)]
+                for i in range(k + 1 + group, rows, groups):
+                    at = place(block, m, i, column)
+                    a[at] = a[at] - mul(a[place(block, m, i, k)], above)
+            td.sync_threads()
+        if t == 0 and bad != 0 and status[m] == 0:
+            status[m] = bad
+
+    return factor_panel
+
+
+@td.kernel(checked=False)
+def exchange_rows(
+    a, block: Block, pivots: td.Array[td.i32, 2], first: td.i32, count: td.i32
+):  # fmt: skip
+    """Exchange so many rows, from `first` on, with those that their pivots were found in. A thread
+    does one column."""
+    thread = td.grid(1)
+    m = thread // block.columns
+    column = thread - m * block.columns
+    for k in range(first, first + count):
+        upper = place(block, m, k, column)
+        lower = place(block, m, pivots[m, k], column)
+        one = a[upper]
+        a[upper] = a[lower]
+        a[lower] = one
+
+
+@functools.cache
+def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
+    """A kernel that makes a panel of up to `width` columns triangular by Householder's reflections,
+    I - tau v v^H with v[0] = 1, with LAPACK's signs. It writes the vectors to `v` and to `t` the
+    triangle of which their product is I - v t v^H (R. Schreiber and C. van Loan, "A
+    storage-efficient WY representation for products of Householder transformations", 1989)."""
+    field = field_of(dtype)
+    element, real, number, mul, div = (
+        field.element, field.real, field.number, field.mul, field.div,
+    )  # fmt: skip
+    conj, part, size, times, square = (
+        field.conj, field.part, field.size, field.times, field.square,
+    )  # fmt: skip
+    threads = width * groups
+
+    @td.kernel(checked=False)
+    def reflect_panel(a, block: Block, v, v_block: Block, t_out, t_block: Block):
+        m = td.block_idx.x
+        t = td.thread_idx.x
+        group = t // width
+        column = t - group * width
+        rows = block.rows
+        columns = block.columns
+        reals = td.shared(threads, real)
+        sums = td.shared(threads, element)
+        triangle = td.shared(width * width, element)
+        if group == 0:
+            for j in range(width):
+                triangle[column * width + j] = number(real(0))
+        for k in range(columns):
+            alpha = a[place(block, m, k, k)]
+            # The largest number below, then the sum of squares beside it, so that none overflows.
+            most = real(0)
+            for i in range(k + 1 + t, rows, threads):
+                most = td.maximum(most, size(a[place(block, m, i, k)]))
+            if t == 0:
+                most = td.maximum(most, size(alpha - number(part(alpha))))
+            reals[t] = most
+            step = threads // 2
+            while step > 0:
+                td.sync_threads()
+                if t < step:
+                    reals[t] = td.maximum(reals[t], reals[t + step])
+                step = step // 2
+            td.sync_threads()
+            below = reals[0]
+            td.sync_threads()
+            most = td.maximum(below, size(alpha))
+            inverse = real(1) / (most if most != real(0) else real(1))
+            total = real(0)
+            for i in range(k + t, rows, threads):
+                total += square(times(a[place(block, m, i, k)], inverse))
+            reals[t] = total
+            step = threads // 2
+            while step > 0:
+                td.sync_threads()
+                if t < step:
+                    reals[t] = reals[t] + reals[t + step]
+                step = step // 2
+            td.sync_threads()
+            beta = most * td.sqrt(reals[0])
+            if part(alpha) > real(0):
+                beta = -beta
+            tau = number(real(0))
+            shifted = number(real(1))
+            reflects = td.isnan(below) or below > real(0)
+            if reflects:
+                tau = times(number(beta) - alpha, real(1) / beta)
+                shifted = alpha - number(beta)
+            for i in range(k + t, rows, threads):
+                value = number(real(1))
+                at = place(block, m, i, k)
+                if i > k:
+                    value = number(real(0))
+                    if reflects:
+                        value = div(a[at], shifted)
+                    a[at] = number(real(0))
+                elif reflects:
+                    a[at] = number(beta)
+                v[place(v_block, m, i, k)] = value
+            for i in range(t, k, threads):
+                v[place(v_block, m, i, k)] = number(real(0))
+            td.sync_threads()
+            # Columns behind: v^H a. Columns before: their vectors' products with v.
+            own = number(real(0))
+            if column < columns and column != k:
+                for i in range(k + group, rows, groups):
+                    mine = v[place(v_block, m, i, k)]
+                    if column > k:
+                        own += mul(conj(mine), a[place(block, m, i, column)])
+                    else:
+                        own += mul(conj(v[place(v_block, m, i, column)]), mine)
+            sums[t] = own
+            step = groups // 2
+            while step > 0:
+                td.sync_threads()
+                if group < step:
+                    sums[t] = sums[t] + sums[t + step * width]
+                step = step // 2
+            td.sync_threads()
+            if column > k and column < columns:
+                by = mul(conj(tau), sums[column])
+                for i in range(k + group, rows, groups):
+                    at = place(block, m, i, column)
+                    a[at] = a[at] - mul(v[place(v_block, m, i, k)], by)
+            if group == 0 and column < k:
+                total_of = number(real(0))
+                for j in range(column, k):
+                    total_of += mul(triangle[column * width + j], sums[j])
+                triangle[column * width + k] = number(real(0)) - mul(tau, total_of)
+            if t == k:
+                triangle[k * width + k] = tau
+            td.sync_threads()
+        for e in range(t, columns * columns, threads):
+            i = e // columns
+            j = e - i * columns
+            t_out[place(t_block, m, i, j)] = triangle[i * width + j]
+
+    return reflect_panel
+
+
+@functools.cache
+def determinants(dtype: DType, logarithm: bool) -> Kernel:
+    """A kernel that multiplies the pivots of each matrix: into one number, or into one of magnitude
+    1 (0 for a singular matrix) and the logarithm of their magnitude."""
+    field = field_of(dtype)
+    real, number, mul, times = field.real, field.number, field.mul, field.times
+    magnitude = td.func(complex_arithmetic.abs) if dtype.is_complex else field.size
+
+    @td.kernel(checked=False)
+    def multiply_pivots(factors, block: Block, pivots: td.Array[td.i32, 2], product, logs):
+        m = td.grid(1)
+        total = number(real(1))
+        log = real(0)
+        for k in range(block.rows):
+            pivot = factors[place(block, m, k, k)]
+            if logarithm:
+                size = magnitude(pivot)
+                log += td.log(size)
+                pivot = times(pivot, real(1) / (size if size != real(0) else real(1)))
+            total = mul(total, pivot)
+            if pivots[m, k] != k:
+                total = number(real(0)) - total
+        product[m] = total
+        if logarithm:
+            logs[m] = log
+
+    return multiply_pivots

@@ -1,0 +1,305 @@
+"""Factoring stacks of matrices: Cholesky, LU with exchanges of rows, QR, and what they are for.
+
+All functions take arrays of three axes, (matrices, rows, columns). Sizes may be 0.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from treadle.core.dtypes import DType, i32
+from treadle.core.errors import ShapeError
+from treadle.core.limits import MOST_NARROW
+from treadle.kernels import lapack
+from treadle.kernels.device_code import panels, small_factoring
+from treadle.kernels.device_code.blocks import IDENTITY, LOWER, UPPER
+from treadle.kernels.launching import alone, flat, new, zeros
+from treadle.kernels.triangular import (
+    Part,
+    copy_of,
+    fill,
+    multiply,
+    solve_through,
+    whole,
+    width_of,
+)
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+
+Route = Literal["each", "panels", "host"]
+
+_PANEL = 16  # columns that a block of threads factors at a time
+_MOST_THREADS = 256
+# Up to so many rows, of at least so many matrices: a thread does a whole matrix.
+_SMALL, _MANY = 16, 256
+_SMALL_ALONE, _MANY_ALONE = 32, 32
+
+forced: Route | None = None
+"""For tests, which have every route on every device that knows it."""
+
+
+def route(device: Device, rows: int, count: int) -> Route:
+    """How matrices are factored: a thread for each, panel by panel, or on the CPU by LAPACK."""
+    if forced is not None:
+        return forced
+    by_itself = alone(device)
+    small, many = (_SMALL_ALONE, _MANY_ALONE) if by_itself else (_SMALL, _MANY)
+    if rows <= small and count >= many:
+        return "each"
+    return "host" if by_itself else "panels"
+
+
+# --- Cholesky ------------------------------------------------------------------------------------
+
+
+def cholesky(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+    """The lower factor of each matrix, of which only the lower triangle is read, and for each the
+    first row (from 1) where it is not positive definite, or 0.
+
+    >>> import treadle as td
+    >>> a = td.asarray([[[4.0, 2.0], [2.0, 5.0]]], device="cpu")
+    >>> [found.to_host().tolist() for found in cholesky(a._array)]
+    [[[[2.0, 0.0], [1.0, 2.0]]], [0]]
+    """
+    count, n, dtype = _checked(a)
+    out, status = new(a, dtype, *a.shape), zeros(a, i32, count)
+    if not a.size:
+        return out, status
+    way = route(a.device, n, count)
+    if way == "host":
+        lapack.cholesky(a, out, status)
+    elif way == "each":
+        work = new(a, dtype, n, n, count)
+        kernel = small_factoring.cholesky_of_each(dtype)
+        kernel.launch(count, _in_columns(a), work, _in_columns(out), status, n)
+    else:
+        factors = whole(copy_of(a))
+        _cholesky_by_panels(factors, status)
+        fill(whole(out), LOWER, factors)
+    return out, status
+
+
+def _cholesky_by_panels(a: Part, status: DeviceArray) -> None:
+    n, width = a.rows, width_of(a.dtype)
+    block = panels.cholesky_block(a.dtype, width, _MOST_THREADS)[a.matrices, _MOST_THREADS]
+    for at in range(0, n, width):
+        end = min(at + width, n)
+        corner = a.part(at, end, at, end)
+        block(corner.array, corner.block, status, at)
+        if end < n:
+            below = a.part(end, n, at, end)
+            solve_through(corner, below.transposed(), conj=True)
+            rest = a.part(end, n, end, n)
+            # The conjugate of the product, into the transpose, which has the same lower triangle.
+            rest = rest.transposed() if a.dtype.is_complex else rest
+            multiply(below, below.transposed(), rest, conj=True, subtract=True)
+
+
+# --- LU ------------------------------------------------------------------------------------------
+
+
+def solve(a: DeviceArray, b: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+    """X with a @ x = b for each matrix, and for each its first pivot (from 1) that is 0, or 0.
+
+    >>> import treadle as td
+    >>> a = td.asarray([[[0.0, 2.0], [4.0, 0.0]]], device="cpu")
+    >>> b = td.asarray([[[2.0], [8.0]]], device="cpu")
+    >>> [found.to_host().tolist() for found in solve(a._array, b._array)]
+    [[[[2.0], [1.0]]], [0]]
+    """
+    count, n, dtype = _checked(a)
+    _checked(b)
+    x, status = new(b, dtype, *b.shape), zeros(a, i32, count)
+    if not a.size:
+        return x, status
+    way = route(a.device, n, count)
+    columns = b.shape[2]
+    if way == "host":
+        lapack.solve(a, b, x, status)
+    elif way == "each":
+        each, pivots = _lu_of_each(a, status, dtype)
+        work = new(b, dtype, n, columns, count)
+        kernel = small_factoring.solve_each(dtype)
+        if b.size:
+            views = _in_columns(b), work, _in_columns(x)
+            kernel.launch(count, each, pivots, *views, n, columns)
+    else:
+        factors, pivots = _lu_by_panels(a, status)
+        if b.size:
+            x = copy_of(b)
+            right = whole(x)
+            panels.exchange_rows.launch(count * columns, right.array, right.block, pivots, 0, n)
+            solve_through(factors, right, unit=True)
+            solve_through(factors, right, lower=False)
+    return x, status
+
+
+def det(a: DeviceArray) -> DeviceArray:
+    """The determinant of each matrix.
+
+    >>> import treadle as td
+    >>> det(td.asarray([[[0.0, 2.0], [4.0, 0.0]]], device="cpu")._array).to_host().tolist()
+    [-8.0]
+    """
+    count, n, dtype = _checked(a)
+    out = new(a, dtype, count)
+    if count and route(a.device, n, count) == "host":
+        lapack.det(a, out)
+    elif count:
+        work, pivots = _lu(a, dtype)
+        panels.determinants(dtype, False).launch(count, work.array, work.block, pivots, out, 0)
+    return out
+
+
+def slogdet(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+    """The determinant of each matrix as a number of magnitude 1 and the logarithm of its magnitude;
+    0 and -inf for a singular one.
+
+    >>> import treadle as td
+    >>> a = td.asarray([[[0.0, 1.0], [1.0, 0.0]]], device="cpu")
+    >>> [found.to_host().tolist() for found in slogdet(a._array)]
+    [[-1.0], [0.0]]
+    """
+    count, n, dtype = _checked(a)
+    sign, logs = new(a, dtype, count), new(a, dtype.component, count)
+    if count and route(a.device, n, count) == "host":
+        lapack.slogdet(a, sign, logs)
+    elif count:
+        work, pivots = _lu(a, dtype)
+        kernel = panels.determinants(dtype, True)
+        kernel.launch(count, work.array, work.block, pivots, sign, logs)
+    return sign, logs
+
+
+def _lu(a: DeviceArray, dtype: DType) -> tuple[Part, DeviceArray]:
+    """Both factors in one array, and the rows that were exchanged for each matrix."""
+    count, n, _ = a.shape
+    status = zeros(a, i32, count)
+    if route(a.device, n, count) == "each":
+        factors, pivots = _lu_of_each(a, status, dtype)
+        work = Part(flat(factors), count, 0, 1, n * count, count, n, n)
+        return work, pivots.view((count, n), (1, count), 0)
+    return _lu_by_panels(a, status)
+
+
+def _lu_of_each(
+    a: DeviceArray, status: DeviceArray, dtype: DType
+) -> tuple[DeviceArray, DeviceArray]:
+    """The factors and the exchanged rows, with the matrices last."""
+    count, n, _ = a.shape
+    work, pivots = new(a, dtype, n, n, count), new(a, i32, n, count)
+    kernel = small_factoring.lu_of_each(dtype)
+    kernel.launch(count, _in_columns(a), work, pivots, status, n)
+    return work, pivots
+
+
+def _lu_by_panels(a: DeviceArray, status: DeviceArray) -> tuple[Part, DeviceArray]:
+    work = whole(copy_of(a))
+    count, n = work.matrices, work.rows
+    pivots = new(a, i32, count, n)
+    threads = _threads(n)
+    panel = panels.lu_panel(work.dtype, _PANEL, threads // _PANEL)[count, threads]
+    for at in range(0, n, _PANEL):
+        end = min(at + _PANEL, n)
+        part = work.part(at, n, at, end)
+        panel(part.array, part.block, pivots, status, at)
+        for left, right in ((0, at), (end, n)):
+            if left < right:
+                beside = work.part(0, n, left, right)
+                exchange = panels.exchange_rows
+                threads_of = count * (right - left)
+                exchange.launch(threads_of, beside.array, beside.block, pivots, at, end - at)
+        if end < n:
+            above = work.part(at, end, end, n)
+            solve_through(work.part(at, end, at, end), above, unit=True)
+            multiply(work.part(end, n, at, end), above, work.part(end, n, end, n), subtract=True)
+    return work, pivots
+
+
+# --- QR ------------------------------------------------------------------------------------------
+
+
+def qr(a: DeviceArray, complete: bool = False) -> tuple[DeviceArray, DeviceArray]:
+    """A matrix with orthonormal columns and an upper triangle whose product is `a`, for each; with
+    `complete` the first one is square.
+
+    >>> import treadle as td
+    >>> q, r = qr(td.asarray([[[3.0], [4.0]]], device="cpu")._array)
+    >>> r.to_host().tolist()
+    [[[-5.0]]]
+    """
+    count, rows, dtype = _checked(a)
+    columns = a.shape[2]
+    steps = min(rows, columns)
+    wide = rows if complete else steps
+    q, r = new(a, dtype, count, rows, wide), new(a, dtype, count, wide, columns)
+    if not a.size:
+        if q.size:
+            fill(whole(q), IDENTITY)
+        return q, r
+    way = route(a.device, max(rows, columns), count)
+    if way == "host":
+        lapack.qr(a, q, r, complete)
+    elif way == "each":
+        work, taus = new(a, dtype, rows, columns, count), new(a, dtype, steps, count)
+        q_work = new(a, dtype, rows, wide, count)
+        small_factoring.qr_of_each(dtype).launch(
+            count, _in_columns(a), work, taus, _in_columns(q), q_work, _in_columns(r),
+            rows, columns, steps, wide, wide,
+        )  # fmt: skip
+    else:
+        factors, product = whole(copy_of(a)), whole(q)
+        vectors = whole(new(a, dtype, count, rows, steps))
+        triangles = whole(new(a, dtype, count, steps, _PANEL))
+        _qr_by_panels(factors, vectors, triangles)
+        fill(whole(r), UPPER, factors)
+        fill(product, IDENTITY)
+        for at in reversed(range(0, steps, _PANEL)):
+            _reflect(vectors, triangles, at, product.part(at, rows, at, wide), back=False)
+    return q, r
+
+
+def _qr_by_panels(a: Part, vectors: Part, triangles: Part) -> None:
+    steps = min(a.rows, a.columns)
+    threads = _threads(a.rows)
+    panel = panels.qr_panel(a.dtype, _PANEL, threads // _PANEL)[a.matrices, threads]
+    for at in range(0, steps, _PANEL):
+        end = min(at + _PANEL, steps)
+        part, v = a.part(at, a.rows, at, end), vectors.part(at, a.rows, at, end)
+        t = triangles.part(at, end, 0, end - at)
+        panel(part.array, part.block, v.array, v.block, t.array, t.block)
+        if end < a.columns:
+            _reflect(vectors, triangles, at, a.part(at, a.rows, end, a.columns), back=True)
+
+
+def _reflect(vectors: Part, triangles: Part, at: int, c: Part, *, back: bool) -> None:
+    """Replace c by (I - v t v^H) c, of the panel at a column, or by (I - v t^H v^H) c."""
+    end = min(at + _PANEL, vectors.columns)
+    v, t = vectors.part(at, vectors.rows, at, end), triangles.part(at, end, 0, end - at)
+    shape = (c.matrices, end - at, c.columns)
+    first, second = whole(new(c.array, c.dtype, *shape)), whole(new(c.array, c.dtype, *shape))
+    multiply(v.transposed(), c, first, conj=True)
+    multiply(t.transposed() if back else t, first, second, conj=back)
+    multiply(v, second, c, subtract=True)
+
+
+def _in_columns(a: DeviceArray) -> DeviceArray:
+    """The matrices along the last axis."""
+    count, rows, columns = a.shape
+    return a.view((rows, columns, count), (columns, 1, rows * columns), a.offset)
+
+
+# --- what they have in common --------------------------------------------------------------------
+
+
+def _checked(a: DeviceArray) -> tuple[int, int, DType]:
+    """How many matrices, with how many rows, of which dtype."""
+    assert isinstance(a.dtype, DType)
+    if a.size >= MOST_NARROW:
+        raise ShapeError(f"{a.size} elements are too many to be factored at once: do it in parts")
+    return a.shape[0], a.shape[1], a.dtype
+
+
+def _threads(rows: int) -> int:
+    """Of a block that factors a panel: a few for few rows."""
+    return min(_MOST_THREADS, max(2 * _PANEL, 1 << (4 * rows - 1).bit_length()))

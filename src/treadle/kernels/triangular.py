@@ -1,0 +1,140 @@
+"""Triangles of matrices: solving through them, block by block, and the product of blocks.
+
+Arrays have three axes, (matrices, rows, columns); a `Part` is some rows and columns.
+What is large is `multiply`, everything else small blocks on the diagonal.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from treadle.core.dtypes import DType
+from treadle.kernels.device_code import blocks
+from treadle.kernels.device_code.blocks import Product, Substitution
+from treadle.kernels.launching import flat, new
+from treadle.runtime.arrays import DeviceArray
+
+# By the bytes of an element: rows and columns of a thread's part of a product, the width of a
+# block on the diagonal and the columns that are solved for beside each other, in 16 KiB.
+_TILES = {4: (4, 4), 8: (4, 2), 16: (1, 2)}
+_WIDTHS = {4: (32, 64), 8: (16, 64), 16: (16, 32)}
+
+
+def width_of(dtype: DType) -> int:
+    """The rows of a block on the diagonal."""
+    return _WIDTHS[dtype.itemsize][0]
+
+
+def solve_triangular(
+    a: DeviceArray, b: DeviceArray, lower: bool, unit: bool = False
+) -> DeviceArray:
+    """X with a @ x = b for each matrix, of which only one triangle is read; with `unit` its
+    diagonal is taken for ones.
+
+    >>> import treadle as td
+    >>> a = td.asarray([[[2.0, 9.0], [1.0, 4.0]]], device="cpu")
+    >>> b = td.asarray([[[2.0], [9.0]]], device="cpu")
+    >>> solve_triangular(a._array, b._array, lower=True).to_host().tolist()
+    [[[1.0], [2.0]]]
+    """
+    assert isinstance(b.dtype, DType)
+    x = copy_of(b)
+    if x.size:
+        solve_through(whole(a), whole(x), lower=lower, unit=unit)
+    return x
+
+
+class Part(NamedTuple):
+    """Some rows and columns of each matrix of an array."""
+
+    array: DeviceArray  # of one axis
+    matrices: int  # how many
+    at: int  # the first element
+    step: int  # from matrix to matrix
+    down: int  # from row to row
+    along: int  # from column to column
+    rows: int
+    columns: int
+
+    @property
+    def dtype(self) -> DType:
+        """The elements' dtype."""
+        assert isinstance(self.array.dtype, DType)
+        return self.array.dtype
+
+    @property
+    def block(self) -> blocks.Block:
+        """What kernels are told."""
+        return blocks.Block(*self[2:])
+
+    def part(self, top: int, bottom: int, left: int, right: int) -> Part:
+        """Some rows and columns of it."""
+        at = self.at + top * self.down + left * self.along
+        return self._replace(at=at, rows=bottom - top, columns=right - left)
+
+    def transposed(self) -> Part:
+        """Rows as columns."""
+        return self._replace(down=self.along, along=self.down, rows=self.columns, columns=self.rows)
+
+    def upside_down(self) -> Part:
+        """The last row first."""
+        return self._replace(at=self.at + (self.rows - 1) * self.down, down=-self.down)
+
+
+def whole(a: DeviceArray) -> Part:
+    """All rows and columns."""
+    count, rows, columns = a.shape
+    return Part(flat(a), count, 0, rows * columns, columns, 1, rows, columns)
+
+
+def solve_through(
+    a: Part, x: Part, *, lower: bool = True, unit: bool = False, conj: bool = False
+) -> None:
+    """Replace x by the solution of a @ … = x, through a triangle of `a` (or of its conjugate)."""
+    if not lower:  # from the last row up, which is the same
+        a = a.upside_down().transposed().upside_down().transposed()
+        x = x.upside_down()
+    width, threads = _WIDTHS[x.dtype.itemsize]
+    what = Substitution(x.dtype, width, threads, conj and x.dtype.is_complex)
+    substitute = blocks.substituter(what)[x.matrices * -(-x.columns // threads), threads]
+    n = x.rows
+    for at in range(0, n, width):
+        end = min(at + width, n)
+        corner, known = a.part(at, end, at, end), x.part(at, end, 0, x.columns)
+        substitute(corner.array, corner.block, known.array, known.block, int(unit))
+        if end < n:
+            rest = x.part(end, n, 0, x.columns)
+            multiply(a.part(end, n, at, end), known, rest, subtract=True)
+
+
+def multiply(a: Part, b: Part, c: Part, *, conj: bool = False, subtract: bool = False) -> None:
+    """Write a @ b (or with the conjugate of a) into c, or subtract it from c."""
+    rows, columns = _TILES[c.dtype.itemsize]
+    if c.array.device.kind in ("software", "cpu"):  # is slow to compile what is unrolled
+        rows = columns = 1
+    rows = rows if c.rows > blocks.SIDE else 1
+    columns = columns if c.columns > blocks.SIDE else 1
+    what = Product(c.dtype, rows, columns, conj and c.dtype.is_complex)
+    tiles = -(-c.rows // (blocks.SIDE * rows)) * -(-c.columns // (blocks.SIDE * columns))
+    kernel = blocks.multiplier(what)[c.matrices * tiles, blocks.SIDE * blocks.SIDE]
+    turned = int(a.along != 1 and a.down == 1)
+    kernel(a.array, a.block, b.array, b.block, c.array, c.block, turned, int(subtract))
+
+
+def fill(out: Part, kind: int, source: Part | None = None) -> None:
+    """Copy a triangle, and write zeros beside it; or write ones on the diagonal."""
+    source = source or out
+    kernel = blocks.filler(out.dtype)
+    size = out.matrices * out.rows * out.columns
+    kernel.launch(size, source.array, source.block, out.array, out.block, kind)
+
+
+def copy_of(a: DeviceArray) -> DeviceArray:
+    """The elements in memory of their own."""
+    assert isinstance(a.dtype, DType)
+    made = new(a, a.dtype, *a.shape)
+    if a.size:
+        size = a.dtype.itemsize
+        stream = a.device.default_stream.handle
+        stream.copy(a.buffer, a.offset * size, made.buffer, 0, a.size * size)
+    return made

@@ -1,0 +1,194 @@
+"""Singular values and eigenvalues, and what is made of them.
+
+LAPACK computes them on the host. On a device other than the CPU that is said once for each
+function, by a HostWarning.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from treadle.graph.calls import call
+from treadle.kernels import lapack
+from treadle.tensor.creation import asarray, full
+from treadle.tensor.dtypes import finfo
+from treadle.tensor.elementwise_functions import FUNCTIONS, where
+from treadle.tensor.linalg.norms import norm_of_matrices
+from treadle.tensor.linalg.stacks import Stack, adjoint, crosses, several, stack_of
+from treadle.tensor.linalg.systems import inverse_of
+from treadle.tensor.products import matmul
+from treadle.tensor.reductions import count_nonzero
+from treadle.tensor.reductions import max as largest
+from treadle.tensor.tensor import Tensor, from_node
+
+__all__ = [
+    "EighResult", "SVDResult", "cond", "eigh", "eigvalsh", "matrix_rank", "pinv", "svd", "svdvals",
+]  # fmt: skip
+
+
+class SVDResult(NamedTuple):
+    """What `svd` gives."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+class EighResult(NamedTuple):
+    """What `eigh` gives."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
+    """U, S and Vh with x = U @ diag(S) @ Vh, for each matrix of shape (m, n): columns of U and rows
+    of Vh are orthonormal, S is in descending order. U is (m, m) and Vh (n, n); without
+    `full_matrices` (m, k) and (k, n), with k the lesser of both.
+
+    Computed on the host, when one of the results is wanted.
+
+    >>> import treadle as td
+    >>> td.linalg.svd(td.asarray([[0.0, 2.0], [3.0, 0.0]], device="cpu")).S.tolist()
+    [3.0, 2.0]
+    """
+    stack = stack_of("svd", x)
+    crosses("svd", stack.matrices.device)
+    u, s, vh = _svd(stack, full_matrices)
+    real = stack.dtype.component
+    return SVDResult(stack.unstacked(u), stack.unstacked(s, real), stack.unstacked(vh))
+
+
+def svdvals(x: Any, /) -> Tensor:
+    """The singular values of each matrix, in descending order. Computed on the host.
+
+    >>> import treadle as td
+    >>> td.linalg.svdvals(td.asarray([[0.0, 2.0], [3.0, 0.0]], device="cpu")).tolist()
+    [3.0, 2.0]
+    """
+    stack = stack_of("svdvals", x)
+    crosses("svdvals", stack.matrices.device)
+    return stack.unstacked(_svdvals(stack), stack.dtype.component)
+
+
+def eigh(x: Any, /) -> EighResult:
+    """The eigenvalues of each symmetric (or Hermitian) matrix, in ascending order, and its
+    eigenvectors, the columns of an orthogonal matrix. Only the lower triangle is read.
+
+    Computed on the host, when one of the results is wanted.
+
+    >>> import treadle as td
+    >>> td.linalg.eigh(td.asarray([[3.0, 0.0], [0.0, 2.0]], device="cpu")).eigenvalues.tolist()
+    [2.0, 3.0]
+    """
+    stack = stack_of("eigh", x, square=True)
+    crosses("eigh", stack.matrices.device)
+    shape, real = stack.matrices.shape, stack.work.component
+    results = (shape[:2], real), (shape, stack.work)
+    values, vectors = several(lapack.eigh, [stack.matrices], results)
+    return EighResult(stack.unstacked(values, stack.dtype.component), stack.unstacked(vectors))
+
+
+def eigvalsh(x: Any, /) -> Tensor:
+    """The eigenvalues of each symmetric (or Hermitian) matrix, in ascending order, of which only
+    the lower triangle is read. Computed on the host."""
+    stack = stack_of("eigvalsh", x, square=True)
+    crosses("eigvalsh", stack.matrices.device)
+    a = stack.matrices
+    found = from_node(call(lapack.eigvalsh, [a._node], a.shape[:2], stack.work.component))
+    return stack.unstacked(found, stack.dtype.component)
+
+
+def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
+    """How many singular values of each matrix are greater than `rtol` times the largest; by default
+    the larger extent times the dtype's epsilon. Singular values are computed on the host.
+
+    >>> import treadle as td
+    >>> td.linalg.matrix_rank(td.asarray([[1.0, 2.0], [2.0, 4.0]], device="cpu")).item()
+    1
+    """
+    stack = stack_of("matrix_rank", x)
+    crosses("matrix_rank", stack.matrices.device)
+    s = stack.unstacked(_svdvals(stack), stack.work.component)
+    return count_nonzero(_counts(stack, s, rtol), axis=-1)
+
+
+def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
+    """The pseudo-inverse of each matrix, through its singular values, of which those not greater
+    than `rtol` times the largest count as 0; by default the larger extent times the dtype's
+    epsilon. Singular values are computed on the host.
+
+    >>> import treadle as td
+    >>> td.linalg.pinv(td.asarray([[2.0], [0.0]], device="cpu")).tolist()
+    [[0.5, 0.0]]
+    """
+    stack = stack_of("pinv", x)
+    crosses("pinv", stack.matrices.device)
+    u, s, vh = _svd(stack, False)
+    counted = _counts(stack, stack.unstacked(s, s.dtype), rtol).reshape(s.shape)
+    inverse = where(counted, 1.0 / where(counted, s, 1.0), 0.0)
+    scaled = adjoint(vh) * inverse.reshape((stack.count, 1, s.shape[-1]))
+    return stack.unstacked(matmul(scaled, adjoint(u)))
+
+
+def cond(x: Any, /, p: Any = None) -> Tensor:
+    """The condition number of each matrix: its norm times that of its inverse, infinite for a
+    singular one. `p` is an order of `matrix_norm`, None as 2; for those that need singular values
+    (None, 2, -2, "nuc") these are computed on the host.
+
+    >>> import treadle as td
+    >>> td.linalg.cond(td.asarray([[1.0, 0.0], [0.0, 4.0]], device="cpu")).item()
+    4.0
+    """
+    if p in (None, 2, -2):
+        stack = stack_of("cond", x)
+        crosses("cond", stack.matrices.device)
+        s = _svdvals(stack)
+        if not s.shape[-1]:
+            found = full((stack.count,), 0.0, dtype=s.dtype, device=s.device)
+        else:
+            found = s[:, -1] / s[:, 0] if p == -2 else s[:, 0] / s[:, -1]
+    else:
+        stack = stack_of("cond", x, square=True)
+        if p == "nuc":
+            crosses("cond", stack.matrices.device)
+        inverse, status = inverse_of(stack)
+        found = norm_of_matrices(stack.matrices, p) * norm_of_matrices(inverse, p)
+        found = where(FUNCTIONS["equal"](status, 0), found, math.inf)
+    return stack.unstacked(found, stack.dtype.component)
+
+
+# --- nodes ---------------------------------------------------------------------------------------
+
+
+def _svd(stack: Stack, full_matrices: bool) -> list[Tensor]:
+    a = stack.matrices
+    count, rows, columns = a.shape
+    least = min(rows, columns)
+    wide, high = (rows, columns) if full_matrices else (least, least)
+    results = [
+        ((count, rows, wide), stack.work),
+        ((count, least), stack.work.component),
+        ((count, high, columns), stack.work),
+    ]
+    return several(lapack.svd, [a], results, full_matrices)
+
+
+def _svdvals(stack: Stack) -> Tensor:
+    a = stack.matrices
+    shape = (stack.count, min(a.shape[1:]))
+    return from_node(call(lapack.svdvals, [a._node], shape, stack.work.component))
+
+
+def _counts(stack: Stack, s: Tensor, rtol: Any) -> Tensor:
+    """Which singular values are greater than their limit."""
+    if not s.shape[-1]:
+        return s > 0.0
+    if rtol is None:
+        rtol = max(stack.rows, stack.columns) * finfo(stack.work).eps
+    if not isinstance(rtol, (int, float)):
+        rtol = (rtol if type(rtol) is Tensor else asarray(rtol, device=s.device)).to(s.dtype)
+        rtol = rtol.reshape((*rtol.shape, 1))
+    counts: Tensor = s > largest(s, axis=-1, keepdims=True) * rtol
+    return counts

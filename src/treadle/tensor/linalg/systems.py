@@ -1,0 +1,248 @@
+"""Linear systems: solving them, inverses, least squares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from numpy.linalg import LinAlgError
+
+from treadle.core.dtypes import i32
+from treadle.core.errors import ShapeError
+from treadle.graph.calls import call
+from treadle.kernels import factor, triangular
+from treadle.tensor.creation import empty
+from treadle.tensor.dtypes import check_dtype, default_integer, finfo, promote
+from treadle.tensor.elementwise_functions import FUNCTIONS, where
+from treadle.tensor.linalg.factors import qr
+from treadle.tensor.linalg.stacks import (
+    Stack,
+    adjoint,
+    floating,
+    in_wide,
+    is_recording,
+    regular,
+    several,
+    stack_of,
+    stacked,
+)
+from treadle.tensor.manipulation import (
+    broadcast_to,
+    diagonal,
+    matrix_transpose,
+    moveaxis,
+    operand,
+)
+from treadle.tensor.operands import common_shape, device_of
+from treadle.tensor.products import matmul
+from treadle.tensor.ranges import eye
+from treadle.tensor.reductions import any as any_of
+from treadle.tensor.reductions import max as largest
+from treadle.tensor.reductions import sum as total
+from treadle.tensor.tensor import Tensor, from_node
+
+__all__ = ["LstsqResult", "inv", "lstsq", "solve", "solve_triangular"]
+
+
+class LstsqResult(NamedTuple):
+    """What `lstsq` gives, under PyTorch's names."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+def solve(x1: Any, x2: Any, /) -> Tensor:
+    """The x with x1 @ x = x2, for square matrices x1. x2 is one vector, an array of one axis, or
+    matrices; the axes in front broadcast.
+
+    LinAlgError if a matrix is singular, for which this waits for the device.
+
+    >>> import treadle as td
+    >>> a = td.asarray([[0.0, 2.0], [4.0, 0.0]], device="cpu")
+    >>> td.linalg.solve(a, td.asarray([2.0, 8.0], device="cpu")).tolist()
+    [2.0, 1.0]
+    """
+    a, b = _pair("solve", x1, x2)
+    rows, columns = a.shape[-2:]
+    if rows != columns:
+        raise ShapeError(
+            f"solve takes square matrices, not {rows} × {columns} ones: shape {a.shape}"
+        )
+    return _solved("solve", a, b, _solve_stack)
+
+
+def inv(x: Any, /) -> Tensor:
+    """The inverse of each matrix. To solve a system, `solve` is quicker and more precise.
+
+    LinAlgError if a matrix is singular, for which this waits for the device.
+
+    >>> import treadle as td
+    >>> td.linalg.inv(td.asarray([[0.0, 2.0], [4.0, 0.0]], device="cpu")).tolist()
+    [[0.0, 0.25], [0.5, 0.0]]
+    """
+    stack = stack_of("inv", x, square=True)
+    found, status = inverse_of(stack)
+    return stack.unstacked(regular("inv", "singular", stack, found, status))
+
+
+def inverse_of(stack: Stack) -> tuple[Tensor, Tensor]:
+    """The inverses, and for each matrix a number that is 0 if it has one."""
+    a = stack.matrices
+    one = eye(stack.rows, dtype=stack.work, device=a.device)
+    results = (a.shape, stack.work), ((stack.count,), i32)
+    found, status = several(factor.solve, [a, broadcast_to(one, a.shape)], results)
+    return found, status
+
+
+def solve_triangular(
+    A: Any, B: Any, /, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:
+    """X with A @ X = B, for triangles A, of which the other triangle is not read; with left=False
+    X @ A = B. With `unitriangular` the diagonal is taken for ones. Stacks broadcast; B may be one
+    vector. As in PyTorch a zero on the diagonal is no error, but gives infinity or NaN.
+
+    >>> import treadle as td
+    >>> a = td.asarray([[2.0, 9.0], [1.0, 4.0]], device="cpu")
+    >>> td.linalg.solve_triangular(a, td.asarray([2.0, 9.0], device="cpu"), upper=False).tolist()
+    [1.0, 2.0]
+    """
+    a, b = _pair("solve_triangular", A, B)
+    if a.shape[-2] != a.shape[-1]:
+        raise ShapeError(f"solve_triangular takes square matrices, not ones of shape {a.shape}")
+    if not left:
+        if b.ndim < 2:
+            raise ShapeError(
+                f"solve_triangular: with left=False, B has rows to solve for: shape {b.shape} has "
+                "one axis alone"
+            )
+        a, b, upper = matrix_transpose(a), matrix_transpose(b), not upper
+
+    def through(name: str, a: Stack, b: Tensor) -> Tensor:
+        nodes = [a.matrices._node, b._node]
+        options = (not upper, unitriangular)
+        return from_node(call(triangular.solve_triangular, nodes, b.shape, a.work, options))
+
+    found = _solved("solve_triangular", a, b, through)
+    return found if left else matrix_transpose(found)
+
+
+def lstsq(a: Any, b: Any, /) -> LstsqResult:
+    """The x that makes a @ x - b least in its sum of squares, through QR: (solution, residuals,
+    rank, singular_values) for matrices `a` of full rank. If there are more unknowns than equations,
+    the solution with the least norm. b is one vector, or matrices whose stacks broadcast.
+
+    As with PyTorch's driver "gels", `residuals` are the sums of squares of each column if there are
+    more equations than unknowns, else empty, and `rank` and `singular_values` are empty.
+    LinAlgError if a matrix has no full rank, for which this waits for the device;
+    `pinv(a) @ b` takes any.
+
+    >>> import treadle as td
+    >>> a = td.asarray([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], device="cpu")
+    >>> found = td.linalg.lstsq(a, td.asarray([1.0, 3.0, 5.0], device="cpu"))
+    >>> [round(value, 4) for value in found.solution.tolist()]
+    [1.0, 2.0]
+    """
+    matrix, right = _pair("lstsq", a, b)
+    dtype = matrix.dtype
+    matrix, right = in_wide(matrix), in_wide(right)
+    rows, columns = matrix.shape[-2:]
+    vector = right.ndim == 1
+    if right.shape[-1 if vector else -2] != rows:
+        raise _unequal("lstsq", matrix.shape, right.shape)
+    right = right.reshape((rows, 1)) if vector else right
+    tall = rows >= columns
+    q, r = qr(matrix if tall else adjoint(matrix))
+    r = _of_full_rank(r, max(rows, columns))
+    if tall:
+        x = solve_triangular(r, matmul(adjoint(q), right), upper=True)
+    else:
+        x = matmul(q, solve_triangular(adjoint(r), right, upper=False))
+    device = x.device
+    residuals = empty((0,), dtype=dtype.component, device=device)
+    if rows > columns:
+        error = FUNCTIONS["abs"](matmul(matrix, x) - right)
+        residuals = total(FUNCTIONS["square"](error), axis=-2).to(dtype.component)
+        residuals = residuals[..., 0] if vector else residuals
+    return LstsqResult(
+        (x[..., 0] if vector else x).to(dtype),
+        residuals,
+        empty((0,), dtype=default_integer(device), device=device),
+        empty((0,), dtype=dtype.component, device=device),
+    )
+
+
+def _of_full_rank(r: Tensor, extent: int) -> Tensor:
+    """A triangle, if no element of its diagonal is 0 but for rounding."""
+    sizes = FUNCTIONS["abs"](diagonal(r, axis1=-2, axis2=-1))
+    if not sizes.size:
+        return r
+    least = largest(sizes, axis=-1, keepdims=True) * (finfo(r.dtype).eps * extent)
+    lacks = any_of(sizes <= least, axis=-1)
+    if is_recording(r.device):
+        return where(lacks.reshape((*lacks.shape, 1, 1)), float("nan"), r)
+    if any_of(lacks):
+        raise LinAlgError(
+            "lstsq: a matrix does not have full rank, and QR finds no least solution then: use "
+            "td.linalg.pinv(a) @ b"
+        )
+    return r
+
+
+# --- what they have in common --------------------------------------------------------------------
+
+
+def _pair(name: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+    """Both operands in their common dtype."""
+    device = device_of(name, (x1, x2))
+    a, b = (floating(name, operand(name, x)) for x in (x1, x2))
+    if a.device is not device or b.device is not device:
+        a, b = (x if x.device is device else x.to(device) for x in (a, b))
+    if a.ndim < 2:
+        raise ShapeError(
+            f"{name} takes matrices, stacked or not, and not an array of shape {a.shape}"
+        )
+    if b.ndim < 1:
+        raise ShapeError(f"{name}: the right side is a vector or matrices, not one number")
+    dtype = promote(a.dtype, b.dtype)
+    check_dtype(dtype, device)
+    return a.to(dtype), b.to(dtype)
+
+
+def _solved(
+    name: str, a: Tensor, b: Tensor, solver: Callable[[str, Stack, Tensor], Tensor]
+) -> Tensor:
+    """Solve for vectors and for stacks of matrices: `solver` takes two stacks of one length."""
+    dtype, n = a.dtype, a.shape[-1]
+    a, b = in_wide(a), in_wide(b)
+    vector = b.ndim == 1
+    if b.shape[-1 if vector else -2] != n:
+        raise _unequal(name, a.shape, b.shape)
+    matrix = b.reshape((n, 1)) if vector else b
+    front = common_shape(name, (a.shape[:-2], matrix.shape[:-2]))
+    columns = matrix.shape[-1]
+    if math.prod(a.shape[:-2]) == 1:  # of one matrix all right sides are columns
+        matrix = broadcast_to(matrix, (*front, n, columns))
+        side = moveaxis(matrix, -2, 0).reshape((1, n, math.prod(front) * columns))
+        x = solver(name, Stack(stacked(a), (), dtype), side)
+        x = moveaxis(x.reshape((n, *front, columns)), 0, -2)
+    else:
+        stack = Stack(stacked(broadcast_to(a, (*front, n, n))), front, dtype)
+        x = solver(name, stack, stacked(broadcast_to(matrix, (*front, n, columns))))
+        x = x.reshape((*front, n, columns))
+    return (x[..., 0] if vector else x).to(dtype)
+
+
+def _solve_stack(name: str, a: Stack, b: Tensor) -> Tensor:
+    results = (b.shape, a.work), ((a.count,), i32)
+    found, status = several(factor.solve, [a.matrices, b], results)
+    return regular(name, "singular", a, found, status)
+
+
+def _unequal(name: str, one: tuple[int, ...], other: tuple[int, ...]) -> ShapeError:
+    return ShapeError(
+        f"{name}: matrices of shape {one} have {one[-2]} rows, which the right side of shape "
+        f"{other} does not have"
+    )
