@@ -6,6 +6,8 @@ elements, whether these lie as vectors, what the passes need of each other.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,34 @@ def test_lengths(device, rng, length):
     wide = np.exp(x.astype(float) - x.max(axis=1, keepdims=True))
     wanted = wide / wide.sum(axis=1, keepdims=True) * scale
     np.testing.assert_allclose(found.numpy(), wanted, 3e-6, 1e-7)
+
+
+@pytest.mark.parametrize("shape", [(300, 40), (33, 129), (7, 5), (1, 3), (2, 35, 6)])
+def test_rows_across_memory(device, rng, shape):
+    axis = len(shape) - 2
+    x = rng.standard_normal(shape).astype(np.float32)
+    t = td.asarray(x)
+    powers = td.exp(t - td.max(t, axis=axis, keepdims=True))
+    found = powers / td.sum(powers, axis=axis, keepdims=True)
+    wide = np.exp(x.astype(float) - x.max(axis=axis, keepdims=True))
+    np.testing.assert_allclose(found.numpy(), wide / wide.sum(axis=axis, keepdims=True), 3e-6)
+
+
+@pytest.mark.parametrize("special", [0.0, -math.inf, math.inf, math.nan])
+def test_sums_of_exponentials_beside_a_maximum_so_far(device, rng, special):
+    """In rows that are too long to be held, a lane may have met nothing but -inf."""
+    x = rng.standard_normal((1, 140_001 if device.backend == "cpu" else 33_001)).astype(np.float32)
+    x[0, 7::2] = special
+    t = td.asarray(x)
+    greatest = td.max(t, axis=1)
+    found = td.sum(td.exp(t - td.max(t, axis=1, keepdims=True)), axis=1) + greatest
+    wide = x.astype(float)
+    with np.errstate(invalid="ignore"):
+        wanted = np.exp(wide - wide.max()).sum() + wide.max()
+    np.testing.assert_allclose(found.numpy(), [wanted], 1e-5)
+    nothing = td.asarray(np.full((1, 33_001), -math.inf, np.float32))
+    below = nothing - td.max(nothing, axis=1, keepdims=True)
+    assert np.isnan((below - td.log(td.sum(td.exp(below), axis=1, keepdims=True))).numpy()).all()
 
 
 def test_several_values_of_an_element_are_held(device, rng):

@@ -20,6 +20,7 @@ from treadle.graph import node as kinds
 from treadle.graph.node import Node
 from treadle.graph.pieces import cuts_rows, memory_of
 from treadle.graph.program import FIXED, NEXT, Access, Kind, Multiplied, Output, Program, Step
+from treadle.graph.strategy import IN_PARTS
 from treadle.graph.views import View, compose, merge_axes, whole
 from treadle.kernels.device_code.multiplying import Form
 from treadle.kernels.factors import Product
@@ -585,7 +586,8 @@ class _Building:
             return False
         length = math.prod(space[a] for a in reduced)
         rows = math.prod(space) // max(length, 1)
-        return length <= _LONG_ROW or rows >= _FEW_ROWS
+        in_parts = self.device.backend != "cpu" or length >= IN_PARTS
+        return in_parts or length <= _LONG_ROW or rows >= _FEW_ROWS
 
 
 def _unless_whole(view: View, base: Node) -> View | None:

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from treadle.core.dim3 import Dim3
 
+# Elements of a row that is visited more than once, from which on a CPU's cores do it in parts.
+IN_PARTS = 1 << 17
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:

@@ -38,7 +38,7 @@ def way_of(program, extents, machine):
         (8192, 256, 8, True, 1),
         (8196, 512, 5, False, 1),
         (32768, 1024, 8, True, 1),
-        (32772, 256, 0, False, 1),
+        (32772, 256, 0, False, 1),  # too long: read again
     ],
 )
 def test_a_row_is_held_by_as_many_threads_as_it_takes(length, threads, held, even, rows):
@@ -71,6 +71,23 @@ def test_elements_are_loaded_once_as_vectors(machine):
         assert not any(isinstance(each, (n.While, n.For)) for each in found)
         barriers = sum(isinstance(each, n.Barrier) for each in found)
         assert barriers == (2 if machine is CARD else 2 * 10)
+
+
+def test_a_long_row_is_read_by_two_passes_that_many_blocks_share():
+    program = program_of(lambda x: F.softmax(x, dim=1))
+    stages = plan(program, (1, 10_000_000), CARD).stages
+    assert [stage.variant.work for stage in stages] == ["part", "join", "last"]
+    assert all(stage.variant.online for stage in stages)
+    assert stages[0].grid.y > 500
+    stages = plan(program_of(lambda x: F.layer_norm(x, 8192)), (1, 10_000_000), CARD).stages
+    assert [stage.variant.work for stage in stages] == ["part", "join", "part", "join", "last"]
+
+
+def test_neighbouring_threads_have_neighbouring_columns():
+    program = program_of(lambda x: F.softmax(x, dim=0), (1000, 4096))
+    way = way_of(program, (4096, 1000), CARD)
+    assert (way.along, way.rows, way.threads, way.held) == ("rows", 32, 32, 32)
+    assert not plan(program, (4096, 2000), CARD).stages[0].variant.held
 
 
 def test_what_is_dear_is_held_and_what_is_cheap_is_computed_again():

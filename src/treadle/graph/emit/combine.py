@@ -1,13 +1,14 @@
 """What reductions gather: their states, and how two of them become one.
 
-A state is one value, or for argmax and argmin a value and where it was met. States may be combined
-in any order and grouping: places are compared where values are equal, so the first one wins.
+A state is one value, or for argmax and argmin a value and where it was met, or for a sum of
+exponentials the greatest exponent and the sum of the others beside it. States may be combined in
+any order and grouping: places are compared where values are equal, so the first one wins.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from treadle.graph.emit.body import Body, cast, constant_of, type_named
@@ -18,6 +19,7 @@ from treadle.ir.types import BOOL, F32, F64, I32, I64, U32, Scalar, Type, Vector
 
 State = tuple[n.Expression, ...]
 _PLACED = ("argmax", "argmin")
+EXP_SUM = "exp_sum"  # sum(exp(x - max(x)))
 _LOGICAL = {"any": "or", "all": "and", "max": "or", "min": "and", "sum": "or", "prod": "and"}
 
 
@@ -47,6 +49,8 @@ def reduction_of(program: Program, number: int) -> Reduction:
         parts: tuple[Type, ...] = (I32 if source == BOOL else source, I64 if program.big else I32)
     elif kind in ("any", "all"):
         parts = (BOOL,)
+    elif kind == EXP_SUM:
+        parts = (result, result)
     else:
         parts = (result,)
     return Reduction(number, step.sources[0], kind, parts, result)
@@ -60,7 +64,9 @@ def identity(reduction: Reduction) -> State:
     if kind in ("sum", "prod"):
         return (constant_of(0 if kind == "sum" else 1, first),)
     assert isinstance(first, Scalar)
-    worst = ir.constant(_limit(first, kind in ("max", "argmax")), first)
+    worst = ir.constant(_limit(first, kind in ("max", "argmax", EXP_SUM)), first)
+    if kind == EXP_SUM:
+        return worst, ir.constant(0.0, first)
     if reduction.is_placed:
         place = reduction.parts[1]
         assert isinstance(place, Scalar)
@@ -79,6 +85,8 @@ def _limit(type: Scalar, lowest: bool) -> float | int:
 def state_of(reduction: Reduction, value: n.Expression, place: n.Expression) -> State:
     """The state of one element."""
     first = cast(value, reduction.parts[0])
+    if reduction.kind == EXP_SUM:
+        return first, constant_of(1.0, first.type)
     return (first, place) if reduction.is_placed else (first,)
 
 
@@ -91,6 +99,8 @@ def combine(body: Body, reduction: Reduction, left: State, right: State) -> Stat
     """The state of two states' elements."""
     if reduction.is_placed:
         return _better(body, reduction, left, right)
+    if reduction.kind == EXP_SUM:
+        return _sum_beside(body, (left, right))
     return (body.let("t", _combined(reduction, left[0], right[0])),)
 
 
@@ -127,8 +137,40 @@ def _better(body: Body, reduction: Reduction, left: State, right: State) -> Stat
     )
 
 
+def _sum_beside(body: Body, states: Sequence[State]) -> State:
+    """The greatest exponent of several, and the sum of the exponentials beside it. Of nothing but
+    -inf it is 0, so that others may follow; inf or NaN make it NaN."""
+    greatest = _in_pairs([state[0] for state in states], lambda a, b: _let_max(body, a, b))
+    none = ir.equal(greatest, constant_of(-math.inf, greatest.type))
+    shift = body.let("m", ir.select(none, constant_of(0.0, greatest.type), greatest))
+    terms: list[n.Expression] = []
+    for exponent, factor in states:
+        below = body.let("b", ir.sub(exponent, shift))
+        term = body.let("x", body.apply("exp", None, [below]))
+        one = isinstance(factor, n.Constant) and factor.value == 1
+        terms.append(term if one else body.let("x", ir.mul(factor, term)))
+    return greatest, _in_pairs(terms, lambda a, b: body.let("t", ir.add(a, b)))
+
+
+def _let_max(body: Body, a: n.Expression, b: n.Expression) -> n.Variable:
+    return body.let("t", ir.intrinsic("max", a, b))
+
+
+def _in_pairs(
+    values: Sequence[n.Expression], join: Callable[[n.Expression, n.Expression], n.Expression]
+) -> n.Expression:
+    values = list(values)
+    while len(values) > 1:
+        pairs = zip(values[::2], values[1::2], strict=False)
+        rest = values[-1:] if len(values) % 2 else []
+        values = [*(join(*pair) for pair in pairs), *rest]
+    return values[0]
+
+
 def combine_all(body: Body, reduction: Reduction, states: Sequence[State]) -> State:
     """The state of several, in pairs of pairs: sums lose little that way."""
+    if reduction.kind == EXP_SUM:
+        return _sum_beside(body, states)
     states = list(states)
     while len(states) > 1:
         pairs = zip(states[::2], states[1::2], strict=False)

@@ -39,7 +39,8 @@ class Way(NamedTuple):
     threads are: elements of a row, or rows. `rows` and `threads` are how many rows are done
     together and by how many threads each; `unroll` elements are under way at once in each, of
     `lanes` neighbours each. Of a row that is `held` in registers each thread has so many elements,
-    or with `even` exactly so many. Threads of a `subgroup` exchange values, if it is not 0."""
+    or with `even` exactly so many. Threads of a `subgroup` exchange values, if it is not 0. The
+    program is `online` before it is printed, if that is said."""
 
     work: Work
     along: Literal["row", "rows"]
@@ -51,6 +52,7 @@ class Way(NamedTuple):
     held: int = 0
     even: bool = False
     subgroup: int = 0
+    online: bool = False
 
 
 class Spot(NamedTuple):

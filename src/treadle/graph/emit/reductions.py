@@ -8,6 +8,7 @@ from __future__ import annotations
 from treadle.graph.emit.blocks import Blocks, HeldBlocks
 from treadle.graph.emit.body import Body
 from treadle.graph.emit.loops import ColumnLoops, RowLoops
+from treadle.graph.emit.online import online
 from treadle.graph.emit.passes import Walk, Way, emit_passes
 from treadle.graph.emit.ways import plan
 from treadle.graph.program import Program
@@ -22,7 +23,7 @@ def emit(program: Program, variant: Way) -> Kernel:
             return HeldBlocks(body, way) if way.held else Blocks(body, way)
         return RowLoops(body, way) if way.along == "row" else ColumnLoops(body, way)
 
-    return emit_passes(program, variant, walk)
+    return emit_passes(online(program) if variant.online else program, variant, walk)
 
 
 __all__ = ["emit", "plan"]

@@ -8,6 +8,7 @@ from treadle.core.dim3 import Dim3
 from treadle.graph.emit.body import type_named
 from treadle.graph.emit.combine import kept_type
 from treadle.graph.emit.loops import LANES, TILE
+from treadle.graph.emit.online import online
 from treadle.graph.emit.outline import (
     Outline,
     cost,
@@ -19,14 +20,13 @@ from treadle.graph.emit.outline import (
 )
 from treadle.graph.emit.passes import Way
 from treadle.graph.program import NEXT, Program
-from treadle.graph.strategy import Stage, Strategy
+from treadle.graph.strategy import IN_PARTS, Stage, Strategy
 from treadle.ir.types import size_of
 from treadle.kernels.machine import Machine
 
 # A CPU: blocks that give many cores work, and elements that are worth a block.
 _BLOCKS = 128
 _BLOCK_ELEMENTS = 1 << 14
-_ROW_ELEMENTS = 1 << 17  # of a row that is visited more than once and yet done in parts
 _STRIP = 1024  # rows that are done together, side by side
 _NARROW = 256  # the fewest: lines of memory that are pages apart are slow to reach
 _STRIP_BYTES = 1 << 20  # what they may take to be near when they are visited again
@@ -86,23 +86,28 @@ def _loops(
 ) -> Strategy:
     outline = outline_of(program)
     rows, length = math.prod(kept), math.prod(row)
+    along = _goes_along_row(program, kept, row)
+    bytes_each = max((size_of(type_named(b)) for b in program.buffers), default=4)
+    wide = _power_below(_STRIP_BYTES // max(length * bytes_each, 1))
+    near = len(outline.passes) + bool(outline.each) > 1
+    near = near and (length < IN_PARTS if along else wide >= _NARROW)
+    plain = program
+    if not near:
+        program = online(program)
+        outline = outline_of(program)
     dear = outline.dear
-    again = len(outline.passes) + bool(outline.each) > 1
-    if _goes_along_row(program, kept, row):
+    if along:
         way = Way("whole", "row", unroll=4 if dear <= 8 else 2 if dear <= 20 else 1)
         last = row[-1] if row else 1
         units = -(-last // TILE) * math.prod(row[:-1])
         blocks = rows
-        near = again and length < _ROW_ELEMENTS
     else:
-        bytes_each = max((size_of(type_named(b)) for b in program.buffers), default=4)
-        wide = _power_below(_STRIP_BYTES // max(length * bytes_each, 1))
-        near = again and wide >= _NARROW
         wide = min(wide, _STRIP) if near else _STRIP
         wide = min(wide, _power_below(machine.shared_bytes // _bytes_of_row(program, outline)))
         way = Way("whole", "rows", rows=wide, unroll=8 if dear <= 4 else 4 if dear <= 16 else 2)
         units = length
         blocks = math.prod(kept[:-1]) * -(-kept[-1] // wide)
+    way = way._replace(online=program is not plain)
     parts = 1 if near else _parts_of_loops(program, rows * length, blocks)
     span = -(-units // max(min(parts, units), 1))
     parts = -(-units // max(span, 1))
@@ -156,6 +161,8 @@ def _threads(program: Program, rows: int, row: tuple[int, ...], machine: Machine
     held = _held(program, outline, rows, row, machine)
     if held is not None:
         return held
+    program, plain = online(program), program
+    outline = outline_of(program)
     most = _most_threads(program, outline, machine)
     along, across = _neighbours(program)
     by_row = program.kept == 0 or along >= across
@@ -171,6 +178,7 @@ def _threads(program: Program, rows: int, row: tuple[int, ...], machine: Machine
         wide = wide if rows < _BUSY else min(most, _power_above(rows))
         threads = min(most // wide, _power_above(-(-units // unroll)))
         way = Way("whole", "rows", wide, threads, unroll, 1)
+    way = way._replace(online=program is not plain)
     blocks = -(-rows // way.rows)
     parts = _parts_of_threads(program, blocks, units, way)
     span = -(-units // max(parts, 1))
@@ -188,27 +196,32 @@ def _held(
     program: Program, outline: Outline, rows: int, row: tuple[int, ...], machine: Machine
 ) -> Strategy | None:
     """The launch for rows that are visited more than once and that threads can hold."""
-    along, across = _neighbours(program)
-    again = len(outline.passes) + bool(outline.each) > 1
-    if not again or not row or not (program.kept == 0 or along >= across):
+    if not row or len(outline.passes) + bool(outline.each) < 2:
         return None
-    lanes = program.lanes
+    along, across = _neighbours(program)
+    by_row = program.kept == 0 or along >= across
+    lanes = program.lanes if by_row else 1
     units = math.prod(row) // lanes
     each = cost(program, outline.varying)
     most_words = _HELD_IN_SOFTWARE if machine.software and machine.backend == "webgpu" else _HELD
     words = min(most_words // max(outline.words, 1), _HELD_COST // max(each, 1))
-    fewest = -(-units // max(words // lanes, 1))
-    threads = max(min(_power_above(units), _SUBGROUP), _power_above(fewest))
+    threads = _power_above(-(-units // max(words // lanes, 1)))
     most = _most_threads(program, outline, machine, _HELD_THREADS)
-    if threads > most:
+    if by_row:
+        threads = max(min(_power_above(units), _SUBGROUP), threads)
+        beside = 1
+    else:  # neighbouring threads have neighbouring rows
+        beside = min(_STRIPE, _power_above(rows))
+    if threads * beside > most:
         return None
-    while rows * threads < _BUSY // 2 and threads < min(most, units, _THREADS):
+    while rows * threads < _BUSY // 2 and threads < units and threads * beside < _THREADS:
         threads *= 2
-    beside = max(min(_HELD_BLOCK, most) // threads, 1)
+    if threads * beside < _HELD_BLOCK:
+        beside = max(min(_HELD_BLOCK, most) // threads, 1)
     number = -(-units // threads)
     way = Way(
-        "whole", "row", beside, threads, _at_once(program, outline), lanes, held=number,
-        even=number * threads == units, subgroup=machine.subgroup,
+        "whole", "row" if by_row else "rows", beside, threads, _at_once(program, outline), lanes,
+        held=number, even=number * threads == units, subgroup=machine.subgroup,
     )  # fmt: skip
     return Strategy((Stage(way, Dim3(-(-rows // beside)), Dim3(beside * threads)),))
 
