@@ -38,9 +38,14 @@ _ONCE = frozenset({
 # Tests of arrays, whose kernels are made of what the tests of kernels have on every device: one
 # device of a kind is enough for them, where no card asks for more.
 _ARRAY_KERNELS = frozenset({
-    "test_attention_kernels", "test_complex", "test_complex_math", "test_elementwise_functions",
-    "test_fusion", "test_random", "test_reductions", "test_rows", "test_scans", "test_selecting",
-    "test_sorting", "test_statistics",
+    "test_attention_kernels", "test_fusion", "test_reductions", "test_rows", "test_scans",
+    "test_selecting", "test_sorting",
+})  # fmt: skip
+# Those without anything but elementwise kernels need not run in both providers' compilers: what
+# one runs, the other's compiles (tests/support/both_compilers.py).
+_ELEMENTWISE = frozenset({
+    "test_complex", "test_complex_math", "test_elementwise_functions", "test_random",
+    "test_statistics",
 })  # fmt: skip
 # And of what arrays make of those kernels.
 _ARRAY_RULES = frozenset({
@@ -63,6 +68,7 @@ _LIBRARY = frozenset({
 })  # fmt: skip
 _LEFT_OUT = {
     **dict.fromkeys(_ARRAY_KERNELS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),
+    **dict.fromkeys(_ELEMENTWISE, frozenset({"webgpu-gl", "dawn", "ptx-sm_70", "ptx-nvrtc"})),
     **dict.fromkeys(
         _ARRAY_RULES | _LIBRARY, frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"})
     ),
