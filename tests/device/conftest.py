@@ -56,6 +56,7 @@ _ARRAY_RULES = frozenset({
 # And the kernel library, a file on each line.
 _LIBRARY = frozenset({
     "test_attention",
+    "test_compile",
     "test_convolution",
     "test_einsum",
     "test_fft",

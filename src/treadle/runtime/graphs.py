@@ -15,6 +15,7 @@ from treadle.runtime.sharing import Order
 if TYPE_CHECKING:
     from treadle.drivers import base
     from treadle.runtime.devices import Device
+    from treadle.runtime.memory import Pool
     from treadle.runtime.sharing import Guest
     from treadle.runtime.streams import Stream
 
@@ -47,44 +48,64 @@ class Graph:
     [4.0, 4.0, 4.0, 4.0]
     """
 
+    _reuses = False  # whether memory that is given back while recording serves what comes after
+
     def __init__(self, device: str | Device | None = None) -> None:
         self.device = find_device(device)
         self._recording: base.Recording | None = None
         self._used: list[object] = []  # launches and arrays, kept alive with the recording
         self._kept: list[base.Buffer] = []  # memory given back while capturing
         self._guests: list[Guest] = []  # other libraries whose memory is used
+        self._pool: Pool | None = None  # while there is a recording: whose memory it uses
 
     @contextlib.contextmanager
     def capture(self) -> Iterator[Graph]:
         """Record the launches on the device's default stream instead of running them."""
+        self.begin()
+        finished = False
+        try:
+            yield self
+            compute_pending(self.device)
+            finished = True
+        finally:
+            self.end(finished)
+
+    def begin(self) -> None:
+        """Record from here on, for those who cannot use `with`: `end` must follow."""
         self.release()
         compute_pending(self.device)
+        self._begin()
+
+    def _begin(self) -> None:
         stream = self.device.default_stream
         stream.handle.begin_capture()
         stream.keeping = self._used
-        finished = False
-        try:
-            with self.device.pool.keep_into(self._kept):
-                yield self
-                compute_pending(self.device)
-            finished = True
-        finally:
-            stream.keeping = None
-            self._guests = list(stream.guests)
-            stream.guests.clear()
-            recording = stream.handle.end_capture()
-            if finished:
-                self._recording = recording
-            else:
-                recording.release()
-                self._used.clear()
-                self.device.pool.shelve_all(self._kept)
+        self._pool = self.device.pool
+        self._pool.keep_into(self._kept, self._reuses)
+
+    def end(self, finished: bool) -> None:
+        """Record no more. What was recorded is dropped unless it was `finished`."""
+        stream, pool = self.device.default_stream, self._pool
+        assert pool is not None
+        pool.keep_no_more(self._kept)
+        stream.keeping = None
+        self._guests = list(stream.guests)
+        stream.guests.clear()
+        recording = stream.handle.end_capture()
+        if finished:
+            self._recording = recording
+        else:
+            recording.release()
+            self._used.clear()
+            pool.shelve_all(self._kept)
 
     def replay(self, stream: Stream | None = None) -> None:
         """Run what was captured. Does not wait for it."""
         if self._recording is None:
             raise LaunchError("nothing was captured: use `with graph.capture():` first")
         stream = stream or self.device.default_stream
+        if stream.interrupt is not None:
+            stream.interrupt("a graph is replayed")
         if not self._guests:
             self._replay(self._recording, stream)
             return
@@ -107,7 +128,9 @@ class Graph:
             self._recording.release()
             self._recording = None
         self._used.clear()
-        self.device.pool.shelve_all(self._kept)
+        if self._pool is not None:
+            self._pool.shelve_all(self._kept)
+            self._pool = None
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):

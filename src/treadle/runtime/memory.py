@@ -16,7 +16,7 @@ import contextlib
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.errors import OutOfMemory, TreadleError
@@ -55,6 +55,9 @@ class Pool:
         self._used_bytes = 0
         self._peak_bytes = 0
         self._keepers: list[list[Buffer]] = []
+        self._reused: list[Buffer] | None = None  # the keeper whose memory is handed out again
+        self._reserved: dict[Buffer, int] = {}  # how many recordings use it
+        self._orphans: set[Buffer] = set()  # of these, those that were given back
         self._kept_limit: int | None = None  # asked of the driver once, which may read files for it
 
     @property
@@ -73,7 +76,9 @@ class Pool:
                 rounded = -(-size // 4) * 4
         with self._lock:
             waiting = self._free.get(rounded)
-            if waiting:
+            if self._reused and (kept := _of_size(self._reused, rounded)) is not None:
+                buffer = kept
+            elif waiting:
                 buffer = waiting.pop()
                 self._free_bytes -= rounded
             else:
@@ -107,8 +112,10 @@ class Pool:
                 active.note_memory(self)
             if self._keepers:
                 self._keepers[-1].append(buffer)
-                return
-            self._shelve(buffer)
+            elif buffer in self._reserved:
+                self._orphans.add(buffer)
+            else:
+                self._shelve(buffer)
 
     def _shelve(self, buffer: Buffer) -> None:
         self._free.setdefault(buffer.size, []).append(buffer)
@@ -128,23 +135,46 @@ class Pool:
             self._free.clear()
             self._free_bytes = 0
 
-    @contextlib.contextmanager
-    def keep_into(self, keeper: list[Buffer]) -> Any:
-        """While this is open, memory that is given back goes to `keeper` instead of the free
-        lists: a recording still uses it. `shelve_all` gives it back for good."""
+    def keep_into(self, keeper: list[Buffer], reuse: bool = False) -> None:
+        """From here on memory that is given back goes to `keeper` instead of the free lists: a
+        recording still uses it. `shelve_all` gives it back for good. With `reuse` it is handed out
+        again meanwhile, to who records after."""
         with self._lock:
             self._keepers.append(keeper)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._keepers.remove(keeper)
+            self._reused = keeper if reuse else None
+
+    def keep_no_more(self, keeper: list[Buffer]) -> None:
+        """The end of `keep_into`."""
+        with self._lock:
+            self._keepers = [each for each in self._keepers if each is not keeper]
+            self._reused = None
+
+    def reserve(self, buffers: Iterable[Buffer]) -> None:
+        """Hand these buffers to nobody, should they be given back: recordings use them."""
+        with self._lock:
+            for buffer in buffers:
+                self._reserved[buffer] = self._reserved.get(buffer, 0) + 1
+
+    def unreserve(self, buffers: Iterable[Buffer]) -> None:
+        """A recording is done with buffers that it has reserved."""
+        with self._lock:
+            for buffer in buffers:
+                self._reserved[buffer] -= 1
+                if not self._reserved[buffer]:
+                    del self._reserved[buffer]
+                    if buffer in self._orphans:
+                        self._orphans.remove(buffer)
+                        self._shelve(buffer)
 
     def shelve_all(self, keeper: list[Buffer]) -> None:
         """Put a keeper's memory onto the free lists."""
         with self._lock:
             while keeper:
-                self._shelve(keeper.pop())
+                buffer = keeper.pop()
+                if buffer in self._reserved:
+                    self._orphans.add(buffer)
+                else:
+                    self._shelve(buffer)
 
     def stats(self) -> dict[str, Any]:
         """`used`, `peak` and `cached` bytes of arrays, and the driver's own figures."""
@@ -155,6 +185,14 @@ class Pool:
             "cached": self._free_bytes,
             "driver": self.device.memory_stats(),
         }
+
+
+def _of_size(keeper: list[Buffer], size: int) -> Buffer | None:
+    """Memory of a size that a keeper has, which it has no more."""
+    for at in range(len(keeper) - 1, -1, -1):
+        if keeper[at].size == size:
+            return keeper.pop(at)
+    return None
 
 
 def _nobody_is_lazy(storage: Storage) -> None:

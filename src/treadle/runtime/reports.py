@@ -27,6 +27,8 @@ def launch_with_report(
     stream: Stream,
 ) -> None:
     """Launch, wait, print what the kernel printed; LaunchError for the first failed check."""
+    if stream.interrupt is not None:
+        stream.interrupt(f"kernel {built.code.name} prints or checks")
     if stream.keeping is not None:
         raise LaunchError(
             f"kernel {built.code.name} prints or checks, which cannot be captured in a graph"

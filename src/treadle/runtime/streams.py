@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from treadle.core.errors import LaunchError
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _LONGEST_NAP = 1e-3  # seconds
 
+meeting: list[Callable[[Stream], None]] = []  # told of every stream that is made
+
 
 class Stream:
     """Work that runs in order. Get one from `Device.stream()`."""
@@ -25,7 +28,12 @@ class Stream:
         self.handle = handle
         self.keeping: list[object] | None = None  # while capturing: what is launched and used
         self.guests: dict[Guest, None] = {}  # and the libraries whose memory it is
+        # While a function is traced here: to be called, with words for it, before what a recording
+        # cannot have.
+        self.interrupt: Callable[[str], None] | None = None
         profile.opened(self)
+        for meet in meeting:
+            meet(self)
 
     def flush(self) -> None:
         """Start what was launched, without waiting for it."""

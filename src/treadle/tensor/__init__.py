@@ -7,6 +7,7 @@ from treadle.tensor import methods as _methods  # noqa: F401  gives Tensor its m
 from treadle.tensor import operators as _operators  # noqa: F401  gives Tensor its operators
 from treadle.tensor.assembly import concat, diff, repeat, roll, stack, tile
 from treadle.tensor.batch import CommandBatch
+from treadle.tensor.compiled import compile
 from treadle.tensor.counting import bincount, histc, histogram
 from treadle.tensor.creation import (
     asarray,
@@ -100,6 +101,7 @@ __all__ = [
     "broadcast_to",
     "can_cast",
     "cdist",
+    "compile",
     "concat",
     "conj",
     "count_nonzero",

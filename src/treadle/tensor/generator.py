@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import secrets
 import threading
-from typing import Any
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from treadle.tensor.compiled.draws import Draws
+
+# What a function that is traced draws (`tensor/compiled`).
+recorder: ContextVar[Draws | None] = ContextVar("recorder", default=None)
 
 
 class Generator:
@@ -30,6 +37,8 @@ class Generator:
         self._lock = threading.Lock()
         self._seed = secrets.randbits(64) if seed is None else _word("a seed", seed)
         self._position = _word("a position", position)
+        if (recording := recorder.get()) is not None:
+            recording.reset(self, True)
 
     @property
     def seed(self) -> int:
@@ -62,12 +71,18 @@ class Generator:
         seed, position = _word("a seed", seed), _word("a position", position)
         with self._lock:
             self._seed, self._position = seed, position
+        if (recording := recorder.get()) is not None:
+            recording.reset(self, False)
 
     def next_draw(self) -> tuple[int, int]:
         """The seed, and the number of a draw that nobody else gets."""
+        return self.skip(1)
+
+    def skip(self, count: int) -> tuple[int, int]:
+        """The seed, and the number of the first of so many draws that nobody else gets."""
         with self._lock:
             seed, number = self._seed, self._position
-            self._position = (number + 1) % 2**64
+            self._position = (number + count) % 2**64
         return seed, number
 
     def __reduce__(self) -> tuple[Any, ...]:

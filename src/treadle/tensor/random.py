@@ -24,7 +24,7 @@ from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.creation import Shape, extents_of
 from treadle.tensor.dtypes import check_dtype, check_fits, default_integer, promote, supports
-from treadle.tensor.generator import Generator, default_generator
+from treadle.tensor.generator import Generator, default_generator, recorder
 from treadle.tensor.operands import (
     as_python,
     cast,
@@ -410,10 +410,15 @@ def _draw(
             "td.Generator(seed) makes one"
         )
     seed, number = source.next_draw()
-    words = [seed, seed >> 32, number, number >> 32]
-    k0, k1, d0, d1 = (constant(word % _WORD, extents, uint32, device) for word in words)
+    recording = recorder.get()
+    words = None
+    if recording is not None:
+        words = recording.words(source, seed, number, device, extents)
+    if words is None:
+        numbers = (number, number >> 32, seed, seed >> 32)
+        words = tuple([constant(word % _WORD, extents, uint32, device) for word in numbers])
     index = Node(kinds.INDEX, (), extents, uint32, device)
-    key = (index, _upper_word(index), d0, d1, k0, k1)
+    key = (index, _upper_word(index), *words)
     return _Draw(name, extents, dtype, float64 if dtype is float64 else float32, device, key)
 
 

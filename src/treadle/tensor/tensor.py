@@ -8,6 +8,7 @@ writes all of them, as in NumPy. What is read is computed then.
 from __future__ import annotations
 
 import gc
+from contextvars import ContextVar
 from typing import Any
 from typing import cast as assume
 
@@ -45,6 +46,10 @@ class Cell:
 
     def __init__(self, value: Node) -> None:
         self.value = value
+
+
+# Where a thread notes the cells that it writes, and what was in them.
+written: ContextVar[dict[Cell, Node] | None] = ContextVar("written", default=None)
 
 
 class Tensor(ForNumPy, ForArrayApi, Operators):
@@ -112,6 +117,8 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
         cell, view = self._cell, self._view
         old = cell.value
         array = old.array
+        if (noted := written.get()) is not None:
+            noted.setdefault(cell, old)
         if view is not None and views.overlaps(view):
             raise ValueError(
                 "several elements of this tensor are one in memory (it was broadcast): write "
@@ -409,13 +416,12 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
 def compute_pending(device: Device) -> None:
     """Compute all lazy tensors on a device. Looking for them takes milliseconds, so that making
     one costs nothing for it."""
-    realize(
-        [
-            cell.value
-            for cell in gc.get_objects()
-            if type(cell) is Cell and cell.value.array is None and cell.value.device is device
-        ]
-    )
+    realize([cell.value for cell in cells_of(device) if cell.value.array is None])
+
+
+def cells_of(device: Device) -> list[Cell]:
+    """All the arrays there are on a device."""
+    return [cell for cell in gc.get_objects() if type(cell) is Cell and cell.value.device is device]
 
 
 graphs.compute_pending = compute_pending

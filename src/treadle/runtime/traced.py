@@ -1,0 +1,294 @@
+"""A recording that can end by itself, of what one thread does on a device.
+
+`Graph` refuses what a recording cannot have: a read, a wait. A traced function may do it all the
+same; the recording then ends there, what it has so far is run, and the function goes on as if
+nobody had recorded it. So its Python runs once, and its results are right. The same happens if
+another thread uses the device meanwhile.
+
+For this every stream's driver is wrapped while a function is traced. The wrapper also notes what
+memory the recording uses, which no array is made of as long as the recording lives.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from treadle.drivers import base
+from treadle.runtime import profile, streams
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.definition import Launched
+from treadle.runtime.graphs import Graph
+from treadle.runtime.profile.watch import WatchedStream
+
+if TYPE_CHECKING:
+    from treadle.core.dim3 import Dim3
+    from treadle.runtime.devices import Device
+    from treadle.runtime.streams import Stream
+
+
+class Traced(Graph):
+    """A graph that the calling thread records. `interrupted` is called, with the reason in words
+    and whether the thread itself caused it, when the recording has ended early.
+
+    `touched` is all memory that is used, `written` that which is changed.
+    """
+
+    _reuses = True
+
+    def __init__(self, device: Device, interrupted: Callable[[str, bool], None]) -> None:
+        super().__init__(device)
+        self.touched: dict[base.Buffer, None] = {}
+        self.written: dict[base.Buffer, None] = {}
+        self.recording = False
+        self.lock = threading.RLock()
+        self._used = _Launches()
+        self._reserved: list[base.Buffer] = []
+        self._interrupted = interrupted
+        self._thread = threading.get_ident()
+        self._wrapped: list[tuple[Stream, TracedStream]] = []
+
+    @property
+    def is_own_thread(self) -> bool:
+        """Whether the calling thread is the one whose work is recorded."""
+        return threading.get_ident() == self._thread
+
+    def begin(self) -> None:
+        """Record from here on. What is pending on the device was computed."""
+        self.release()
+        with profile.lock:
+            for stream in list(profile.streams):
+                self._wrap(stream)
+            streams.meeting.append(self._meet)
+        self.device.default_stream.interrupt = self.interrupt
+        try:
+            with self.lock:  # what another thread launches comes before, or interrupts
+                self._begin()
+                self.recording = True
+        except BaseException:
+            self.close()
+            raise
+
+    def _meet(self, stream: Stream) -> None:
+        """A stream was made, or a device was opened."""
+        if self.is_own_thread:
+            self.interrupt("another device or stream is used")
+
+    def _wrap(self, stream: Stream) -> None:
+        wrapper = TracedStream(self, stream.handle, stream is self.device.default_stream)
+        self._wrapped.append((stream, wrapper))
+        stream.handle = wrapper
+
+    def finish(self) -> bool:
+        """End the recording; False if it had ended before."""
+        with self.lock:
+            if not self.recording:
+                return False
+            self.recording = False
+            self.end(True)
+            assert self._pool is not None
+            self._reserved = list(self.touched)
+            self._pool.reserve(self._reserved)
+            return True
+
+    def interrupt(self, why: str) -> None:
+        """End the recording where it is."""
+        with self.lock:
+            if self.finish():
+                self._interrupted(why, self.is_own_thread)
+
+    def close(self) -> None:
+        """Leave the streams alone. What is used until then is noted, recorded or not."""
+        with profile.lock:
+            streams.meeting.remove(self._meet)
+            for stream, wrapper in self._wrapped:
+                if stream.handle is wrapper:
+                    stream.handle = wrapper.inner
+                elif isinstance(stream.handle, WatchedStream) and stream.handle.inner is wrapper:
+                    stream.handle.inner = wrapper.inner  # a profile began meanwhile
+            self._wrapped.clear()
+        self.device.default_stream.interrupt = None
+        if self.recording:  # a failure of ours
+            self.recording = False
+            self.end(False)
+
+    def release(self) -> None:
+        """Drop the recording and let its memory go."""
+        pool, reserved = self._pool, self._reserved
+        self._reserved = []
+        super().release()
+        if pool is not None:
+            pool.unreserve(reserved)
+
+
+class _Launches(list[object]):
+    """Launches for profiles, without the memory of their arrays: what the recording is done with
+    may serve what it does next."""
+
+    def append(self, launched: object) -> None:
+        """Keep a launch; other libraries' memory with it."""
+        if isinstance(launched, Launched):
+            values = [_described(value) for value in launched.values]
+            launched = Launched(launched.definition, launched.built, values)
+        super().append(launched)
+
+
+def _described(value: Any) -> Any:
+    if not isinstance(value, DeviceArray) or value.storage is None or value.storage.pool is None:
+        return value
+    return DeviceArray(value.device, None, value.dtype, value.shape, value.strides, value.offset)
+
+
+class TracedStream(base.Stream):
+    """What `Stream.handle` is while a function is traced; `inner` is what it was before."""
+
+    __slots__ = ("_graph", "_recorded", "inner")
+
+    def __init__(self, graph: Traced, inner: base.Stream, recorded: bool) -> None:
+        self._graph = graph
+        self._recorded = recorded  # what passes here; not so for other streams and devices
+        self.inner = inner
+        self.device = inner.device
+
+    def __getattr__(self, name: str) -> Any:
+        """What a driver's recordings ask of their own streams."""
+        return getattr(self.inner, name)
+
+    def _append(
+        self,
+        work: Callable[[], object],
+        reads: Iterable[base.Buffer] = (),
+        writes: Iterable[base.Buffer] = (),
+    ) -> None:
+        """Do what appends work, and note the memory it uses."""
+        graph = self._graph
+        with graph.lock:
+            if not graph.is_own_thread:
+                if self._recorded:
+                    graph.interrupt("another thread uses the device meanwhile")
+            elif not self._recorded:
+                graph.interrupt("another device or stream is used")
+            else:
+                for buffer in reads:
+                    graph.touched[_whole(buffer)] = None
+                for buffer in writes:
+                    graph.touched[_whole(buffer)] = graph.written[_whole(buffer)] = None
+            work()
+
+    def _stop(self, why: str) -> None:
+        """What follows cannot be recorded."""
+        if self._recorded or self._graph.is_own_thread:
+            self._graph.interrupt(why)
+
+    # ------------------------------------------------------------------ recorded
+
+    def launch(
+        self,
+        kernel: base.CompiledKernel,
+        grid: Dim3,
+        buffers: Sequence[base.Buffer],
+        parameters: bytes,
+    ) -> None:
+        """A launch: the code tells what it writes."""
+        written = [
+            buffer
+            for binding, buffer in zip(kernel.code.bindings, buffers, strict=False)
+            if binding.writes
+        ]
+        self._append(lambda: self.inner.launch(kernel, grid, buffers, parameters), buffers, written)
+
+    def write(self, buffer: base.Buffer, offset: int, data: memoryview) -> None:
+        """An upload; the data is a part of the recording."""
+        self._append(lambda: self.inner.write(buffer, offset, data), (), (buffer,))
+
+    def copy(
+        self,
+        source: base.Buffer,
+        source_offset: int,
+        target: base.Buffer,
+        target_offset: int,
+        size: int,
+    ) -> None:
+        """A copy within the device."""
+        places = source, source_offset, target, target_offset, size
+        self._append(lambda: self.inner.copy(*places), (source,), (target,))
+
+    def fill_zero(self, buffer: base.Buffer, offset: int, size: int) -> None:
+        """Zeroing."""
+        self._append(lambda: self.inner.fill_zero(buffer, offset, size), (), (buffer,))
+
+    def call_host(self, work: Callable[[], object], buffers: Sequence[base.Buffer]) -> None:
+        """The host's work. Nobody says which memory it writes: new memory, as the kernel library's
+        functions do."""
+        self._append(lambda: self.inner.call_host(work, buffers), buffers)
+
+    def use(self, buffers: Sequence[base.Buffer]) -> None:
+        """Order alone."""
+        self._append(lambda: self.inner.use(buffers))
+
+    def flush(self) -> None:
+        """Nothing has to be started."""
+        self.inner.flush()
+
+    # ------------------------------------------------------------------ what ends a recording
+
+    def read(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
+        """A read."""
+        self._stop("a tensor is read")
+        self.inner.read(buffer, offset, target)
+
+    async def read_async(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
+        """A read that is awaited."""
+        self._stop("a tensor is read")
+        await self.inner.read_async(buffer, offset, target)
+
+    def record(self) -> base.Event:
+        """An event."""
+        self._stop("an event is recorded")
+        return self.inner.record()
+
+    def timed(self, append: Callable[[], object]) -> tuple[base.Event, base.Event]:
+        """Two events."""
+        self._stop("an event is recorded")
+        return self.inner.timed(append)
+
+    def synchronize(self) -> None:
+        """A wait."""
+        self._stop("the device is waited for")
+        self.inner.synchronize()
+
+    async def synchronize_async(self) -> None:
+        """A wait that is awaited."""
+        self._stop("the device is waited for")
+        await self.inner.synchronize_async()
+
+    def native_handle(self) -> int:
+        """For another library's work."""
+        self._stop("another library gets a tensor's memory")
+        return self.inner.native_handle()
+
+    def wait_for(self, other: int) -> None:
+        """For another library's work."""
+        self._stop("another library's memory is used")
+        self.inner.wait_for(other)
+
+    def precede(self, other: int) -> None:
+        """For another library's work."""
+        self._stop("another library gets a tensor's memory")
+        self.inner.precede(other)
+
+    def begin_capture(self) -> None:
+        """A graph of the user's."""
+        self._stop("a graph is captured")
+        self.inner.begin_capture()
+
+    def end_capture(self) -> base.Recording:
+        """The end of the recording: it was unwrapped before."""
+        return self.inner.end_capture()
+
+
+def _whole(buffer: base.Buffer) -> base.Buffer:
+    """The buffer that a window is a part of."""
+    parent: base.Buffer | None = getattr(buffer, "parent", None)
+    return buffer if parent is None else parent

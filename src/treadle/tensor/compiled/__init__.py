@@ -1,0 +1,5 @@
+"""`td.compile`: functions of tensors, traced once and replayed. See `docs/design/compile.md`."""
+
+from treadle.tensor.compiled.function import Compiled, compile
+
+__all__ = ["Compiled", "compile"]

@@ -1,0 +1,162 @@
+"""The arguments of one call: what a trace depends on of them, and where their elements are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core.dtypes import DType
+from treadle.graph import views
+from treadle.graph.views import View
+from treadle.runtime.devices import Device, default_device
+from treadle.tensor.compiled.structure import (
+    assign,
+    children,
+    is_nested,
+    take_apart,
+    unhashable,
+)
+from treadle.tensor.creation import asarray
+from treadle.tensor.operands import mixed_devices
+from treadle.tensor.tensor import Cell, Tensor
+
+
+class Source:
+    """Memory that arguments are in: a stretch of a cell, or a NumPy array."""
+
+    __slots__ = ("cell", "data", "high", "low")
+
+    def __init__(self, cell: Any, data: Any, low: int, high: int) -> None:
+        self.cell: Cell = cell
+        self.data: np.ndarray[Any, Any] | None = data
+        self.low = low
+        self.high = high
+
+
+class Arguments:
+    """The arguments of a call. `leaves` are their arrays, `places` say where each is: the number of
+    its source, and how it sees that (None: as a whole). `key` is equal for calls that one trace
+    serves."""
+
+    __slots__ = ("args", "device", "key", "kwargs", "leaves", "places", "sources")
+
+    def __init__(
+        self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], device: Device | None
+    ) -> None:
+        self.args = args
+        self.kwargs = kwargs
+        self.leaves: list[Any] = []
+        self.sources: list[Source] = []
+        self.places: list[tuple[int, View | None]] = []
+        parts: list[Any] = [len(args)]
+        try:
+            for value in args:
+                take_apart(value, parts, self.leaves)
+            for each in sorted(kwargs) if len(kwargs) > 1 else kwargs:
+                parts.append(each)
+                take_apart(kwargs[each], parts, self.leaves)
+        except TypeError as error:
+            raise self._refused(name) or error from None
+        self.device = self._find(device)
+        self._tell(parts, name)
+        parts.append(self.device.default_stream)  # another one once it was closed
+        self.key = tuple(parts)
+
+    def _refused(self, name: str) -> TypeError | None:
+        for path, value in self.named():
+            found = unhashable(path, value)
+            if found is not None:
+                return TypeError(
+                    f"{name} is compiled, and remembers what it was called with: the argument "
+                    f"{found} cannot be told from others, since it has no hash. Pass a tensor, a "
+                    "number, or a tuple, list or dict of them"
+                )
+        return None
+
+    def named(self) -> list[tuple[str, Any]]:
+        """The arguments with what people call them."""
+        found = [(f"{at + 1}", value) for at, value in enumerate(self.args)]
+        return found + [(name, self.kwargs[name]) for name in sorted(self.kwargs)]
+
+    def _find(self, device: Device | None) -> Device:
+        """Note which memory the leaves are in; the device that they are on."""
+        known: dict[Cell, int] = {}
+        sources, places = self.sources, self.places
+        for at, leaf in enumerate(self.leaves):
+            if type(leaf) is np.ndarray:
+                places.append((len(sources), None))
+                sources.append(Source(None, leaf, 0, leaf.size))
+                continue
+            if type(leaf) is not Tensor:
+                leaf = self.leaves[at] = asarray(leaf)
+            cell, view = leaf._cell, leaf._view
+            low, high = (0, cell.value.size) if view is None else views.reach(view)
+            number = known.get(cell)
+            if number is None:
+                known[cell] = number = len(sources)
+                sources.append(Source(cell, None, low, high))
+                if device is None:
+                    device = cell.value.device
+            else:
+                source = sources[number]
+                source.low, source.high = min(low, source.low), max(high, source.high)
+            places.append((number, view))
+        return device or default_device()
+
+    def _tell(self, parts: list[Any], name: str) -> None:
+        """Add to a key what a trace depends on of arrays."""
+        device = self.device
+        for number, (at, view) in enumerate(self.places):
+            source = self.sources[at]
+            if source.data is not None:
+                parts += (at, source.data.dtype, source.data.shape)
+                continue
+            node = source.cell.value
+            if node.device is not device:
+                raise mixed_devices(f"{name}, which is compiled", device, node.device)
+            array = node.array
+            dtype = node.dtype.short if type(node.dtype) is DType else node.dtype
+            locked = array is not None and array.key.read_only
+            if view is None:
+                parts += (at, node.shape, dtype, locked)
+            else:
+                moved = View(view.shape, view.strides, view.offset - source.low)
+                self.places[number] = at, moved
+                parts += (at, moved, source.high - source.low, dtype, locked)
+
+    def containers(self) -> list[Any]:
+        """The lists, dicts and dataclasses among the arguments, inner ones first."""
+        found: list[Any] = []
+        for _, value in self.named():
+            _contained(value, found)
+        return found
+
+
+def _contained(value: Any, found: list[Any]) -> None:
+    if is_nested(value):
+        for _, each in children(value):
+            _contained(each, found)
+        if not isinstance(value, tuple):
+            found.append(value)
+
+
+class Content:
+    """What a list, dict or dataclass had in it."""
+
+    __slots__ = ("keys", "values")
+
+    def __init__(self, container: Any) -> None:
+        self.keys: Sequence[Any] | None = list(container) if isinstance(container, dict) else None
+        self.values = [each for _, each in children(container)]
+
+    def same(self, other: Content) -> bool:
+        """Whether another content is the same objects."""
+        if self.keys != other.keys or len(self.values) != len(other.values):
+            return False
+        return all(one is two for one, two in zip(self.values, other.values, strict=True))
+
+    def put(self, container: Any, values: Sequence[Any]) -> None:
+        """Give a container these keys, and values."""
+        assign(container, values, self.keys)

@@ -1,0 +1,268 @@
+"""A traced function: one recording, and what a call does around its replay.
+
+Before: the arguments' elements are copied into the trace's own memory, and random draws get their
+numbers. After: what the function wrote into arguments is copied back, and its results to memory of
+their own. All of it is prepared, so a call does a few copies and a replay, whatever the function
+has in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treadle.core.errors import LaunchError
+from treadle.drivers.base import Buffer
+from treadle.graph.node import Node, computed
+from treadle.graph.realize import finish_readers, realize
+from treadle.graph.views import View
+from treadle.runtime.arrays import DeviceArray, bytes_of, numpy_dtype
+from treadle.runtime.memory import Storage
+from treadle.runtime.traced import Traced
+from treadle.tensor.compiled.arguments import Arguments, Content, Source
+from treadle.tensor.compiled.draws import Draws
+from treadle.tensor.compiled.structure import Builder
+from treadle.tensor.tensor import Cell, Tensor, from_cell
+
+
+class Input(NamedTuple):
+    """Memory of a trace for one source of its arguments."""
+
+    array: DeviceArray
+    final: DeviceArray | None  # where the elements are in the end, if they were written
+
+
+class Output(NamedTuple):
+    """Elements that a trace computes: where they are, and what they are copied to."""
+
+    array: DeviceArray
+    like: DeviceArray
+
+
+# A result of a call, from its arguments and the cells of its outputs.
+Result = Callable[[Arguments, Sequence[Cell]], Any]
+
+
+class Outside:
+    """Arrays that a trace uses and that are no arguments: parameters of a model, say.
+
+    A recording names memory. So their elements have to be where they were when it was made; if
+    somebody has put a new array into a cell since, it is moved back there.
+    """
+
+    def __init__(self, cells: Sequence[Cell], written: Sequence[Storage]) -> None:
+        self.cells = list(cells)
+        self.nodes = [cell.value for cell in cells]
+        self.arrays = [node.whole_array for node in self.nodes]
+        self.buffers = {array.buffer for array in self.arrays}
+        self.written = list(written)
+        self.written_buffers = {storage.buffer for storage in written}
+
+    def prepare(self) -> None:
+        """Have all elements in their place, and read by those who wait to read what is written."""
+        if [cell.value for cell in self.cells] != self.nodes:
+            self._return()
+        for storage in self.written:
+            if storage.readers is not None:
+                finish_readers(storage)
+
+    def _return(self) -> None:
+        pairs = zip(self.cells, self.nodes, strict=True)
+        moved = [at for at, (cell, node) in enumerate(pairs) if cell.value is not node]
+        realize([self.cells[at].value for at in moved])
+        for at in moved:
+            cell, array = self.cells[at], self.arrays[at]
+            now = cell.value.whole_array
+            if now.buffer is not array.buffer or now.offset != array.offset:
+                finish_readers(array.storage)
+                copy_elements(now, array)
+                cell.value = computed(array)
+            self.nodes[at] = cell.value
+
+
+class Trace:
+    """What a function does for arguments of one kind."""
+
+    def __init__(
+        self,
+        name: str,
+        graph: Traced,
+        inputs: Sequence[Input],
+        outside: Outside,
+        draws: Draws,
+        outputs: Sequence[Output],
+        results: Sequence[Result],
+        build: Builder,
+        changes: Sequence[tuple[int, Content, Builder]],
+    ) -> None:
+        self.name = name
+        self._graph = graph
+        self._inputs = list(inputs)
+        self._outside = outside
+        self._draws = draws
+        self._outputs = list(outputs)
+        self._results = list(results)
+        self._build = build
+        self._changes = list(changes)  # containers of the arguments that the function changes
+
+    def run(self, arguments: Arguments, first: bool = False) -> Any:
+        """Do what the function does, with these arguments."""
+        sources = arguments.sources
+        pending = [s.cell.value for s in sources if s.data is None and s.cell.value.array is None]
+        if pending:
+            realize(pending)
+        outside = self._outside
+        if outside.buffers:
+            check_apart(self.name, sources, self._inputs, outside)
+            outside.prepare()
+        for source, taken in zip(sources, self._inputs, strict=True):
+            copy_in(source, taken.array)
+        self._draws.fill(first)
+        self._graph.replay()
+        for source, taken in zip(sources, self._inputs, strict=True):
+            if taken.final is not None:
+                copy_back(taken.final, source)
+        cells = [Cell(computed(copied(output))) for output in self._outputs]
+        values = [result(arguments, cells) for result in self._results]
+        if self._changes:
+            containers = arguments.containers()
+            for at, content, build in self._changes:
+                content.put(containers[at], build(values))
+        return self._build(values)
+
+    def release(self) -> None:
+        """Let the recording and its memory go."""
+        self._graph.release()
+
+
+def check_apart(
+    name: str, sources: Sequence[Source], inputs: Sequence[Input], outside: Outside
+) -> None:
+    """LaunchError if an argument is memory that the function also has from outside, and one of the
+    two is written: in the trace they are two."""
+    for source, taken in zip(sources, inputs, strict=True):
+        if source.data is not None:
+            continue
+        buffer: Buffer = source.cell.value.whole_array.buffer
+        if buffer in outside.buffers and (
+            taken.final is not None or buffer in outside.written_buffers
+        ):
+            raise LaunchError(
+                f"{name}, which is compiled, gets an array as an argument that it also has from "
+                "outside (as a global, in a closure or in an object), and writes it: leave it out "
+                "of the arguments, or have it as an argument only"
+            )
+
+
+# --- copies --------------------------------------------------------------------------------------
+
+
+def copy_elements(source: DeviceArray, target: DeviceArray) -> None:
+    """Copy all elements; both arrays are contiguous."""
+    if source.size:
+        item = source.dtype.itemsize
+        source.device.default_stream.handle.copy(
+            source.buffer, source.offset * item, target.buffer, target.offset * item,
+            source.size * item,
+        )  # fmt: skip
+
+
+def copy_in(source: Source, target: DeviceArray) -> None:
+    """Copy an argument's elements into a trace's memory."""
+    size = target.size
+    if not size:
+        return
+    handle = target.device.default_stream.handle
+    item = target.dtype.itemsize
+    if source.data is not None:
+        native = np.asarray(source.data, numpy_dtype(target.dtype))
+        handle.write(target.buffer, 0, bytes_of(native))
+        return
+    array = source.cell.value.whole_array
+    place = (array.offset + source.low) * item
+    handle.copy(array.buffer, place, target.buffer, 0, _rounded(size * item, place, array, target))
+
+
+def copy_back(final: DeviceArray, source: Source) -> None:
+    """Copy what was written into an argument to where it came from."""
+    size = final.size
+    if not size:
+        return
+    if source.data is not None:
+        source.data[...] = final.to_host().reshape(source.data.shape)
+        return
+    array = source.cell.value.whole_array
+    if array.storage.readers is not None:
+        finish_readers(array.storage)
+    item = final.dtype.itemsize
+    final.device.default_stream.handle.copy(
+        final.buffer, final.offset * item, array.buffer, (array.offset + source.low) * item,
+        size * item,
+    )  # fmt: skip
+
+
+def copied(output: Output) -> DeviceArray:
+    """A result in memory of its own."""
+    array = output.array
+    made = output.like.another()
+    size = array.size
+    if size:
+        item = array.dtype.itemsize
+        place = array.offset * item
+        made.device.default_stream.handle.copy(
+            array.buffer, place, made.buffer, 0, _rounded(size * item, place, array, made)
+        )
+    return made
+
+
+def _rounded(size: int, place: int, source: DeviceArray, target: DeviceArray) -> int:
+    """Whole words to copy, where both arrays' memory has them: WebGPU copies nothing else by its
+    own means. The target's has nothing else in it."""
+    whole = -(-size // 4) * 4
+    return whole if place + whole <= source.buffer.size and whole <= target.buffer.size else size
+
+
+# --- results -------------------------------------------------------------------------------------
+
+
+def leaf_result(at: int) -> Result:
+    """An argument itself."""
+    return lambda arguments, _: arguments.leaves[at]
+
+
+def container_result(at: int) -> Result:
+    """A list, dict or dataclass of the arguments."""
+    return lambda arguments, _: arguments.containers()[at]
+
+
+def source_result(number: int, view: View | None) -> Result:
+    """A view of an argument's memory; the view counts from where the trace's part of it begins."""
+
+    def result(arguments: Arguments, _: Sequence[Cell]) -> Tensor:
+        source = arguments.sources[number]
+        if view is None:
+            return from_cell(source.cell, None)
+        return from_cell(source.cell, View(view.shape, view.strides, view.offset + source.low))
+
+    return result
+
+
+def outside_result(tensor: Tensor) -> Result:
+    """A tensor that is no argument's."""
+    return lambda _, __: tensor
+
+
+def output_result(number: int, view: View | None) -> Result:
+    """A tensor that the function makes."""
+    return lambda _, cells: from_cell(cells[number], view)
+
+
+def is_written_in_place(value: Node, old: Node) -> bool:
+    """Whether a pending value is only writes into the memory of an earlier one."""
+    from treadle.graph.node import WRITE
+
+    while value.op == WRITE:
+        value = value.sources[0]
+    return value is old

@@ -1,0 +1,397 @@
+"""Tracing: a function runs once, its work is recorded, and what the recording depends on is found.
+
+The function gets tensors over memory of the trace's own instead of the arguments'. Whatever else it
+uses is found by comparing: all arrays that there are, before and after, and the memory that the
+recording touches.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from treadle.drivers.base import Buffer
+from treadle.graph import node as kinds
+from treadle.graph import views
+from treadle.graph.node import Node, computed
+from treadle.graph.realize import finish_readers, realize, watchers
+from treadle.graph.views import View
+from treadle.runtime.arrays import DeviceArray, array_dtype
+from treadle.runtime.traced import Traced
+from treadle.tensor.compiled import trace as traces
+from treadle.tensor.compiled.arguments import Arguments, Content, Source
+from treadle.tensor.compiled.draws import Draws
+from treadle.tensor.compiled.structure import Builder, builder, collect, with_leaves
+from treadle.tensor.compiled.trace import Input, Output, Outside, Result, Trace
+from treadle.tensor.tensor import Cell, Tensor, cells_of, from_cell, written
+
+# Whether this thread is tracing: a compiled function that is called then is a part of the trace.
+is_tracing: ContextVar[bool] = ContextVar("is_tracing", default=False)
+# One trace at a time in a process: it wraps all streams.
+lock = threading.RLock()
+_PACKAGE = str(Path(__file__).parents[2])
+
+
+class Split:
+    """A function that cannot be one recording: its Python runs at every call."""
+
+    def __init__(self, why: str, where: str) -> None:
+        self.why = why
+        self.where = where
+
+    def __str__(self) -> str:
+        return f"{self.why} at {self.where}" if self.where else self.why
+
+
+class Tracing:
+    """One run of a function for its trace."""
+
+    def __init__(self, name: str, function: Callable[..., Any], arguments: Arguments) -> None:
+        self.name = name
+        self._function = function
+        self._arguments = arguments
+        self._split: Split | None = None
+        self._lasting = True  # whether it will be so at the next call
+        realize([s.cell.value for s in arguments.sources if s.data is None])
+        self._memory = [_memory_for(source, arguments) for source in arguments.sources]
+        self._cells = [Cell(computed(array)) for array in self._memory]
+        self._nodes = [cell.value for cell in self._cells]
+        self._tensors = [from_cell(self._cells[at], view) for at, view in arguments.places]
+        self._draws = Draws(arguments.device)
+        self._graph = Traced(arguments.device, self._interrupted)
+        self._before: dict[Cell, Node] = {}
+        self._written: dict[Cell, Node] = {}  # by this thread, and what was there before
+        self._containers: list[tuple[Any, Content]] = []
+        self._results: list[Result] = []
+        self._outputs: list[Output] = []
+
+    def run(self) -> tuple[Any, Trace | Split | None]:
+        """The function's result for the arguments, and what is to be done at the next call with
+        such ones; None if it has to be traced anew."""
+        graph = self._graph
+        traced, present = set(self._cells), cells_of(graph.device)
+        realize([cell.value for cell in present])
+        self._before = {cell: cell.value for cell in present if cell not in traced}
+        del traced, present
+        graph.begin()
+        try:
+            result, trace = self._recorded()
+        finally:
+            graph.close()
+        if trace is None:
+            graph.release()
+            self._tell()
+            return result, self._split if self._lasting else None
+        del result
+        escaped = self._escaped()
+        found = trace.run(self._arguments, first=True)
+        self._leave(escaped)
+        return found, trace
+
+    def _recorded(self) -> tuple[Any, Trace | None]:
+        """Call the function; its result, and the trace if it was recorded to its end. Whatever
+        happens, it has then done what it would have done without being recorded."""
+        draws = self._draws
+        tracing, noting = is_tracing.set(True), written.set(self._written)
+        draws.begin()
+        try:
+            result = self._called()
+            trace = self._finished(result) if self._split is None else None
+        except BaseException:
+            self._graph.interrupt("an exception is raised")
+            self._write_back()
+            raise
+        finally:
+            draws.end()
+            is_tracing.reset(tracing)
+            written.reset(noting)
+        return (self._as_it_is(result), None) if trace is None else (result, trace)
+
+    def _called(self) -> Any:
+        """The result of the function for tensors of the trace."""
+        made: list[tuple[Any, Any]] = []
+        rest = iter(self._tensors)
+        given = [
+            with_leaves(value, lambda _: next(rest), made) for _, value in self._arguments.named()
+        ]
+        self._containers = [(mine, Content(mine)) for _, mine in made]
+        count = len(self._arguments.args)
+        kwargs = dict(zip(sorted(self._arguments.kwargs), given[count:], strict=True))
+        result = self._function(*given[:count], **kwargs)
+        if inspect.isgenerator(result) or inspect.isawaitable(result):
+            raise TypeError(
+                f"{self.name} gives {type(result).__name__}s, which run after it has returned: "
+                "td.compile takes functions that are done then"
+            )
+        return result
+
+    # ------------------------------------------------------------------ the end of a recording
+
+    def _finished(self, result: Any) -> Trace | None:
+        """The trace, if nothing has interrupted the recording."""
+        graph = self._graph
+        changed = self._changed()
+        for cell, old in changed:
+            value = cell.value
+            if value.array is None and not traces.is_written_in_place(value, old):
+                cell.value = _written_over(old, value)
+        found: list[Tensor] = []
+        contents = [Content(container) for container, _ in self._containers]
+        for value in (result, *(content.values for content in contents)):
+            collect(value, found)
+        own = [*(cell for cell, _ in changed), *self._cells, *(each._cell for each in found)]
+        realize([cell.value for cell in own])
+        del found, own
+        for cell, old in changed:
+            array, now = old.whole_array, cell.value.whole_array
+            if now.buffer is not array.buffer:
+                finish_readers(array.storage)
+                traces.copy_elements(now, array)
+                cell.value = computed(array)
+        places: dict[int, int] = {}
+        build = builder(result, lambda value: self._place(value, places))
+        changes: list[tuple[int, Content, Builder]] = []
+        for at, (container, before) in enumerate(self._containers):
+            content = contents[at]
+            if not content.same(before):
+                made = builder(content.values, lambda value: self._place(value, places))
+                content.values = []
+                before.put(container, before.values)  # it may be the caller's
+                changes.append((at, content, made))
+        self._check_apart()
+        outside, inputs = self._outside(), self._inputs()
+        if not graph.finish():
+            return None
+        self._draws.finish()
+        return Trace(
+            self.name, graph, inputs, outside, self._draws, self._outputs, self._results, build,
+            changes,
+        )  # fmt: skip
+
+    def _changed(self) -> list[tuple[Cell, Node]]:
+        """The cells from outside that the function has written, and what was in them."""
+        return [
+            (cell, old)
+            for cell, old in self._written.items()
+            if cell in self._before and cell.value is not old
+        ]
+
+    def _place(self, value: Any, places: dict[int, int]) -> int | None:
+        """Which of the results a tensor is, or a container of the arguments."""
+        known = places.get(id(value))
+        if known is not None:
+            return known
+        result = self._result(value) if isinstance(value, Tensor) else self._container(value)
+        if result is None:
+            return None
+        places[id(value)] = len(self._results)
+        self._results.append(result)
+        return len(self._results) - 1
+
+    def _container(self, value: Any) -> Result | None:
+        for at, (container, _) in enumerate(self._containers):
+            if value is container:
+                return traces.container_result(at)
+        return None
+
+    def _result(self, tensor: Tensor) -> Result:
+        cell, view = tensor._cell, tensor._view
+        sources = self._arguments.sources
+        for at, mine in enumerate(self._tensors):
+            if tensor is mine and sources[self._arguments.places[at][0]].data is None:
+                return traces.leaf_result(at)
+        for number, own in enumerate(self._cells):
+            if cell is own and sources[number].data is None:
+                source, memory = sources[number], self._memory[number]
+                if view is None and memory.shape != source.cell.value.shape:
+                    view = views.whole(memory.shape)
+                return traces.source_result(number, view)
+        if cell in self._before:
+            return traces.outside_result(tensor)
+        array = cell.value.whole_array
+        for number, output in enumerate(self._outputs):
+            if output.array is array:
+                return traces.output_result(number, view)
+        like = DeviceArray.described(array.device, array.dtype, cell.value.shape)
+        self._outputs.append(Output(array, like))
+        return traces.output_result(len(self._outputs) - 1, view)
+
+    def _inputs(self) -> list[Input]:
+        """The trace's memory for the arguments, and where their elements are in the end."""
+        found: list[Input] = []
+        for cell, node, array in zip(self._cells, self._nodes, self._memory, strict=True):
+            final = None
+            if cell.value is not node or array.buffer in self._graph.written:
+                final = cell.value.whole_array
+            found.append(Input(array, final))
+        return found
+
+    def _outside(self) -> Outside:
+        """The arrays from outside that the recording uses, and that may have been written."""
+        graph = self._graph
+        used = [
+            (cell, old)
+            for cell, old in self._before.items()
+            if old.whole_array.buffer in graph.touched or cell in self._written
+        ]
+        written = {
+            id(old.whole_array.storage): old.whole_array.storage
+            for _, old in used
+            if old.whole_array.buffer in graph.written
+        }
+        return Outside([cell for cell, _ in used], list(written.values()))
+
+    # ------------------------------------------------------------------ where it ended early
+
+    def _interrupted(self, why: str, own: bool) -> None:
+        """The recording has ended: run what it has, so that the function can go on."""
+        self._split = Split(why, _users_line() if own else "")
+        self._lasting = own
+        self._draws.finish()
+        touched, written = dict(self._graph.touched), dict(self._graph.written)
+        for source, array in zip(self._arguments.sources, self._memory, strict=True):
+            traces.copy_in(source, array)
+        self._draws.fill(first=True)
+        self._graph.replay()
+        self._graph.touched, self._graph.written = touched, written  # by the function alone
+
+    def _as_it_is(self, result: Any) -> Any:
+        """A result that was computed without a recording, with the caller's own tensors."""
+        realize([cell.value for cell in (*self._cells, *(cell for cell, _ in self._changed()))])
+        self._check_apart()
+        self._write_back()
+        taken = self._arguments.containers()
+        swapped: dict[int, Any] = {}
+        for at, (container, before) in enumerate(self._containers):
+            content = Content(container)
+            if not content.same(before) and container is not taken[at]:
+                content.put(taken[at], [with_leaves(v, self._theirs, []) for v in content.values])
+            swapped[id(container)] = taken[at]
+        if id(result) in swapped:
+            return swapped[id(result)]
+        return with_leaves(result, self._theirs, [])
+
+    def _theirs(self, value: Any) -> Any:
+        """The caller's tensor for one of the trace's."""
+        if not isinstance(value, Tensor):
+            return value
+        cell = value._cell
+        if cell not in self._cells:
+            return value
+        number = self._cells.index(cell)
+        if self._arguments.sources[number].data is not None:
+            return value
+        return self._result(value)(self._arguments, ())
+
+    def _write_back(self) -> None:
+        """Give the caller what was written into arguments."""
+        pairs = zip(self._cells, self._nodes, self._memory, self._arguments.sources, strict=True)
+        for cell, node, memory, source in pairs:
+            if cell.value is node and memory.buffer not in self._graph.written:
+                continue
+            realize((cell.value,))
+            traces.copy_back(cell.value.whole_array, source)
+
+    def _check_apart(self) -> None:
+        """LaunchError if an argument is outside as well, and written."""
+        traces.check_apart(self.name, self._arguments.sources, self._inputs(), self._outside())
+
+    def _tell(self) -> None:
+        """Say under TREADLE_EXPLAIN why there is no recording."""
+        if watchers and self._split is not None and self._lasting:
+            sys.stderr.write(
+                f"treadle: {self.name}, which is compiled, is no single recording: {self._split}. "
+                "Its Python runs at every call. Return the tensor and read it outside, or use "
+                "td.where and tensors as indices\n"
+            )
+
+    # ------------------------------------------------------------------ what is left of a trace
+
+    def _escaped(self) -> list[Cell]:
+        """The arrays of the trace that somebody keeps who is not told of replays."""
+        self._tensors, self._cells, self._containers, self._written = [], [], [], {}
+        found = self._kept()
+        if found:
+            del found
+            gc.collect()
+            found = self._kept()
+        return found
+
+    def _kept(self) -> list[Cell]:
+        own = {*self._graph.touched, *(array.buffer for array in self._memory)}
+        own.update(self._draws.buffers)
+        own.difference_update(node.whole_array.buffer for node in self._before.values())
+        return [
+            cell
+            for cell in cells_of(self._graph.device)
+            if cell not in self._before and _reads(cell.value, own)
+        ]
+
+    def _leave(self, escaped: list[Cell]) -> None:
+        """Let kept arrays be those of the first call, and say so."""
+        for cell in escaped:
+            if cell.value.array is None:
+                realize((cell.value,))
+            else:
+                cell.value = computed(cell.value.array.copy_to(self._graph.device))
+        if escaped:
+            warnings.warn(
+                f"{self.name} is compiled, and keeps {len(escaped)} of the tensors that it makes "
+                "outside of itself, as in self.x = y: that happens when it is traced and not "
+                "again, so they stay as they are now. Return them, or write into tensors that "
+                "exist: self.x[...] = y",
+                stacklevel=5,
+            )
+
+
+def _memory_for(source: Source, arguments: Arguments) -> DeviceArray:
+    """New memory for what arguments see of a source."""
+    device = arguments.device
+    if source.data is not None:
+        return DeviceArray.allocate(device, array_dtype(source.data.dtype), source.data.shape)
+    array = source.cell.value.whole_array
+    node = source.cell.value
+    shape = node.shape
+    if (source.low, source.high) != (0, node.size):
+        shape = (source.high - source.low,)
+    made = DeviceArray.allocate(device, array.dtype, shape)
+    if array.key.read_only:
+        return DeviceArray(device, made.storage, array.dtype, shape, None, 0, True)
+    return made
+
+
+def _written_over(old: Node, value: Node) -> Node:
+    """A write of a value into the memory of the old one, as a whole."""
+    if value.op == kinds.VIEW:
+        value = Node(kinds.COPY, (value,), value.shape, value.dtype, value.device)
+    whole: View = views.whole(old.shape)
+    return Node(kinds.WRITE, (old, value), old.shape, old.dtype, old.device, whole)
+
+
+def _reads(node: Node, buffers: set[Buffer]) -> bool:
+    """Whether a value is in one of these buffers, or will be computed from what is."""
+    todo, seen = [node], set()
+    while todo:
+        each = todo.pop()
+        if each.array is not None:
+            if each.array.buffer in buffers:
+                return True
+        elif each not in seen:
+            seen.add(each)
+            todo += each.sources
+    return False
+
+
+def _users_line() -> str:
+    """The file and line outside of the library that is running."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back  # type: ignore[assignment]
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""

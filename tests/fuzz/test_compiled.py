@@ -1,0 +1,98 @@
+"""Drawn array programs, compiled: every call must do what the program itself does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import treadle as td
+from tests.fuzz.arrays import Instruction, NumPy, Run, Treadle
+
+_SHAPES = ((4, 6), (6,), (4, 6), (2, 3, 4))
+_CALLS = 3
+_READ = 22  # in `arrays._DO`: what ends a recording
+_DRAW = 24
+
+_EXAMPLES = settings.default.max_examples // 14  # each is several runs, with kernels of its own
+
+_numbers = st.integers(0, 9999)
+_programs = st.lists(
+    st.builds(Instruction, st.integers(0, _DRAW), _numbers, _numbers, _numbers), max_size=30
+)
+
+
+class _Given(Run):
+    """A program that runs on arrays that it is given."""
+
+    def __init__(self, space: NumPy, arrays: Sequence[Any]) -> None:
+        self.space = space
+        self.arrays, self.writable, self.outputs = [], [], []
+        for array in arrays:
+            self.keep(array, True)
+
+
+def _body(device: td.Device, program: Sequence[Instruction], outside: td.Tensor) -> Any:
+    def body(arrays: list[td.Tensor], scale: int) -> list[Any]:
+        run = _Given(Treadle(device), [*arrays, outside])
+        for instruction in program:
+            if instruction.what == _DRAW:
+                x = run.arrays[run.pick(instruction.a)]
+                drawn = td.random.integers(x.shape, -9, 9, dtype=td.int32, device=device)
+                run.keep(x + drawn * scale, True)
+            else:
+                run.step(instruction)
+        return [*run.arrays, *run.outputs]
+
+    return body
+
+
+def _calls(device: td.Device, program: Sequence[Instruction], seed: int, compiled: bool) -> Any:
+    """All that several calls leave: results, the arguments afterwards, what is outside."""
+    random = np.random.default_rng(seed)
+    td.manual_seed(seed)
+
+    def new(shape: tuple[int, ...]) -> td.Tensor:
+        return td.asarray(random.integers(-99, 99, shape).astype(np.int32), device=device)
+
+    outside = new((4, 6))
+    body = _body(device, program, outside)
+    function = td.compile(body) if compiled else body
+    whole = new((8, 6))
+    found: list[Any] = []
+    for call in range(_CALLS):
+        arguments = [new(shape) for shape in _SHAPES]
+        arguments[2] = whole[call : call + 4]  # a view, from another place each time
+        found += function(arguments, 2)
+        found += [*arguments, whole]
+        if call == 1:
+            outside += 1  # is seen by the next call
+    found.append(outside)
+    return [array.numpy() if isinstance(array, td.Tensor) else array for array in found]
+
+
+def _compare(program: Sequence[Instruction], seed: int) -> None:
+    for name in ("cpu", "webgpu"):
+        device = td.device(name)
+        expected = _calls(device, program, seed, compiled=False)
+        found = _calls(device, program, seed, compiled=True)
+        for number, (one, other) in enumerate(zip(expected, found, strict=True)):
+            np.testing.assert_array_equal(other, one, err_msg=f"array {number} on {name}")
+
+
+@pytest.mark.timeout(3000)
+@settings(max_examples=_EXAMPLES)
+@given(_numbers, _programs)
+def test_a_replay_does_what_the_program_does(seed: int, program: list[Instruction]) -> None:
+    _compare([each for each in program if each.what != _READ], seed)
+
+
+@pytest.mark.timeout(3000)
+@settings(max_examples=_EXAMPLES // 4)
+@given(_numbers, _programs)
+def test_so_does_a_program_that_reads(seed: int, program: list[Instruction]) -> None:
+    _compare([*program[:5], Instruction(_READ, 1, 2, 3), *program[5:]], seed)
