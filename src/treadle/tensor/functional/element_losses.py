@@ -1,0 +1,276 @@
+"""Losses of each element by itself: how far it is from its target, or how unlikely that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from treadle.core.errors import ShapeError
+from treadle.tensor.elementwise_functions import FUNCTIONS, where
+from treadle.tensor.functional.reducing import (
+    REDUCTIONS,
+    broadcast_pair,
+    check_same_shape,
+    operands,
+    reduced,
+    reduction_of,
+)
+from treadle.tensor.manipulation import expand_dims
+from treadle.tensor.operands import is_number
+from treadle.tensor.reductions import sum as total
+from treadle.tensor.tensor import Tensor
+
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "gaussian_nll_loss", "huber_loss",
+    "kl_div", "l1_loss", "mse_loss", "poisson_nll_loss", "smooth_l1_loss",
+]  # fmt: skip
+
+_abs, _exp, _log, _log1p = (FUNCTIONS[name] for name in ("abs", "exp", "log", "log1p"))
+_maximum, _square = FUNCTIONS["maximum"], FUNCTIONS["square"]
+_LEAST_LOG = -100.0  # the logarithm of a probability, at least
+
+
+# --- distances ------------------------------------------------------------------------------------
+
+
+def mse_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Any = None,
+) -> Tensor:
+    """(input - target)**2, or the mean or sum of that. With a `weight` for each element the mean is
+    that of the weights.
+
+    >>> import treadle as td
+    >>> td.nn.functional.mse_loss(td.asarray([1.0, 4.0], device="cpu"), [1.0, 2.0]).item()
+    2.0
+    """
+    reduction = reduction_of("mse_loss", reduction, size_average, reduce)
+    return _distance("mse_loss", input, target, weight, reduction, _square)
+
+
+def l1_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    weight: Any = None,
+) -> Tensor:
+    """|input - target|, or the mean or sum of that; weighted as in `mse_loss`."""
+    reduction = reduction_of("l1_loss", reduction, size_average, reduce)
+    return _distance("l1_loss", input, target, weight, reduction, _abs)
+
+
+def smooth_l1_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """`l1_loss`, less beta / 2, but where the distance d is below beta d**2 / (2 beta)."""
+    if beta < 0:
+        raise ValueError(f"smooth_l1_loss: beta must not be negative, as {beta} is")
+    reduction = reduction_of("smooth_l1_loss", reduction, size_average, reduce)
+
+    def loss(difference: Tensor) -> Tensor:
+        size = _abs(difference)
+        if beta == 0:
+            return size
+        return where(size < beta, _square(size) * (0.5 / beta), size - 0.5 * beta)
+
+    return _distance("smooth_l1_loss", input, target, None, reduction, loss)
+
+
+def huber_loss(
+    input: Any,
+    target: Any,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Any = None,
+) -> Tensor:
+    """Half of the squared distance where that is up to delta, else delta * (distance - delta / 2).
+    With a `weight` for each element the mean is that of weighted losses, as in PyTorch."""
+    if delta <= 0:
+        raise ValueError(f"huber_loss: delta must be positive, not {delta}")
+
+    def loss(difference: Tensor) -> Tensor:
+        size = _abs(difference)
+        return where(size <= delta, _square(size) * 0.5, (size - 0.5 * delta) * delta)
+
+    reduction = reduction_of("huber_loss", reduction)
+    return _distance("huber_loss", input, target, weight, reduction, loss, of_weights=False)
+
+
+def _distance(
+    name: str, input: Any, target: Any, weight: Any, reduction: str,
+    loss: Callable[[Tensor], Tensor], of_weights: bool = True,
+) -> Tensor:  # fmt: skip
+    (x, goal), dtype = operands(name, input, target)
+    one, other = broadcast_pair(name, x, goal)
+    losses = loss(one - other)
+    if weight is None:
+        return reduced(losses, reduction, dtype)
+    ((_, weights), dtype) = operands(name, x.to(dtype), weight)
+    check_same_shape(name, weight=weights, input=x)
+    losses = losses * weights
+    if reduction == "mean" and of_weights:
+        return (total(losses) / total(weights)).to(dtype)
+    return reduced(losses, reduction, dtype)
+
+
+# --- likelihoods ----------------------------------------------------------------------------------
+
+
+def binary_cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """-(t * log(p) + (1 - t) * log(1 - p)) for probabilities p and targets t of one shape, where
+    logarithms are at least -100; times `weight`, which broadcasts. NaN where p is no probability.
+
+    >>> import treadle as td
+    >>> p = td.asarray([0.5, 1.0], device="cpu")
+    >>> td.nn.functional.binary_cross_entropy(p, [1.0, 0.0], reduction="none").tolist()
+    [0.6931471824645996, 100.0]
+    """
+    name = "binary_cross_entropy"
+    reduction = reduction_of(name, reduction, size_average, reduce)
+    (p, t), dtype = operands(name, input, target)
+    check_same_shape(name, input=p, target=t)
+    yes, no = _maximum(_log(p), _LEAST_LOG), _maximum(_log1p(-p), _LEAST_LOG)
+    losses = (t - 1) * no - t * yes
+    if weight is not None:
+        losses = losses * operands(name, weight)[0][0]
+    return reduced(losses, reduction, dtype)
+
+
+def binary_cross_entropy_with_logits(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    pos_weight: Any = None,
+) -> Tensor:
+    """`binary_cross_entropy` of sigmoid(x), without its rounding. `pos_weight`, which broadcasts,
+    is what the part with log(p) counts."""
+    name = "binary_cross_entropy_with_logits"
+    reduction = reduction_of(name, reduction, size_average, reduce)
+    (x, t), dtype = operands(name, input, target)
+    check_same_shape(name, input=x, target=t)
+    rest = _log1p(_exp(-_abs(x))) + _maximum(-x, 0)  # -log(sigmoid(x))
+    if pos_weight is not None:
+        rest = rest * ((operands(name, pos_weight)[0][0] - 1) * t + 1)
+    losses = (1 - t) * x + rest
+    if weight is not None:
+        losses = losses * operands(name, weight)[0][0]
+    return reduced(losses, reduction, dtype)
+
+
+def kl_div(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """For log-probabilities x and probabilities t (their logarithms, with `log_target`)
+    t * (log(t) - x): the divergence of Kullback and Leibler, if all are added up. "batchmean"
+    divides the sum by the first extent, "mean" by the number of elements.
+
+    >>> import treadle as td
+    >>> x = td.log(td.asarray([[0.5, 0.5]], device="cpu"))
+    >>> round(td.nn.functional.kl_div(x, [[1.0, 0.0]], reduction="batchmean").item(), 4)
+    0.6931
+    """
+    choices = (*REDUCTIONS, "batchmean")
+    reduction = reduction_of("kl_div", reduction, size_average, reduce, choices)
+    (x, t), dtype = operands("kl_div", input, target)
+    if log_target:
+        losses = _exp(t) * (t - x)
+    else:
+        losses = where(t == 0, 0, t * _log(t)) - t * x
+    if reduction != "batchmean":
+        return reduced(losses, reduction, dtype)
+    return (total(losses) / (x.shape[0] if x.shape else 1)).to(dtype)
+
+
+def poisson_nll_loss(
+    input: Any,
+    target: Any,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: bool | None = None,
+    eps: float = 1e-8,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative log-likelihood of counts t, whose expectation is exp(x) (with
+    `log_input=False`: x): exp(x) - t * x, or x - t * log(x + eps). `full` adds Stirling's
+    approximation of log(t!) where t is above 1."""
+    reduction = reduction_of("poisson_nll_loss", reduction, size_average, reduce)
+    (x, t), dtype = operands("poisson_nll_loss", input, target)
+    losses = _exp(x) - t * x if log_input else x - t * _log(x + eps)
+    if full:
+        stirling = t * _log(t) - t + _log(t * (2 * math.pi)) * 0.5
+        losses = losses + where(t > 1, stirling, 0)
+    return reduced(losses, reduction, dtype)
+
+
+def gaussian_nll_loss(
+    input: Any,
+    target: Any,
+    var: Any,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative log-likelihood of targets that are normal around the input, with a variance
+    `var`: (log(var) + (x - t)**2 / var) / 2, where var is at least eps. `full` adds log(2 pi) / 2.
+
+    `var` is a number, or has the input's shape, or 1 for one of its extents, or lacks the last.
+    NaN where a variance is negative (ValueError for a number).
+    """
+    name = "gaussian_nll_loss"
+    reduction = reduction_of(name, reduction)
+    if is_number(var):
+        if var < 0:
+            raise ValueError(f"{name}: a variance must not be negative, as {var} is")
+        (x, t), dtype = operands(name, input, target)
+        spread: Any = max(float(var), eps)
+        losses = (_square(x - t) / spread + math.log(spread)) * 0.5
+    else:
+        (x, t, spread), dtype = operands(name, input, target, var)
+        if spread.shape != x.shape:
+            if spread.shape == x.shape[:-1]:
+                spread = expand_dims(spread, -1)
+            elif not _fits(spread.shape, x.shape):
+                raise ShapeError(
+                    f"{name}: a variance of shape {spread.shape} does not fit an input of shape "
+                    f"{x.shape}: it has that shape, or 1 for one of its extents, or lacks the last"
+                )
+        spread = where(spread < 0, math.nan, _maximum(spread, eps))
+        losses = (_log(spread) + _square(x - t) / spread) * 0.5
+    if full:
+        losses = losses + 0.5 * math.log(2 * math.pi)
+    return reduced(losses, reduction, dtype)
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether a shape is another one but for one extent, which is 1."""
+    if len(shape) != len(wanted):
+        return False
+    return [a for a, b in zip(shape, wanted, strict=True) if a != b] == [1]

@@ -1,0 +1,286 @@
+"""Losses that ask for a margin: of scores over other scores, or of distances over distances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from treadle.core.errors import DtypeError, ShapeError
+from treadle.runtime import settings
+from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
+from treadle.tensor.functional.activations import logsigmoid
+from treadle.tensor.functional.distances import pairwise_distance
+from treadle.tensor.functional.reducing import check_same_shape, operands, reduced, reduction_of
+from treadle.tensor.functional.wide import wide_float
+from treadle.tensor.manipulation import expand_dims, operand
+from treadle.tensor.ranges import arange
+from treadle.tensor.reductions import any as any_of
+from treadle.tensor.reductions import mean
+from treadle.tensor.reductions import sum as total
+from treadle.tensor.scans import cumulative_sum
+from treadle.tensor.searching import take, take_along_axis
+from treadle.tensor.tensor import Tensor
+
+__all__ = [
+    "cosine_embedding_loss", "hinge_embedding_loss", "margin_ranking_loss", "multi_margin_loss",
+    "multilabel_margin_loss", "multilabel_soft_margin_loss", "soft_margin_loss",
+    "triplet_margin_loss", "triplet_margin_with_distance_loss",
+]  # fmt: skip
+
+_maximum, _minimum = FUNCTIONS["maximum"], FUNCTIONS["minimum"]
+_rsqrt, _square = FUNCTIONS["rsqrt"], FUNCTIONS["square"]
+_COSINE_EPS = 1e-12  # of squared lengths
+
+
+# --- of pairs, whose target is 1 or -1 ------------------------------------------------------------
+
+
+def hinge_embedding_loss(
+    input: Any,
+    target: Any,
+    margin: float = 1.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The distance x where the target is 1, else what it lacks of the margin."""
+    name = "hinge_embedding_loss"
+    reduction = reduction_of(name, reduction, size_average, reduce)
+    (x, t), dtype = operands(name, input, target)
+    losses = where(t != -1, x, 0) + where(t != 1, _maximum(margin - x, 0), 0)
+    return reduced(losses, reduction, dtype)
+
+
+def margin_ranking_loss(
+    input1: Any,
+    input2: Any,
+    target: Any,
+    margin: float = 0.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """What x1 lacks of being greater than x2 by the margin, where the target is 1; less than x2,
+    where it is -1.
+
+    >>> import treadle as td
+    >>> a, b = td.asarray([1.0, 2.0], device="cpu"), td.asarray([3.0, 1.0], device="cpu")
+    >>> td.nn.functional.margin_ranking_loss(a, b, [1, 1], reduction="none").tolist()
+    [2.0, 0.0]
+    """
+    name = "margin_ranking_loss"
+    reduction = reduction_of(name, reduction, size_average, reduce)
+    (a, b, t), dtype = operands(name, input1, input2, target)
+    return reduced(_maximum(t * (b - a) + margin, 0), reduction, dtype)
+
+
+def soft_margin_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """log(1 + exp(-t * x)) for targets 1 and -1, without overflow."""
+    reduction = reduction_of("soft_margin_loss", reduction, size_average, reduce)
+    (x, t), dtype = operands("soft_margin_loss", input, target)
+    check_same_shape("soft_margin_loss", input=x, target=t)
+    return reduced(-logsigmoid(t * x), reduction, dtype)
+
+
+def cosine_embedding_loss(
+    input1: Any,
+    input2: Any,
+    target: Any,
+    margin: float = 0.0,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """1 - cos of the angle between vectors along the last axis, where the target is 1; where it is
+    -1, what cos is above the margin. Inputs have shape (N, D) and targets (N,), or (D,) and ()."""
+    name = "cosine_embedding_loss"
+    reduction = reduction_of(name, reduction, size_average, reduce)
+    (a, b, t), dtype = operands(name, input1, input2, target)
+    if a.ndim not in (1, 2) or b.ndim != a.ndim or t.ndim != a.ndim - 1:
+        raise ShapeError(
+            f"{name} takes inputs of shape (N, D) and targets of (N,), or (D,) and (), not "
+            f"{a.shape}, {b.shape} and {t.shape}"
+        )
+    lengths = [total(_square(x), axis=-1) + _COSINE_EPS for x in (a, b)]
+    cosine = total(a * b, axis=-1) * _rsqrt(lengths[0] * lengths[1])
+    losses = where(t == 1, 1 - cosine, where(t == -1, _maximum(cosine - margin, 0), 0))
+    return reduced(losses, reduction, dtype)
+
+
+# --- of classes -----------------------------------------------------------------------------------
+
+
+def multi_margin_loss(
+    input: Any,
+    target: Any,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The sum over the other classes of max(0, margin - x[class] + x)**p, divided by the number of
+    classes, for scores (N, C) and classes (N,), or (C,) and (); times `weight[class]`. NaN where a
+    target is no class (IndexError under TREADLE_CHECK=1).
+
+    >>> import treadle as td
+    >>> x = td.asarray([[0.1, 0.2, 0.4, 0.8]], device="cpu")
+    >>> round(td.nn.functional.multi_margin_loss(x, td.asarray([3], device="cpu")).item(), 4)
+    0.325
+    """
+    name = "multi_margin_loss"
+    reduction = reduction_of(name, reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueError(f"{name}: p is 1 or 2, not {p}")
+    x, dtype = wide_float(name, input)
+    goal = _classes(name, target)
+    if x.ndim not in (1, 2) or goal.shape != x.shape[:-1]:
+        raise ShapeError(
+            f"{name} takes scores of shape (N, C) and classes of (N,), or (C,) and (), not "
+            f"{x.shape} and {goal.shape}"
+        )
+    count = x.shape[-1]
+    outside = (goal < 0) | (goal >= count)
+    if settings.check and goal.size and bool(any_of(outside)):
+        raise IndexError(f"{name}: a target is no class from 0 to {count - 1}")
+    places = expand_dims(where(outside, 0, goal), -1)
+    losses = _maximum(margin - take_along_axis(x, places, axis=-1) + x, 0)
+    if p == 2:
+        losses = _square(losses)
+    others = arange(count, dtype=places.dtype, device=x.device) != places
+    losses = total(where(others, losses, 0), axis=-1) / count
+    if weight is not None:
+        weights, _ = wide_float(name, weight)
+        if weights.shape != (count,):
+            raise ShapeError(f"{name}: weight has shape {weights.shape}, not {(count,)}")
+        losses = losses * take(weights, where(outside, 0, goal), axis=0)
+    return reduced(where(outside, math.nan, losses), reduction, dtype)
+
+
+def multilabel_margin_loss(
+    input: Any,
+    target: Any,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The sum of max(0, 1 - x[class] + x[other]) over the wanted classes and the others, divided by
+    the number of classes, for scores (N, C) or (C,). Targets have that shape: a row begins with
+    its classes, and a negative number ends them. Those from C on are classes without a score."""
+    name = "multilabel_margin_loss"
+    reduction = reduction_of(name, reduction, size_average, reduce)
+    x, dtype = wide_float(name, input)
+    goal = _classes(name, target)
+    if x.ndim not in (1, 2) or goal.shape != x.shape:
+        raise ShapeError(
+            f"{name} takes scores of shape (N, C) or (C,) and targets of that shape, not {x.shape} "
+            f"and {goal.shape}"
+        )
+    count = x.shape[-1]
+    named = (cumulative_sum((goal < 0).to(goal.dtype), axis=-1) == 0) & (goal < count)
+    classes = arange(count, dtype=goal.dtype, device=x.device)
+    mine = expand_dims(goal, -1)  # a row of classes for each that is named
+    wanted = any_of((mine == classes) & expand_dims(named, -1), axis=-2)
+    scores = take_along_axis(x, clip(goal, 0, max(count - 1, 0)), axis=-1)
+    losses = _maximum(1 - expand_dims(scores, -1) + expand_dims(x, -2), 0)
+    counted = expand_dims(named, -1) & expand_dims(~wanted, -2)
+    losses = total(where(counted, losses, 0), axis=(-2, -1)) / count
+    return reduced(losses, reduction, dtype)
+
+
+def multilabel_soft_margin_loss(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean over the last axis of -(t * log(sigmoid(x)) + (1 - t) * log(sigmoid(-x))), times
+    `weight`, which broadcasts."""
+    name = "multilabel_soft_margin_loss"
+    reduction = reduction_of(name, reduction, size_average, reduce)
+    (x, t), dtype = operands(name, input, target)
+    check_same_shape(name, input=x, target=t)
+    losses = -(t * logsigmoid(x) + (1 - t) * logsigmoid(-x))
+    if weight is not None:
+        losses = losses * operands(name, weight)[0][0]
+    return reduced(mean(losses, axis=-1), reduction, dtype)
+
+
+def _classes(name: str, target: Any) -> Tensor:
+    goal = operand(name, target)
+    if goal.dtype.kind != "int":
+        raise DtypeError(f"{name}: targets are signed integers, not {goal.dtype}: cast them")
+    return goal
+
+
+# --- of three -------------------------------------------------------------------------------------
+
+
+def triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """What the distance of the anchor to the negative lacks of that to the positive and the margin.
+    Distances are `pairwise_distance`, along the last axis; `swap` takes the negative's distance to
+    the positive, if that is less.
+
+    >>> import treadle as td
+    >>> a, b = td.zeros((1, 2), device="cpu"), td.asarray([[3.0, 4.0]], device="cpu")
+    >>> td.nn.functional.triplet_margin_loss(a, b, a, eps=0.0).item()
+    6.0
+    """
+    reduction = reduction_of("triplet_margin_loss", reduction, size_average, reduce)
+    three, dtype = operands("triplet_margin_loss", anchor, positive, negative)
+
+    def distance(x1: Tensor, x2: Tensor) -> Tensor:
+        return pairwise_distance(x1, x2, p, eps)
+
+    return reduced(_triplet(three, distance, margin, swap), reduction, dtype)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """`triplet_margin_loss` with a function of two tensors that gives their distances."""
+    name = "triplet_margin_with_distance_loss"
+    reduction = reduction_of(name, reduction)
+    three, dtype = operands(name, anchor, positive, negative)
+    distance = distance_function or pairwise_distance
+    return reduced(_triplet(three, distance, margin, swap), reduction, dtype)
+
+
+def _triplet(
+    three: list[Tensor], distance: Callable[[Tensor, Tensor], Tensor], margin: float, swap: bool
+) -> Tensor:
+    anchor, positive, negative = three
+    if margin <= 0:
+        raise ValueError(f"a triplet's margin must be positive, not {margin}")
+    away = distance(anchor, negative)
+    if swap:
+        away = _minimum(away, distance(positive, negative))
+    return _maximum(distance(anchor, positive) - away + margin, 0)

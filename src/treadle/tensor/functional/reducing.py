@@ -1,0 +1,79 @@
+"""What losses have in common: the dtype of their operands, and what becomes of many losses."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.core.dtypes import DType, float32
+from treadle.core.errors import DtypeError, ShapeError
+from treadle.tensor.dtypes import promote
+from treadle.tensor.functional.wide import working
+from treadle.tensor.manipulation import broadcast_arrays, operand
+from treadle.tensor.reductions import mean
+from treadle.tensor.reductions import sum as total
+from treadle.tensor.tensor import Tensor
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def reduction_of(
+    name: str,
+    reduction: str,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    choices: Sequence[str] = REDUCTIONS,
+) -> str:
+    """What becomes of all losses; the older arguments say it in another way."""
+    if size_average is not None or reduce is not None:
+        if reduce is False:
+            return "none"
+        return "sum" if size_average is False else "mean"
+    if reduction not in choices:
+        named = ", ".join(f'"{choice}"' for choice in choices)
+        raise ValueError(f"{name}: reduction is one of {named}, not {reduction!r}")
+    return reduction
+
+
+def reduced(losses: Tensor, reduction: str, dtype: DType) -> Tensor:
+    """The losses themselves, their mean or their sum."""
+    if reduction != "none":
+        losses = (mean if reduction == "mean" else total)(losses)
+    return losses.to(dtype)
+
+
+def operands(name: str, *values: Any) -> tuple[list[Tensor], DType]:
+    """Real operands as tensors of the dtype to compute in, and the dtype of the result: the floats'
+    (float32 if there are none)."""
+    tensors = [operand(name, value) for value in values]
+    dtype: DType | None = None
+    for tensor in tensors:
+        if tensor.dtype.kind == "float":
+            dtype = tensor.dtype if dtype is None else promote(dtype, tensor.dtype)
+        elif tensor.dtype.kind == "complex":
+            raise DtypeError(f"{name} takes real numbers, not {tensor.dtype}: take their parts")
+    dtype = dtype or float32
+    work = working(dtype)[0]
+    return [tensor.to(work) for tensor in tensors], dtype
+
+
+def broadcast_pair(name: str, x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """An input and its target in one shape. They should have one: that (n, 1) and (n,) broadcast
+    is rarely meant, so there is a warning."""
+    if x.shape != target.shape:
+        warnings.warn(
+            f"{name}: the target has shape {target.shape} and the input {x.shape}; they are "
+            "broadcast, which is rarely meant: reshape one of them",
+            stacklevel=4,
+        )
+    one, other = broadcast_arrays(x, target)
+    return one, other
+
+
+def check_same_shape(name: str, **tensors: Tensor) -> None:
+    """ShapeError unless all have one shape."""
+    shapes = {what: tensor.shape for what, tensor in tensors.items()}
+    if len(set(shapes.values())) > 1:
+        named = " and ".join(f"{what} {shape}" for what, shape in shapes.items())
+        raise ShapeError(f"{name}: the shapes must be equal, but they are {named}")
