@@ -66,6 +66,7 @@ _LIBRARY = frozenset({
     "test_margin_losses",
     "test_normalization",
     "test_pooling",
+    "test_sampling",
     "test_scattering",
     "test_topk",
 })  # fmt: skip

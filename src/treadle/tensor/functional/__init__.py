@@ -21,6 +21,7 @@ from treadle.tensor.functional import (
     normalization,
     padding,
     pooling,
+    sampling,
     unpooling,
 )
 from treadle.tensor.functional.activations import *  # noqa: F403  what its __all__ names
@@ -38,6 +39,7 @@ from treadle.tensor.functional.margin_losses import *  # noqa: F403
 from treadle.tensor.functional.normalization import *  # noqa: F403
 from treadle.tensor.functional.padding import *  # noqa: F403
 from treadle.tensor.functional.pooling import *  # noqa: F403
+from treadle.tensor.functional.sampling import *  # noqa: F403
 from treadle.tensor.functional.unpooling import *  # noqa: F403
 
 # What is a method of tensors, too: `x.softmax(axis=0)`.
@@ -64,5 +66,6 @@ __all__ = [
     *normalization.__all__,
     *padding.__all__,
     *pooling.__all__,
+    *sampling.__all__,
     *unpooling.__all__,
 ]
