@@ -63,6 +63,11 @@ _SCALES = {"GFLOP/s": 1e9, "TFLOP/s": 1e12, "GB/s": 1e9, "M/s": 1e6}
 
 def measure(suite: str, device: td.Device, case: Case) -> list[Figure]:
     """A case's figure."""
+    with td.use_device(device):
+        return _measured(suite, device, case)
+
+
+def _measured(suite: str, device: td.Device, case: Case) -> list[Figure]:
     arrays = case.arrays()
     tensors = [td.asarray(array, device=device) for array in arrays]
     if case.dtype:
