@@ -12,7 +12,7 @@ import numpy as np
 import treadle as td
 from benchmarks import harness
 from benchmarks.harness import Figure, about_device, device_seconds, torch_seconds
-from benchmarks.matmul import SHAPES
+from benchmarks.matmul import LARGE
 from benchmarks.workloads import ADD, Workload, matmul_workload
 
 __all__ = ["about", "measurements"]
@@ -53,7 +53,7 @@ def _add(spec: str, device: td.Device) -> list[Figure]:
 
 
 def _product(spec: str, device: td.Device) -> list[Figure]:
-    workload = matmul_workload(SHAPES[spec])
+    workload = matmul_workload(LARGE[spec])
     seconds, error = _timed(device, workload)
     n = workload.size
     teraflops = 2 * n**3 / 1e12

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.shapes [DEVICE …]`: which block suits `add`, and which shape the product.
+"""`python -m benchmarks.shapes [DEVICE …]`: which block suits `add`, and which tile the product.
 
-What is found goes by hand into `SHAPES` in `matmul.py`.
+What is found goes by hand into `treadle.kernels.tiles`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def candidates() -> Iterator[tuple[str, Workload, float]]:
     for block in (128, 256, 512, 1024):
         prepare = functools.partial(add, block=block)
         yield f"add, blocks of {block}", replace(ADD, prepare=prepare), 12e-12 * ADD.size
-    for shape in CANDIDATES:
-        workload = matmul_workload(shape)
-        yield str(shape), workload, 2e-12 * workload.size**3
+    for tile in CANDIDATES:
+        workload = matmul_workload(tile)
+        yield str(tuple(tile)), workload, 2e-12 * workload.size**3
 
 
 def main() -> None:

@@ -14,7 +14,8 @@ import numpy as np
 
 import treadle as td
 from benchmarks import kernels
-from benchmarks.matmul import SHAPES, THREADS, TILE, Shape, matmul_of
+from benchmarks.matmul import LARGE, matmul_of, numbers
+from treadle.kernels.device_code.multiplying import Tile
 from treadle.lang.kernel import Kernel
 
 Run = Callable[[], object]
@@ -48,7 +49,7 @@ class Workload:
 
 def fresh(kernel: Kernel) -> Kernel:
     """The same kernel as a new object, so that it is compiled by the settings of now."""
-    return Kernel(kernel.definition, kernel.options, None)
+    return Kernel(kernel.definition, kernel.options, kernel._local_names)
 
 
 def blocks(count: int, each: int) -> int:
@@ -141,12 +142,12 @@ def _nbody(rng: np.random.Generator, n: int) -> Prepared:
     )
 
 
-def product(rng: np.random.Generator, n: int) -> Prepared:
+def product(rng: np.random.Generator, n: int, tile: Tile) -> Prepared:
     """A matrix product, `n` a multiple of the tile; a hundred of its rows are checked."""
     a, b = normal(rng, 2, n, n)
     ours, out = (td.asarray(a), td.asarray(b)), poisoned(n, n)
     some = rng.choice(n, min(n, 100), replace=False)
-    grid = (n // TILE, n // TILE)
+    grid = (n // tile.columns, n // tile.rows)
 
     def check() -> float:
         found = out.numpy()
@@ -154,7 +155,8 @@ def product(rng: np.random.Generator, n: int) -> Prepared:
         return close(found[some], a[some].astype(np.float64) @ b.astype(np.float64), 1e-5)
 
     return Prepared(
-        lambda matmul: functools.partial(matmul[grid, THREADS], *ours, out, n, n), check
+        lambda matmul: functools.partial(matmul[grid, tile.threads], *ours, out, *numbers(n)),
+        check,
     )
 
 
@@ -209,9 +211,10 @@ def _scan(rng: np.random.Generator, n: int) -> Prepared:
 ADD = Workload("add of 64 M float32", (kernels.add,), add, 64 << 20, 4 * 333)
 
 
-def matmul_workload(shape: Shape) -> Workload:
-    """A matrix product by tiles of a shape."""
-    return Workload("float32 matmul 4096^3", (matmul_of(shape),), product, 4096, 256)
+def matmul_workload(tile: Tile) -> Workload:
+    """A matrix product by tiles."""
+    prepare = functools.partial(product, tile=tile)
+    return Workload("float32 matmul 4096^3", (matmul_of(tile),), prepare, 4096, 256)
 
 
 # Each takes some 50 µs and more on a large GPU, so that launches are prepared faster than they run.
@@ -220,7 +223,7 @@ WORKLOADS = (
     Workload("block reduction of 16 M", (kernels.block_sums,), _block_sums, 65535 * 256, 1111),
     Workload("transpose, 4096 x 4099", (kernels.transpose,), _transpose, 4096, 45),
     Workload("n-body, 32768 bodies", (kernels.nbody,), _nbody, 32768, 77),
-    matmul_workload(SHAPES["cuda"]),
+    matmul_workload(LARGE["cuda"]),
     Workload("histogram of 32 M", (kernels.histogram,), _histogram, 32 << 20, 3001),
     Workload("scan of 16 M", (kernels.scan_blocks, kernels.add_totals), _scan, 16 << 20, 4 * 4801),
 )

@@ -10,7 +10,7 @@ import pytest
 
 import treadle as td
 from benchmarks import kernels
-from benchmarks.matmul import SHAPES, matmul_of
+from benchmarks.matmul import LARGE, matmul_of, numbers
 from tests.compilers.test_wgsl import all_operations
 from tests.support import math_references
 from tests.support.flow_programs import draw
@@ -138,9 +138,10 @@ def test_kernels(name, architecture):
 
 def test_the_tiled_matmul_stays_in_registers():
     tiles = np.zeros((128, 32, 4), np.float32)
-    shape = SHAPES["cuda"]
-    source = matmul_of(shape).source("ptx", tiles, tiles, tiles, 128, 128, block=256)
-    assert len(re.findall(r"ld\.shared\.v4\.f32", source)) == 2 * shape.depth
+    tile = LARGE["cuda"]
+    arguments = (tiles, tiles, tiles, *numbers(128))
+    source = matmul_of(tile).source("ptx", *arguments, block=tile.threads)
+    assert len(re.findall(r"ld\.shared\.v4\.f32", source)) == 2 * tile.depth
     done = assemble(source, "sm_90")
     assert done.error is None
     assert done.number("registers") <= 128  # two blocks run on a multiprocessor

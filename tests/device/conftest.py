@@ -51,21 +51,23 @@ _ELEMENTWISE = frozenset({
 _ARRAY_RULES = frozenset({
     "test_activations", "test_array_object", "test_batch", "test_creation", "test_folding",
     "test_functional", "test_indexing", "test_linalg", "test_manipulation", "test_padding",
-    "test_products", "test_searching", "test_sharing",
+    "test_searching", "test_sharing",
 })  # fmt: skip
 # And the kernel library, a file on each line.
 _LIBRARY = frozenset({
     "test_attention",
     "test_compile",
     "test_convolution",
-    "test_embedding",
     "test_einsum",
+    "test_embedding",
+    "test_epilogues",
     "test_fft",
     "test_interpolation",
     "test_losses",
     "test_margin_losses",
     "test_normalization",
     "test_pooling",
+    "test_products",
     "test_sampling",
     "test_scattering",
     "test_topk",

@@ -9,10 +9,13 @@ import pytest
 
 import treadle as td
 from benchmarks import compile as compiling
-from benchmarks.matmul import Shape
+from benchmarks.matmul import LARGE
 from benchmarks.workloads import ADD, WORKLOADS, matmul_workload
 
-MATMULS = [matmul_workload(Shape()), matmul_workload(Shape(8, 1, 4))]
+MATMULS = [
+    matmul_workload(LARGE["webgpu"]),
+    matmul_workload(LARGE["cuda"]._replace(copies=1, beside=4)),
+]
 
 
 @pytest.mark.parametrize(

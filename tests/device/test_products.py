@@ -6,6 +6,17 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.support.poison import poisoned
+from treadle.kernels.device_code.multiplying import (
+    Form,
+    Loading,
+    Tile,
+    line_multiplier,
+    tile_multiplier,
+)
+from treadle.kernels.factors import Factor, Product
+from treadle.kernels.product import by_tiles, matrix_product
+from treadle.kernels.tiles import TILES
 from treadle.tensor.dtypes import supports
 
 SHAPES = [
@@ -155,3 +166,161 @@ def test_refusals(make, error, says):
         x = td.ones((2, 3))
         with pytest.raises(error, match=says):
             make(x)
+
+
+# --- products of matrices: kernels by tiles, BLAS, and cuBLASLt where it is ----------------------
+
+
+@pytest.fixture
+def fresh(device):
+    """Memory that is not right by chance."""
+    with poisoned(device):
+        yield
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "inner"),
+    [
+        (37, 41, 19),
+        (33, 32, 17),
+        (31, 65, 9),
+        (64, 68, 72),
+        (2, 300, 64),
+        (131, 3, 40),
+        (4, 4, 300),
+    ],
+)
+def test_sizes_that_fill_no_tile(device, fresh, rng, rows, columns, inner):
+    x, y = integers(rng, (rows, inner)), integers(rng, (inner, columns))
+    found = td.asarray(x) @ td.asarray(y)
+    assert "product" in td.explain(found)
+    np.testing.assert_array_equal(found.numpy(), x @ y)
+
+
+# What is multiplied, of arrays of shapes (40, 36), (4, 20, 36) and (36, 24), or of their views.
+LAYOUTS = {
+    "turned": lambda x, s, y: y.T @ x.T,
+    "steps": lambda x, s, y: x[::-3, 1::2] @ y[:18, ::-1],
+    "moved": lambda x, s, y: s[1:, 1:, 4:] @ y[4:, 3:],
+    "stacks": lambda x, s, y: s @ s.mT,
+    "parts of stacks": lambda x, s, y: s[:, ::2] @ y,
+    "one of many": lambda x, s, y: y.T @ s.mT,
+    "itself": lambda x, s, y: x @ x.T,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_layouts(device, fresh, rng, layout):
+    arrays = [integers(rng, shape) for shape in ((40, 36), (4, 20, 36), (36, 24))]
+    found = LAYOUTS[layout](*map(td.asarray, arrays))
+    assert "copy" not in td.explain(found)  # it is read as it lies
+    np.testing.assert_array_equal(found.numpy(), LAYOUTS[layout](*arrays))
+
+
+def test_axes_in_any_order(device, fresh, rng):
+    x, y = integers(rng, (3, 4, 20, 8)), integers(rng, (8, 3, 4, 24))
+    a, b = td.asarray(x), td.asarray(y)
+    # Stacks of two axes, read in place; the result lies in another order than it is wanted.
+    found = td.matmul(a, b.permute_dims((1, 2, 0, 3)))
+    np.testing.assert_array_equal(found.numpy(), x @ y.transpose(1, 2, 0, 3))
+    # Inner axes that strides do not take together are copied.
+    found = td.tensordot(a, b, axes=((1, 3), (2, 0)))
+    np.testing.assert_array_equal(found.numpy(), np.tensordot(x, y, axes=((1, 3), (2, 0))))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["int8", "uint16", "int32", "int64", "float16", "bfloat16", "float64", "complex64"]
+)
+def test_matrices_of_dtypes(device, fresh, rng, dtype):
+    kind = getattr(td, dtype)
+    if not supports(device, kind):
+        pytest.skip(f"{device.id} has no {dtype}")  # the refusal is tested above
+    x, y = rng.integers(-9, 9, (21, 40)), rng.integers(-9, 9, (40, 23))
+    expected = x @ y
+    found = td.asarray(x, dtype=kind) @ td.asarray(y, dtype=kind)
+    assert found.dtype == kind
+    if dtype == "bfloat16":  # sums of float32, rounded once
+        expected = expected.astype(kind.numpy).astype(np.float32)
+        found = found.to(td.float32)
+    elif dtype == "complex64":
+        found = (td.asarray(x) + 1j * td.asarray(x)).to(kind) @ td.asarray(y).to(kind)
+        expected = (x + 1j * x) @ y
+    np.testing.assert_array_equal(found.numpy(), expected.astype(found.dtype.numpy))
+
+
+def test_special_values_stay_in_their_rows(device, fresh):
+    x, y = np.ones((33, 19), np.float32), np.ones((19, 33), np.float32)
+    x[3, 7], x[5, 18], y[2, 9] = np.inf, np.nan, -np.inf
+    with np.errstate(invalid="ignore"):
+        expected = x @ y
+    np.testing.assert_array_equal((td.asarray(x) @ td.asarray(y)).numpy(), expected)
+    some = td.zeros((33, 19)) * -1.0 @ td.asarray(np.ones((19, 33), np.float32))
+    assert not some.numpy().any()
+
+
+def test_written_over_its_own_factor(device, fresh, rng):
+    x = integers(rng, (24, 24))
+    a = td.asarray(x)
+    rows = a[2:]
+    rows[:] = a[2:] @ a + 1
+    expected = x.copy()
+    expected[2:] = x[2:] @ x + 1
+    np.testing.assert_array_equal(a.numpy(), expected)
+
+
+def test_replayed(device, rng):
+    x, y = integers(rng, (20, 32)), integers(rng, (32, 24))
+    a, b = td.asarray(x), td.asarray(y)
+    out = td.zeros((20, 24))
+    np.testing.assert_array_equal((a @ b).numpy(), x @ y)  # compiled
+    graph = td.Graph()
+    with graph.capture():
+        out[:] = (a @ b) * 2
+        out.realize()
+    for _ in range(2):
+        x = integers(rng, (20, 32))
+        a._array.upload(x)
+        graph.replay()
+        np.testing.assert_array_equal(out.numpy(), x @ y * 2)
+
+
+def test_arrays_of_the_library(device, fresh, rng):
+    x, y = integers(rng, (3, 17, 20)), integers(rng, (3, 20, 9))
+    a, b = td.asarray(x)._array, td.asarray(y)._array
+    np.testing.assert_array_equal(matrix_product(a, b).to_host(), x @ y)
+    for shapes in (((0, 3), (3, 2)), ((2, 0), (0, 3))):
+        found = matrix_product(*(td.zeros(shape)._array for shape in shapes))
+        np.testing.assert_array_equal(found.to_host(), np.zeros((shapes[0][0], shapes[1][1])))
+    with pytest.raises(td.errors.ShapeError, match=r"\(3, 17, 20\) and \(17, 20\)"):
+        matrix_product(a, a.view((17, 20), (20, 1), 0))
+
+
+ALL_TILES = sorted({tile._replace(unrolled=False) for row in TILES.values() for tile in row})
+
+
+@pytest.mark.parametrize("tile", ALL_TILES, ids=lambda tile: "x".join(map(str, tile[:6])))
+def test_tiles_of_the_table(rng, tile):
+    """On the CPU, whose compiler is quick: what matters is which thread does what."""
+    x, y = integers(rng, (150, 36)), integers(rng, (36, 140))
+    a, b = (td.asarray(array, device="cpu")._array for array in (x, y))
+    with poisoned(a.device):
+        out = td.empty((1, 150, 140), device="cpu")._array
+        first, second = Factor((), 36, 1, 0), Factor((), 1, 140, 0)
+        by_tiles(a, b, out, Product((), 150, 140, 36, first, second), tile)
+    np.testing.assert_array_equal(out.to_host()[0], x @ y)
+
+
+@pytest.mark.parametrize("name", ["tile", "line"])
+def test_indices_of_64_bits(rng, name):
+    x, y = integers(rng, (9, 12), np.int32), integers(rng, (12, 10), np.int32)
+    with td.use_device("cpu"):
+        a, b, out = (td.asarray(array.reshape(-1)) for array in (x, y, np.zeros(90, np.int32)))
+    numbers = (9, 10, 12, 1, 1, 0, 0, 0, 12, 1, 0, 0, 0, 0, 1, 10, 0)
+    if name == "tile":
+        form = Form(td.int32, 0, Loading(True, 1), Loading(False, 1), 1, False, big=True)
+        tile_multiplier(form, Tile(32, 32, 8, 1, 1, beside=8, unrolled=False))[(1, 1), 64](
+            a, b, out, *numbers
+        )
+    else:
+        line_multiplier(td.int32, 0, big=True)[(1, 2), 16](a, b, out, *numbers)
+    np.testing.assert_array_equal(out.numpy().reshape(9, 10), x @ y)

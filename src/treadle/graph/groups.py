@@ -85,6 +85,9 @@ def build_group(plan: Plan, node: Node) -> Group:
         if node.op == kinds.WRITE and building.reads_what_it_writes():
             plan.keep(plan.original(node.sources[1]), "it reads elements that it writes elsewhere")
             continue
+        if program.kind == "product" and node.op != kinds.PRODUCT and building.is_too_large():
+            plan.keep(building.product, "a kernel would not see all of its arrays")
+            continue
         if program.kind == "rows" and rows and building.cuts_rows(program):
             rows = False
             continue
@@ -366,6 +369,17 @@ class _Building:
             != (target.strides, target.offset, target.inner)
             for place in self.places
         )
+
+    @property
+    def product(self) -> Node:
+        """The product of a kernel of that kind."""
+        assert self._product is not None
+        return self._product
+
+    def is_too_large(self) -> bool:
+        """Whether a kernel can't see all of its arrays at once."""
+        most = self.device.limits.max_binding_size
+        return max(memory_of(self.node, self.leaves)) > most
 
     def cuts_rows(self, program: Program) -> bool:
         """Whether an array is so large that a kernel would have to see its rows in pieces."""

@@ -29,9 +29,10 @@ def multiply(x: DeviceArray, y: DeviceArray, out: DeviceArray, product: Product)
 
     def work() -> None:
         """BLAS takes matrices whose rows, or whose columns, lie side by side; others are copied."""
-        np.matmul(
-            left.copy() if copied[0] else left, right.copy() if copied[1] else right, out=made
-        )
+        with np.errstate(all="ignore"):
+            one = left.copy() if copied[0] else left
+            other = right.copy() if copied[1] else right
+            np.matmul(one, other, out=made)
 
     stream = x.device.default_stream.handle
     stream.call_host(work, (x.buffer, y.buffer, out.buffer))

@@ -87,7 +87,7 @@ def multiply(x: DeviceArray, y: DeviceArray, product: Product) -> DeviceArray:
     elif alone(x.device):
         _by_lines(x, y, out, product)
     else:
-        _by_tiles(x, y, out, product)
+        by_tiles(x, y, out, product)
     return out
 
 
@@ -104,9 +104,14 @@ class Launch(NamedTuple):
 
 def launch_for(machine: Machine, problem: Problem) -> Launch:
     """The tile, and how many there are."""
-    tile = tile_for(machine, problem)
+    return launch_by(tile_for(machine, problem), problem)
+
+
+def launch_by(tile: Tile, problem: Problem) -> Launch:
+    """The launch for a tile."""
     columns, rows = -(-problem.columns // tile.columns), -(-problem.rows // tile.rows)
-    return Launch(tile, problem.inner % tile.depth == 0, (columns, rows, problem.matrices))
+    exact = problem.inner % tile.depth == 0 and not tile.guarded
+    return Launch(tile, exact, (columns, rows, problem.matrices))
 
 
 def loadings_of(product: Product, vectors: bool = True) -> tuple[Loading, Loading]:
@@ -140,11 +145,15 @@ def integers_of(product: Product, loadings: Sequence[Loading]) -> list[int]:
     return found
 
 
-def _by_tiles(x: DeviceArray, y: DeviceArray, out: DeviceArray, product: Product) -> None:
+def by_tiles(
+    x: DeviceArray, y: DeviceArray, out: DeviceArray, product: Product, tile: Tile | None = None
+) -> None:
+    """Fill `out`, by tiles that suit the device or by others."""
     dtype = x.dtype
     assert isinstance(dtype, DType)
     problem = Problem(dtype, *product.extents)
-    tile, exact, grid = launch_for(machine_of(x.device), problem)
+    tile = tile or tile_for(machine_of(x.device), problem)
+    _, exact, grid = launch_by(tile, problem)
     vectors = not any(array.size % 4 or array.offset % 4 for array in (x, y))
     first, second = loadings_of(product, vectors)
     lanes = 4 if product.columns % 4 == 0 else 1

@@ -23,7 +23,8 @@ _NARROW = Tile(128, 16, 16, 1, 1, beside=4)
 # By backend, the bytes of a sum and the class of the product; the best first, of which a device
 # takes the first that its limits allow.
 TILES: dict[tuple[str, int, Class], tuple[Tile, ...]] = {
-    ("cuda", 4, "large"): (Tile(128, 128, 8, 2, 2, copies=2), _MIDDLE),
+    # Unguarded it takes 129 registers, so that only one block fits a multiprocessor.
+    ("cuda", 4, "large"): (Tile(128, 128, 8, 2, 2, copies=2, guarded=True), _MIDDLE),
     ("webgpu", 4, "large"): (Tile(128, 128, 16, 2, 2), Tile(128, 128, 8, 2, 2), _MIDDLE),
     ("cuda", 8, "large"): (Tile(64, 64, 8, 1, 1),),
     ("webgpu", 8, "large"): (Tile(64, 64, 8, 1, 1),),

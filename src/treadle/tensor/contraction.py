@@ -99,6 +99,9 @@ def _product(
     if plan is None:
         return None
     device = left.device
+    limit = device.limits.max_binding_size // dtype.itemsize
+    if max(left.size, right.size, math.prod(plan.shape)) > limit:
+        return None  # no kernel sees all of that: the sum is cut into pieces
     work = float32 if dtype in _HALVES and device.backend == "cpu" else dtype
     if route_of(device, work, plan.product) is None:
         return None
@@ -176,6 +179,8 @@ def _planned(first: _Seen, second: _Seen, kept: tuple[Name, ...]) -> _Plan | Non
     if turned:
         left, right = right, left
         parts = parts._replace(rows=parts.columns, columns=parts.rows)
+    else:
+        parts = _stacked(parts, kept)
     laid_out = _laid_out(left, right, parts, sizes)
     if laid_out is None:
         return None
@@ -207,6 +212,14 @@ def _parts(
     if not rows or not columns or deep < _LEAST_INNER or work < _LEAST_WORK:
         return None
     return _Parts(both, rows, columns, inner)
+
+
+def _stacked(parts: _Parts, kept: Names) -> _Parts:
+    """Columns before all rows are those of several matrices, with one first factor."""
+    start = min(map(kept.index, parts.rows))
+    outer = [name for name in parts.columns if kept.index(name) < start]
+    batch = sorted((*parts.batch, *outer), key=kept.index)
+    return parts._replace(batch=batch, columns=parts.columns[len(outer) :])
 
 
 def _laid_out(
@@ -257,7 +270,9 @@ def _merged(
     if not names:
         return (), [()] * len(operands)
     shape = tuple([sizes[name] for name in names])
-    return merge_axes(shape, [tuple([one.steps[name] for name in names]) for one in operands])
+    return merge_axes(
+        shape, [tuple([one.steps.get(name, 0) for name in names]) for one in operands]
+    )
 
 
 def _seen(

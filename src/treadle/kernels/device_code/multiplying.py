@@ -29,7 +29,8 @@ class Tile(NamedTuple):
     the inner axis at a time. A thread makes `down` x `across` groups of 4 x 4. `copies` of the
     factors' tiles are in shared memory: with two, one barrier a step is enough. So many of a
     subgroup's threads lie `beside` each other in a row. The loop over the depth is `unrolled` where
-    compilers are quick and registers are many."""
+    compilers are quick and registers are many. Loads are always `guarded` against the end of the
+    inner axis where a compiler makes more of that."""
 
     rows: int
     columns: int
@@ -39,6 +40,7 @@ class Tile(NamedTuple):
     copies: int = 1
     beside: int = 16
     unrolled: bool = True
+    guarded: bool = False
 
     @property
     def threads(self) -> int:
@@ -83,7 +85,7 @@ def tile_multiplier(form: Form, tile: Tile) -> Kernel:
     offset of a factor count as many elements as are read together."""
     dtype, together = form.dtype, form.lanes
     index = td.i64 if form.big else td.i32
-    rows, columns, depth, down, across, copies, beside, unrolled = tile
+    rows, columns, depth, down, across, copies, beside, unrolled, _ = tile
     side = columns // (4 * across)  # threads side by side
     row_step, column_step = rows // down, columns // across  # between a thread's groups
     groups = 4 * down * across
@@ -233,6 +235,7 @@ def _carrier(form: Form, loading: Loading, tile: Tile, lines: int, second: bool)
     full = items % threads == 0
     chunks = (depth if inner else lines) // lanes  # side by side in memory
     advance = depth // lanes if inner else depth
+    beside = several and inner  # one step leads to the next vector
     apart = pitch if inner else 1  # what was side by side in memory
 
     @td.func
@@ -244,7 +247,8 @@ def _carrier(form: Form, loading: Loading, tile: Tile, lines: int, second: bool)
             # Beyond the end the last line is read: what is made of it is not stored.
             if inner:
                 line = td.minimum(start + other, end - 1)
-                at[v] = base + index(line) * line_step + index(chunk) * inner_step
+                at[v] = base + index(line) * line_step
+                at[v] += index(chunk) if beside else index(chunk) * inner_step
                 deep[v] = chunk * lanes
                 to[v] = chunk * lanes * pitch + other
             else:
@@ -263,7 +267,7 @@ def _carrier(form: Form, loading: Loading, tile: Tile, lines: int, second: bool)
                     held_here[v] = held(0)
                     if deep[v] < rest:
                         held_here[v] = held(x[at[v]])
-                at[v] += index(advance) * inner_step
+                at[v] += index(advance) if beside else index(advance) * inner_step
 
     @td.func
     def put(tile_here, t, start, to, held_here):
