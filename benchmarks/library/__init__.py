@@ -12,6 +12,7 @@ from benchmarks.library.case import Case, measure
 
 THEMES: tuple[str, ...] = (
     "convolution",
+    "linalg",
     "rows",
     "sorting",
 )  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 import treadle as td
 from tests.support.poison import poisoned
 from treadle.core.errors import HostWarning
-from treadle.kernels import factor
+from treadle.kernels import decompose
 from treadle.tensor.dtypes import supports
 from treadle.tensor.linalg import stacks
 
@@ -73,7 +73,7 @@ def test_factors(device, rng, monkeypatch):
     for dtype, route in FACTORED.get(device.kind, ALL):
         if not supports(device, getattr(td, dtype)):
             continue
-        monkeypatch.setattr(factor, "forced", route)
+        monkeypatch.setattr(decompose, "forced", route)
         for n in (2, 16) if route == "each" else (1, 16, 35):
             check_factors(rng, n, dtype)
 
@@ -109,7 +109,7 @@ def check_factors(rng, n, dtype):
 def test_special_columns_reflect(device, monkeypatch):
     a = np.array([[[0, 1, 2], [0, 0, 1e25], [0, 1, 1e25]]], np.float32)
     for route in routes(device):
-        monkeypatch.setattr(factor, "forced", route)
+        monkeypatch.setattr(decompose, "forced", route)
         q, r = td.linalg.qr(td.asarray(a))
         close(q @ r, a)
         assert td.linalg.det(td.asarray(a)).tolist() == [0.0]
@@ -199,7 +199,7 @@ def test_no_elements(device):
 def test_singular(device, monkeypatch):
     stack = td.asarray([[[1.0, 0.0], [0.0, 2.0]], [[1.0, 2.0], [2.0, 4.0]]])
     for route in routes(device):
-        monkeypatch.setattr(factor, "forced", route)
+        monkeypatch.setattr(decompose, "forced", route)
         with pytest.raises(np.linalg.LinAlgError, match=r"matrix \(1,\) of the stack is singular"):
             td.linalg.inv(stack)
         with pytest.raises(td.linalg.LinAlgError, match="the matrix is singular"):
@@ -229,6 +229,19 @@ def test_a_recorded_solution_of_a_singular_matrix_is_nan(device):
     a.realize()
     graph.replay()
     np.testing.assert_array_equal(x.numpy()[:, :, 0], [[2, 1], [2, 2]])
+
+
+def test_a_compiled_function_solves_without_a_read(device):
+    @td.compile
+    def solved(a, b):
+        return td.linalg.solve(a * 2, b) + td.linalg.det(a)
+
+    b = td.asarray([2.0, 4.0])
+    for scale in (1.0, 2.0):
+        a = td.asarray([[0.0, 1.0], [1.0, 0.0]]) * scale
+        found = solved(a, b)
+        np.testing.assert_allclose(found.numpy(), [2 / scale - scale**2, 1 / scale - scale**2])
+    assert np.isnan(solved(td.ones((2, 2)), b).numpy()).all()
 
 
 # --- spectra -------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from treadle.core.dtypes import i32
 from treadle.graph.calls import call
-from treadle.kernels import factor
+from treadle.kernels import decompose
 from treadle.tensor.creation import ones, zeros
 from treadle.tensor.linalg.stacks import adjoint, regular, several, stack_of
 from treadle.tensor.tensor import Tensor, from_node
@@ -41,7 +41,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     stack = stack_of("cholesky", x, square=True)
     a = adjoint(stack.matrices) if upper else stack.matrices
     results = (a.shape, stack.work), ((stack.count,), i32)
-    found, status = several(factor.cholesky, [a], results)
+    found, status = several(decompose.cholesky, [a], results)
     found = regular("cholesky", "not positive definite", stack, found, status)
     return stack.unstacked(adjoint(found) if upper else found)
 
@@ -63,7 +63,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
     inner = rows if mode == "complete" else min(rows, columns)
     shapes = (count, rows, inner), (count, inner, columns)
     results = [(shape, stack.work) for shape in shapes]
-    found = several(factor.qr, [stack.matrices], results, mode == "complete")
+    found = several(decompose.qr, [stack.matrices], results, mode == "complete")
     return QRResult(*map(stack.unstacked, found))
 
 
@@ -78,7 +78,7 @@ def det(x: Any, /) -> Tensor:
     a = stack.matrices
     if not stack.rows:
         return ones(stack.front, dtype=stack.dtype, device=a.device)
-    return stack.unstacked(from_node(call(factor.det, [a._node], (stack.count,), stack.work)))
+    return stack.unstacked(from_node(call(decompose.det, [a._node], (stack.count,), stack.work)))
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
@@ -98,5 +98,5 @@ def slogdet(x: Any, /) -> SlogdetResult:
             zeros(stack.front, dtype=real, device=a.device),
         )
     results = [((stack.count,), stack.work), ((stack.count,), stack.work.component)]
-    sign, logs = several(factor.slogdet, [a], results)
+    sign, logs = several(decompose.slogdet, [a], results)
     return SlogdetResult(stack.unstacked(sign), stack.unstacked(logs, real))

@@ -11,7 +11,7 @@ from numpy.linalg import LinAlgError
 from treadle.core.dtypes import i32
 from treadle.core.errors import ShapeError
 from treadle.graph.calls import call
-from treadle.kernels import factor, triangular
+from treadle.kernels import decompose, triangular
 from treadle.tensor.creation import empty
 from treadle.tensor.dtypes import check_dtype, default_integer, finfo, promote
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
@@ -93,7 +93,7 @@ def inverse_of(stack: Stack) -> tuple[Tensor, Tensor]:
     a = stack.matrices
     one = eye(stack.rows, dtype=stack.work, device=a.device)
     results = (a.shape, stack.work), ((stack.count,), i32)
-    found, status = several(factor.solve, [a, broadcast_to(one, a.shape)], results)
+    found, status = several(decompose.solve, [a, broadcast_to(one, a.shape)], results)
     return found, status
 
 
@@ -237,7 +237,7 @@ def _solved(
 
 def _solve_stack(name: str, a: Stack, b: Tensor) -> Tensor:
     results = (b.shape, a.work), ((a.count,), i32)
-    found, status = several(factor.solve, [a.matrices, b], results)
+    found, status = several(decompose.solve, [a.matrices, b], results)
     return regular(name, "singular", a, found, status)
 
 

@@ -29,7 +29,8 @@ from treadle.runtime.devices import Device
 Route = Literal["each", "panels", "host"]
 
 _PANEL = 16  # columns that a block of threads factors at a time
-_MOST_THREADS = 256
+_FEW_THREADS = 256
+_SHARED_BYTES = 16384  # that every device has
 # Up to so many rows, of at least so many matrices: a thread does a whole matrix.
 _SMALL, _MANY = 16, 256
 _SMALL_ALONE, _MANY_ALONE = 32, 32
@@ -81,7 +82,7 @@ def cholesky(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
 
 def _cholesky_by_panels(a: Part, status: DeviceArray) -> None:
     n, width = a.rows, width_of(a.dtype)
-    block = panels.cholesky_block(a.dtype, width, _MOST_THREADS)[a.matrices, _MOST_THREADS]
+    block = panels.cholesky_block(a.dtype, width, _FEW_THREADS)[a.matrices, _FEW_THREADS]
     for at in range(0, n, width):
         end = min(at + width, n)
         corner = a.part(at, end, at, end)
@@ -197,7 +198,7 @@ def _lu_by_panels(a: DeviceArray, status: DeviceArray) -> tuple[Part, DeviceArra
     work = whole(copy_of(a))
     count, n = work.matrices, work.rows
     pivots = new(a, i32, count, n)
-    threads = _threads(n)
+    threads = _threads(work)
     panel = panels.lu_panel(work.dtype, _PANEL, threads // _PANEL)[count, threads]
     for at in range(0, n, _PANEL):
         end = min(at + _PANEL, n)
@@ -261,7 +262,7 @@ def qr(a: DeviceArray, complete: bool = False) -> tuple[DeviceArray, DeviceArray
 
 def _qr_by_panels(a: Part, vectors: Part, triangles: Part) -> None:
     steps = min(a.rows, a.columns)
-    threads = _threads(a.rows)
+    threads = _threads(a)
     panel = panels.qr_panel(a.dtype, _PANEL, threads // _PANEL)[a.matrices, threads]
     for at in range(0, steps, _PANEL):
         end = min(at + _PANEL, steps)
@@ -300,6 +301,14 @@ def _checked(a: DeviceArray) -> tuple[int, int, DType]:
     return a.shape[0], a.shape[1], a.dtype
 
 
-def _threads(rows: int) -> int:
-    """Of a block that factors a panel: a few for few rows."""
-    return min(_MOST_THREADS, max(2 * _PANEL, 1 << (4 * rows - 1).bit_length()))
+def _threads(a: Part) -> int:
+    """Of a block that factors a panel: one for four elements, as many as the device and 16 KiB of
+    shared memory have."""
+    item, real = a.dtype.itemsize, a.dtype.component.itemsize
+    room = (_SHARED_BYTES - _PANEL * _PANEL * item) // (item + real)
+    limits = a.array.device.limits
+    most = min(limits.max_threads_per_block, limits.max_block.x, room)
+    if a.array.device.kind in ("software", "cpu"):  # where they take turns
+        most = min(most, _FEW_THREADS)
+    wanted = max(2 * _PANEL, 1 << (4 * a.rows - 1).bit_length())
+    return min(wanted, 1 << (most.bit_length() - 1))
