@@ -13,6 +13,7 @@ from benchmarks.library.case import Case, measure
 THEMES: tuple[str, ...] = (
     "convolution",
     "linalg",
+    "pooling",
     "rows",
     "sorting",
 )  # fmt: skip
