@@ -131,7 +131,7 @@ def test_what_is_refused(device, monkeypatch):
         F.cross_entropy(x, td.zeros((2, 3), dtype=td.int32))
     with pytest.raises(ValueError, match="ignore_index is 1, but the target is probabilities"):
         F.cross_entropy(x, x, ignore_index=1)
-    with pytest.raises(ValueError, match='"mean", "sum" or "none", not \'max\''):
+    with pytest.raises(ValueError, match='"mean", "sum", "none", not \'max\''):
         F.cross_entropy(x, target, reduction="max")
     with pytest.raises(ValueError, match="label_smoothing is 2"):
         F.cross_entropy(x, target, label_smoothing=2)

@@ -15,6 +15,7 @@ from treadle.runtime import settings
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
+from treadle.tensor.functional.reducing import reduction_of
 from treadle.tensor.functional.wide import wide_float
 from treadle.tensor.manipulation import broadcast_to, expand_dims, squeeze
 from treadle.tensor.reductions import any as any_of
@@ -27,7 +28,6 @@ from treadle.tensor.tensor import Tensor
 __all__ = ["cross_entropy", "nll_loss"]
 
 _exp, _log = FUNCTIONS["exp"], FUNCTIONS["log"]
-_REDUCTIONS = ("mean", "none", "sum")
 
 
 class _Classes(NamedTuple):
@@ -60,7 +60,7 @@ def nll_loss(
     >>> round(td.nn.functional.nll_loss(x, td.asarray([0, 1], device="cpu")).item(), 4)
     0.4904
     """
-    reduction = _reduction("nll_loss", reduction, size_average, reduce)
+    reduction = reduction_of("nll_loss", reduction, size_average, reduce)
     x, dtype = wide_float("nll_loss", input)
     axis = _class_axis("nll_loss", x)
     classes = _classes("nll_loss", x, axis, target, weight, ignore_index)
@@ -94,7 +94,7 @@ def cross_entropy(
     >>> [round(loss, 4) for loss in losses.tolist()]
     [0.6931, 0.0]
     """
-    reduction = _reduction("cross_entropy", reduction, size_average, reduce)
+    reduction = reduction_of("cross_entropy", reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"cross_entropy: label_smoothing is {label_smoothing}, not from 0 to 1")
     x, dtype = wide_float("cross_entropy", input)
@@ -243,14 +243,3 @@ def _reduced(losses: Tensor, classes: _Classes, reduction: str) -> Tensor:
         return total(losses)
     counted = where(classes.ignored, 0.0, 1.0 if classes.weight is None else classes.weight)
     return total(losses) / total(counted.to(losses.dtype))
-
-
-def _reduction(name: str, reduction: str, size_average: bool | None, reduce: bool | None) -> str:
-    """What becomes of all losses; the older arguments say it in another way."""
-    if size_average is not None or reduce is not None:
-        if reduce is False:
-            return "none"
-        return "sum" if size_average is False else "mean"
-    if reduction not in _REDUCTIONS:
-        raise ValueError(f'{name}: reduction is "mean", "sum" or "none", not {reduction!r}')
-    return reduction

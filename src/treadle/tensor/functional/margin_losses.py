@@ -149,8 +149,7 @@ def multi_margin_loss(
         )
     count = x.shape[-1]
     outside = (goal < 0) | (goal >= count)
-    if settings.check and goal.size and bool(any_of(outside)):
-        raise IndexError(f"{name}: a target is no class from 0 to {count - 1}")
+    _check_classes(name, outside, count)
     places = expand_dims(where(outside, 0, goal), -1)
     losses = _maximum(margin - take_along_axis(x, places, axis=-1) + x, 0)
     if p == 2:
@@ -174,7 +173,8 @@ def multilabel_margin_loss(
 ) -> Tensor:
     """The sum of max(0, 1 - x[class] + x[other]) over the wanted classes and the others, divided by
     the number of classes, for scores (N, C) or (C,). Targets have that shape: a row begins with
-    its classes, and a negative number ends them. Those from C on are classes without a score."""
+    its classes, and a negative number ends them. Those from C on are left out (IndexError under
+    TREADLE_CHECK=1)."""
     name = "multilabel_margin_loss"
     reduction = reduction_of(name, reduction, size_average, reduce)
     x, dtype = wide_float(name, input)
@@ -185,6 +185,7 @@ def multilabel_margin_loss(
             f"and {goal.shape}"
         )
     count = x.shape[-1]
+    _check_classes(name, goal >= count, count)
     named = (cumulative_sum((goal < 0).to(goal.dtype), axis=-1) == 0) & (goal < count)
     classes = arange(count, dtype=goal.dtype, device=x.device)
     mine = expand_dims(goal, -1)  # a row of classes for each that is named
@@ -221,6 +222,12 @@ def _classes(name: str, target: Any) -> Tensor:
     if goal.dtype.kind != "int":
         raise DtypeError(f"{name}: targets are signed integers, not {goal.dtype}: cast them")
     return goal
+
+
+def _check_classes(name: str, outside: Tensor, count: int) -> None:
+    """IndexError for targets that are no classes, if they are to be looked at."""
+    if settings.check and outside.size and bool(any_of(outside)):
+        raise IndexError(f"{name}: a target is no class from 0 to {count - 1}")
 
 
 # --- of three -------------------------------------------------------------------------------------
