@@ -148,11 +148,11 @@ def test_what_is_refused(device, monkeypatch):
 def test_scores_are_read_by_one_kernel():
     with td.use_device("cpu"):
         x, target = td.zeros((100, 300)).realize(), td.zeros((100,), dtype="int64").realize()
-    assert (
-        td.explain(F.cross_entropy(x, target, reduction="none"))
-        .splitlines()[0]
-        .startswith("1 kernel")
-    )
+    told = td.explain(F.cross_entropy(x, target, reduction="none"))
+    assert told.splitlines()[0].startswith("1 kernel")
+    told = td.explain(F.cross_entropy(x, target))  # and another one makes a mean of the losses
+    assert told.splitlines()[0].startswith("2 kernels")
+    assert told.count("[100, 300]") == 1
 
 
 try:

@@ -84,7 +84,9 @@ def test_special_values(device):
     assert np.isnan(logs[:3]).all()
     assert logs[3, 1] == -inf
     same = td.asarray([[7.0, 7.0, 7.0]])
-    assert F.layer_norm(same, 3).tolist() == [[0.0, 0.0, 0.0]]
+    # WebGPU's division may be off by 2.5 units of the last place, and so may the mean of equal
+    # numbers; what is left of them then is divided by sqrt(eps) = 0.003.
+    np.testing.assert_allclose(F.layer_norm(same, 3).numpy(), [[0.0, 0.0, 0.0]], atol=1e-3)
     assert np.isnan(F.layer_norm(rows[:3], 3).numpy()).all()
     assert F.softmax(td.asarray([[3.0e38, -3.0e38]]), dim=1).tolist() == [[1.0, 0.0]]
     far = td.asarray([1e6, 1e6 + 1, 1e6 + 2])  # a one-pass variance would lose it

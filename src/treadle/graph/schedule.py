@@ -17,6 +17,7 @@ from treadle.graph.operations import cost_of
 
 _CHEAP = 4  # the operations that may be done again in a second kernel rather than kept in memory
 _DEAR = (kinds.REDUCE, kinds.PRODUCT)
+_ALONE = (kinds.CALL, kinds.WRITE, kinds.PRODUCT)  # they compute nothing of their sources
 _SHARED = -1  # several kernels need it
 
 
@@ -122,6 +123,7 @@ class Plan:
         group: dict[Node, int] = {}
         reducing: set[int] = set()  # groups with reductions
         weight = self._weights()
+        self._keep_rows_of_reductions()
         for node in reversed(self.order):
             if node in self.same:
                 continue
@@ -151,6 +153,23 @@ class Plan:
                     self._keep_source(source, node)
                 known = group.get(source)
                 group[source] = mine if known is None or known == mine else _SHARED
+
+    def _keep_rows_of_reductions(self) -> None:
+        """Keep what a reduction gathers if it is made of other reductions' results, one of each,
+        as a mean of losses is. Their rows are not its own, so it can't compute them; a kernel of
+        theirs does what is between as well, and reads its rows once for all of them."""
+        reached: dict[Node, frozenset[int]] = {}  # sizes of the reductions in a node's expression
+        for node in self.order:
+            sizes = frozenset[int]()
+            if node.op not in _ALONE:
+                for source in map(self.original, node.sources):
+                    sizes |= reached.get(source, frozenset())
+            if node.op == kinds.REDUCE:
+                source = self.original(node.sources[0])
+                if node.size < source.size and source.size in sizes and source.array is None:
+                    self.keep(source, "a reduction gathers it, which is made of others' results")
+                sizes = frozenset((node.size,))
+            reached[node] = sizes if node not in self.kept else frozenset()
 
     def _keep_source(self, source: Node, reader: Node) -> None:
         self.keep(source, f"{reader.op} takes it from memory")
