@@ -12,6 +12,7 @@ All factors are computed in float64 by the host, once for a length, and kept by 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -20,12 +21,11 @@ import numpy as np
 
 from treadle.core.dtypes import DType, c64, c128, f32, f64
 from treadle.core.errors import ShapeError
-from treadle.core.limits import MOST_NARROW
+from treadle.core.limits import MOST_NARROW, Limits
 from treadle.kernels import fourier_plans as plans
-from treadle.kernels.device_code import fouriering
-from treadle.kernels.device_code.fouriering import Lines, Pass, Steps
+from treadle.kernels.device_code import fourier_blocks, fourier_lines, fouriering
+from treadle.kernels.device_code.fouriering import Pass
 from treadle.kernels.launching import alone, flat, new
-from treadle.lang.kernel import Kernel
 from treadle.lang.types import vec2
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
@@ -160,43 +160,61 @@ def transform_to_real(
 # --- the ways ------------------------------------------------------------------------------------
 
 
+class _Distances(NamedTuple):
+    """Those of `Steps` that depend on the way."""
+
+    own_b: int = 0
+    own_a: int = 0
+    place_b: int = 0
+    place_a: int = 0
+    place_k: int = 0
+
+
 class _Way(NamedTuple):
     """One pass of a job: lines of a length, how many along the outer coordinate, `b` and `a`, and
-    the distances of `Steps` for reading and writing."""
+    where their elements are read and written."""
 
     length: int
     outer: int
     along_b: int
     along_a: int
-    read: dict[str, int]
-    write: dict[str, int]
+    read: _Distances
+    write: _Distances
     read_across: bool = True
     write_across: bool = True
 
 
 def _run(x: DeviceArray, out: DeviceArray, job: _Job) -> None:
     n, outer, inner = job.length, job.outer, job.inner
-    parts = plans.split(n, outer, inner, _room(x.device, _component(x.dtype)))
+    room = _room(x.device, _component(x.dtype))
+    if inner == 1 and (halves := plans.halves(n, room)) is not None:
+        _rows(x, out, job, *halves)
+        return
+    parts = plans.split(n, outer, inner, room)
     if parts is None:
         _by_chirp(x, out, job)
     elif len(parts) > 1:
         _by_parts(x, out, job, parts)
     elif inner > 1:
-        beside = {"place_a": 1, "place_k": 1}
+        beside = _Distances(place_a=1, place_k=1)
         _pass(x, out, job, _Way(n, outer, 1, 1, beside, beside))
     else:  # rows are counted by `a`, so that a block has some of them
-        read = {"own_a": job.given, "place_k": 1}
-        write = {"own_a": job.kept, "place_k": 1}
+        read, write = _Distances(own_a=job.given, place_k=1), _Distances(own_a=job.kept, place_k=1)
         _pass(x, out, job, _Way(n, 1, 1, outer, read, write, False, False))
 
 
 def _room(device: Device, component: DType) -> plans.Room:
     if alone(device):
-        return _FOR_THREADS
+        return _FOR_THREADS[component.itemsize]
     return plans.room_of_blocks(device.limits.max_shared_memory // (2 * component.itemsize))
 
 
-_FOR_THREADS = plans.Room(2048, 1024, fouriering.LANES, 128)
+# On the CPU, by the bytes of a number: blocks have 64 KiB of shared memory, and lanes 256 KiB for
+# all copies of an array.
+_FOR_THREADS = {
+    size: plans.Room(8192 // size, 4096 // size, fourier_lines.LANES, 128, 32768 // size)
+    for size in (4, 8)
+}
 
 
 def _by_parts(x: DeviceArray, out: DeviceArray, job: _Job, parts: tuple[int, ...]) -> None:
@@ -205,28 +223,28 @@ def _by_parts(x: DeviceArray, out: DeviceArray, job: _Job, parts: tuple[int, ...
     rest = n // first
     _check_size(outer * n * inner, n)
     between = new(x, _complex(x.dtype), outer * n * inner)
-    steps = {"place_a": 1, "place_k": rest}
+    steps = _Distances(place_a=1, place_k=rest)
     front = job._replace(kept=n, write="complex", scale=(1.0, 1.0), after=_turns(x, first, rest))
     _pass(x, between, front, _Way(first, outer, 1, rest, steps, steps))
     back = job._replace(given=n, taken=n, read="complex", sign=1.0, before=0)
     if len(parts) == 3:
         middle, last = parts[1:]
-        steps = {"own_b": rest * inner, "place_a": 1, "place_k": last}
+        steps = _Distances(own_b=rest * inner, place_a=1, place_k=last)
         again = new(x, _complex(x.dtype), between.size)
         turn = back._replace(
             kept=n, write="complex", scale=(1.0, 1.0), after=_turns(x, middle, last)
         )
         _pass(between, again, turn, _Way(middle, outer, first, last, steps, steps))
-        read = {"own_a": rest * inner, "own_b": last * inner, "place_k": 1}
-        write = {"place_a": 1, "place_b": first, "place_k": first * middle}
+        read = _Distances(own_a=rest * inner, own_b=last * inner, place_k=1)
+        write = _Distances(place_a=1, place_b=first, place_k=first * middle)
         _pass(again, out, back, _Way(last, outer, middle, first, read, write, False))
-    elif inner >= fouriering.LANES:  # neighbours are side by side in what is read, too
-        read = {"own_b": rest * inner, "place_a": 1, "place_k": 1}
-        write = {"place_a": 1, "place_b": 1, "place_k": first}
+    elif inner >= fourier_lines.LANES:  # neighbours are side by side in what is read, too
+        read = _Distances(own_b=rest * inner, place_a=1, place_k=1)
+        write = _Distances(place_a=1, place_b=1, place_k=first)
         _pass(between, out, back, _Way(rest, outer, first, 1, read, write))
     else:
-        read = {"own_a": rest * inner, "place_k": 1}
-        write = {"place_a": 1, "place_k": first}
+        read = _Distances(own_a=rest * inner, place_k=1)
+        write = _Distances(place_a=1, place_k=first)
         _pass(between, out, back, _Way(rest, outer, 1, first, read, write, False))
 
 
@@ -237,7 +255,7 @@ def _by_chirp(x: DeviceArray, out: DeviceArray, job: _Job) -> None:
     _check_size(outer * m * inner, n)
     if job.read in ("hermitian", "halves"):
         gathered = new(x, dtype, outer * n * inner)
-        beside = {"place_a": 1, "place_k": 0}
+        beside = _Distances(place_a=1)
         copied = job._replace(write="complex", kept=n, scale=(1.0, 1.0), after=0)
         _pass(x, gathered, copied, _Way(1, outer, 1, n, beside, beside))
         x, job = gathered, job._replace(read="complex", given=n, taken=n, before=0, sign=1.0)
@@ -258,49 +276,80 @@ def _by_chirp(x: DeviceArray, out: DeviceArray, job: _Job) -> None:
 
 def _pass(x: DeviceArray, out: DeviceArray, job: _Job, way: _Way) -> None:
     """One launch."""
-    inner = job.inner
+    shape = job._replace(before=job.before != 0, after=job.after != 0)
+    limits = None if alone(x.device) else x.device.limits
+    launch, numbers = _launch_of(shape, way, _component(x.dtype), limits)
+    twiddles = _table(x, ("twiddles", way.length), lambda: plans.twiddles(way.length))
+    launch(x, job.before, twiddles, job.after, out, *numbers)
+
+
+def _rows(x: DeviceArray, out: DeviceArray, job: _Job, first: int, second: int) -> None:
+    """One launch for rows that threads working alone do as matrices."""
+    shape = job._replace(before=job.before != 0, after=job.after != 0)
+    launch, numbers = _launch_of_rows(shape, first, second, _component(x.dtype))
+    along = _table(x, ("twiddles", first), lambda: plans.twiddles(first))
+    across = _table(x, ("twiddles", second), lambda: plans.twiddles(second))
+    turns = _turns(x, first, second)
+    launch(x, job.before, along, turns, across, job.after, out, *numbers)
+
+
+@functools.lru_cache(1024)
+def _launch_of(
+    job: _Job, way: _Way, component: DType, limits: Limits | None
+) -> tuple[Callable[..., None], tuple[Any, ...]]:
+    """The kernel of a pass on its grid, and the numbers that it takes. Without limits, for threads
+    that work alone."""
     radices = plans.radices(way.length)
     assert radices is not None
+    what = _what(job, radices, component)._replace(
+        read_across=way.read_across, write_across=way.write_across
+    )
+    columns = way.along_a * job.inner
+    count = way.outer * way.along_b * columns
+    launch: Callable[..., None]
+    if limits is not None:
+        room = limits.max_shared_memory // (2 * component.itemsize)
+        across = way.read_across or way.write_across
+        tile = plans.tile(radices, count, room, across, limits.max_threads_per_block)
+        blocks = -(-count // tile.lines)
+        launch = fourier_blocks.block_transformer(what, tile)[blocks, tile.threads]
+    elif way.read_across or way.write_across:
+        blocks = way.outer * way.along_b * -(-columns // fourier_lines.LANES)
+        kernel = fourier_lines.column_transformer(what, columns < fourier_lines.LANES)
+        launch = kernel[blocks, fourier_lines.LANES]
+    else:
+        blocks = -(-count // fourier_lines.LANES)
+        kernel = fourier_lines.line_transformer(what, count < fourier_lines.LANES)
+        launch = kernel[blocks, fourier_lines.LANES]
+    read = (job.given * job.inner, *way.read, job.taken)
+    write = (job.kept * job.inner, *way.write, job.kept)
+    lines = (count, way.along_b, way.along_a, job.inner)
+    return launch, (*read, *write, *lines, job.length, *_signs(job, component))
+
+
+@functools.lru_cache(1024)
+def _launch_of_rows(
+    job: _Job, first: int, second: int, component: DType
+) -> tuple[Callable[..., None], tuple[Any, ...]]:
+    along, across = plans.radices(first), plans.radices(second)
+    assert along is not None
+    assert across is not None
+    kernel = fourier_lines.row_transformer(_what(job, along, component), across)
+    numbers = (job.given, job.taken, job.kept, job.kept, job.length, *_signs(job, component))
+    return kernel[job.outer, fourier_lines.LANES], numbers
+
+
+def _what(job: _Job, radices: tuple[int, ...], component: DType) -> Pass:
     made = 2 * job.length if job.write == "pairs" else job.length
-    what = Pass(
-        radices, _component(x.dtype), job.read, job.write,
-        before=job.before != 0, after=job.after != 0,
-        read_across=way.read_across, write_across=way.write_across,
+    return Pass(
+        radices, component, job.read, job.write, before=job.before, after=job.after,
         read_cut=job.taken < _needed(job.read, job.length), write_cut=job.kept < made,
-        plain=inner == 1,
-    )  # fmt: skip
-    count = way.outer * way.along_b * way.along_a * inner
-    lines = Lines(count, way.along_b, way.along_a, inner)
-    read = _steps(way.read, job.given * inner, inner, job.taken)
-    write = _steps(way.write, job.kept * inner, inner, job.kept)
-    twiddles = _table(x, ("twiddles", way.length), lambda: plans.twiddles(way.length))
-    kernel, blocks, threads = _code(x.device, what, way, count)
-    kernel[blocks, threads](
-        x, job.before, twiddles, job.after, out, read, write, lines, job.length,
-        _pair(x, job.sign, 0.0), _pair(x, *job.scale),
+        plain=job.inner == 1,
     )  # fmt: skip
 
 
-def _code(device: Device, what: Pass, way: _Way, lines: int) -> tuple[Kernel, int, int]:
-    """The kernel of a pass, its blocks and the threads of each."""
-    if alone(device):
-        blocks = -(-lines // fouriering.LANES)
-        if way.read_across or way.write_across:
-            columns = way.along_a * (lines // (way.outer * way.along_b * way.along_a))
-            blocks = way.outer * way.along_b * -(-columns // fouriering.LANES)
-        return fouriering.line_transformer(what), blocks, fouriering.LANES
-    limits = device.limits
-    room = limits.max_shared_memory // (2 * what.component.itemsize)
-    across = way.read_across or way.write_across
-    tile = plans.tile(what.radices, lines, room, across, limits.max_threads_per_block)
-    kernel = fouriering.block_transformer(what, tile)
-    return kernel, -(-lines // tile.lines), tile.threads
-
-
-def _steps(given: dict[str, int], outer: int, unit: int, limit: int) -> Any:
-    names = ("own_b", "own_a", "place_b", "place_a", "place_k")
-    make: Any = Steps
-    return make(outer, *[given.get(name, 0) for name in names], unit, limit)
+def _signs(job: _Job, component: DType) -> tuple[Any, ...]:
+    return tuple(component.numpy.type(value) for value in (job.sign, *job.scale))
 
 
 # --- arrays --------------------------------------------------------------------------------------
@@ -356,13 +405,15 @@ def _table(x: DeviceArray, name: tuple[Any, ...], compute: Callable[[], Table]) 
     device = x.device
     key = (*name, _component(x.dtype))
     table: DeviceArray | None = device.tables.pop(key, None)
-    if table is None:
-        values = compute()
-        table = new(x, _complex(x.dtype), values.size)
-        table.upload(values)
-        if device.default_stream.keeping is not None:
-            return table
-    device.tables[key] = table  # last: those that were not used for longest are first
+    if table is not None:
+        device.tables[key] = table  # last: those that were not used for longest are first
+        return table
+    values = compute()
+    table = new(x, _complex(x.dtype), values.size)
+    table.upload(values)
+    if device.default_stream.keeping is not None:
+        return table
+    device.tables[key] = table
     held = sum(kept.size * kept.dtype.itemsize for kept in device.tables.values())
     while held > _TABLE_BYTES and len(device.tables) > 1:
         oldest = device.tables.pop(next(iter(device.tables)))

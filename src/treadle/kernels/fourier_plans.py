@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.kernels.device_code.butterflies import RADICES
-from treadle.kernels.device_code.fouriering import Tile, twiddle_places
+from treadle.kernels.device_code.fourier_blocks import Tile
+from treadle.kernels.device_code.fouriering import twiddle_places
 
 Table = np.ndarray[Any, Any]
 
@@ -17,12 +18,27 @@ Table = np.ndarray[Any, Any]
 class Room(NamedTuple):
     """What one pass can do: lines of up to `whole` elements, of up to `part` if a transform has
     several passes or its lines lie side by side. With fewer lines than `busy` a transform of
-    `worth` elements or more is done in parts, which have more lines."""
+    `worth` elements or more is done in parts, which have more lines. Rows of `worth` to `rows`
+    elements are done as matrices whose sides are `busy` or more, if they have such factors."""
 
     whole: int
     part: int
     busy: int = 0
     worth: int = 0
+    rows: int = 0
+
+
+@functools.lru_cache(1024)
+def halves(n: int, room: Room) -> tuple[int, int] | None:
+    """The sides of the matrix as which a row of n elements is transformed; None if it is not.
+
+    >>> halves(1024, Room(2048, 1024, 16, 128, 8192)), halves(1009, Room(2048, 1024, 16, 128, 8192))
+    ((32, 32), None)
+    """
+    if not room.worth <= n <= room.rows or radices(n) is None:
+        return None
+    parts = _parts(n, 2, n)
+    return (parts[0], parts[1]) if parts is not None and min(parts) >= room.busy else None
 
 
 _TOGETHER = 4  # lines side by side that a block should have: with 8 bytes, what GPUs read at once
@@ -55,6 +71,7 @@ def tile(radices: tuple[int, ...], lines: int, room: int, across: bool, threads:
 _BUSY = 256  # blocks that keep a GPU busy
 
 
+@functools.lru_cache(1024)
 def split(n: int, outer: int, inner: int, room: Room) -> tuple[int, ...] | None:
     """The lengths of one, two or three passes, whose product is n; None where there are none.
 

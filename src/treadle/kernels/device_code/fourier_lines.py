@@ -1,0 +1,298 @@
+"""Passes of a Fourier transform by threads that work alone: each has a line.
+
+The threads of a block are the lanes of vectors, so a butterfly is made of whole vectors, whatever
+its radix. Between stages elements are in arrays of the thread. There are no more threads than
+lines: the last block of several begins where it has lines for all, and does some once more.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from treadle import lang as td
+from treadle.kernels.device_code.butterflies import butterfly, order, times
+from treadle.kernels.device_code.fouriering import Pass, Steps, finisher, loader, stages
+from treadle.lang.kernel import Function, Kernel
+
+LANES = 16  # threads of a block
+
+
+@functools.cache
+def column_transformer(what: Pass, guarded: bool) -> Kernel:
+    """A kernel for lines that lie side by side in what is read or written: those of a block have
+    one `b` and outer coordinate. `guarded`: there are fewer than `LANES` of these."""
+    pair, transform, plain = td.vec2[what.component], _line(what), what.plain
+    room, more, widest = _rooms(what)
+
+    @td.func
+    def transform_column(
+        x, before, twiddles, after, out, read, write, along_b, inner, whole, sign, scale,
+        row, column, own, kept, spare,
+    ):  # fmt: skip
+        o = row // along_b
+        b = row - o * along_b
+        if plain:
+            transform(
+                x, before, twiddles, after, out, read, write, whole, sign, scale, o, b, column,
+                column, 0, own, kept, spare,
+            )  # fmt: skip
+        else:
+            a = column // inner
+            transform(
+                x, before, twiddles, after, out, read, write, whole, sign, scale, o, b, column,
+                a, column - a * inner, own, kept, spare,
+            )  # fmt: skip
+
+    @td.kernel(checked=False)
+    def transform_columns(
+        x, before, twiddles, after, out, outer_read, b_read, a_read, place_b_read, place_a_read,
+        place_k_read, limit_read, outer_write, b_write, a_write, place_b_write, place_a_write,
+        place_k_write, limit_write, count, along_b, along_a, inner, whole, sign, real, imaginary,
+    ):  # fmt: skip
+        own = td.local(widest, pair)
+        kept = td.local(room, pair)
+        spare = td.local(more, pair)
+        read = Steps(
+            outer_read, b_read, a_read, place_b_read, place_a_read, place_k_read, inner, limit_read
+        )
+        write = Steps(
+            outer_write, b_write, a_write, place_b_write, place_a_write, place_k_write, inner,
+            limit_write,
+        )  # fmt: skip
+        scale = pair(real, imaginary)
+        columns = along_a * inner
+        groups = (columns + (LANES - 1)) // LANES
+        row = td.block_idx.x // groups
+        first = (td.block_idx.x - row * groups) * LANES
+        if guarded:
+            if first + td.thread_idx.x < columns:
+                transform_column(
+                    x, before, twiddles, after, out, read, write, along_b, inner, whole, sign,
+                    scale, row, first + td.thread_idx.x, own, kept, spare,
+                )  # fmt: skip
+        else:
+            column = td.minimum(first, columns - LANES) + td.thread_idx.x
+            transform_column(
+                x, before, twiddles, after, out, read, write, along_b, inner, whole, sign, scale,
+                row, column, own, kept, spare,
+            )  # fmt: skip
+
+    return transform_columns
+
+
+@functools.cache
+def line_transformer(what: Pass, guarded: bool) -> Kernel:
+    """A kernel for lines that lie anywhere. `guarded`: there are fewer than `LANES`."""
+    pair, transform = td.vec2[what.component], _line(what)
+    room, more, widest = _rooms(what)
+
+    @td.func
+    def transform_line(
+        x, before, twiddles, after, out, read, write, along_b, along_a, inner, whole, sign, scale,
+        line, own, kept, spare,
+    ):  # fmt: skip
+        rest = line // inner
+        further = rest // along_a
+        o = further // along_b
+        transform(
+            x, before, twiddles, after, out, read, write, whole, sign, scale,
+            o, further - o * along_b, 0, rest - further * along_a, line - rest * inner,
+            own, kept, spare,
+        )  # fmt: skip
+
+    @td.kernel(checked=False)
+    def transform_lines(
+        x, before, twiddles, after, out, outer_read, b_read, a_read, place_b_read, place_a_read,
+        place_k_read, limit_read, outer_write, b_write, a_write, place_b_write, place_a_write,
+        place_k_write, limit_write, count, along_b, along_a, inner, whole, sign, real, imaginary,
+    ):  # fmt: skip
+        own = td.local(widest, pair)
+        kept = td.local(room, pair)
+        spare = td.local(more, pair)
+        read = Steps(
+            outer_read, b_read, a_read, place_b_read, place_a_read, place_k_read, inner, limit_read
+        )
+        write = Steps(
+            outer_write, b_write, a_write, place_b_write, place_a_write, place_k_write, inner,
+            limit_write,
+        )  # fmt: skip
+        scale = pair(real, imaginary)
+        first = td.block_idx.x * LANES
+        if guarded:
+            if first + td.thread_idx.x < count:
+                transform_line(
+                    x, before, twiddles, after, out, read, write, along_b, along_a, inner, whole,
+                    sign, scale, first + td.thread_idx.x, own, kept, spare,
+                )  # fmt: skip
+        else:
+            line = td.minimum(first, count - LANES) + td.thread_idx.x
+            transform_line(
+                x, before, twiddles, after, out, read, write, along_b, along_a, inner, whole, sign,
+                scale, line, own, kept, spare,
+            )  # fmt: skip
+
+    return transform_lines
+
+
+@functools.cache
+def row_transformer(what: Pass, radices: tuple[int, ...]) -> Kernel:
+    """A kernel whose blocks transform a row each, in two passes: as a matrix whose columns have the
+    length of `what`, and its rows that of the other radices. Both are at least `LANES`."""
+    component, pair = what.component, td.vec2[what.component]
+    first = what._replace(
+        write="complex", after=True, read_across=True, write_across=True, write_cut=False,
+        plain=True,
+    )  # fmt: skip
+    second = Pass(
+        radices, component, write=what.write, after=what.after, write_across=True,
+        write_cut=what.write_cut, plain=True,
+    )  # fmt: skip
+    n1, n2 = first.length, second.length
+    along, across = _line(first), _line(second)
+    room, more, widest = _rooms(first)
+    room2, more2, widest2 = _rooms(second)
+
+    @td.kernel(checked=False)
+    def transform_rows(
+        x, before, twiddles, turns, twiddles2, after, out, outer_read, limit_read, outer_write,
+        limit_write, whole, sign, real, imaginary,
+    ):  # fmt: skip
+        own = td.local(widest, pair)
+        kept = td.local(room, pair)
+        spare = td.local(more, pair)
+        own2 = td.local(widest2, pair)
+        kept2 = td.local(room2, pair)
+        spare2 = td.local(more2, pair)
+        between = td.shared(n1 * n2, pair)
+        row = td.block_idx.x
+        read = Steps(outer_read, 0, 0, 0, 1, n2, 1, limit_read)
+        inside = Steps(0, 0, 0, 0, 1, n2, 1, 0)
+        one = pair(1.0, 1.0)
+        for group in range((n2 + (LANES - 1)) // LANES):
+            column = td.minimum(group * LANES, n2 - LANES) + td.thread_idx.x
+            along(
+                x, before, twiddles, turns, between, read, inside, whole, sign, one,
+                row, 0, column, column, 0, own, kept, spare,
+            )  # fmt: skip
+        td.sync_threads()
+        lying = Steps(0, 0, n2, 0, 0, 1, 1, 0)
+        write = Steps(outer_write, 0, 0, 0, 1, n1, 1, limit_write)
+        scale = pair(real, imaginary)
+        for group in range((n1 + (LANES - 1)) // LANES):
+            line = td.minimum(group * LANES, n1 - LANES) + td.thread_idx.x
+            across(
+                between, before, twiddles2, after, out, lying, write, whole, component(1.0), scale,
+                row, 0, line, line, 0, own2, kept2, spare2,
+            )  # fmt: skip
+
+    return transform_rows
+
+
+def _rooms(what: Pass) -> tuple[int, int, int]:
+    """The lengths of a thread's arrays between stages, and of that for a butterfly."""
+    count = len(what.radices)
+    return what.length if count > 1 else 1, what.length if count > 2 else 1, max(what.radices)
+
+
+@functools.cache
+def _line(what: Pass) -> Function:
+    """Transforms a line. `column` is a * inner + i."""
+    begin, go_on = _begin(what), _rest(what, 1)
+    read_across, write_across = what.read_across, what.write_across
+
+    @td.func
+    def transform(
+        x, before, twiddles, after, out, read, write, whole, sign, scale, o, b, column, a, i,
+        own, kept, spare,
+    ):  # fmt: skip
+        # Written out, and each assigned once, so that it is seen which elements are neighbours.
+        origin_read = o * read.outer + b * read.own_b + a * read.own_a + i
+        origin = o * write.outer + b * write.own_b + a * write.own_a + i
+        row_read = o * read.outer + b * (read.own_b + read.place_b * read.unit)
+        row = o * write.outer + b * (write.own_b + write.place_b * write.unit)
+        step_read = read.own_a + read.place_a * read.unit
+        step = write.own_a + write.place_a * write.unit
+        at_read = row_read + (column if read_across else a * step_read + i)
+        at = row + (column if write_across else a * step + i)
+        place_read = b * read.place_b + (a if read_across else a * read.place_a)
+        place = b * write.place_b + (a if write_across else a * write.place_a)
+        begin(
+            x, before, origin_read, at_read, place_read, read, whole, sign, own, kept,
+            after, out, origin, at, place, write, scale,
+        )  # fmt: skip
+        go_on(kept, spare, own, twiddles, after, out, origin, at, place, write, scale)
+
+    return transform
+
+
+@functools.cache
+def _begin(what: Pass) -> Function:
+    """The first stage, from the array; with no other, to the array."""
+    stage = stages(what.radices)[0]
+    radix, reach = stage.radix, stage.reach
+    alone, places = len(what.radices) == 1, order(radix)
+    turn, load, finish = butterfly(radix, what.component), loader(what), finisher(what)
+
+    @td.func
+    def begin(
+        x, before, origin, at, place, read, whole, sign, own, kept,
+        after, out, origin_out, at_out, place_out, write, scale,
+    ):  # fmt: skip
+        for j in range(reach):
+            for r in td.static_range(radix):
+                distance = (j + r * reach) * read.place_k
+                own[r] = load(
+                    x, before, origin, at + distance * read.unit, place + distance, read, whole,
+                    sign,
+                )  # fmt: skip
+            turn(own, 0)
+            for r in td.static_range(radix):
+                if alone:
+                    finish(
+                        out, after, origin_out, at_out, place_out, write, r,
+                        own[places[r]], scale,
+                    )  # fmt: skip
+                else:
+                    kept[j * radix + r] = own[places[r]]
+
+    return begin
+
+
+@functools.cache
+def _rest(what: Pass, number: int) -> Function:
+    """The stages from a number on, from one array of the thread to the other; the last one to the
+    array."""
+
+    @td.func
+    def nothing(kept, spare, own, twiddles, after, out, origin, at, place, write, scale):
+        pass
+
+    if number >= len(what.radices):
+        return nothing
+    radix, behind, reach, table = stages(what.radices)[number]
+    groups, places = reach // behind, order(radix)
+    last = number == len(what.radices) - 1
+    turn, product, finish = butterfly(radix, what.component), times(what.component), finisher(what)
+    go_on = _rest(what, number + 1)
+
+    @td.func
+    def proceed(kept, spare, own, twiddles, after, out, origin, at, place, write, scale):
+        for q in range(behind):
+            for group in range(groups):
+                j = group * behind + q
+                own[0] = kept[j]
+                for r in td.static_range(1, radix):
+                    root = twiddles[table + (r - 1) * behind + q]
+                    own[r] = product(kept[j + r * reach], root)
+                turn(own, 0)
+                for r in td.static_range(radix):
+                    if last:
+                        finish(
+                            out, after, origin, at, place, write, q + r * behind,
+                            own[places[r]], scale,
+                        )  # fmt: skip
+                    else:
+                        spare[group * (behind * radix) + q + r * behind] = own[places[r]]
+        go_on(spare, kept, own, twiddles, after, out, origin, at, place, write, scale)
+
+    return proceed
