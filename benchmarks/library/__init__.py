@@ -12,6 +12,7 @@ from benchmarks.library.case import Case, measure
 
 THEMES: tuple[str, ...] = (
     "convolution",
+    "fft",
     "linalg",
     "pooling",
     "rows",

@@ -26,12 +26,12 @@ from treadle.kernels import fourier_plans as plans
 from treadle.kernels.device_code import fourier_blocks, fourier_lines, fouriering
 from treadle.kernels.device_code.fouriering import Pass
 from treadle.kernels.launching import alone, flat, new
-from treadle.lang.types import vec2
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
 Table = np.ndarray[Any, Any]
 _TABLE_BYTES = 1 << 28  # of factors that a device keeps
+_UNTANGLING = 256  # threads of a block
 
 
 class _Job(NamedTuple):
@@ -114,11 +114,13 @@ def transform_real(
     packed = new(x, _complex(x.dtype), outer * half * inner)
     _run(source, packed, _job((outer, given, inner), half, half, read))
     parts = half // 2 + 1
-    threads = outer * parts * inner
     roots = _table(x, ("roots", n, parts), lambda: plans.roots(n, parts))
-    both = _pair(x, 0.5 * scales[0], 0.5 * scales[1])
-    kernel = fouriering.untangler(_component(x.dtype))
-    kernel.launch(threads, packed, roots, flat(out), half, parts, inner, threads, both)
+    component = _component(x.dtype)
+    threads = min(_UNTANGLING, x.device.limits.max_threads_per_block)
+    groups = -(-parts * inner // threads)
+    kernel = fouriering.untangler(component, inner == 1)
+    scales = tuple(component.numpy.type(0.5 * part) for part in scales)
+    kernel[outer * groups, threads](packed, roots, flat(out), half, parts, inner, groups, *scales)
     return out
 
 
@@ -361,10 +363,6 @@ def _component(dtype: Any) -> DType:
 
 def _complex(dtype: Any) -> DType:
     return c128 if dtype in (f64, c128) else c64
-
-
-def _pair(x: DeviceArray, first: float, second: float) -> Any:
-    return vec2[_component(x.dtype)](first, second)
 
 
 def _paired(x: DeviceArray) -> DeviceArray:

@@ -226,34 +226,37 @@ def stages(radices: tuple[int, ...]) -> list[Stage]:
 
 
 @functools.cache
-def untangler(component: DType) -> Kernel:
+def untangler(component: DType, plain: bool) -> Kernel:
     """A kernel that makes the first `half` + 1 elements of a transform of 2 * `half` real numbers
-    from that of the pairs of neighbours. A thread makes elements k and `half` - k."""
+    from that of the pairs of neighbours. A thread makes elements k and `half` - k. A line is done
+    by `groups` blocks; `plain`: the extent of the inner coordinate is 1."""
     pair: Any = td.vec2[component]
     product = times(component)
 
+    @td.func
+    def part(z, roots, out, start, to, half, inner, k, scale):
+        mirrored = half - k if k > 0 else 0
+        a = z[start + k * inner]
+        b = z[start + mirrored * inner]
+        even = pair(a.x + b.x, a.y - b.y)
+        odd = product(pair(a.y + b.y, b.x - a.x), roots[k])
+        first = even + odd
+        other = odd - even
+        out[to + k * inner] = pair(first.x * scale.x, first.y * scale.y)
+        out[to + (half - k) * inner] = pair(-other.x * scale.x, other.y * scale.y)
+
     @td.kernel(checked=False)
-    def untangle(
-        z, roots, out, half: td.i32, parts: td.i32, inner: td.i32, threads: td.i32, scale,
-    ):  # fmt: skip
-        t = td.grid(1)
-        if t < threads:
-            rest = t // inner
-            o = rest // parts
-            k = rest - o * parts
-            i = t - rest * inner
-            start = o * half * inner + i
-            mirrored = half - k
-            if k == 0:
-                mirrored = 0
-            a = z[start + k * inner]
-            b = z[start + mirrored * inner]
-            even = pair(a.x + b.x, a.y - b.y)
-            odd = product(pair(a.y + b.y, b.x - a.x), roots[k])
-            first = even + odd
-            other = odd - even
-            to = start + o * inner
-            out[to + k * inner] = pair(first.x * scale.x, first.y * scale.y)
-            out[to + (half - k) * inner] = pair(-other.x * scale.x, other.y * scale.y)
+    def untangle(z, roots, out, half, parts, inner, groups, real, imaginary):
+        o = td.block_idx.x // groups
+        t = (td.block_idx.x - o * groups) * td.block_dim.x + td.thread_idx.x
+        start = o * half * inner
+        scale = pair(real, imaginary)
+        if t < parts * inner:
+            if plain:
+                part(z, roots, out, start, start + o, half, 1, t, scale)
+            else:
+                k = t // inner
+                i = t - k * inner
+                part(z, roots, out, start + i, start + o * inner + i, half, inner, k, scale)
 
     return untangle
