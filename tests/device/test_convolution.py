@@ -127,6 +127,15 @@ if torch is not None:
             found = F.conv2d(*map(td.asarray, arrays), padding=1)
             check(found, right(case, [array.astype(np.float64) for array in arrays]), tolerance)
 
+    def test_one_place_or_all(device, rng):
+        """What is a product of matrices."""
+        for dtype, tolerance in (("float32", 2e-6), ("float16", 1e-3)):
+            for shape, kernel, bias in (((2, 5, 3, 7), (1, 1), 1), ((2, 5, 3, 4), (3, 4), 0)):
+                case = Drawn(False, shape, (3, 5, *kernel), bool(bias), {"groups": 1})
+                arrays = [array.astype(dtype) for array in operands(rng, case)]
+                found = F.conv2d(*map(td.asarray, arrays))
+                check(found, right(case, [a.astype(np.float64) for a in arrays]), tolerance)
+
     def test_integers(device, rng):
         x = rng.integers(-99, 99, (2, 3, 9, 20)).astype(np.int32)
         weight = rng.integers(-99, 99, (4, 3, 2, 3)).astype(np.int32)

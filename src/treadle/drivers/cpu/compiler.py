@@ -54,6 +54,13 @@ class Compiler:
         numbers = ".".join(map(str, self._llvm.llvm_version_info))
         return f"LLVM {numbers} (llvmlite {llvmlite.__version__})"
 
+    @property
+    def vector_bytes(self) -> int:
+        """The width of the processor's vectors."""
+        if "+avx512f" in self.features:
+            return 64
+        return 32 if "+avx" in self.features else 16
+
     def compile_object(self, source: str, name: str) -> bytes:
         """Optimized machine code of a module, as an object file. CompileError names LLVM's reason
         and shows the module."""

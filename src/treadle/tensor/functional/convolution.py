@@ -3,16 +3,20 @@ PyTorch's order, and the same defaults."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from treadle.core.dtypes import float32, float64
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
 from treadle.graph.calls import call
 from treadle.graph.node import Node, view_of
 from treadle.kernels import convolve as kernels
 from treadle.tensor.functional.windows import check_positive, numbers_of
+from treadle.tensor.manipulation import swapaxes
 from treadle.tensor.operands import cast, prepare
+from treadle.tensor.products import matmul
 from treadle.tensor.tensor import Tensor, from_node
 
 __all__ = [
@@ -186,6 +190,12 @@ class _Operands(NamedTuple):
     batched: bool
 
     @property
+    def rounds_once(self) -> bool:
+        """Whether a matrix product, and the bias added to it, are what is wanted of floats."""
+        dtype = self.nodes[0].dtype
+        return dtype in (float32, float64) or (dtype.kind == "float" and len(self.nodes) == 2)
+
+    @property
     def input(self) -> tuple[int, ...]:
         return self.nodes[0].shape
 
@@ -220,6 +230,10 @@ def _convolution(
             f"which is {tuple(room)} with its padding"
         )
     extents = tuple([(b - a) // s + 1 for a, b, s in zip(reach, room, strides, strict=True)])
+    if groups == 1 and max(both) == 0 and operands.rounds_once:
+        once = all(k == 1 and s == 1 for k, s in zip(w[2:], strides, strict=True))
+        if once or w[2:] == x[2:]:
+            return _multiplied(operands, once, extents)
     options = (strides, before, steps, groups, extents)
     return _called(kernels.convolve, operands, (x[0], w[0], *extents), options)
 
@@ -333,6 +347,21 @@ def _paddings(
     pads = numbers_of(name, "padding", padding, rank)
     _check_not_negative(name, "padding", pads)
     return pads, tuple([2 * p for p in pads])
+
+
+def _multiplied(operands: _Operands, by_place: bool, extents: tuple[int, ...]) -> Tensor:
+    """Weights of one place for each channel, or of all places of the input, are a matrix."""
+    x, weight, *bias = [from_node(view_of(n, views.whole(n.shape))) for n in operands.nodes]
+    n, outs = x.shape[0], weight.shape[0]
+    matrix = weight.reshape(outs, math.prod(weight.shape[1:]))
+    if by_place:
+        made = matmul(matrix, x.reshape(n, matrix.shape[1], math.prod(extents)))
+        made = made + bias[0].reshape(outs, 1) if bias else made
+    else:
+        made = matmul(x.reshape(n, matrix.shape[1]), swapaxes(matrix, 0, 1))
+        made = made + bias[0] if bias else made
+    made = made.reshape(n, outs, *extents)
+    return made if operands.batched else made[0]
 
 
 def _called(

@@ -1,0 +1,182 @@
+"""Convolutions on the CPU: how much a block does at a time, and where it finds it."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treadle.core.dtypes import DType, i32
+from treadle.drivers.cpu.compiler import compiler
+from treadle.kernels.convolve_plans import Axis, Channels, passed, plain
+from treadle.kernels.device_code.convolving_alone import (
+    LANES,
+    Span,
+    Strip,
+    strip_packer,
+    strips,
+)
+from treadle.kernels.device_code.keys import wide
+from treadle.kernels.launching import flat, new
+from treadle.runtime.arrays import DeviceArray
+
+_SLAB_BYTES = 1 << 19  # of a block's slab, so that it stays in its cache
+_NEAREST_BYTES = 20480  # of what is multiplied at a time
+_LONG_SPAN = 16  # times as many positions are in a span as registers take, or more
+_BUSY = 8  # blocks for each thread
+_FEWEST = 0.5  # of the positions with gaps must be outputs, else they have none
+# Output channels and vectors of positions that are summed in registers, by bytes of these and of
+# elements.
+_REGISTERS = {(64, 4): (8, 3), (64, 8): (8, 1), (32, 4): (4, 1), (32, 8): (2, 1)}
+
+
+class _Places(NamedTuple):
+    """How the places of an axis are dealt out: the rests that they leave when they are divided by
+    the stride, and for each tap which rest it has and how many places farther on it reads."""
+
+    rests: tuple[int, ...]
+    of_tap: tuple[int, ...]
+    farther: tuple[int, ...]
+
+    @property
+    def most(self) -> int:
+        """Of the places that a tap reads farther on."""
+        return max(self.farther, default=0)
+
+
+class _Layout(NamedTuple):
+    """How blocks work: the kernel, spans and slabs, and the kernel's table."""
+
+    strip: Strip
+    span: Span
+    channels: int  # of the input that a slab has
+    table: np.ndarray[Any, np.dtype[np.int32]]
+
+
+def in_strips(
+    x: DeviceArray,
+    weight: DeviceArray,
+    bias: DeviceArray | None,
+    out: DeviceArray,
+    phases: list[tuple[Axis, ...]],
+    channels: Channels,
+) -> None:
+    """Blocks make strips of the result, alone."""
+    groups, ins, outs, in_step, out_step, group_step = channels
+    dtype = plain(out.dtype)
+    work = wide(dtype)
+    batch = out.shape[0]
+    threads = x.device.handle.threads  # type: ignore[attr-defined]
+    for axes in phases:
+        strip, span, most, entries = _layout(axes, batch, groups, ins, outs, work, threads)
+        tiles = -(-outs // strip.channels)
+        taps = math.prod(axis.taps for axis in axes)
+        packed = new(x, work, max(groups * tiles * taps * ins * strip.channels, 1))
+        if ins * taps:
+            whole = all(axis.taps == axis.kernel and axis.step == 1 for axis in axes)
+            packer = strip_packer(work, strip.channels, whole and in_step == taps)
+            packer[(-(-ins * taps // LANES), tiles, groups), LANES](
+                flat(weight), packed, *passed(axes), outs, ins, out_step, in_step, group_step
+            )
+        partial = new(out, work, out.size) if most < ins and work is not dtype else flat(out)
+        table = new(x, i32, len(entries))
+        table.upload(entries)
+        parts = _parts(int(span.spans) * groups, tiles, threads)
+        blocks = min(int(span.spans) * groups * parts, _BUSY * threads)
+        slab = new(x, work, blocks * int(span.scratch) + LANES)
+        strips(dtype, strip)[blocks, LANES](
+            flat(x), packed, flat(weight if bias is None else bias), slab, partial, flat(out),
+            table, *passed(axes), span, batch, groups, ins, outs, tiles, parts, most,
+            int(bias is not None),
+        )  # fmt: skip
+
+
+@functools.lru_cache(256)
+def _layout(
+    axes: tuple[Axis, ...], batch: int, groups: int, ins: int, outs: int, work: DType, threads: int
+) -> _Layout:
+    channels, vectors = _REGISTERS[max(compiler().vector_bytes, 32), work.itemsize]
+    channels = min(channels, 1 if outs == 1 else 4 if outs <= 4 else 8)
+    dealt = [_places(axis) for axis in axes]
+    counts = [axis.outputs for axis in axes]
+    extents = [count + places.most for count, places in zip(counts, dealt, strict=True)]
+    gaps = math.prod(counts) >= _FEWEST * math.prod(extents)
+    strewn = any(axis.out_step != 1 or axis.outputs != axis.out_size for axis in axes)
+    if gaps:
+        strewn = axes[2].out_step != 1
+        farther = _flat_index([places.most for places in dealt], extents)
+        rows = max(math.prod(len(places.rests) for places in dealt), 1)
+    else:
+        extents, farther = [1, 1, math.prod(counts)], 0
+        rows = max(math.prod(axis.taps for axis in axes), 1)
+    strip = Strip(channels, vectors, gaps, gaps and axes[2].stride > 1, strewn)
+    at_once = LANES * vectors
+    positions = batch * math.prod(extents)
+    length = max(_LONG_SPAN * at_once, 2 * farther)
+    blocks = _BUSY * threads  # which should have as many spans each
+    spans = -(-positions * groups // (length * blocks)) * blocks
+    length = -(-positions * groups // (spans * at_once)) * at_once
+    row = (-(-(length + farther) // LANES) | 1) * LANES  # lines of the cache are not all in one set
+    most = max(1, min(ins, _SLAB_BYTES // work.itemsize // (rows * row)))
+    most = max(-(-ins // -(-ins // most)), 1) if ins else 1
+    spans = -(-positions // length)
+    tiles = -(-outs // channels)
+    in_part = -(-tiles // _parts(spans * groups, tiles, threads))
+    scratch = most * rows * row + in_part * channels * length
+    in_channel = math.prod(axis.taps for axis in axes)
+    if gaps:
+        in_channel = rows * math.prod(len(set(places.farther)) for places in dealt[:2])
+    in_channel = max(in_channel, 1) * (at_once + dealt[2].most * gaps + LANES) * work.itemsize
+    near = min(max(_NEAREST_BYTES // in_channel, 1), most)
+    near = -(-most // -(-most // near))
+    places = extents[2], extents[1], extents[0]
+    span = Span(length, spans, row, length + farther, rows, *places, near, scratch)
+    return _Layout(strip, span, most, _table(axes, dealt, extents, gaps, rows, row, most))
+
+
+def _parts(items: int, tiles: int, threads: int) -> int:
+    """Into how many parts the output channels of a span are cut, so that all threads are busy."""
+    return min(tiles, -(-_BUSY * threads // items))
+
+
+def _places(axis: Axis) -> _Places:
+    places = [tap * axis.dilation for tap in range(axis.taps)]
+    rests = sorted({place % axis.stride for place in places})
+    of_tap = [rests.index(place % axis.stride) for place in places]
+    return _Places(tuple(rests), tuple(of_tap), tuple([place // axis.stride for place in places]))
+
+
+def _flat_index(index: Sequence[int], extents: Sequence[int]) -> int:
+    return (index[0] * extents[1] + index[1]) * extents[2] + index[2]
+
+
+def _table(
+    axes: tuple[Axis, ...],
+    dealt: list[_Places],
+    extents: list[int],
+    gaps: bool,
+    rows: int,
+    row: int,
+    most: int,
+) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """The rests of each row of a channel, and where in a slab the elements of all products are."""
+    rests = list(itertools.product(*[places.rests for places in dealt])) if gaps else [(0, 0, 0)]
+    rests = (rests * rows)[:rows]
+    taps = itertools.product(*[range(axis.taps) for axis in axes])
+    if gaps:
+        numbers = [len(places.rests) for places in dealt]
+        of_tap = [
+            _flat_index([p.of_tap[j] for p, j in zip(dealt, tap, strict=True)], numbers) * row
+            + _flat_index([p.farther[j] for p, j in zip(dealt, tap, strict=True)], extents)
+            for tap in taps
+        ]
+    else:
+        of_tap = [number * row for number, _ in enumerate(taps)]
+    of_channel = np.arange(most)[:, None] * (rows * row)
+    return np.concatenate([np.ravel(rests), (of_channel + np.array(of_tap, int)).ravel()]).astype(
+        np.int32
+    )
