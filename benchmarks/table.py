@@ -1,7 +1,8 @@
-"""`python -m benchmarks.table`: the README's table of figures, from benchmarks/results/*.json.
+"""`python -m benchmarks.table`: the tables of figures, from benchmarks/results/*.json.
 
-One table for each machine. A figure that is in several files of a machine is taken from the newest;
-files of the same date count in the order of their names.
+The README has those of kernels, launches and arrays, docs/benchmarks.md those of the kernel
+library, with their rooflines. One table for each machine. A figure that is in several files of a
+machine is taken from the newest; files of the same date count in the order of their names.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from typing import Any
 
 from benchmarks.harness import RESULTS, Figure, number
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+_ROOT = Path(__file__).resolve().parent.parent
+README, PAGE = _ROOT / "README.md", _ROOT / "docs" / "benchmarks.md"
+_LIBRARY = "library-"  # what the names of the library's suites start with
 BEGIN, END = "<!-- benchmarks:begin -->\n", "<!-- benchmarks:end -->"
 NONE_YET = "*No results are recorded yet. `make bench` measures this machine.*\n"
 # What a result file says beside its figures, and how a table's heading calls it.
@@ -32,21 +35,26 @@ def read_results(folder: Path = RESULTS) -> list[dict[str, Any]]:
     return sorted((one for one in found if "figures" in one), key=lambda one: str(one["date"]))
 
 
-def tables(results: Iterable[dict[str, Any]]) -> str:
-    """A heading and a table for each machine, or the line that says that there are none."""
+def tables(results: Iterable[dict[str, Any]], library: bool = False) -> str:
+    """A heading and a table for each machine, or the line that says that there are none: of the
+    library's suites, or of the others."""
     machines: dict[str, list[dict[str, Any]]] = {}
     for result in results:
+        figures = [f for f in result["figures"] if f["suite"].startswith(_LIBRARY) is library]
+        if not figures:
+            continue
+        result = result | {"figures": figures}
         machines.setdefault(_machine(result), []).append(result)
     if not machines:
         return NONE_YET
     return "\n".join(_table(name, found) for name, found in machines.items())
 
 
-def page_with_table(page: str, results: Iterable[dict[str, Any]]) -> str:
+def page_with_table(page: str, results: Iterable[dict[str, Any]], library: bool = False) -> str:
     """The page's text with the tables as they should be now."""
     before, rest = page.split(BEGIN)
     _, after = rest.split(END)
-    return f"{before}{BEGIN}{tables(results)}{END}{after}"
+    return f"{before}{BEGIN}{tables(results, library)}{END}{after}"
 
 
 def row(figure: Figure) -> str:
@@ -64,7 +72,15 @@ def row(figure: Figure) -> str:
     peer = ", ".join(text for text in (peer, *others) if text)
     name = figure.name + (f" ({figure.note})" if figure.note else "")
     cells = [figure.suite, name, f"{number(figure.ours)} {figure.unit}", peer, _target(figure)]
+    if figure.roofline is not None:
+        cells.insert(3, f"{figure.roofline:.2f}")
     return f"| {' | '.join(cells)} |"
+
+
+_HEADING = {
+    False: ("| suite | figure | treadle | peer, same run | target |", "|---" * 5 + "|"),
+    True: ("| suite | figure | treadle | roofline | peer, same run | target |", "|---" * 6 + "|"),
+}
 
 
 def _target(figure: Figure) -> str:
@@ -96,17 +112,17 @@ def _table(machine: str, results: list[dict[str, Any]]) -> str:
         "",
         f"Measured {'; '.join([when, *details.values()])}. In brackets: ours / peer.",
         "",
-        "| suite | figure | treadle | peer, same run | target |",
-        "|---|---|---|---|---|",
+        *_HEADING[any(figure.roofline is not None for figure in figures.values())],
         *(row(figure) for figure in figures.values()),
     ]
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
-    """Write the README's tables."""
-    page = README.read_text(encoding="utf-8")
-    README.write_text(page_with_table(page, read_results()), encoding="utf-8")
+    """Write the tables of the README and of the documentation's page."""
+    for path, library in ((README, False), (PAGE, True)):
+        page = path.read_text(encoding="utf-8")
+        path.write_text(page_with_table(page, read_results(), library), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """One computation of the library, measured beside its peers and beside what the machine could do.
 
 A result is compared with the reference before anything is timed. Beside each figure stands the
-part of the machine's own speed that it is: of a copy's bandwidth for what moves bytes, of the best
-peer for the rest.
+part of the device's roofline that it reaches: inputs and outputs moved once, at a copy's rate, or
+the operations that it counts, at the rate of multiplications and additions in registers.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from benchmarks.harness import (
     torch_seconds,
     wall_seconds,
 )
+from benchmarks.library.roofline import ceiling
 
 Arrays = Sequence[np.ndarray[Any, Any]]
 
@@ -72,7 +73,7 @@ def _measured(suite: str, device: td.Device, case: Case) -> list[Figure]:
     tensors = [td.asarray(array, device=device) for array in arrays]
     if case.dtype:
         tensors = [t.to(case.dtype) if t.dtype == td.float32 else t for t in tensors]
-    _check(case, tensors, arrays)
+    size = _check(case, tensors, arrays)
     runs: list[Callable[[], object]] = [lambda: _realized(case.compute(*tensors))]
     if case.copied:
         runs.append(lambda: tensors[0].copied().realize())
@@ -91,12 +92,15 @@ def _measured(suite: str, device: td.Device, case: Case) -> list[Figure]:
         peers["copy"] = timed[1] * case.amount / bytes_copied  # as if it moved what the case does
     peer, target = case.targets.get(suite.removeprefix("library-"), ("", None))
     first = peer if peer in peers else next(iter(peers), "")
+    moved = size + sum(tensor.nbytes for tensor in tensors)
+    operations = case.amount if case.unit in ("GFLOP/s", "TFLOP/s") else 0
+    best = ceiling(device).seconds(moved, operations, case.dtype in ("float16", "bfloat16"))
     return [
         Figure(
             suite, f"{case.theme}: {case.name}", case.unit, rate / timed[0], target, True, first,
             rate / peers[first] if first else None, True,
             others=tuple((n, rate / took) for n, took in peers.items() if n != first),
-            seconds=timed[0],
+            seconds=timed[0], roofline=best / timed[0],
         )
     ]  # fmt: skip
 
@@ -129,8 +133,8 @@ def _realized(result: Any) -> None:
         each.realize()
 
 
-def _check(case: Case, tensors: Sequence[td.Tensor], arrays: Arrays) -> None:
-    """An error unless the (first) result is right."""
+def _check(case: Case, tensors: Sequence[td.Tensor], arrays: Arrays) -> int:
+    """An error unless the (first) result is right; the bytes of all results."""
     function = case.reference or case.numpy
     if function is None:
         raise ValueError(f"{case.name} has no reference to be compared with")
@@ -138,16 +142,18 @@ def _check(case: Case, tensors: Sequence[td.Tensor], arrays: Arrays) -> None:
     found = case.compute(*tensors)
     if isinstance(right, tuple):
         right = right[0]
-    if isinstance(found, tuple):
-        found = found[0]
+    results = found if isinstance(found, tuple) else (found,)
+    found = results[0]
+    size = sum(result.nbytes for result in results)
     if found.dtype == td.bfloat16:
         found = found.to(td.float32)
     values = found.numpy()
     wide = np.complex128 if np.iscomplexobj(values) else np.float64
     error = np.linalg.norm((values.astype(wide) - right).ravel())
-    size = np.linalg.norm(np.asarray(right, wide).ravel())
-    if values.shape != np.shape(right) or not error <= case.tolerance * max(size, 1e-30):
+    norm = np.linalg.norm(np.asarray(right, wide).ravel())
+    if values.shape != np.shape(right) or not error <= case.tolerance * max(norm, 1e-30):
         raise ValueError(
             f"{case.name} on {found.device.id} is wrong: shape {values.shape} where "
-            f"{np.shape(right)} is right, relative error {error / size:.1e}"
+            f"{np.shape(right)} is right, relative error {error / norm:.1e}"
         )
+    return size

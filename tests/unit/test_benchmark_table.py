@@ -1,10 +1,12 @@
-"""The README's figures are those of the result files that lie in the repository."""
+"""The figures that are shown are those of the result files that lie in the repository."""
 
 from __future__ import annotations
 
 import doctest
 import json
 from dataclasses import asdict
+
+import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import host, table
@@ -13,9 +15,10 @@ from benchmarks.harness import Figure, keep
 PAGE = f"# A page\n\n{table.BEGIN}old text\n{table.END}\nmore\n"
 
 
-def test_readme_shows_the_committed_results():
-    page = table.README.read_text(encoding="utf-8")
-    assert page == table.page_with_table(page, table.read_results()), (
+@pytest.mark.parametrize(("path", "library"), [(table.README, False), (table.PAGE, True)])
+def test_pages_show_the_committed_results(path, library):
+    page = path.read_text(encoding="utf-8")
+    assert page == table.page_with_table(page, table.read_results(), library), (
         "run `python -m benchmarks.table`"
     )
 
@@ -86,10 +89,10 @@ def test_a_device_stands_for_its_suites(monkeypatch):
     monkeypatch.setattr(command, "fits", lambda suite: suite != "gpu-webgpu")
     monkeypatch.setattr("treadle.device", lambda name: None)
     assert command.suites_of(["cuda"]) == [
-        "launch-cuda", "gpu-cuda", "arrays-cuda", "compile-cuda", "ptx",
+        "launch-cuda", "gpu-cuda", "arrays-cuda", "library-cuda", "compile-cuda", "ptx",
     ]  # fmt: skip
     assert command.suites_of(["webgpu", "cpu"]) == [
-        "launch-webgpu", "arrays-webgpu", "compile-webgpu", "cpu",
+        "launch-webgpu", "arrays-webgpu", "library-webgpu", "compile-webgpu", "cpu",
     ]  # fmt: skip
 
 

@@ -33,7 +33,7 @@ class Figure:
 
     `target` is of `ours` itself, or of ours / peer where `ratio` is set. `higher` says which way
     is better. `others` are further peers, by name, in the same unit. `seconds` is the time that a
-    rate was taken from.
+    rate was taken from, and `roofline` the part of the device's own ceiling that was reached.
     """
 
     suite: str
@@ -48,6 +48,7 @@ class Figure:
     note: str = ""
     others: tuple[tuple[str, float], ...] = ()
     seconds: float | None = None
+    roofline: float | None = None
 
     @property
     def measure(self) -> float:
