@@ -2,8 +2,9 @@
 
 A suite is named for what it measures and, where there are several, the device: `gpu-cuda` is the
 throughput of a large GPU, `launch-cuda` what launches cost the host, `arrays-cuda` is about lazy
-arrays, `library-cuda` about the kernel library, `compile-cuda` how long a new kernel takes, `ptx`
-our PTX beside NVRTC's. A device's name stands for all its suites that fit this machine.
+arrays, `library-cuda` about the kernel library, `compiled-cuda` what calls of compiled functions
+cost the host, `compile-cuda` how long a new kernel takes, `ptx` our PTX beside NVRTC's. A device's
+name stands for all its suites that fit this machine.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ SUITES: dict[str, tuple[str, ...]] = {
     **{f"arrays-{name}": ("arrays", name) for name in DEVICES},
     "library-cpu": ("library", "cpu"),
     **{f"library-{name}": ("library", name) for name in DEVICES},
+    "compiled-cpu": ("compiled", "cpu"),
+    **{f"compiled-{name}": ("compiled", name) for name in DEVICES},
     "compile-cuda": ("compile", "cuda"),
     "compile-webgpu": ("compile", "webgpu"),
     "ptx": ("ptx",),

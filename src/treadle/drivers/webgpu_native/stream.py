@@ -261,6 +261,10 @@ class WebgpuStream(Stream):
             origin, into = self.device.own(source), self.device.own(target)
             _check_range(origin, source_offset, size)
             _check_range(into, target_offset, size)
+            if size and origin is not into and not (source_offset | target_offset | size) & 3:
+                self._append_copy(origin.number, source_offset, into, target_offset, size)
+                self._hold((origin,))
+                return
             head, middle, tail = moves.split(target_offset, size)
             if origin is not into and source_offset % 4 == target_offset % 4:
                 self._copy_bytes(origin, source_offset, into, target_offset, head)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from treadle.core.dtypes import DType
 from treadle.graph import views
 from treadle.graph.views import View
+from treadle.runtime import settings
 from treadle.runtime.devices import Device, default_device
 from treadle.tensor.compiled.structure import (
     assign,
@@ -43,7 +45,12 @@ class Arguments:
     __slots__ = ("args", "device", "key", "kwargs", "leaves", "places", "sources")
 
     def __init__(
-        self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], device: Device | None
+        self,
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        device: Device | None,
+        around: Callable[[list[Any]], None],
     ) -> None:
         self.args = args
         self.kwargs = kwargs
@@ -61,7 +68,9 @@ class Arguments:
             raise self._refused(name) or error from None
         self.device = self._find(device)
         self._tell(parts, name)
-        parts.append(self.device.default_stream)  # another one once it was closed
+        around(parts)
+        # Another stream once the device was closed.
+        parts += (self.device.default_stream, settings.check)
         self.key = tuple(parts)
 
     def _refused(self, name: str) -> TypeError | None:
@@ -125,6 +134,20 @@ class Arguments:
                 moved = View(view.shape, view.strides, view.offset - source.low)
                 self.places[number] = at, moved
                 parts += (at, moved, source.high - source.low, dtype, locked)
+
+    def overlap(self) -> bool:
+        """Whether arguments that others gave us have memory in common, of which their cells know
+        nothing."""
+        arrays = [s.cell.value.array for s in self.sources if s.data is None]
+        shared = [array for array in arrays if array is not None and array.storage.shared]
+        if len(shared) < 2 or self.device.backend == "webgpu":
+            return False
+        bounds = []
+        for array in shared:
+            first = array.buffer.address() + array.offset * array.dtype.itemsize
+            bounds.append((first, first + array.size * array.dtype.itemsize))
+        bounds.sort()
+        return any(end > start for (_, end), (start, _) in pairwise(bounds))
 
     def containers(self) -> list[Any]:
         """The lists, dicts and dataclasses among the arguments, inner ones first."""

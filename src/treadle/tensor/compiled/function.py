@@ -16,6 +16,7 @@ from treadle.runtime.devices import device as find_device
 from treadle.tensor.compiled import tracing
 from treadle.tensor.compiled.arguments import Arguments
 from treadle.tensor.compiled.structure import named_leaves
+from treadle.tensor.compiled.surroundings import Surroundings
 from treadle.tensor.compiled.trace import Trace
 from treadle.tensor.compiled.tracing import Split, Tracing
 
@@ -91,6 +92,7 @@ class Compiled:
         self._function = function
         self._name: str = getattr(function, "__qualname__", type(function).__name__)
         self._device = device
+        self._around = Surroundings(function)
         self._traces: OrderedDict[tuple[Any, ...], Trace | Split] = OrderedDict()
         self._values: dict[str, set[Any]] = {}  # of numbers among the arguments
         self._warned = False
@@ -110,9 +112,10 @@ class Compiled:
         """Call the function, or replay what it did for such arguments."""
         if tracing.is_tracing.get():
             return self._function(*args, **kwargs)
-        arguments = Arguments(self._name, args, kwargs, self._device)
+        arguments = Arguments(self._name, args, kwargs, self._device, self._around.tell)
         device, key = arguments.device, arguments.key
-        if device.default_stream.keeping is not None:  # a graph of the user's
+        if device.default_stream.keeping is not None or arguments.overlap():
+            # It is a part of a graph of the user's, or has another library's memory twice.
             return self._function(*args, **kwargs)
         lock = _locks.get(device) or _locks.setdefault(device, threading.RLock())
         with lock, self._lock:
@@ -145,18 +148,23 @@ class Compiled:
         """Warn of a number that has a trace for each of its values."""
         for name, argument in arguments.named():
             for path, value in named_leaves(name, argument):
-                if type(value) is not int and type(value) is not float:
-                    continue
-                seen = self._values.setdefault(path, set())
-                seen.add(value)
-                if len(seen) >= _MANY_VALUES and not self._warned:
-                    self._warned = True
-                    warnings.warn(
-                        f"{self._name} is compiled, and was traced for {len(seen)} values of its "
-                        f"argument {path}, the last one {value}: each takes a trace of its own. "
-                        "Pass a tensor without axes, td.asarray(value)",
-                        stacklevel=4,
-                    )
+                if type(value) is int or type(value) is float:
+                    self._count(f"its argument {path}", value)
+        for name, value in self._around.numbers():
+            self._count(f"the variable {name}", value)
+
+    def _count(self, what: str, value: float) -> None:
+        seen = self._values.setdefault(what, set())
+        if len(seen) < _MANY_VALUES:
+            seen.add(value)
+            if len(seen) == _MANY_VALUES and not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"{self._name} is compiled, and was traced for {len(seen)} values of {what}, "
+                    f"the last one {value}: each takes a trace of its own. Use a tensor without "
+                    "axes, td.asarray(value)",
+                    stacklevel=5,
+                )
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: the instance is the first argument."""
