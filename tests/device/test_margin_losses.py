@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 
@@ -73,25 +74,23 @@ def same(found, wanted):
 if torch is not None:
 
     def check(rng, name, reductions):
+        """One reduction for each run of a loss."""
         kinds, runs = CASES[name]
-        for options in runs:
+        for options, reduction in zip(runs, itertools.cycle(reductions)):
             given = [operand(rng, kind) for kind in kinds]
             extra = {
                 key: operand(rng, value) for key, value in options.items() if type(value) is str
             }
             options = options | extra
-            for reduction in reductions:
-                ours = {key: td.asarray(options[key]) for key in extra}
-                theirs = {key: torch.asarray(options[key]) for key in extra}
-                found = getattr(F, name)(
-                    *map(td.asarray, given), **options | ours, reduction=reduction
+            ours = {key: td.asarray(options[key]) for key in extra}
+            theirs = {key: torch.asarray(options[key]) for key in extra}
+            found = getattr(F, name)(*map(td.asarray, given), **options | ours, reduction=reduction)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                wanted = getattr(torch.nn.functional, name)(
+                    *map(torch.asarray, given), **options | theirs, reduction=reduction
                 )
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    wanted = getattr(torch.nn.functional, name)(
-                        *map(torch.asarray, given), **options | theirs, reduction=reduction
-                    )
-                same(found, wanted)
+            same(found, wanted)
 
     @pytest.mark.parametrize("name", CASES)
     def test_values(rng, name):
