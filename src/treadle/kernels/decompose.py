@@ -86,7 +86,7 @@ def _cholesky_by_panels(a: Part, status: DeviceArray) -> None:
     for at in range(0, n, width):
         end = min(at + width, n)
         corner = a.part(at, end, at, end)
-        block(corner.array, corner.block, status, at)
+        block(*corner.told, status, at)
         if end < n:
             below = a.part(end, n, at, end)
             solve_through(corner, below.transposed(), conj=True)
@@ -129,7 +129,7 @@ def solve(a: DeviceArray, b: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         if b.size:
             x = copy_of(b)
             right = whole(x)
-            panels.exchange_rows.launch(count * columns, right.array, right.block, pivots, 0, n)
+            panels.exchange_rows.launch(count * columns, *right.told, pivots, 0, n)
             solve_through(factors, right, unit=True)
             solve_through(factors, right, lower=False)
     return x, status
@@ -148,7 +148,7 @@ def det(a: DeviceArray) -> DeviceArray:
         lapack.det(a, out)
     elif count:
         work, pivots = _lu(a, dtype)
-        panels.determinants(dtype, False).launch(count, work.array, work.block, pivots, out, 0)
+        panels.determinants(dtype, False).launch(count, *work.told, pivots, out, 0)
     return out
 
 
@@ -168,7 +168,7 @@ def slogdet(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
     elif count:
         work, pivots = _lu(a, dtype)
         kernel = panels.determinants(dtype, True)
-        kernel.launch(count, work.array, work.block, pivots, sign, logs)
+        kernel.launch(count, *work.told, pivots, sign, logs)
     return sign, logs
 
 
@@ -203,13 +203,13 @@ def _lu_by_panels(a: DeviceArray, status: DeviceArray) -> tuple[Part, DeviceArra
     for at in range(0, n, _PANEL):
         end = min(at + _PANEL, n)
         part = work.part(at, n, at, end)
-        panel(part.array, part.block, pivots, status, at)
+        panel(*part.told, pivots, status, at)
         for left, right in ((0, at), (end, n)):
             if left < right:
                 beside = work.part(0, n, left, right)
                 exchange = panels.exchange_rows
                 threads_of = count * (right - left)
-                exchange.launch(threads_of, beside.array, beside.block, pivots, at, end - at)
+                exchange.launch(threads_of, *beside.told, pivots, at, end - at)
         if end < n:
             above = work.part(at, end, end, n)
             solve_through(work.part(at, end, at, end), above, unit=True)
@@ -268,7 +268,7 @@ def _qr_by_panels(a: Part, vectors: Part, triangles: Part) -> None:
         end = min(at + _PANEL, steps)
         part, v = a.part(at, a.rows, at, end), vectors.part(at, a.rows, at, end)
         t = triangles.part(at, end, 0, end - at)
-        panel(part.array, part.block, v.array, v.block, t.array, t.block)
+        panel(*part.told, *v.told, *t.told)
         if end < a.columns:
             _reflect(vectors, triangles, at, a.part(at, a.rows, end, a.columns), back=True)
 

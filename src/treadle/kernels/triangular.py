@@ -6,7 +6,7 @@ What is large is `multiply`, everything else small blocks on the diagonal.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code import blocks
@@ -63,9 +63,9 @@ class Part(NamedTuple):
         return self.array.dtype
 
     @property
-    def block(self) -> blocks.Block:
-        """What kernels are told."""
-        return blocks.Block(*self[2:])
+    def told(self) -> tuple[Any, ...]:
+        """What kernels are told: the array, and where the part is."""
+        return (self.array, *self[2:])
 
     def part(self, top: int, bottom: int, left: int, right: int) -> Part:
         """Some rows and columns of it."""
@@ -101,7 +101,7 @@ def solve_through(
     for at in range(0, n, width):
         end = min(at + width, n)
         corner, known = a.part(at, end, at, end), x.part(at, end, 0, x.columns)
-        substitute(corner.array, corner.block, known.array, known.block, int(unit))
+        substitute(*corner.told, *known.told, int(unit))
         if end < n:
             rest = x.part(end, n, 0, x.columns)
             multiply(a.part(end, n, at, end), known, rest, subtract=True)
@@ -118,7 +118,7 @@ def multiply(a: Part, b: Part, c: Part, *, conj: bool = False, subtract: bool = 
     tiles = -(-c.rows // (blocks.SIDE * rows)) * -(-c.columns // (blocks.SIDE * columns))
     kernel = blocks.multiplier(what)[c.matrices * tiles, blocks.SIDE * blocks.SIDE]
     turned = int(a.along != 1 and a.down == 1)
-    kernel(a.array, a.block, b.array, b.block, c.array, c.block, turned, int(subtract))
+    kernel(*a.told, *b.told, *c.told, turned, int(subtract))
 
 
 def fill(out: Part, kind: int, source: Part | None = None) -> None:
@@ -126,7 +126,7 @@ def fill(out: Part, kind: int, source: Part | None = None) -> None:
     source = source or out
     kernel = blocks.filler(out.dtype)
     size = out.matrices * out.rows * out.columns
-    kernel.launch(size, source.array, source.block, out.array, out.block, kind)
+    kernel.launch(size, *source.told, *out.told, kind)
 
 
 def copy_of(a: DeviceArray) -> DeviceArray:

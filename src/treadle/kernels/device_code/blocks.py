@@ -1,7 +1,8 @@
 """Blocks of matrices: their product, and substitution through a triangle.
 
-An argument is an array with a `Block`, which says where its matrices lie. Transposing, a part and
-the other end first are steps, so one compiled kernel serves all of these.
+Behind an array stands where the rows and columns of a part of its matrices are: the first element,
+the steps to the next matrix, row and column, and how many rows and columns there are. Transposing,
+a part and the other end first are such numbers, so one compiled kernel serves all of these.
 """
 
 from __future__ import annotations
@@ -13,25 +14,6 @@ from treadle import lang as td
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.fields import field_of
 from treadle.lang.kernel import Kernel
-
-
-@td.struct
-class Block:
-    """Where the rows and columns of parts of matrices are in an array of one axis."""
-
-    at: td.i32  # the first element
-    step: td.i32  # from matrix to matrix
-    down: td.i32  # from row to row
-    along: td.i32  # from column to column
-    rows: td.i32
-    columns: td.i32
-
-
-@td.func
-def place(block, m, i, j):
-    """Where an element is."""
-    return block.at + m * block.step + i * block.down + j * block.along
-
 
 SIDE = 16  # threads along either side of a tile of a product
 DEPTH = 16
@@ -62,11 +44,17 @@ def multiplier(what: Product) -> Kernel:
 
     @td.kernel(checked=False)
     def multiply_blocks(
-        a, a_block: Block, b, b_block: Block, c, c_block: Block, turned: td.i32, subtract: td.i32
-    ):
-        wide = (c_block.columns + width - 1) // width
-        high = (c_block.rows + height - 1) // height
+        a, a_at, a_step, a_down, a_along, a_rows, a_columns,
+        b, b_at, b_step, b_down, b_along, b_rows, b_columns,
+        c, c_at, c_step, c_down, c_along, c_rows, c_columns,
+        turned, subtract,
+    ):  # fmt: skip
+        wide = (c_columns + width - 1) // width
+        high = (c_rows + height - 1) // height
         m = td.block_idx.x // (wide * high)
+        a_first = a_at + m * a_step
+        b_first = b_at + m * b_step
+        c_first = c_at + m * c_step
         tile = td.block_idx.x - m * (wide * high)
         top = tile // wide * height
         left = (tile - tile // wide * wide) * width
@@ -80,18 +68,18 @@ def multiplier(what: Product) -> Kernel:
         totals = td.local(rows * columns, element)
         for e in td.static_range(rows * columns):
             totals[e] = number(real(0))
-        for start in range(0, a_block.columns, DEPTH):
+        for start in range(0, a_columns, DEPTH):
             for s in td.static_range(rows):
                 i = i_of + s * SIDE
                 value = number(real(0))
-                if top + i < a_block.rows and start + k_of < a_block.columns:
-                    value = conj(a[place(a_block, m, top + i, start + k_of)])
+                if top + i < a_rows and start + k_of < a_columns:
+                    value = conj(a[a_first + (top + i) * a_down + (start + k_of) * a_along])
                 lefts[k_of * pitch + i] = value
             for s in td.static_range(columns):
                 j = x + s * SIDE
                 value = number(real(0))
-                if left + j < b_block.columns and start + y < b_block.rows:
-                    value = b[place(b_block, m, start + y, left + j)]
+                if left + j < b_columns and start + y < b_rows:
+                    value = b[b_first + (start + y) * b_down + (left + j) * b_along]
                 rights[y * width + j] = value
             td.sync_threads()
             for k in range(DEPTH):
@@ -105,8 +93,8 @@ def multiplier(what: Product) -> Kernel:
             for s in td.static_range(columns):
                 i = top + y + r * SIDE
                 j = left + x + s * SIDE
-                if i < c_block.rows and j < c_block.columns:
-                    at = place(c_block, m, i, j)
+                if i < c_rows and j < c_columns:
+                    at = c_first + i * c_down + j * c_along
                     if subtract == 1:
                         c[at] = c[at] - totals[r * columns + s]
                     else:
@@ -139,27 +127,33 @@ def substituter(what: Substitution) -> Kernel:
     width, threads = what.width, what.threads
 
     @td.kernel(checked=False)
-    def substitute(triangle, t_block: Block, x, x_block: Block, unit: td.i32):
-        n = t_block.rows
-        blocks = (x_block.columns + threads - 1) // threads
+    def substitute(
+        t, t_at, t_step, t_down, t_along, t_rows, t_columns,
+        x, x_at, x_step, x_down, x_along, x_rows, x_columns,
+        unit,
+    ):  # fmt: skip
+        n = t_rows
+        blocks = (x_columns + threads - 1) // threads
         m = td.block_idx.x // blocks
-        t = td.thread_idx.x
-        column = (td.block_idx.x - m * blocks) * threads + t
+        t_first = t_at + m * t_step
+        x_first = x_at + m * x_step
+        thread = td.thread_idx.x
+        column = (td.block_idx.x - m * blocks) * threads + thread
         lefts = td.shared(width * width, element)
         known = td.shared(width * threads, element)
-        for e in range(t, n * n, threads):
+        for e in range(thread, n * n, threads):
             i = e // n
-            lefts[e] = conj(triangle[place(t_block, m, i, e - i * n)])
+            lefts[e] = conj(t[t_first + i * t_down + (e - i * n) * t_along])
         td.sync_threads()
-        if column < x_block.columns:
+        if column < x_columns:
             for i in range(n):
-                at = place(x_block, m, i, column)
+                at = x_first + i * x_down + column * x_along
                 total = x[at]
                 for k in range(i):
-                    total -= mul(lefts[i * n + k], known[k * threads + t])
+                    total -= mul(lefts[i * n + k], known[k * threads + thread])
                 if unit == 0:
                     total = div(total, lefts[i * n + i])
-                known[i * threads + t] = total
+                known[i * threads + thread] = total
                 x[at] = total
 
     return substitute
@@ -174,15 +168,21 @@ def filler(dtype: DType) -> Kernel:
     number, real = field.number, field.real
 
     @td.kernel(checked=False)
-    def fill(a, a_block: Block, out, out_block: Block, kind: td.i32):
+    def fill(
+        a, a_at, a_step, a_down, a_along, a_rows, a_columns,
+        out, out_at, out_step, out_down, out_along, out_rows, out_columns,
+        kind,
+    ):  # fmt: skip
         thread = td.grid(1)
-        row = thread // out_block.columns
-        j = thread - row * out_block.columns
-        m = row // out_block.rows
-        i = row - m * out_block.rows
+        row = thread // out_columns
+        j = thread - row * out_columns
+        m = row // out_rows
+        a_first = a_at + m * a_step
+        out_first = out_at + m * out_step
+        i = row - m * out_rows
         value = number(real(1) if kind == IDENTITY and i == j else real(0))
         if (kind == LOWER and j <= i) or (kind == UPPER and j >= i):
-            value = a[place(a_block, m, i, j)]
-        out[place(out_block, m, i, j)] = value
+            value = a[a_first + i * a_down + j * a_along]
+        out[out_first + i * out_down + j * out_along] = value
 
     return fill

@@ -1,6 +1,6 @@
 """Factoring some columns of a matrix at a time: a block of threads does the panel of one matrix.
 
-Arguments are arrays with blocks (see `blocks.py`) that begin where the panel does.
+Behind an array stands where its rows and columns are, as in `blocks.py`, from where the panel is.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import functools
 
 from treadle import lang as td
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.blocks import Block, place
 from treadle.kernels.device_code.fields import field_of
 from treadle.lang.kernel import Kernel
 from treadle.lang.math import complex_arithmetic
@@ -24,14 +23,18 @@ def cholesky_block(dtype: DType, width: int, threads: int) -> Kernel:
     part, times, conj = field.part, field.times, field.conj
 
     @td.kernel(checked=False)
-    def factor_block(a, block: Block, status: td.Array[td.i32], first: td.i32):
+    def factor_block(
+        a, a_at, a_step, a_down, a_along, a_rows, a_columns,
+        status: td.Array[td.i32], first,
+    ):  # fmt: skip
         m = td.block_idx.x
+        a_first = a_at + m * a_step
         t = td.thread_idx.x
-        n = block.rows
+        n = a_rows
         s = td.shared(width * width, element)
         for e in range(t, n * n, threads):
             i = e // n
-            s[e] = a[place(block, m, i, e - i * n)]
+            s[e] = a[a_first + i * a_down + (e - i * n) * a_along]
         bad = 0
         for k in range(n):
             td.sync_threads()
@@ -53,7 +56,7 @@ def cholesky_block(dtype: DType, width: int, threads: int) -> Kernel:
         for e in range(t, n * n, threads):
             i = e // n
             j = e - i * n
-            a[place(block, m, i, j)] = s[e] if j <= i else number(real(0))
+            a[a_first + i * a_down + j * a_along] = s[e] if j <= i else number(real(0))
         if t == 0 and bad != 0 and status[m] == 0:
             status[m] = bad
 
@@ -71,23 +74,22 @@ def lu_panel(dtype: DType, width: int, groups: int) -> Kernel:
 
     @td.kernel(checked=False)
     def factor_panel(
-        a, block: Block, pivots: td.Array[td.i32, 2], status: td.Array[td.i32],
-        first: td.i32,
+        a, a_at, a_step, a_down, a_along, a_rows, a_columns,
+        pivots: td.Array[td.i32, 2], status: td.Array[td.i32], first,
     ):  # fmt: skip
         m = td.block_idx.x
+        a_first = a_at + m * a_step
         t = td.thread_idx.x
         group = t // width
         column = t - group * width
-        rows = block.rows
-        columns = block.columns
         sizes = td.shared(threads, real)
         places = td.shared(threads, td.i32)
         bad = 0
-        for k in range(columns):
+        for k in range(a_columns):
             most = real(-1)
             row = k
-            for i in range(k + t, rows, threads):
-                here = size(a[place(block, m, i, k)])
+            for i in range(k + t, a_rows, threads):
+                here = size(a[a_first + i * a_down + k * a_along])
                 if here > most:
                     most = here
                     row = i
@@ -106,9 +108,9 @@ def lu_panel(dtype: DType, width: int, groups: int) -> Kernel:
             td.sync_threads()
             found = places[0]
             most = sizes[0]
-            if group == 0 and column < columns:
-                upper = place(block, m, k, column)
-                lower = place(block, m, found, column)
+            if group == 0 and column < a_columns:
+                upper = a_first + k * a_down + column * a_along
+                lower = a_first + found * a_down + column * a_along
                 one = a[upper]
                 a[upper] = a[lower]
                 a[lower] = one
@@ -118,16 +120,16 @@ def lu_panel(dtype: DType, width: int, groups: int) -> Kernel:
                 bad = first + k + 1
             td.sync_threads()
             if most != real(0):
-                pivot = a[place(block, m, k, k)]
-                for i in range(k + 1 + t, rows, threads):
-                    at = place(block, m, i, k)
+                pivot = a[a_first + k * a_down + k * a_along]
+                for i in range(k + 1 + t, a_rows, threads):
+                    at = a_first + i * a_down + k * a_along
                     a[at] = div(a[at], pivot)
             td.sync_threads()
-            if column > k and column < columns:
-                above = a[place(block, m, k, column)]
-                for i in range(k + 1 + group, rows, groups):
-                    at = place(block, m, i, column)
-                    a[at] = a[at] - mul(a[place(block, m, i, k)], above)
+            if column > k and column < a_columns:
+                above = a[a_first + k * a_down + column * a_along]
+                for i in range(k + 1 + group, a_rows, groups):
+                    at = a_first + i * a_down + column * a_along
+                    a[at] = a[at] - mul(a[a_first + i * a_down + k * a_along], above)
             td.sync_threads()
         if t == 0 and bad != 0 and status[m] == 0:
             status[m] = bad
@@ -137,16 +139,18 @@ def lu_panel(dtype: DType, width: int, groups: int) -> Kernel:
 
 @td.kernel(checked=False)
 def exchange_rows(
-    a, block: Block, pivots: td.Array[td.i32, 2], first: td.i32, count: td.i32
+    a, a_at, a_step, a_down, a_along, a_rows, a_columns,
+    pivots: td.Array[td.i32, 2], first, count,
 ):  # fmt: skip
     """Exchange so many rows, from `first` on, with those that their pivots were found in. A thread
     does one column."""
     thread = td.grid(1)
-    m = thread // block.columns
-    column = thread - m * block.columns
+    m = thread // a_columns
+    a_first = a_at + m * a_step
+    column = thread - m * a_columns
     for k in range(first, first + count):
-        upper = place(block, m, k, column)
-        lower = place(block, m, pivots[m, k], column)
+        upper = a_first + k * a_down + column * a_along
+        lower = a_first + (pivots[m, k]) * a_down + column * a_along
         one = a[upper]
         a[upper] = a[lower]
         a[lower] = one
@@ -155,8 +159,8 @@ def exchange_rows(
 @functools.cache
 def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
     """A kernel that makes a panel of up to `width` columns triangular by Householder's reflections,
-    I - tau v v^H with v[0] = 1, with LAPACK's signs. It writes the vectors to `v` and to `t` the
-    triangle of which their product is I - v t v^H (R. Schreiber and C. van Loan, "A
+    I - tau v v^H with v[0] = 1, with LAPACK's signs. It writes the vectors to `v` and to `w` the
+    triangle of which their product is I - v w v^H (R. Schreiber and C. van Loan, "A
     storage-efficient WY representation for products of Householder transformations", 1989)."""
     field = field_of(dtype)
     element, real, number, mul, div = (
@@ -168,25 +172,30 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
     threads = width * groups
 
     @td.kernel(checked=False)
-    def reflect_panel(a, block: Block, v, v_block: Block, t_out, t_block: Block):
+    def reflect_panel(
+        a, a_at, a_step, a_down, a_along, a_rows, a_columns,
+        v, v_at, v_step, v_down, v_along, v_rows, v_columns,
+        w, w_at, w_step, w_down, w_along, w_rows, w_columns,
+    ):  # fmt: skip
         m = td.block_idx.x
+        a_first = a_at + m * a_step
+        v_first = v_at + m * v_step
+        w_first = w_at + m * w_step
         t = td.thread_idx.x
         group = t // width
         column = t - group * width
-        rows = block.rows
-        columns = block.columns
         reals = td.shared(threads, real)
         sums = td.shared(threads, element)
         triangle = td.shared(width * width, element)
         if group == 0:
             for j in range(width):
                 triangle[column * width + j] = number(real(0))
-        for k in range(columns):
-            alpha = a[place(block, m, k, k)]
+        for k in range(a_columns):
+            alpha = a[a_first + k * a_down + k * a_along]
             # The largest number below, then the sum of squares beside it, so that none overflows.
             most = real(0)
-            for i in range(k + 1 + t, rows, threads):
-                most = td.maximum(most, size(a[place(block, m, i, k)]))
+            for i in range(k + 1 + t, a_rows, threads):
+                most = td.maximum(most, size(a[a_first + i * a_down + k * a_along]))
             if t == 0:
                 most = td.maximum(most, size(alpha - number(part(alpha))))
             reals[t] = most
@@ -202,8 +211,8 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
             most = td.maximum(below, size(alpha))
             inverse = real(1) / (most if most != real(0) else real(1))
             total = real(0)
-            for i in range(k + t, rows, threads):
-                total += square(times(a[place(block, m, i, k)], inverse))
+            for i in range(k + t, a_rows, threads):
+                total += square(times(a[a_first + i * a_down + k * a_along], inverse))
             reals[t] = total
             step = threads // 2
             while step > 0:
@@ -221,9 +230,9 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
             if reflects:
                 tau = times(number(beta) - alpha, real(1) / beta)
                 shifted = alpha - number(beta)
-            for i in range(k + t, rows, threads):
+            for i in range(k + t, a_rows, threads):
                 value = number(real(1))
-                at = place(block, m, i, k)
+                at = a_first + i * a_down + k * a_along
                 if i > k:
                     value = number(real(0))
                     if reflects:
@@ -231,19 +240,19 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
                     a[at] = number(real(0))
                 elif reflects:
                     a[at] = number(beta)
-                v[place(v_block, m, i, k)] = value
+                v[v_first + i * v_down + k * v_along] = value
             for i in range(t, k, threads):
-                v[place(v_block, m, i, k)] = number(real(0))
+                v[v_first + i * v_down + k * v_along] = number(real(0))
             td.sync_threads()
             # Columns behind: v^H a. Columns before: their vectors' products with v.
             own = number(real(0))
-            if column < columns and column != k:
-                for i in range(k + group, rows, groups):
-                    mine = v[place(v_block, m, i, k)]
+            if column < a_columns and column != k:
+                for i in range(k + group, a_rows, groups):
+                    mine = v[v_first + i * v_down + k * v_along]
                     if column > k:
-                        own += mul(conj(mine), a[place(block, m, i, column)])
+                        own += mul(conj(mine), a[a_first + i * a_down + column * a_along])
                     else:
-                        own += mul(conj(v[place(v_block, m, i, column)]), mine)
+                        own += mul(conj(v[v_first + i * v_down + column * v_along]), mine)
             sums[t] = own
             step = groups // 2
             while step > 0:
@@ -252,11 +261,11 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
                     sums[t] = sums[t] + sums[t + step * width]
                 step = step // 2
             td.sync_threads()
-            if column > k and column < columns:
+            if column > k and column < a_columns:
                 by = mul(conj(tau), sums[column])
-                for i in range(k + group, rows, groups):
-                    at = place(block, m, i, column)
-                    a[at] = a[at] - mul(v[place(v_block, m, i, k)], by)
+                for i in range(k + group, a_rows, groups):
+                    at = a_first + i * a_down + column * a_along
+                    a[at] = a[at] - mul(v[v_first + i * v_down + k * v_along], by)
             if group == 0 and column < k:
                 total_of = number(real(0))
                 for j in range(column, k):
@@ -265,10 +274,10 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
             if t == k:
                 triangle[k * width + k] = tau
             td.sync_threads()
-        for e in range(t, columns * columns, threads):
-            i = e // columns
-            j = e - i * columns
-            t_out[place(t_block, m, i, j)] = triangle[i * width + j]
+        for e in range(t, a_columns * a_columns, threads):
+            i = e // a_columns
+            j = e - i * a_columns
+            w[w_first + i * w_down + j * w_along] = triangle[i * width + j]
 
     return reflect_panel
 
@@ -282,12 +291,16 @@ def determinants(dtype: DType, logarithm: bool) -> Kernel:
     magnitude = td.func(complex_arithmetic.abs) if dtype.is_complex else field.size
 
     @td.kernel(checked=False)
-    def multiply_pivots(factors, block: Block, pivots: td.Array[td.i32, 2], product, logs):
+    def multiply_pivots(
+        a, a_at, a_step, a_down, a_along, a_rows, a_columns,
+        pivots: td.Array[td.i32, 2], product, logs,
+    ):  # fmt: skip
         m = td.grid(1)
+        a_first = a_at + m * a_step
         total = number(real(1))
         log = real(0)
-        for k in range(block.rows):
-            pivot = factors[place(block, m, k, k)]
+        for k in range(a_rows):
+            pivot = a[a_first + k * a_down + k * a_along]
             if logarithm:
                 size = magnitude(pivot)
                 log += td.log(size)
