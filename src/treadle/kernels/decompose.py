@@ -10,7 +10,7 @@ from typing import Literal
 from treadle.core.dtypes import DType, i32
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels import lapack
+from treadle.kernels import lapack, triangular
 from treadle.kernels.device_code import panels, small_factoring
 from treadle.kernels.device_code.blocks import IDENTITY, LOWER, UPPER
 from treadle.kernels.launching import alone, flat, new, zeros
@@ -20,6 +20,7 @@ from treadle.kernels.triangular import (
     fill,
     multiply,
     solve_through,
+    stretches,
     whole,
     width_of,
 )
@@ -29,6 +30,7 @@ from treadle.runtime.devices import Device
 Route = Literal["each", "panels", "host"]
 
 _PANEL = 16  # columns that a block of threads factors at a time
+_STRIP = 512  # columns of what Cholesky updates at once
 _FEW_THREADS = 256
 _SHARED_BYTES = 16384  # that every device has
 # Up to so many rows, of at least so many matrices: a thread does a whole matrix.
@@ -83,17 +85,28 @@ def cholesky(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
 def _cholesky_by_panels(a: Part, status: DeviceArray) -> None:
     n, width = a.rows, width_of(a.dtype)
     block = panels.cholesky_block(a.dtype, width, _FEW_THREADS)[a.matrices, _FEW_THREADS]
-    for at in range(0, n, width):
-        end = min(at + width, n)
-        corner = a.part(at, end, at, end)
-        block(*corner.told, status, at)
-        if end < n:
-            below = a.part(end, n, at, end)
-            solve_through(corner, below.transposed(), conj=True)
-            rest = a.part(end, n, end, n)
-            # The conjugate of the product, into the transpose, which has the same lower triangle.
-            rest = rest.transposed() if a.dtype.is_complex else rest
-            multiply(below, below.transposed(), rest, conj=True, subtract=True)
+    for start, stop in stretches(0, n, triangular.WIDE):
+        for at, end in stretches(start, stop, width):
+            corner = a.part(at, end, at, end)
+            block(*corner.told, status, at)
+            if end < n:
+                solve_through(corner, a.part(end, n, at, end).transposed(), conj=True)
+            if end < stop:
+                _update(a, at, end, end, stop)
+        # Of what follows only what is below the diagonal, strip by strip.
+        for left, right in stretches(stop, n, _STRIP):
+            _update(a, start, stop, left, right)
+
+
+def _update(a: Part, first: int, last: int, left: int, right: int) -> None:
+    """Subtract from some columns, from the diagonal on, what others contribute, as L @ L^H."""
+    known, beside = a.part(left, a.rows, first, last), a.part(left, right, first, last)
+    rest = a.part(left, a.rows, left, right)
+    if a.dtype.is_complex:  # the conjugate of the left one, into the transpose
+        turned = rest.transposed()
+        multiply(beside, known.transposed(), turned, conj=True, subtract=True)
+    else:
+        multiply(known, beside.transposed(), rest, subtract=True)
 
 
 # --- LU ------------------------------------------------------------------------------------------
@@ -148,7 +161,7 @@ def det(a: DeviceArray) -> DeviceArray:
         lapack.det(a, out)
     elif count:
         work, pivots = _lu(a, dtype)
-        panels.determinants(dtype, False).launch(count, *work.told, pivots, out, 0)
+        panels.determinants(dtype).launch(count, *work.told, pivots, out)
     return out
 
 
@@ -167,8 +180,7 @@ def slogdet(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         lapack.slogdet(a, sign, logs)
     elif count:
         work, pivots = _lu(a, dtype)
-        kernel = panels.determinants(dtype, True)
-        kernel.launch(count, *work.told, pivots, sign, logs)
+        panels.log_determinants(dtype).launch(count, *work.told, pivots, sign, logs)
     return sign, logs
 
 
@@ -200,21 +212,34 @@ def _lu_by_panels(a: DeviceArray, status: DeviceArray) -> tuple[Part, DeviceArra
     pivots = new(a, i32, count, n)
     threads = _threads(work)
     panel = panels.lu_panel(work.dtype, _PANEL, threads // _PANEL)[count, threads]
-    for at in range(0, n, _PANEL):
-        end = min(at + _PANEL, n)
-        part = work.part(at, n, at, end)
-        panel(*part.told, pivots, status, at)
-        for left, right in ((0, at), (end, n)):
-            if left < right:
-                beside = work.part(0, n, left, right)
-                exchange = panels.exchange_rows
-                threads_of = count * (right - left)
-                exchange.launch(threads_of, *beside.told, pivots, at, end - at)
-        if end < n:
-            above = work.part(at, end, end, n)
-            solve_through(work.part(at, end, at, end), above, unit=True)
-            multiply(work.part(end, n, at, end), above, work.part(end, n, end, n), subtract=True)
+    for start, stop in stretches(0, n, triangular.WIDE):
+        for at, end in stretches(start, stop, _PANEL):
+            part = work.part(at, n, at, end)
+            panel(*part.told, pivots, status, at)
+            _exchange(work, pivots, at, end, start, at)
+            _exchange(work, pivots, at, end, end, stop)
+            _eliminate(work, at, end, stop)
+        _exchange(work, pivots, start, stop, 0, start)
+        _exchange(work, pivots, start, stop, stop, n)
+        _eliminate(work, start, stop, n)
     return work, pivots
+
+
+def _exchange(a: Part, pivots: DeviceArray, first: int, last: int, left: int, right: int) -> None:
+    """Exchange rows of some columns as the pivots of others say."""
+    if left < right:
+        beside = a.part(0, a.rows, left, right)
+        threads = a.matrices * (right - left)
+        panels.exchange_rows.launch(threads, *beside.told, pivots, first, last - first)
+
+
+def _eliminate(a: Part, first: int, last: int, end: int) -> None:
+    """Update the columns up to `end` that follow those whose factors are known."""
+    if last < end:
+        above = a.part(first, last, last, end)
+        solve_through(a.part(first, last, first, last), above, unit=True)
+        below = a.part(last, a.rows, first, last)
+        multiply(below, above, a.part(last, a.rows, last, end), subtract=True)
 
 
 # --- QR ------------------------------------------------------------------------------------------
@@ -264,8 +289,7 @@ def _qr_by_panels(a: Part, vectors: Part, triangles: Part) -> None:
     steps = min(a.rows, a.columns)
     threads = _threads(a)
     panel = panels.qr_panel(a.dtype, _PANEL, threads // _PANEL)[a.matrices, threads]
-    for at in range(0, steps, _PANEL):
-        end = min(at + _PANEL, steps)
+    for at, end in stretches(0, steps, _PANEL):
         part, v = a.part(at, a.rows, at, end), vectors.part(at, a.rows, at, end)
         t = triangles.part(at, end, 0, end - at)
         panel(*part.told, *v.told, *t.told)

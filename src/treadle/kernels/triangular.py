@@ -9,11 +9,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
+from treadle.kernels import factors, product
 from treadle.kernels.device_code import blocks
 from treadle.kernels.device_code.blocks import Product, Substitution
+from treadle.kernels.factors import Factor
 from treadle.kernels.launching import flat, new
 from treadle.runtime.arrays import DeviceArray
 
+WIDE = 256  # rows or columns that are done by small steps, before what follows is updated at once
+DEEP = 64  # from here on the library's own product pays, which makes an array of its result
 # By the bytes of an element: rows and columns of a thread's part of a product, the width of a
 # block on the diagonal and the columns that are solved for beside each other, in 16 KiB.
 _TILES = {4: (4, 4), 8: (4, 2), 16: (1, 2)}
@@ -98,17 +102,28 @@ def solve_through(
     what = Substitution(x.dtype, width, threads, conj and x.dtype.is_complex)
     substitute = blocks.substituter(what)[x.matrices * -(-x.columns // threads), threads]
     n = x.rows
-    for at in range(0, n, width):
-        end = min(at + width, n)
-        corner, known = a.part(at, end, at, end), x.part(at, end, 0, x.columns)
-        substitute(*corner.told, *known.told, int(unit))
-        if end < n:
-            rest = x.part(end, n, 0, x.columns)
-            multiply(a.part(end, n, at, end), known, rest, subtract=True)
+    for start, stop in stretches(0, n, WIDE):
+        for at, end in stretches(start, stop, width):
+            corner, known = a.part(at, end, at, end), x.part(at, end, 0, x.columns)
+            substitute(*corner.told, *known.told, int(unit))
+            if end < stop:
+                rest = x.part(end, stop, 0, x.columns)
+                multiply(a.part(end, stop, at, end), known, rest, subtract=True)
+        if stop < n:
+            known, rest = x.part(start, stop, 0, x.columns), x.part(stop, n, 0, x.columns)
+            multiply(a.part(stop, n, start, stop), known, rest, subtract=True)
+
+
+def stretches(start: int, stop: int, length: int) -> list[tuple[int, int]]:
+    """Where each stretch of up to this length begins and ends."""
+    return [(at, min(at + length, stop)) for at in range(start, stop, length)]
 
 
 def multiply(a: Part, b: Part, c: Part, *, conj: bool = False, subtract: bool = False) -> None:
     """Write a @ b (or with the conjugate of a) into c, or subtract it from c."""
+    if subtract and min(a.columns, a.rows, b.columns) >= DEEP and not c.dtype.is_complex:
+        _subtract_large(a, b, c)
+        return
     rows, columns = _TILES[c.dtype.itemsize]
     if c.array.device.kind in ("software", "cpu"):  # is slow to compile what is unrolled
         rows = columns = 1
@@ -119,6 +134,21 @@ def multiply(a: Part, b: Part, c: Part, *, conj: bool = False, subtract: bool = 
     kernel = blocks.multiplier(what)[c.matrices * tiles, blocks.SIDE * blocks.SIDE]
     turned = int(a.along != 1 and a.down == 1)
     kernel(*a.told, *b.told, *c.told, turned, int(subtract))
+
+
+def _subtract_large(a: Part, b: Part, c: Part) -> None:
+    """Subtract a @ b from c by the library's own product, the quickest that the device has."""
+    if a.along < 0 and b.down < 0:  # reversed on both sides is the same
+        a = a.transposed().upside_down().transposed()
+        b = b.upside_down()
+    if a.down < 0 and c.down < 0:
+        a, c = a.upside_down(), c.upside_down()
+    first = Factor((a.step,), a.down, a.along, a.at)
+    second = Factor((b.step,), b.along, b.down, b.at)
+    whole_product = factors.Product((a.matrices,), a.rows, b.columns, a.columns, first, second)
+    by = whole(product.multiply(a.array, b.array, whole_product))
+    size = c.matrices * c.rows * c.columns
+    blocks.subtract.launch(size, *by.told, *c.told)
 
 
 def fill(out: Part, kind: int, source: Part | None = None) -> None:

@@ -186,3 +186,18 @@ def filler(dtype: DType) -> Kernel:
         out[out_first + i * out_down + j * out_along] = value
 
     return fill
+
+
+@td.kernel(checked=False)
+def subtract(
+    a, a_at, a_step, a_down, a_along, a_rows, a_columns,
+    c, c_at, c_step, c_down, c_along, c_rows, c_columns,
+):  # fmt: skip
+    """Subtract the first from the second. A thread does one element."""
+    thread = td.grid(1)
+    row = thread // c_columns
+    j = thread - row * c_columns
+    m = row // c_rows
+    i = row - m * c_rows
+    at = c_at + m * c_step + i * c_down + j * c_along
+    c[at] = c[at] - a[a_at + m * a_step + i * a_down + j * a_along]

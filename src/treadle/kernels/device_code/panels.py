@@ -282,34 +282,79 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
     return reflect_panel
 
 
+# Powers of two by which products are kept from overflowing on the way.
+_UP, _DOWN = 2.0**60, 2.0**-60
+_LARGE, _TINY = 2.0**30, 2.0**-30
+
+
 @functools.cache
-def determinants(dtype: DType, logarithm: bool) -> Kernel:
-    """A kernel that multiplies the pivots of each matrix: into one number, or into one of magnitude
-    1 (0 for a singular matrix) and the logarithm of their magnitude."""
+def determinants(dtype: DType) -> Kernel:
+    """A kernel that multiplies the pivots of each matrix. Powers of two are taken out and counted,
+    so that only the product itself overflows."""
     field = field_of(dtype)
-    real, number, mul, times = field.real, field.number, field.mul, field.times
-    magnitude = td.func(complex_arithmetic.abs) if dtype.is_complex else field.size
+    real, number, mul = field.real, field.number, field.mul
+    size, times = field.size, field.times
+    turns = 3 if real.itemsize == 4 else 18  # as many powers has a number at most
 
     @td.kernel(checked=False)
     def multiply_pivots(
         a, a_at, a_step, a_down, a_along, a_rows, a_columns,
-        pivots: td.Array[td.i32, 2], product, logs,
+        pivots: td.Array[td.i32, 2], product,
     ):  # fmt: skip
         m = td.grid(1)
-        a_first = a_at + m * a_step
+        first = a_at + m * a_step
+        total = number(real(1))
+        powers = 0
+        for k in range(2 * a_rows):  # a pivot, then the product
+            value = total
+            if k % 2 == 0:
+                value = a[first + k // 2 * (a_down + a_along)]
+            for _ in range(turns):
+                if size(value) > real(_LARGE):
+                    value = times(value, real(_DOWN))
+                    powers += 1
+                elif size(value) < real(_TINY) and size(value) > real(0):
+                    value = times(value, real(_UP))
+                    powers -= 1
+            if k % 2 == 0:
+                total = mul(total, value)
+                if pivots[m, k // 2] != k // 2:
+                    total = number(real(0)) - total
+            else:
+                total = value
+        back = real(_UP) if powers > 0 else real(_DOWN)
+        for _ in range(td.minimum(td.abs(powers), 2 * turns)):
+            total = times(total, back)
+        product[m] = total
+
+    return multiply_pivots
+
+
+@functools.cache
+def log_determinants(dtype: DType) -> Kernel:
+    """A kernel that makes of the pivots of each matrix a product of magnitude 1 (0 for a singular
+    matrix) and the logarithm of their magnitudes' product."""
+    field = field_of(dtype)
+    real, number, mul, div = field.real, field.number, field.mul, field.div
+    magnitude = td.func(complex_arithmetic.abs) if dtype.is_complex else field.size
+
+    @td.kernel(checked=False)
+    def add_logarithms(
+        a, a_at, a_step, a_down, a_along, a_rows, a_columns,
+        pivots: td.Array[td.i32, 2], signs, logs,
+    ):  # fmt: skip
+        m = td.grid(1)
+        first = a_at + m * a_step
         total = number(real(1))
         log = real(0)
         for k in range(a_rows):
-            pivot = a[a_first + k * a_down + k * a_along]
-            if logarithm:
-                size = magnitude(pivot)
-                log += td.log(size)
-                pivot = times(pivot, real(1) / (size if size != real(0) else real(1)))
-            total = mul(total, pivot)
+            pivot = a[first + k * (a_down + a_along)]
+            size = magnitude(pivot)
+            log += td.log(size)
+            total = mul(total, div(pivot, number(size if size != real(0) else real(1))))
             if pivots[m, k] != k:
                 total = number(real(0)) - total
-        product[m] = total
-        if logarithm:
-            logs[m] = log
+        signs[m] = total
+        logs[m] = log
 
-    return multiply_pivots
+    return add_logarithms
