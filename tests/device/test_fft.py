@@ -9,6 +9,7 @@ import treadle as td
 from tests.support.device_arrays import has
 from tests.support.poison import poisoned
 from treadle.kernels import fourier, fourier_plans
+from treadle.kernels.device_code.fouriering import NEAR
 
 ALL_SHORT = range(1, 41)
 # Several stages; two passes; chirps of a prime and of what a prime is in; what threads of a block
@@ -72,6 +73,8 @@ def test_three_passes(device, rng, monkeypatch):
     t = td.asarray(x)
     for n in (64, 31):
         near(td.fft.fft(t, n, axis=1), np.fft.fft(x.astype(complex), n, axis=1))
+    monkeypatch.setattr(fourier, "_MOST_TURNS", 1)
+    monkeypatch.setattr(fourier, "_MOST_TURNS_ALONE", 1)
     near(td.fft.ifft(td.real(t), 64, axis=1), np.fft.ifft(x.real.astype(float), 64, axis=1))
 
 
@@ -242,6 +245,15 @@ def test_frequencies(device):
 def test_refusals(device, call, error, words):
     with pytest.raises(error, match=words):
         call(td.ones((2, 3)))
+
+
+def test_factors_by_two():
+    """Products of the two are the roots of unity, beyond the near ones, too."""
+    n = 5000
+    table = fourier_plans.turns_by_two(n)
+    powers = np.arange(n)
+    found = table[powers % NEAR] * table[NEAR + powers // NEAR]
+    np.testing.assert_allclose(found, np.exp(-2j * np.pi * powers / n), atol=1e-15)
 
 
 def test_parts_of_a_length():

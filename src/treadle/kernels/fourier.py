@@ -32,6 +32,9 @@ from treadle.runtime.devices import Device
 Table = np.ndarray[Any, Any]
 _TABLE_BYTES = 1 << 28  # of factors that a device keeps
 _UNTANGLING = 256  # threads of a block
+# Elements that have factors of their own between passes; on the CPU neighbours' are read at once.
+_MOST_TURNS = 1 << 14
+_MOST_TURNS_ALONE = 1 << 22
 
 
 class _Job(NamedTuple):
@@ -52,6 +55,7 @@ class _Job(NamedTuple):
     scale: tuple[float, float] = (1.0, 1.0)
     before: Any = 0
     after: Any = 0
+    turned: bool = False
 
 
 _NEEDED = {
@@ -208,7 +212,9 @@ def _run(x: DeviceArray, out: DeviceArray, job: _Job) -> None:
 def _room(device: Device, component: DType) -> plans.Room:
     if alone(device):
         return _FOR_THREADS[component.itemsize]
-    return plans.room_of_blocks(device.limits.max_shared_memory // (2 * component.itemsize))
+    limits = device.limits
+    elements = limits.max_shared_memory // (2 * component.itemsize)
+    return plans.room_of_blocks(elements, limits.max_threads_per_block)
 
 
 # On the CPU, by the bytes of a number: blocks have 64 KiB of shared memory, and lanes 256 KiB for
@@ -226,16 +232,15 @@ def _by_parts(x: DeviceArray, out: DeviceArray, job: _Job, parts: tuple[int, ...
     _check_size(outer * n * inner, n)
     between = new(x, _complex(x.dtype), outer * n * inner)
     steps = _Distances(place_a=1, place_k=rest)
-    front = job._replace(kept=n, write="complex", scale=(1.0, 1.0), after=_turns(x, first, rest))
+    front = _turned(x, job._replace(kept=n, write="complex", scale=(1.0, 1.0)), first, rest)
     _pass(x, between, front, _Way(first, outer, 1, rest, steps, steps))
     back = job._replace(given=n, taken=n, read="complex", sign=1.0, before=0)
     if len(parts) == 3:
         middle, last = parts[1:]
         steps = _Distances(own_b=rest * inner, place_a=1, place_k=last)
         again = new(x, _complex(x.dtype), between.size)
-        turn = back._replace(
-            kept=n, write="complex", scale=(1.0, 1.0), after=_turns(x, middle, last)
-        )
+        turn = back._replace(kept=n, write="complex", scale=(1.0, 1.0))
+        turn = _turned(x, turn, middle, last)
         _pass(between, again, turn, _Way(middle, outer, first, last, steps, steps))
         read = _Distances(own_a=rest * inner, own_b=last * inner, place_k=1)
         write = _Distances(place_a=1, place_b=first, place_k=first * middle)
@@ -248,6 +253,17 @@ def _by_parts(x: DeviceArray, out: DeviceArray, job: _Job, parts: tuple[int, ...
         read = _Distances(own_a=rest * inner, place_k=1)
         write = _Distances(place_a=1, place_k=first)
         _pass(between, out, back, _Way(rest, outer, 1, first, read, write, False))
+
+
+def _turned(x: DeviceArray, job: _Job, first: int, rest: int) -> _Job:
+    """A pass with the factors that come between it and the next one: one for each element, or,
+    where these would be much to read or to keep, two that are multiplied."""
+    n = first * rest
+    if n <= (_MOST_TURNS_ALONE if alone(x.device) else _MOST_TURNS):
+        table = _table(x, ("turns", first, rest), lambda: plans.turns(first, rest))
+        return job._replace(after=table)
+    table = _table(x, ("turns by two", n), lambda: plans.turns_by_two(n))
+    return job._replace(after=table, turned=True)
 
 
 def _by_chirp(x: DeviceArray, out: DeviceArray, job: _Job) -> None:
@@ -291,7 +307,7 @@ def _rows(x: DeviceArray, out: DeviceArray, job: _Job, first: int, second: int) 
     launch, numbers = _launch_of_rows(shape, first, second, _component(x.dtype))
     along = _table(x, ("twiddles", first), lambda: plans.twiddles(first))
     across = _table(x, ("twiddles", second), lambda: plans.twiddles(second))
-    turns = _turns(x, first, second)
+    turns = _table(x, ("turns", first, second), lambda: plans.turns(first, second))
     launch(x, job.before, along, turns, across, job.after, out, *numbers)
 
 
@@ -345,8 +361,8 @@ def _what(job: _Job, radices: tuple[int, ...], component: DType) -> Pass:
     made = 2 * job.length if job.write == "pairs" else job.length
     return Pass(
         radices, component, job.read, job.write, before=job.before, after=job.after,
-        read_cut=job.taken < _needed(job.read, job.length), write_cut=job.kept < made,
-        plain=job.inner == 1,
+        turned=job.turned, read_cut=job.taken < _needed(job.read, job.length),
+        write_cut=job.kept < made, plain=job.inner == 1,
     )  # fmt: skip
 
 
@@ -391,10 +407,6 @@ def _check_size(elements: int, n: int) -> None:
             f"transforms of length {n} need an array of {elements} elements, and {MOST_NARROW} are "
             "too many at once: transform some of the lines at a time"
         )
-
-
-def _turns(x: DeviceArray, first: int, rest: int) -> DeviceArray:
-    return _table(x, ("turns", first, rest), lambda: plans.turns(first, rest))
 
 
 def _table(x: DeviceArray, name: tuple[Any, ...], compute: Callable[[], Table]) -> DeviceArray:

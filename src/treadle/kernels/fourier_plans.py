@@ -10,7 +10,7 @@ import numpy as np
 
 from treadle.kernels.device_code.butterflies import RADICES
 from treadle.kernels.device_code.fourier_blocks import Tile
-from treadle.kernels.device_code.fouriering import twiddle_places
+from treadle.kernels.device_code.fouriering import NEAR, twiddle_places
 
 Table = np.ndarray[Any, Any]
 
@@ -47,9 +47,9 @@ _MOST_THREADS = 256
 _FEW = 1024  # elements that a block should have
 
 
-def room_of_blocks(elements: int) -> Room:
-    """That of blocks with shared memory for so many elements."""
-    most = min(elements, _ELEMENTS * _MOST_THREADS)
+def room_of_blocks(elements: int, threads: int) -> Room:
+    """That of blocks with shared memory for so many elements, and so many threads."""
+    most = min(elements, _ELEMENTS * min(threads, _MOST_THREADS))
     return Room(most, most // _TOGETHER)
 
 
@@ -173,6 +173,12 @@ def twiddles(n: int) -> Table:
 def turns(first: int, rest: int) -> Table:
     """The factors between two passes: exp(-2 pi i j k / (first * rest)) at k * rest + j."""
     return _circle(np.outer(np.arange(first), np.arange(rest)).ravel(), first * rest)
+
+
+def turns_by_two(n: int) -> Table:
+    """The same by two factors each, for `Pass.turned`."""
+    near, far = np.arange(NEAR), np.arange(0, n, NEAR)
+    return np.concatenate([_circle(near, n), _circle(far, n)])
 
 
 def chirp(n: int, length: int) -> Table:

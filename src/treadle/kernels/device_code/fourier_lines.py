@@ -140,8 +140,8 @@ def row_transformer(what: Pass, radices: tuple[int, ...]) -> Kernel:
     length of `what`, and its rows that of the other radices. Both are at least `LANES`."""
     component, pair = what.component, td.vec2[what.component]
     first = what._replace(
-        write="complex", after=True, read_across=True, write_across=True, write_cut=False,
-        plain=True,
+        write="complex", after=True, turned=False, read_across=True, write_across=True,
+        write_cut=False, plain=True,
     )  # fmt: skip
     second = Pass(
         radices, component, write=what.write, after=what.after, write_across=True,

@@ -21,6 +21,8 @@ from treadle.core.dtypes import DType
 from treadle.kernels.device_code.butterflies import times
 from treadle.lang.kernel import Function, Kernel
 
+NEAR = 1024
+
 
 @td.struct
 class Steps:
@@ -54,7 +56,9 @@ class Pass(NamedTuple):
     `read` is what elements are made of: "complex", "real"; "pairs" (of neighbouring real numbers);
     "hermitian" (half of a line whose other half is conjugate to it), "halves" (the same, for a line
     of half the length whose result is pairs). `write` is "complex", "real" (parts) or "pairs".
-    `before` and `after`: whether elements are multiplied by factors when they are read and written.
+    `before` and `after`: whether elements are multiplied by factors when they are read and written;
+    `turned`: factors after are the roots of unity to the power place * k, each a product of two in
+    a table, `NEAR` of the first and then each `NEAR`-th.
     `read_across`, `write_across`: whether elements of neighbouring lines lie side by side (own_a is
     0, place_a 1 and `unit` the extent of the inner coordinate, which `plain` says is 1).
     `read_cut`, `write_cut`: whether some places do not exist.
@@ -66,6 +70,7 @@ class Pass(NamedTuple):
     write: str = "complex"
     before: bool = False
     after: bool = False
+    turned: bool = False
     read_across: bool = False
     write_across: bool = False
     read_cut: bool = False
@@ -193,12 +198,17 @@ def _storer(what: Pass) -> Function:
 @functools.cache
 def finisher(what: Pass) -> Function:
     """Writes element k of a line that begins at a place, and at `at` in the array."""
-    store, product, after = _storer(what), times(what.component), what.after
+    store, product = _storer(what), times(what.component)
+    after, turned = what.after, what.turned
 
     @td.func
     def finish(out, factors, origin, at, place, steps, k, value, scale):
         made = value
-        if after:
+        if turned:
+            power = place * k
+            made = product(value, factors[power % NEAR])
+            made = product(made, factors[NEAR + power // NEAR])
+        elif after:
             made = product(value, factors[place + k * steps.place_k])
         distance = k * steps.place_k
         store(out, origin, at + distance * steps.unit, place + distance, steps, made, scale)
