@@ -21,13 +21,14 @@ CANDIDATES = [
 ]
 
 
-def matmul_of(tile: Tile) -> Kernel:
-    """The kernel for matrices that lie row by row, of multiples of the tile."""
-    first, second = Loading(inner=True, lanes=4), Loading(inner=False, lanes=4)
+def matmul_of(tile: Tile, turned: bool = False) -> Kernel:
+    """The kernel for matrices that lie row by row, of multiples of the tile; the second one may lie
+    column by column."""
+    first, second = Loading(inner=True, lanes=4), Loading(inner=turned, lanes=4)
     return tile_multiplier(Form(f32, 0, first, second, 4, not tile.guarded, False), tile)
 
 
 def numbers(n: int) -> tuple[int, ...]:
     """What it takes after the arrays, for matrices of n rows and columns."""
     nothing = (0, 0, 0)
-    return (n, n, n, 1, 1, *nothing, n // 4, 1, 0, *nothing, 1, n // 4, 0)
+    return (n, n, n, 1, 1, *nothing, n // 4, 1, 0, *nothing, 1, n // 4, 0, 1, n)

@@ -15,6 +15,7 @@ THEMES: tuple[str, ...] = (
     "fft",
     "linalg",
     "pooling",
+    "products",
     "rows",
     "sorting",
 )  # fmt: skip

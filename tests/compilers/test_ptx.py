@@ -136,12 +136,13 @@ def test_kernels(name, architecture):
     assert ptxas_error(KERNELS[name], architecture) is None
 
 
-def test_the_tiled_matmul_stays_in_registers():
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_tiled_matmul_stays_in_registers(turned):
     tiles = np.zeros((128, 32, 4), np.float32)
     tile = LARGE["cuda"]
     arguments = (tiles, tiles, tiles, *numbers(128))
-    source = matmul_of(tile).source("ptx", *arguments, block=tile.threads)
-    assert len(re.findall(r"ld\.shared\.v4\.f32", source)) == 2 * tile.depth
+    source = matmul_of(tile, turned).source("ptx", *arguments, block=tile.threads)
+    assert turned or len(re.findall(r"ld\.shared\.v4\.f32", source)) == 2 * tile.depth
     done = assemble(source, "sm_90")
     assert done.error is None
     assert done.number("registers") <= 128  # two blocks run on a multiprocessor

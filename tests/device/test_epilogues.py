@@ -40,6 +40,13 @@ def test_bias_activation_scale_and_residual(device, rng):
     np.testing.assert_array_equal(found.numpy(), np.maximum(x @ w.T + b, 0) * 0.5 + r)
 
 
+def test_after_parts_of_a_long_inner_axis(device, rng):
+    x, w, b = integers(rng, 2, 3, 600), integers(rng, 2, 600, 8), integers(rng, 8)
+    found = td.maximum(td.asarray(x) @ td.asarray(w) + td.asarray(b), 0)
+    assert_one(found, "maximum")
+    np.testing.assert_array_equal(found.numpy(), np.maximum(x @ w + b, 0))
+
+
 def test_axes_that_do_not_merge(device, rng):
     """Rows and columns are several axes each, a part of an array is added, turned, and the result
     goes where every second row is."""

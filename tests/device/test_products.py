@@ -180,16 +180,9 @@ def fresh(device):
 
 @pytest.mark.parametrize(
     ("rows", "columns", "inner"),
-    [
-        (37, 41, 19),
-        (33, 32, 17),
-        (31, 65, 9),
-        (64, 68, 72),
-        (2, 300, 64),
-        (131, 3, 40),
-        (4, 4, 300),
-    ],
-)
+    [(37, 41, 19), (33, 32, 17), (31, 65, 9), (64, 68, 72), (2, 300, 64), (131, 3, 40), (4, 4, 300),
+     (3, 7, 523), (20, 24, 1030)],  # the last two in parts of the inner axis
+)  # fmt: skip
 def test_sizes_that_fill_no_tile(device, fresh, rng, rows, columns, inner):
     x, y = integers(rng, (rows, inner)), integers(rng, (inner, columns))
     found = td.asarray(x) @ td.asarray(y)
@@ -319,7 +312,7 @@ def test_indices_of_64_bits(rng, name):
     if name == "tile":
         form = Form(td.int32, 0, Loading(True, 1), Loading(False, 1), 1, False, big=True)
         tile_multiplier(form, Tile(32, 32, 8, 1, 1, beside=8, unrolled=False))[(1, 1), 64](
-            a, b, out, *numbers
+            a, b, out, *numbers, 1, 12
         )
     else:
         line_multiplier(td.int32, 0, big=True)[(1, 2), 16](a, b, out, *numbers)

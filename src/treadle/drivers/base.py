@@ -52,6 +52,10 @@ class Buffer(ABC):
         """Where it lies: a host address on the CPU, a device pointer on CUDA; TypeError where
         memory has no addresses (WebGPU)."""
 
+    def host_bytes(self) -> memoryview:
+        """Its bytes, where memory is the host's; TypeError elsewhere."""
+        raise TypeError(f"the memory of {self.device.info.id} is not the host's")
+
 
 class CompiledKernel(ABC):
     """Code that is ready to run on one device."""

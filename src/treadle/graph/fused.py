@@ -82,7 +82,12 @@ class FusedKernel:
             moving = (n for n, axis in zip(extents, axes, strict=False) if axis != FIXED)
             count = min(math.prod(moving), array.size) * array.dtype.itemsize
             moved[buffer] = max(moved.get(buffer, 0), count)
-        return Work(sum(moved.values()), math.prod(extents) * steps)
+        operations = math.prod(extents) * steps
+        if program.kind == "product":  # and what follows it, once for each element
+            operations = 2 * math.prod(extents) + math.prod(extents[:-1]) * (steps - 1)
+            for buffer in next(s.detail.buffers for s in program.steps if s.op == "product"):
+                moved[buffer] = values[buffer].size * values[buffer].dtype.itemsize
+        return Work(sum(moved.values()), operations)
 
 
 def _accesses(step: Step) -> tuple[int, ...]:

@@ -501,6 +501,9 @@ class _Building:
 
     def _multiplied(self, node: Node) -> int:
         if self._product_step < 0:
+            self.most -= 1  # for what parts of it give
+            if len(self.leaves) > self.most:
+                raise _TooMuch
             sources = map(self.plan.original, node.sources)
             buffers = tuple([self._buffer(source) for source in sources])
             self._product_step = self._add(Step("product", (), node.dtype.short, buffers))

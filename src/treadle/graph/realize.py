@@ -12,9 +12,8 @@ from treadle.graph.groups import Group
 from treadle.graph.node import Node
 from treadle.graph.recipes import Graph, Task, remember, remembered, task_of
 from treadle.graph.schedule import Plan, pending_readers
-from treadle.kernels.product import multiply
 from treadle.runtime import memory
-from treadle.runtime.arrays import DeviceArray, packed_strides
+from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.memory import Storage
 
 _lock = threading.RLock()
@@ -60,10 +59,6 @@ def _run(task: Task) -> None:
     arrays = [leaf.array for leaf in leaves]
     if node.op == kinds.CALL:
         node.detail.run(node, arrays)
-        return
-    if node.op == kinds.PRODUCT and target is None:  # a library's
-        product = multiply(arrays[0], arrays[1], node.detail)  # type: ignore[arg-type]
-        node.become(product.view(node.shape, packed_strides(node.shape), 0))
         return
     if target is None:
         result = arrays[-1]

@@ -16,6 +16,7 @@ from treadle.graph.groups import Group
 from treadle.graph.node import Node
 from treadle.graph.pieces import memory_of, runner_for
 from treadle.graph.schedule import pending_readers
+from treadle.kernels.product import Filling, filling
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.launch import Repeat
 
@@ -153,12 +154,34 @@ def remember(graph: Graph, tasks: Sequence[Task]) -> None:
     _recipes[graph.key] = graph.recipe(tasks)
 
 
+class ProductRunner:
+    """What runs a product that is no program."""
+
+    __slots__ = ("_fill",)
+
+    def __init__(self, fill: Filling) -> None:
+        self._fill = fill
+
+    def run(
+        self,
+        arrays: Sequence[DeviceArray],
+        integers: tuple[int, ...],
+        scalars: Sequence[Any],
+        repeats: list[Repeat],
+    ) -> None:
+        """Compute the last of the arrays from the others."""
+        self._fill(*arrays)
+
+
 def task_of(group: Group) -> Task:
     """What runs a group."""
     node, program, integers = group.node, group.program, group.integers
     target = None
     runner: Runner | None = None
-    if program is not None:
+    if node.op == kinds.PRODUCT and program is None:
+        target = DeviceArray.described(node.device, node.dtype, node.shape)
+        runner = ProductRunner(filling(node.device, node.dtype, node.detail))
+    elif program is not None:
         if node.size * node.dtype.itemsize > node.device.limits.max_buffer_size:
             DeviceArray.allocate(node.device, node.dtype, node.shape)  # OutOfMemory, in words
         if node.op != kinds.WRITE:

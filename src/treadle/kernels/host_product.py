@@ -2,75 +2,82 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
-from treadle.drivers.base import Buffer
 from treadle.kernels.factors import Product
-from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.arrays import DeviceArray, packed_strides
 
 MULTIPLIED = frozenset({dtypes.f32, dtypes.f64, dtypes.complex64, dtypes.complex128})
 """The dtypes that BLAS has."""
 
+Matrices = np.ndarray[Any, Any]
 
-def multiply(x: DeviceArray, y: DeviceArray, out: DeviceArray, product: Product) -> None:
-    """Fill `out`, an array of (stack, rows, columns). The host does it in the stream's order, at
-    each replay of a recording too."""
+
+class _Seen(NamedTuple):
+    """How NumPy sees a part of a buffer, without a copy: strides and offset are bytes. `copied`:
+    BLAS would not take the matrices as they lie."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    copied: bool
+
+    def of(self, array: DeviceArray) -> Matrices:
+        """The part of an array's buffer."""
+        memory = array.buffer.host_bytes()
+        offset = array.offset * self.dtype.itemsize + self.offset
+        return np.ndarray(self.shape, self.dtype, memory, offset, self.strides)
+
+
+@lru_cache(1024)
+def filling(
+    dtype: DType, product: Product
+) -> Callable[[DeviceArray, DeviceArray, DeviceArray], None]:
+    """What fills an array of (stack, rows, columns) with the product of two. The host does it in
+    the stream's order, at each replay of a recording too."""
     batch, rows, columns, inner, first, second = product
-    left_steps = (*first.batch, first.line, first.inner)
-    right_steps = (*second.batch, second.inner, second.line)
-    left = _seen(x, (*batch, rows, inner), left_steps, first.offset)
-    right = _seen(y, (*batch, inner, columns), right_steps, second.offset)
-    made = _seen(out, (*batch, rows, columns))
-    copied = not _is_taken(left), not _is_taken(right)
+    one = (*first.batch, first.line, first.inner)
+    other = (*second.batch, second.inner, second.line)
+    result = (*batch, rows, columns)
+    of_left = _seen(dtype, (*batch, rows, inner), one, first.offset)
+    of_right = _seen(dtype, (*batch, inner, columns), other, second.offset)
+    of_result = _seen(dtype, result, packed_strides(result), 0)
 
-    def work() -> None:
-        """BLAS takes matrices whose rows, or whose columns, lie side by side; others are copied."""
-        with np.errstate(all="ignore"):
-            one = left.copy() if copied[0] else left
-            other = right.copy() if copied[1] else right
-            np.matmul(one, other, out=made)
+    def fill(x: DeviceArray, y: DeviceArray, out: DeviceArray) -> None:
+        left, right, made = of_left.of(x), of_right.of(y), of_result.of(out)
 
-    stream = x.device.default_stream.handle
-    stream.call_host(work, (x.buffer, y.buffer, out.buffer))
+        def work() -> None:
+            with np.errstate(all="ignore"):
+                np.matmul(
+                    left.copy() if of_left.copied else left,
+                    right.copy() if of_right.copied else right,
+                    out=made,
+                )
 
+        stream = out.device.default_stream.handle
+        stream.call_host(work, (x.buffer, y.buffer, out.buffer))
 
-class _Memory:
-    """A buffer's bytes for NumPy, whose arrays keep this as their base."""
-
-    __slots__ = ("__array_interface__", "buffer")
-
-    def __init__(self, buffer: Buffer) -> None:
-        self.buffer = buffer
-        place = (buffer.address(), False)
-        self.__array_interface__ = {
-            "version": 3, "shape": (buffer.size,), "typestr": "|u1", "data": place,
-        }  # fmt: skip
+    return fill
 
 
-def _seen(
-    array: DeviceArray,
-    shape: tuple[int, ...],
-    strides: tuple[int, ...] | None = None,
-    offset: int = 0,
-) -> np.ndarray[Any, Any]:
-    """Elements of an array's buffer as NumPy's, without a copy and without lending it: strides and
-    offset count elements."""
-    assert isinstance(array.dtype, DType)
-    item = array.dtype.itemsize
-    steps = None if strides is None else tuple([stride * item for stride in strides])
-    memory = np.asarray(_Memory(array.buffer))
-    return np.ndarray(shape, array.dtype.numpy, memory, (array.offset + offset) * item, steps)
+def _seen(dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> _Seen:
+    item = dtype.itemsize
+    steps = tuple([stride * item for stride in strides])
+    return _Seen(dtype.numpy, shape, steps, offset * item, not _is_taken(shape, strides))
 
 
-def _is_taken(matrices: np.ndarray[Any, Any]) -> bool:
-    """Whether BLAS takes the matrices as they are."""
-    item = matrices.itemsize
+def _is_taken(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether BLAS takes matrices as they lie: neighbours along rows or along columns, and no
+    overlap."""
     for near, far in ((-1, -2), (-2, -1)):
-        extent, step, pitch = matrices.shape[near], matrices.strides[near], matrices.strides[far]
-        if (step == item or extent == 1) and (pitch >= extent * item or matrices.shape[far] == 1):
+        extent, others = shape[near], shape[far]
+        if (strides[near] == 1 or extent == 1) and (strides[far] >= extent or others == 1):
             return True
     return False

@@ -6,13 +6,15 @@ library's; all else is multiplied by kernels of our own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError, UnsupportedOnTarget
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels import host_product, vendor_product
+from treadle.kernels.device_code.keys import wide
 from treadle.kernels.device_code.multiplying import (
     LINES,
     MOST_BATCHES,
@@ -20,16 +22,20 @@ from treadle.kernels.device_code.multiplying import (
     Loading,
     Tile,
     line_multiplier,
+    part_joiner,
     tile_multiplier,
 )
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.launching import alone, new, zeros
 from treadle.kernels.machine import Machine, machine_of
-from treadle.kernels.tiles import Problem, tile_for
+from treadle.kernels.tiles import Problem, chunk_for, tile_for
 from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
 
 Route = Literal["host", "vendor", "kernel"]
+# From the two factors' arrays and one for the result, which it fills.
+Filling = Callable[[DeviceArray, DeviceArray, DeviceArray], None]
+JOINING = 64  # threads of a block that joins parts
 _LANES = 256  # threads of a block that work alone
 
 
@@ -73,22 +79,24 @@ def multiply(x: DeviceArray, y: DeviceArray, product: Product) -> DeviceArray:
     if product.inner == 0:
         return zeros(x, dtype, *shape)
     out = new(x, dtype, *shape)
-    if not out.size:
-        return out
-    route = route_of(x.device, dtype, product)
-    if route == "host":
-        host_product.multiply(x, y, out, product)
-    elif route == "vendor":
-        how = vendor_product.prepared(x.device, dtype, product)
-        assert how is not None
-        vendor_product.multiply(x, y, out, product, how)
-    elif route is None:
-        raise UnsupportedOnTarget(f"there is no product of matrices of {dtype} on {x.device.id}")
-    elif alone(x.device):
-        _by_lines(x, y, out, product)
-    else:
-        by_tiles(x, y, out, product)
+    if out.size:
+        filling(x.device, dtype, product)(x, y, out)
     return out
+
+
+def filling(device: Device, dtype: DType, product: Product) -> Filling:
+    """What computes a product that is not empty, to be called often. UnsupportedOnTarget if nobody
+    does."""
+    route = route_of(device, dtype, product)
+    if route == "host":
+        return host_product.filling(dtype, product)
+    if route == "vendor":
+        how = vendor_product.prepared(device, dtype, product)
+        assert how is not None
+        return partial(vendor_product.multiply, product=product, how=how)
+    if route is None:
+        raise UnsupportedOnTarget(f"there is no product of matrices of {dtype} on {device.id}")
+    return partial(_by_lines if alone(device) else by_tiles, product=product)
 
 
 # --- kernels of our own --------------------------------------------------------------------------
@@ -100,6 +108,8 @@ class Launch(NamedTuple):
     tile: Tile
     exact: bool
     grid: tuple[int, int, int]
+    parts: int = 1  # of the inner axis, each of `chunk`
+    chunk: int = 0
 
 
 def launch_for(machine: Machine, problem: Problem) -> Launch:
@@ -111,7 +121,9 @@ def launch_by(tile: Tile, problem: Problem) -> Launch:
     """The launch for a tile."""
     columns, rows = -(-problem.columns // tile.columns), -(-problem.rows // tile.rows)
     exact = problem.inner % tile.depth == 0 and not tile.guarded
-    return Launch(tile, exact, (columns, rows, problem.matrices))
+    chunk = chunk_for(problem, tile, columns * rows * problem.matrices)
+    parts = max(-(-problem.inner // chunk), 1)
+    return Launch(tile, exact, (columns, rows, problem.matrices * parts), parts, chunk)
 
 
 def loadings_of(product: Product, vectors: bool = True) -> tuple[Loading, Loading]:
@@ -153,17 +165,19 @@ def by_tiles(
     assert isinstance(dtype, DType)
     problem = Problem(dtype, *product.extents)
     tile = tile or tile_for(machine_of(x.device), problem)
-    _, exact, grid = launch_by(tile, problem)
+    _, exact, grid, parts, chunk = launch_by(tile, problem)
     vectors = not any(array.size % 4 or array.offset % 4 for array in (x, y))
     first, second = loadings_of(product, vectors)
     lanes = 4 if product.columns % 4 == 0 else 1
     big = _is_big(x, y, out)
-    form = Form(dtype, len(product.batch), first, second, lanes, exact, big)
-    sizes = (product.rows, product.columns, product.inner)
-    numbers = integers_of(product, (first, second))
-    tile_multiplier(form, tile)[grid, tile.threads](
-        _flat(x), _flat(y), _flat(out), *sizes, *numbers
-    )
+    form = Form(dtype, len(product.batch), first, second, lanes, exact, big, parts > 1)
+    matrices, rows, columns, inner = product.extents
+    numbers = (rows, columns, inner, *integers_of(product, (first, second)), matrices, chunk)
+    into = out if parts == 1 else new(x, wide(dtype), parts * out.size)
+    tile_multiplier(form, tile)[grid, tile.threads](_flat(x), _flat(y), _flat(into), *numbers)
+    if parts > 1:
+        joiner = part_joiner(dtype, lanes, big)[-(-out.size // (lanes * JOINING)), JOINING]
+        joiner(_flat(into), _flat(out), rows, columns, matrices, parts)
 
 
 def _by_lines(x: DeviceArray, y: DeviceArray, out: DeviceArray, product: Product) -> None:

@@ -38,6 +38,8 @@ _USUAL: dict[Class, tuple[Tile, ...]] = {
 }
 _LAST = (Tile(32, 32, 16, 1, 1, beside=8), Tile(32, 32, 8, 1, 1, beside=8), _MODEST)
 _FEW = 24  # rows, or columns, of what is thin, or narrow
+_LEAST_CHUNK = 256
+_FULL_BLOCKS = 256
 _BUSY_BLOCKS = 96  # that keep a card busy: with fewer, smaller tiles are better
 
 
@@ -61,6 +63,16 @@ def tile_for(machine: Machine, problem: Problem) -> Tile:
         if tile.threads <= machine.most_threads and tile.shared_bytes(item) <= machine.shared_bytes:
             return tile
     return _MODEST
+
+
+def chunk_for(problem: Problem, tile: Tile, blocks: int) -> int:
+    """How much of the inner axis a block does: all of it, or less where so few blocks leave a card
+    idle."""
+    inner = max(problem.inner, 1)
+    parts = min(_FULL_BLOCKS // max(blocks, 1), inner // _LEAST_CHUNK)
+    if blocks >= _BUSY_BLOCKS or parts < 2:
+        return -(-inner // tile.depth) * tile.depth
+    return -(-inner // (parts * tile.depth)) * tile.depth
 
 
 def class_of(problem: Problem) -> Class:

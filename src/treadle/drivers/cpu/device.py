@@ -60,6 +60,12 @@ class Buffer(base.Buffer):
             raise DeviceLost("this buffer was freed: its memory is no longer there")
         return self.pointer
 
+    def host_bytes(self) -> memoryview:
+        """Its bytes."""
+        if self.pointer is None:
+            raise DeviceLost("this buffer was freed: its memory is no longer there")
+        return self.memory
+
 
 class CompiledKernel(base.CompiledKernel):
     """Machine code of a kernel, loaded into the process."""

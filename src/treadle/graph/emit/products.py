@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
 from treadle.core.dim3 import Dim3
-from treadle.graph.emit.body import Body, dtype_named
+from treadle.graph.emit.body import Body, dtype_named, type_named
 from treadle.graph.emit.maps import store_lanes
 from treadle.graph.program import Multiplied, Program
 from treadle.graph.strategy import Stage, Strategy
@@ -21,28 +22,53 @@ from treadle.ir.passes.inline import inline
 from treadle.ir.substitute import substitute
 from treadle.ir.traverse import rewrite_block
 from treadle.ir.types import COMPONENTS, Vector
-from treadle.kernels.device_code.multiplying import Tile, finish, tile_multiplier
+from treadle.kernels.device_code.keys import wide
+from treadle.kernels.device_code.multiplying import Form, Tile, finish, part_joiner, tile_multiplier
 from treadle.kernels.machine import Machine
-from treadle.kernels.product import launch_for
+from treadle.kernels.product import JOINING, launch_for
 from treadle.kernels.tiles import Problem
+from treadle.lang.kernel import Kernel
 from treadle.runtime.arguments import declared_arguments
 from treadle.runtime.signature import Signature
 
-Variant = tuple[Tile, bool]  # whether the inner axis is a multiple of the tile's depth
-_BUFFERS = 3  # of the library's kernel, which come before its numbers
+FINISH = finish.definition.__name__
+_OWN = 2  # numbers of a launch, beside the program's
+
+
+class Variant(NamedTuple):
+    """One of a program's kernels: the product, sums of parts of it, or what joins these. `exact`
+    says that the inner axis is a multiple of the tile's depth."""
+
+    does: Literal["all", "part", "join"]
+    tile: Tile
+    exact: bool
 
 
 def plan(program: Program, extents: Sequence[int], machine: Machine) -> Strategy:
-    """One launch, of a block for each tile."""
+    """A launch of a block for each tile; one more where parts are joined."""
     number, detail = product_in(program)
     batches, rows, _ = detail.axes
     behind = batches + rows
-    parts = (extents[:batches], extents[batches:behind], extents[behind:-1])
-    matrices, lines, columns = map(math.prod, parts)
+    groups = (extents[:batches], extents[batches:behind], extents[behind:-1])
+    matrices, lines, columns = map(math.prod, groups)
     dtype = dtype_named(program.steps[number].type)
     problem = Problem(dtype, matrices, lines, columns, extents[-1])
-    tile, exact, grid = launch_for(machine, problem)
-    return Strategy((Stage((tile, exact), Dim3(*grid), Dim3(tile.threads)),))
+    tile, exact, grid, parts, chunk = launch_for(machine, problem)
+    does: Literal["all", "part"] = "all" if parts == 1 else "part"
+    variant = Variant(does, tile, exact)
+    stage = Stage(variant, Dim3(*grid), Dim3(tile.threads), integers=(matrices, chunk))
+    if parts == 1:
+        return Strategy((stage,))
+    size = matrices * lines * columns
+    join = Stage(
+        variant._replace(does="join"),
+        Dim3(-(-size // (detail.form.lanes * JOINING))),
+        Dim3(JOINING),
+        (0,),
+        (matrices, parts),
+    )
+    scratch = (wide(dtype).short, parts * size)
+    return Strategy((replace(stage, scratch=(0,)), join), (scratch,))
 
 
 def product_in(program: Program) -> tuple[int, Multiplied]:
@@ -54,38 +80,56 @@ def product_in(program: Program) -> tuple[int, Multiplied]:
 
 
 def emit(program: Program, variant: Variant) -> n.Kernel:
-    """The kernel for a tile."""
-    tile, exact = variant
+    """One of the kernels."""
     number, detail = product_in(program)
-    library = tile_multiplier(detail.form._replace(exact=exact), tile)
+    library = _library_kernel(detail.form, variant)
     lowered = inline(library.lower(Signature(declared_arguments(library))).kernel)
     body = Body(program)
-    body.adopt(lowered)
+    own = [body.builder.parameter(f"n{program.integers + k}", body.index_type) for k in range(_OWN)]
+    numbers = body.integers[detail.first :][: len(library.parameters)]
     factors = [body.buffers[buffer].name for buffer in detail.buffers]
-    result, names = lowered.buffers[-1].name, [buffer.name for buffer in lowered.buffers]
-    integers: dict[str, n.Expression] = {
-        each.name: ir.constant(0, each.type)  # sizes of arrays, which unchecked accesses need not
+    scratch = f"a{len(program.buffers)}"
+    if variant.does != "all":
+        body.builder.buffer(scratch, type_named(wide(detail.form.dtype).short))
+    body.adopt(lowered)
+    # The library's names, and what stands for them here.
+    if variant.does == "join":
+        names = dict(zip(("m", "n", "matrices", "parts"), (*numbers[:2], *own), strict=True))
+        memories = {"x": scratch}
+    else:
+        arguments = [each.name for each in library.parameters[3:]]
+        taken = [*numbers[: len(arguments) - _OWN], *own]
+        names = dict(zip(arguments, taken, strict=True))
+        memories = {"a": factors[0], "b": factors[1]}
+        if variant.does == "part":
+            memories["c"] = scratch
+    values = {
+        each.name: ir.cast(names[each.name], each.type)
+        if each.name in names
+        else ir.constant(0, each.type)  # the size of an array, of no use to unchecked accesses
         for each in lowered.parameters
     }
-    for at, parameter in enumerate(library.parameters[_BUFFERS:], detail.first):
-        assert parameter.declared is not None
-        integers[parameter.name] = ir.cast(body.integers[at], parameter.declared)  # type: ignore[arg-type]
-    block = substitute(lowered.body, integers, dict(zip(names[:2], factors, strict=True)))
+    block = substitute(lowered.body, values, memories)
 
     def change(node: Any) -> Any:
-        if not (isinstance(node, n.Assign) and isinstance(node.place, n.Element)):
+        if not (isinstance(node, n.Assign) and isinstance(node.value, n.Call)):
             return node
-        if node.place.memory != result:
+        if node.value.function != FINISH:
             return node
-        call = node.value
-        assert isinstance(call, n.Call), f"it is stored as {finish} gave it"
         with body.builder.aside() as statements:
-            _finish(body, number, detail, call.arguments)  # type: ignore[arg-type]
+            _finish(body, number, detail, node.value.arguments)  # type: ignore[arg-type]
         return tuple(statements)
 
     for statement in rewrite_block(block, change):
         body.builder.emit(statement)
     return body.kernel()
+
+
+def _library_kernel(form: Form, variant: Variant) -> Kernel:
+    if variant.does == "join":
+        return part_joiner(form.dtype, form.lanes, form.big)
+    parts = variant.does == "part"
+    return tile_multiplier(form._replace(exact=variant.exact, parts=parts), variant.tile)
 
 
 def _finish(body: Body, number: int, detail: Multiplied, arguments: Sequence[n.Expression]) -> None:

@@ -62,7 +62,8 @@ class Loading(NamedTuple):
 
 class Form(NamedTuple):
     """What code depends on beside the tile. `lanes` elements of a row of the result are stored
-    together. `exact`: the inner axis is a multiple of the depth. `big`: indices need 64 bits."""
+    together. `exact`: the inner axis is a multiple of the depth. `big`: indices need 64 bits.
+    `parts`: a block does a part of the inner axis, and sums are stored to be joined."""
 
     dtype: DType
     batches: int  # axes
@@ -71,6 +72,7 @@ class Form(NamedTuple):
     lanes: int
     exact: bool
     big: bool
+    parts: bool = False
 
 
 @td.func
@@ -79,11 +81,17 @@ def finish(value, batch, row, column):
     return value
 
 
+@td.func
+def _itself(value, batch, row, column):
+    return value
+
+
 @functools.cache
 def tile_multiplier(form: Form, tile: Tile) -> Kernel:
     """A kernel whose blocks make a tile each; the grid is (columns, rows, batch). Strides and
-    offset of a factor count as many elements as are read together."""
-    dtype, together = form.dtype, form.lanes
+    offset of a factor count as many elements as are read together. In parts of `chunk` of the inner
+    axis, the grid has all `matrices` of the stack for each part, one part after the other."""
+    dtype, together, parts = form.dtype, form.lanes, form.parts
     index = td.i64 if form.big else td.i32
     rows, columns, depth, down, across, copies, beside, unrolled, _ = tile
     side = columns // (4 * across)  # threads side by side
@@ -95,10 +103,14 @@ def tile_multiplier(form: Form, tile: Tile) -> Kernel:
     b_type, b_held, b_loads, right_pitch, right_type, place_b, bring_b, put_b = second
     whole = right_type is b_held and form.second.lanes == 4  # vectors stay together
     vec = td.vec4[wide(dtype)]
-    stored: Any = td.vec4[dtype] if together == 4 else dtype
+    made = wide(dtype) if parts else dtype
+    stored: Any = td.vec4[made] if together == 4 else made
+    a_many = form.first.lanes if form.first.inner else 1
+    b_many = form.second.lanes if form.second.inner else 1
     left_size, right_size = depth * left_pitch, depth * right_pitch
     right_step = right_size if whole else right_size // 4
     offset_of = _batch_offset(form.batches, index)
+    ended = _itself if parts else finish
 
     @td.func
     def accumulate(left, right, left_at, right_at, sums):
@@ -122,6 +134,7 @@ def tile_multiplier(form: Form, tile: Tile) -> Kernel:
         m: td.i32, n: td.i32, k: td.i32, extent1: td.i32, extent2: td.i32,
         a0: index, a1: index, a2: index, a_line: index, a_step: index, a_offset: index,
         b0: index, b1: index, b2: index, b_line: index, b_step: index, b_offset: index,
+        matrices: td.i32, chunk: td.i32,
     ):  # fmt: skip
         left = td.shared(copies * left_size, left_type)
         right = td.shared(copies * right_size, right_type)
@@ -132,33 +145,40 @@ def tile_multiplier(form: Form, tile: Tile) -> Kernel:
         ty += t // (_SUBGROUP * (side // beside)) * (_SUBGROUP // beside)
         row = td.block_idx.y * rows
         column = td.block_idx.x * columns
-        batch = td.block_idx.z
+        z = td.block_idx.z
+        batch = z % matrices if parts else z
+        begin = z // matrices * chunk if parts else 0
+        deep = td.minimum(chunk, k - begin) if parts else k
         a_at = td.local(a_loads, index)
         a_to = td.local(a_loads, td.i32)
         a_deep = td.local(a_loads, td.i32)
         of_a = td.local(a_loads, a_held)
         base = a_offset + offset_of(batch, extent1, extent2, a0, a1, a2)
+        if parts:
+            base += index(begin // a_many) * a_step
         place_a(t, base, row, m, a_line, a_step, a_at, a_to, a_deep)
         b_at = td.local(b_loads, index)
         b_to = td.local(b_loads, td.i32)
         b_deep = td.local(b_loads, td.i32)
         of_b = td.local(b_loads, b_held)
         base = b_offset + offset_of(batch, extent1, extent2, b0, b1, b2)
+        if parts:
+            base += index(begin // b_many) * b_step
         place_b(t, base, column, n, b_line, b_step, b_at, b_to, b_deep)
         sums = td.local(groups, vec)
         for s in td.static_range(groups):
             sums[s] = vec(0)
-        steps = (k + depth - 1) // depth
+        steps = (deep + depth - 1) // depth
         left_at = 0  # of the present copy, in fours
         right_at = 0
-        bring_a(a, t, k, a_step, a_at, a_deep, of_a)
-        bring_b(b, t, k, b_step, b_at, b_deep, of_b)
+        bring_a(a, t, deep, a_step, a_at, a_deep, of_a)
+        bring_b(b, t, deep, b_step, b_at, b_deep, of_b)
         for step in range(steps):
             put_a(left, t, left_at * 4, a_to, of_a)
             put_b(right, t, right_at if whole else right_at * 4, b_to, of_b)
             td.sync_threads()
             if step + 1 < steps:
-                rest = k - (step + 1) * depth
+                rest = deep - (step + 1) * depth
                 bring_a(a, t, rest, a_step, a_at, a_deep, of_a)
                 bring_b(b, t, rest, b_step, b_at, b_deep, of_b)
             upper = (left_at + ty) * 4  # plainly a multiple of 4: four are loaded at once
@@ -180,24 +200,51 @@ def tile_multiplier(form: Form, tile: Tile) -> Kernel:
             for r in td.static_range(4):
                 i = row + ty * 4 + g * row_step + r
                 if i < m:
-                    start = (index(batch) * index(m) + index(i)) * index(n)
+                    start = (index(z) * index(m) + index(i)) * index(n)
                     for group in td.static_range(across):
                         j = column + tx * 4 + group * column_step
-                        total = td.vec4[dtype](sums[(g * across + group) * 4 + r])
+                        total = td.vec4[made](sums[(g * across + group) * 4 + r])
                         if together == 4:
                             if j < n:
-                                c[(start + index(j)) // 4] = finish(total, batch, i, j)
+                                c[(start + index(j)) // 4] = ended(total, batch, i, j)
                         else:
                             if j < n:
-                                c[start + index(j)] = finish(total.x, batch, i, j)
+                                c[start + index(j)] = ended(total.x, batch, i, j)
                             if j + 1 < n:
-                                c[start + index(j + 1)] = finish(total.y, batch, i, j + 1)
+                                c[start + index(j + 1)] = ended(total.y, batch, i, j + 1)
                             if j + 2 < n:
-                                c[start + index(j + 2)] = finish(total.z, batch, i, j + 2)
+                                c[start + index(j + 2)] = ended(total.z, batch, i, j + 2)
                             if j + 3 < n:
-                                c[start + index(j + 3)] = finish(total.w, batch, i, j + 3)
+                                c[start + index(j + 3)] = ended(total.w, batch, i, j + 3)
 
     return multiply
+
+
+@functools.cache
+def part_joiner(dtype: DType, lanes: int, big: bool) -> Kernel:
+    """A kernel whose threads add up what the parts have for some neighbours of the result."""
+    index = td.i64 if big else td.i32
+    summed: Any = td.vec4[wide(dtype)] if lanes == 4 else wide(dtype)
+    stored: Any = td.vec4[dtype] if lanes == 4 else dtype
+
+    @td.kernel(checked=False)
+    def join_parts(
+        x: td.Array[summed], c: td.Array[stored],
+        m: td.i32, n: td.i32, matrices: td.i32, parts: td.i32,
+    ):  # fmt: skip
+        at = index(td.block_idx.x) * index(td.block_dim.x) + index(td.thread_idx.x)
+        size = index(matrices) * index(m) * index(n) // lanes
+        if at < size:
+            total = summed(0)
+            for part in range(parts):
+                total += x[index(part) * size + at]
+            line = at * lanes // index(n)
+            column = td.i32(at * lanes - line * index(n))
+            batch = line // index(m)
+            row = td.i32(line - batch * index(m))
+            c[at] = finish(stored(total), td.i32(batch), row, column)
+
+    return join_parts
 
 
 # --- from memory to shared memory ----------------------------------------------------------------
