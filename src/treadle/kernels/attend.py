@@ -7,22 +7,28 @@ query, the logarithm of the sum of its scores' exponentials, which the derivativ
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from treadle import lang as td
+import numpy as np
+
 from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
+from treadle.ir.types import SCALARS, Vector
 from treadle.kernels.device_code import attending, attending_alone
 from treadle.kernels.device_code.attending import Attending, Tile
 from treadle.kernels.device_code.attending_alone import COLUMNS, Lanes
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.launching import alone, flat, new
 from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.convert import Packed
 from treadle.runtime.devices import Device
 
+_FOUR_INTEGERS = Vector(SCALARS["i32"], 4)
+_FOUR_WORDS = Vector(SCALARS["u32"], 4)
 _AXES = 3  # of heads, in one launch
 _SMALL = Tile(across=8, down=8, rows=2, keys=4, vectors=1, deep=4, turns=2)
 # From the largest to the smallest; the first that suits a device and a problem is taken.
@@ -33,6 +39,7 @@ _TILES = (
     _SMALL,
 )
 _BUSY = 264  # blocks that keep a GPU busy
+_FEW = 8  # queries for whose sake a CPU does not transpose keys
 _FEWEST_TILES = 4  # of keys, that a block goes over if keys are split
 
 
@@ -103,14 +110,47 @@ def _attend(
     if norms.size:
         arrays = _Arrays(query, key, value, mask, flat(out), flat(norms))
         compute = _by_lanes if alone(query.device) else _by_tiles
-        for piece, done in _pieces(p, _most(query), 0):
+        for piece, done in _pieces(_folded(p), _most(arrays), 0):
             compute(arrays, piece, done)
     return out, norms
 
 
-def _most(array: DeviceArray) -> int:
+def _most(arrays: _Arrays) -> int:
     """Elements of an operand that one launch may reach."""
-    return min(MOST_NARROW, array.device.limits.max_binding_size // array.dtype.itemsize)
+    widest = max(array.dtype.itemsize for array in arrays if array is not None)
+    return min(MOST_NARROW, arrays.query.device.limits.max_binding_size // widest)
+
+
+def _folded(p: Problem) -> Problem:
+    """The problem without limits that are none, and with heads that share their keys as queries of
+    one head, where that makes no difference."""
+    left = None if p.left is None or p.left >= p.queries - 1 else p.left
+    right = None if p.right is None or p.right >= p.keys - 1 else p.right
+    p = p._replace(left=left, right=right)
+    if p.queries == 1 and right is not None and not p.dropout:
+        p = p._replace(keys=right + 1, right=None)
+    alike = p.queries == 1 or _follow(p.query.strides, p.queries)
+    if p.mask is not None:
+        alike = alike and (p.queries == 1 or _follow(p.mask.strides[:-1], p.queries))
+    shared = p.heads and p.key.strides[-2] == p.value.strides[-2] == 0
+    if not (shared and alike) or p.left is not None or p.right is not None:
+        return p
+    step = -2 if p.queries == 1 else -1
+    mask = p.mask
+    if mask is not None:
+        rows = mask.strides[:-1]
+        mask = Laid((*rows[:-2], rows[step], mask.strides[-1]), mask.offset)
+    return p._replace(
+        heads=p.heads[:-1], queries=p.heads[-1] * p.queries, mask=mask,
+        query=Laid((*p.query.strides[:-2], p.query.strides[step]), p.query.offset),
+        key=Laid((*p.key.strides[:-2], p.key.strides[-1]), p.key.offset),
+        value=Laid((*p.value.strides[:-2], p.value.strides[-1]), p.value.offset),
+    )  # fmt: skip
+
+
+def _follow(strides: tuple[int, ...], rows: int) -> bool:
+    """Whether the next head's rows follow a head's."""
+    return strides[-2] == rows * strides[-1]
 
 
 def _pieces(p: Problem, most: int, done: int) -> Iterator[tuple[Problem, int]]:
@@ -178,7 +218,7 @@ def _operands(arrays: _Arrays, p: Problem, done: int, count: int, parts: int, ti
         (*(_steps(each.strides, count) for each in (p.query, p.key, p.value)), mask_steps,
          mask_step),
         (_four(p.queries, p.keys, p.depth, p.width), _four(front[1], front[2], parts, tiles),
-         _four(left, right, done, 0), p.scale * attending.LOG2_E, td.vec4[td.u32](*p.draw),
+         _four(left, right, done, 0), p.scale * attending.LOG2_E, _four_words(*p.draw),
          1.0 - p.dropout),
     )  # fmt: skip
 
@@ -200,26 +240,34 @@ def _by_lanes(arrays: _Arrays, p: Problem, done: int) -> None:
     vectors = 4 if p.width > 2 * lanes else 2 if p.width > lanes else 1
     side_by_side = p.mask is not None and p.mask.strides[-1] == 1
     even = p.width % (lanes * vectors) == 0
-    block = Lanes(lanes, 6, 4, vectors, even, side_by_side)
-    given = _operands(arrays, p, done, 1, 1, 0)
+    turned = p.queries > _FEW
+    rows = 6 if turned else 1 if p.queries == 1 else 4
+    block = Lanes(lanes, rows, 4, vectors, even, side_by_side, turned, lanes // 4)
+    groups = min(block.groups, -(-p.queries // block.rows))
+    given = _operands(arrays, p, done, 1, groups, 0)
     query, key, *others = given.arrays
     query_steps, key_steps, *steps = given.steps
-    # Heads that have their keys in common have them turned once.
-    heads = _front(
-        tuple(1 if not s else n for n, s in zip(p.heads, p.key.strides, strict=False)), 1
-    )
-    pitch = -(-p.keys // (lanes * block.keys)) * lanes * block.keys
-    turned = new(key, what.partial, math.prod(heads) * p.depth * pitch)
-    if turned.size:
-        turn = attending_alone.transposer(what, lanes)
-        turn[math.prod(heads) * pitch // lanes, lanes](
-            key, turned, key_steps, _four(*heads, 0), p.keys, p.depth, pitch
-        )
-    columns = [math.prod(heads[i + 1 :]) * p.depth * (heads[i] > 1) for i in range(_AXES)]
-    blocks = math.prod(p.heads) * -(-p.queries // block.rows) * max(-(-p.width // COLUMNS), 1)
+    if turned:
+        key, key_steps = _turned(key, key_steps, p, what.partial, lanes * block.keys)
+    tiles = -(-p.queries // (block.rows * groups))
+    blocks = math.prod(p.heads) * tiles * max(-(-p.width // COLUMNS), 1)
     attending_alone.lone_attender(what, block)[blocks, lanes](
-        query, turned, *others, query_steps, _four(*columns, pitch), *steps, *given.numbers
+        query, key, *others, query_steps, key_steps, *steps, *given.numbers
     )
+
+
+def _turned(
+    key: DeviceArray, steps: Packed, p: Problem, partial: DType, panel: int
+) -> tuple[DeviceArray, Packed]:
+    """The keys, transposed, and how far apart heads are. Heads that share keys have them once."""
+    own = [1 if step == 0 else n for n, step in zip(p.heads, p.key.strides, strict=False)]
+    heads = _front(tuple(own), 1)
+    panels = math.prod(heads) * -(-p.keys // panel)
+    turned = new(key, partial, panels * panel * p.depth)
+    if turned.size:
+        turn = attending_alone.transposer(partial, panel)
+        turn[panels, panel](key, turned, steps, _four(*heads, 0), p.keys, p.depth)
+    return turned, _four(*[math.prod(heads[i + 1 :]) * (heads[i] > 1) for i in range(_AXES)], 0)
 
 
 # --- on GPUs -------------------------------------------------------------------------------------
@@ -286,5 +334,12 @@ def _steps(strides: tuple[int, ...], count: int) -> Any:
     return _four(*[stride // count for stride in padded])
 
 
-def _four(*values: int) -> Any:
-    return td.vec4[td.i32](*values)
+@functools.lru_cache(1024)
+def _four(*values: int) -> Packed:
+    """Four integers as a launch takes them soonest."""
+    return Packed(_FOUR_INTEGERS, np.array(values, np.int32))
+
+
+@functools.lru_cache(16)
+def _four_words(*values: int) -> Packed:
+    return Packed(_FOUR_WORDS, np.array(values, np.uint32))

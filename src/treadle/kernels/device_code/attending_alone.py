@@ -1,9 +1,10 @@
 """Attention where threads do best alone: a block's threads are the lanes of vectors.
 
-A block has a few queries and goes over the keys, a stretch of some hundred after the other. Lanes
-are keys while scores are made, columns of the value while weights are put to use; in between, a
-stretch's weights wait in the cache. Keys come transposed, so that lanes that are neighbours read
-neighbours; what a query needs is the same for all lanes.
+A block has a few groups of a few queries and goes over the keys, a stretch of some hundred after
+the other, which comes from the cache for all groups but the first. Lanes are keys while scores are
+made, columns of the value while weights are put to use; in between, a group's weights wait in the
+cache. Keys come transposed, so that lanes that are neighbours read neighbours, unless there are few
+queries; what a query needs is the same for all lanes.
 
 All accumulators are in registers, queries by vectors: as many as the processor has room for.
 """
@@ -15,11 +16,13 @@ from typing import NamedTuple
 
 from treadle import lang as td
 from treadle.core import dtypes
+from treadle.core.dtypes import DType
 from treadle.kernels.device_code.attending import LN_2, LOG2_E, Attending, kept, power_of, share_of
-from treadle.lang.kernel import Kernel
+from treadle.lang.kernel import Function, Kernel
 
 STRETCH = 512  # keys whose weights wait at a time
 COLUMNS = 256  # of the value, of a block
+DEPTH = 256  # columns of queries that wait at a time
 
 
 class Lanes(NamedTuple):
@@ -31,48 +34,46 @@ class Lanes(NamedTuple):
     vectors: int  # of columns of the value
     even: bool  # whether the value's columns are a multiple of these
     side_by_side: bool  # whether neighbours in a mask's row lie side by side
+    turned: bool  # whether the keys are transposed
+    groups: int  # of queries, at most
 
 
 @functools.cache
-def transposer(what: Attending, lanes: int) -> Kernel:
-    """A kernel that turns the keys of each head, so that neighbours are of one column. Beyond the
-    last key there is anything finite."""
-    partial = what.partial
+def transposer(partial: DType, panel: int) -> Kernel:
+    """A kernel that turns the keys of each head, in panels of so many, in each of which neighbours
+    are of one column. Beyond the last key there is anything finite."""
 
     @td.kernel(checked=False)
     def transpose(
-        key, out, key_steps: td.vec4[td.i32], key_heads: td.vec4[td.i32], count: td.i32,
-        depth: td.i32, pitch: td.i32,
-    ):  # fmt: skip
+        key, out, key_steps: td.vec4[td.i32], heads: td.vec4[td.i32], count: td.i32, depth: td.i32
+    ):
         t = td.thread_idx.x
-        stretches = pitch // lanes
-        head = td.block_idx.x // stretches
-        k = td.block_idx.x % stretches * lanes + t
-        h1 = head // key_heads.z % key_heads.y
-        h0 = head // key_heads.z // key_heads.y
-        at = h0 * key_steps.x + h1 * key_steps.y + head % key_heads.z * key_steps.z
-        at += td.minimum(k, count - 1) * key_steps.w
+        panels = (count + panel - 1) // panel
+        head = td.block_idx.x // panels
+        k = td.minimum(td.block_idx.x % panels * panel + t, count - 1)
+        h1 = head // heads.z % heads.y
+        h0 = head // heads.z // heads.y
+        at = h0 * key_steps.x + h1 * key_steps.y + head % heads.z * key_steps.z + k * key_steps.w
         for e in range(depth):
-            out[(head * depth + e) * pitch + k] = partial(key[at + e])
+            out[(td.block_idx.x * depth + e) * panel + t] = partial(key[at + e])
 
     return transpose
 
 
 @functools.cache
 def lone_attender(what: Attending, block: Lanes) -> Kernel:
-    """The kernel. Its arguments are those of `attending.attender`, but for `turned`, the transposed
-    keys, whose columns are `pitch` apart; the steps of the keys count in columns of them."""
-    partial = what.partial
-    lanes, rows, keys, vectors = block.lanes, block.rows, block.keys, block.vectors
-    even, side_by_side = block.even, block.side_by_side
-    masked, dropout = what.mask is not None, what.dropout
-    additive = masked and what.mask is not dtypes.bool_
-    power, share = power_of(partial), share_of(partial, dropout)
-    result = what.dtype
+    """The kernel. Its arguments are those of `attending.attender`, but for the keys, if they are
+    turned, whose steps then count in heads; and for `heads.z`, the groups of a block."""
+    partial, lanes, rows, groups = what.partial, block.lanes, block.rows, block.groups
+    panel = lanes * block.keys
+    score, hide = _scorer(what, block), _hider(what, block)
+    weigh, gather = _weigher(what, block), _gatherer(what, block)
+    share = share_of(partial, what.dropout)
+    masked, turned, result = what.mask is not None, block.turned, what.dtype
 
     @td.kernel(checked=False)
     def attend_alone(
-        query, turned, value, mask, out, norms,
+        query, key, value, mask, out, norms,
         query_steps: td.vec4[td.i32], key_steps: td.vec4[td.i32], value_steps: td.vec4[td.i32],
         mask_steps: td.vec4[td.i32], mask_step: td.i32, sizes: td.vec4[td.i32],
         heads: td.vec4[td.i32], reach: td.vec4[td.i32], scale: partial, draw: td.vec4[td.u32],
@@ -83,136 +84,92 @@ def lone_attender(what: Attending, block: Lanes) -> Kernel:
         count = sizes.y
         depth = sizes.z
         width = sizes.w
-        pitch = key_steps.w
         pieces = td.maximum((width + COLUMNS - 1) // COLUMNS, 1)
-        tiles = (queries + rows - 1) // rows
+        tile = rows * heads.z
+        tiles = (queries + tile - 1) // tile
         piece = td.block_idx.x % pieces * COLUMNS
         head = td.block_idx.x // pieces // tiles
-        row = td.block_idx.x // pieces % tiles * rows
+        top = td.block_idx.x // pieces % tiles * tile
         h2 = head % heads.y
         h1 = head // heads.y % heads.x
         h0 = head // heads.y // heads.x
         query_at = h0 * query_steps.x + h1 * query_steps.y + h2 * query_steps.z
-        key_at = (h0 * key_steps.x + h1 * key_steps.y + h2 * key_steps.z) * pitch
+        key_at = h0 * key_steps.x + h1 * key_steps.y + h2 * key_steps.z
+        key_step = key_steps.w
+        if turned:
+            key_at = key_at * ((count + panel - 1) // panel * panel * depth)
+            key_step = depth
         value_at = h0 * value_steps.x + h1 * value_steps.y + h2 * value_steps.z + piece
         mask_at = h0 * mask_steps.x + h1 * mask_steps.y + h2 * mask_steps.z
         columns = td.minimum(width - piece, COLUMNS)
-        first = td.maximum(row - reach.x, 0) // lanes * lanes
-        last = td.minimum(count, td.minimum(row + rows, queries) + reach.y)
+        bottom = td.minimum(top + tile, queries)
+        first = td.maximum(top - reach.x, 0) // panel * panel
+        last = td.minimum(count, bottom + reach.y)
 
+        own = td.shared(rows * DEPTH, partial)
+        board = td.shared(1 if turned else rows * lanes * (lanes + 1), partial)
         scores = td.shared(rows * STRETCH, partial)
-        sums = td.shared(rows * COLUMNS, partial)
         exchange = td.shared(rows * lanes, partial)
-        peaks = td.shared(rows * lanes, partial)
-        totals = td.shared(rows * lanes, partial)
         shrinks = td.shared(rows * lanes, partial)
-        partials = td.local(rows * max(keys, vectors), partial)
-        near = td.local(max(keys, vectors), partial)
-        for r in range(rows):
+        sums = td.shared(groups * rows * COLUMNS, partial)
+        peaks = td.shared(groups * rows * lanes, partial)
+        totals = td.shared(groups * rows * lanes, partial)
+        for r in range(tile):
             peaks[r * lanes + t] = partial(-td.inf)
             totals[r * lanes + t] = partial(0.0)
             for d in range(0, COLUMNS, lanes):
                 sums[r * COLUMNS + d + t] = partial(0.0)
         for start in range(first, last, STRETCH):
-            n = td.minimum(STRETCH, last - start)
-            for j in range(0, n, lanes * keys):
-                for s in td.static_range(rows * keys):
-                    partials[s] = partial(0.0)
-                for e in range(depth):
-                    for c in td.static_range(keys):
-                        near[c] = turned[key_at + e * pitch + start + j + c * lanes + t]
-                    for r in td.static_range(rows):
-                        own_row = td.minimum(row + r, queries - 1)
-                        own = partial(query[query_at + own_row * query_steps.w + e])
-                        for c in td.static_range(keys):
-                            partials[r * keys + c] += own * near[c]
-                for r in td.static_range(rows):
-                    for c in td.static_range(keys):
-                        scores[r * STRETCH + j + c * lanes + t] = partials[r * keys + c] * scale
-            # What no query may see is -infinity.
-            whole = (
-                start + STRETCH <= last
-                and row + rows - 1 - reach.x <= start
-                and start + STRETCH - 1 - reach.y <= row
-            )
-            if masked or not whole:
-                for r in range(rows):
-                    mask_row = mask_at + td.minimum(row + r, queries - 1) * mask_steps.w
-                    for j in range(0, n, lanes):
-                        column = start + j + t
-                        seen = column < last and row + r - reach.x <= column <= row + r + reach.y
-                        score = scores[r * STRETCH + j + t]
-                        if masked and seen:
-                            if side_by_side:
-                                entry = mask[mask_row + start + j + t]
-                            else:
-                                entry = mask[mask_row + column * mask_step]
-                            if additive:
-                                score += partial(entry) * partial(LOG2_E)
-                            else:
-                                seen = entry
-                        scores[r * STRETCH + j + t] = score if seen else partial(-td.inf)
-            # The largest score of each query.
-            for r in range(rows):
-                most = peaks[r * lanes + t]
-                for j in range(0, n, lanes):
-                    score = scores[r * STRETCH + j + t]
-                    most = score if score > most else most
-                exchange[r * lanes + t] = most
-            td.sync_threads()
-            for r in range(rows):
-                most = exchange[r * lanes]
-                for k in td.static_range(1, lanes):
-                    other = exchange[r * lanes + k]
-                    most = other if other > most else most
-                # Before there is a score at all, anything finite will do.
-                base = most if most > partial(-td.inf) else partial(0.0)
-                shrink = power(peaks[r * lanes + t] - base)
-                shrinks[r * lanes + t] = shrink
-                peaks[r * lanes + t] = most
-                total = totals[r * lanes + t] * shrink
-                for j in range(0, n, lanes):
-                    weight = power(scores[r * STRETCH + j + t] - base)
-                    total += weight
-                    if dropout:
-                        drawn = td.u32((reach.z + head) * queries + row + r)
-                        if not kept(drawn, count, start + j + t, draw, keep):
-                            weight = partial(0.0)
-                    scores[r * STRETCH + j + t] = weight
-                totals[r * lanes + t] = total
-            td.sync_threads()
-            for d in range(0, columns, lanes * vectors):
-                for r in td.static_range(rows):
-                    for v in td.static_range(vectors):
-                        before = sums[r * COLUMNS + d + v * lanes + t]
-                        partials[r * vectors + v] = before * shrinks[r * lanes + t]
-                for k in range(n):
-                    for v in td.static_range(vectors):
-                        if even:
-                            near[v] = partial(
-                                value[value_at + (start + k) * value_steps.w + d + v * lanes + t]
-                            )
-                        else:
-                            near[v] = partial(0.0)
-                            if d + v * lanes + t < columns:
-                                near[v] = partial(
-                                    value[
-                                        value_at + (start + k) * value_steps.w + d + v * lanes + t
-                                    ]
-                                )
-                    for r in td.static_range(rows):
-                        weight = scores[r * STRETCH + k]
-                        for v in td.static_range(vectors):
-                            partials[r * vectors + v] += near[v] * weight
-                for r in td.static_range(rows):
-                    for v in td.static_range(vectors):
-                        sums[r * COLUMNS + d + v * lanes + t] = partials[r * vectors + v]
-            td.sync_threads()
-        for r in range(td.minimum(rows, queries - row)):
+            for state in range(0, bottom - top, rows):
+                row = top + state
+                end = td.minimum(count, td.minimum(row + rows, queries) + reach.y)
+                n = td.minimum(STRETCH, end - start)
+                if n > 0 and start + STRETCH > row - reach.x:
+                    for e in range(0, td.maximum(depth, 1), DEPTH):
+                        deep = td.minimum(depth - e, DEPTH)
+                        for r in range(rows):
+                            own_row = td.minimum(row + r, queries - 1) * query_steps.w
+                            for d in range(0, deep, lanes):
+                                entry = partial(0.0)
+                                if d + t < deep:
+                                    entry = partial(query[query_at + own_row + e + d + t]) * scale
+                                own[r * DEPTH + d + t] = entry
+                        td.sync_threads()
+                        left = count - 1 - start
+                        stretch_at = key_at + start * key_step
+                        score(key, own, scores, board, stretch_at, key_step, e, deep, n, left)
+                        td.sync_threads()
+                    # What no query may see is -infinity.
+                    whole = (
+                        n % lanes == 0
+                        and row + rows - 1 - reach.x <= start
+                        and start + n - 1 - reach.y <= row
+                    )
+                    if masked or not whole:
+                        hide(
+                            mask, scores, mask_at, mask_steps.w, mask_step, row, start, n, queries,
+                            end, reach.x, reach.y,
+                        )  # fmt: skip
+                    for r in range(rows):
+                        most = peaks[(state + r) * lanes + t]
+                        for j in range(0, n, lanes):
+                            most = larger(scores[r * STRETCH + j + t], most)
+                        exchange[r * lanes + t] = most
+                    td.sync_threads()
+                    drawn = td.u32((reach.z + head) * queries + row)
+                    weigh(
+                        scores, exchange, peaks, totals, shrinks, state, n, drawn, count, start,
+                        draw, keep,
+                    )  # fmt: skip
+                    td.sync_threads()
+                    rows_at = value_at + start * value_steps.w
+                    gather(value, scores, shrinks, sums, rows_at, value_steps.w, state, n, columns)
+                    td.sync_threads()
+        for r in range(bottom - top):
             total = partial(0.0)
             for k in td.static_range(lanes):  # each lane has the total of its own keys
                 total += totals[r * lanes + k]
-            line = head * queries + row + r
+            line = head * queries + top + r
             factor = share(total, keep)
             for d in range(0, columns, lanes):
                 if d + t < columns:
@@ -221,3 +178,173 @@ def lone_attender(what: Attending, block: Lanes) -> Kernel:
                 norms[line] = peaks[r * lanes] * partial(LN_2) + td.log(total)
 
     return attend_alone
+
+
+def _scorer(what: Attending, block: Lanes) -> Function:
+    """A function that makes the scores of a group and a stretch of keys, or adds to them what more
+    columns of query and key give."""
+    partial = what.partial
+    lanes, rows, keys = block.lanes, block.rows, block.keys
+    panel = lanes * keys
+    if not block.turned:
+        return _row_scorer(what, block)
+
+    @td.func
+    def score(key, own, scores, board, at, step, e, deep, n, left):
+        t = td.thread_idx.x
+        partials = td.local(rows * keys, partial)
+        near = td.local(keys, partial)
+        for j in range(0, n, panel):
+            for r in td.static_range(rows):
+                for c in td.static_range(keys):
+                    partials[r * keys + c] = partial(0.0)
+                    if e > 0:
+                        partials[r * keys + c] = scores[r * STRETCH + j + c * lanes + t]
+            for k in range(deep):
+                for c in td.static_range(keys):
+                    near[c] = key[at + j * step + (e + k) * panel + c * lanes + t]
+                for r in td.static_range(rows):
+                    mine = own[r * DEPTH + k]
+                    for c in td.static_range(keys):
+                        partials[r * keys + c] += mine * near[c]
+            for r in td.static_range(rows):
+                for c in td.static_range(keys):
+                    scores[r * STRETCH + j + c * lanes + t] = partials[r * keys + c]
+
+    return score
+
+
+def _row_scorer(what: Attending, block: Lanes) -> Function:
+    """The same from keys as they are: lanes are columns, whose sums are taken for as many keys as
+    there are lanes at a time."""
+    partial, lanes, rows = what.partial, block.lanes, block.rows
+    pitch = lanes + 1
+
+    @td.func
+    def score_rows(key, own, scores, board, at, step, e, deep, n, left):
+        t = td.thread_idx.x
+        partials = td.local(rows, partial)
+        for j in range(0, n, lanes):
+            for k in range(lanes):
+                place = at + td.minimum(j + k, left) * step + e
+                for r in td.static_range(rows):
+                    partials[r] = partial(0.0)
+                for d in range(0, deep, lanes):
+                    near = partial(0.0)
+                    if d + t < deep:
+                        near = partial(key[place + d + t])
+                    for r in td.static_range(rows):
+                        partials[r] += near * own[r * DEPTH + d + t]
+                for r in td.static_range(rows):
+                    board[(r * lanes + k) * pitch + t] = partials[r]
+            td.sync_threads()
+            for r in range(rows):
+                total = partial(0.0)
+                for k in td.static_range(lanes):
+                    total += board[(r * lanes + t) * pitch + k]
+                if e > 0:
+                    total += scores[r * STRETCH + j + t]
+                scores[r * STRETCH + j + t] = total
+            td.sync_threads()
+
+    return score_rows
+
+
+def _hider(what: Attending, block: Lanes) -> Function:
+    """A function that adds a mask to scores, and makes those -infinity that do not count."""
+    partial, lanes, rows = what.partial, block.lanes, block.rows
+    masked, additive = what.mask is not None, what.mask is not dtypes.bool_
+    side_by_side = block.side_by_side
+
+    @td.func
+    def hide(mask, scores, at, row_step, step, row, start, n, queries, end, left, right):
+        t = td.thread_idx.x
+        for r in range(rows):
+            mask_row = at + td.minimum(row + r, queries - 1) * row_step
+            for j in range(0, n, lanes):
+                column = start + j + t
+                seen = column < end and row + r - left <= column <= row + r + right
+                score = scores[r * STRETCH + j + t]
+                if masked and seen:
+                    if side_by_side:
+                        entry = mask[mask_row + start + j + t]
+                    else:
+                        entry = mask[mask_row + column * step]
+                    if additive:
+                        score += partial(entry) * partial(LOG2_E)
+                    else:
+                        seen = entry
+                scores[r * STRETCH + j + t] = score if seen else partial(-td.inf)
+
+    return hide
+
+
+def _weigher(what: Attending, block: Lanes) -> Function:
+    """A function that makes scores weights; `exchange` has the largest score of each lane."""
+    partial, lanes, rows, dropout = what.partial, block.lanes, block.rows, what.dropout
+    power = power_of(partial)
+
+    @td.func
+    def weigh(
+        scores, exchange, peaks, totals, shrinks, state, n, drawn, count, start, draw, keep
+    ):  # fmt: skip
+        t = td.thread_idx.x
+        for r in range(rows):
+            most = exchange[r * lanes]
+            for k in td.static_range(1, lanes):
+                most = larger(exchange[r * lanes + k], most)
+            # Before there is a score at all, anything finite will do.
+            base = most if most > partial(-td.inf) else partial(0.0)
+            shrink = power(peaks[(state + r) * lanes + t] - base)
+            shrinks[r * lanes + t] = shrink
+            peaks[(state + r) * lanes + t] = most
+            total = totals[(state + r) * lanes + t] * shrink
+            for j in range(0, n, lanes):
+                weight = power(scores[r * STRETCH + j + t] - base)
+                total += weight
+                if dropout and not kept(drawn + td.u32(r), count, start + j + t, draw, keep):
+                    weight = partial(0.0)
+                scores[r * STRETCH + j + t] = weight
+            totals[(state + r) * lanes + t] = total
+
+    return weigh
+
+
+def _gatherer(what: Attending, block: Lanes) -> Function:
+    """A function that adds rows of the value, as the weights of a group say."""
+    partial = what.partial
+    lanes, rows, vectors, even = block.lanes, block.rows, block.vectors, block.even
+
+    @td.func
+    def gather(value, scores, shrinks, sums, at, step, state, n, columns):
+        t = td.thread_idx.x
+        partials = td.local(rows * vectors, partial)
+        near = td.local(vectors, partial)
+        for d in range(0, columns, lanes * vectors):
+            for r in td.static_range(rows):
+                for v in td.static_range(vectors):
+                    before = sums[(state + r) * COLUMNS + d + v * lanes + t]
+                    partials[r * vectors + v] = before * shrinks[r * lanes + t]
+            for k in range(n):
+                for v in td.static_range(vectors):
+                    if even:
+                        near[v] = partial(value[at + k * step + d + v * lanes + t])
+                    else:
+                        near[v] = partial(0.0)
+                        if d + v * lanes + t < columns:
+                            near[v] = partial(value[at + k * step + d + v * lanes + t])
+                for r in td.static_range(rows):
+                    weight = scores[r * STRETCH + k]
+                    for v in td.static_range(vectors):
+                        partials[r * vectors + v] += near[v] * weight
+            for r in td.static_range(rows):
+                for v in td.static_range(vectors):
+                    sums[(state + r) * COLUMNS + d + v * lanes + t] = partials[r * vectors + v]
+
+    return gather
+
+
+@td.func
+def larger(score, most):
+    """The larger of two; `most` if the other is NaN, which shows in its weight."""
+    return score if score > most else most
