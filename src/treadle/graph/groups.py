@@ -331,7 +331,8 @@ class _Building:
         return [a for a in range(len(self.outer)) if a not in self.reduced], list(self.reduced)
 
     def _lanes(self, accesses: list[Access], axes: int) -> int:
-        """4 where every access along the last axis is of four neighbours that lie as a vector."""
+        """4 where every access along the last axis is of four neighbours that lie as a vector, of
+        at most 16 bytes."""
         last = self.integers[axes - 1]
         if last % 4:
             return 1
@@ -340,7 +341,7 @@ class _Building:
                 continue
             if access.axes[-1] == FIXED:
                 continue
-            if access.axes[-1] != NEXT or self._item_size(access.buffer) != 4:
+            if access.axes[-1] != NEXT or self._item_size(access.buffer) > 4:
                 return 1
             moves = [self.integers[m] for m in access.axes[:-1] if m >= 0]
             if access.offset != FIXED:
@@ -351,7 +352,7 @@ class _Building:
 
     def _item_size(self, buffer: int) -> int:
         node = self.leaves[buffer] if buffer < len(self.leaves) else self.node
-        return node.dtype.itemsize if node.dtype.kind != "complex" else 0
+        return node.dtype.itemsize
 
     def reads_what_it_writes(self) -> bool:
         """Whether a write reads the array it writes to, at other elements than it writes."""
