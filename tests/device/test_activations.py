@@ -133,6 +133,7 @@ def test_integers(on_cpu):
     x = td.asarray([-3, 4, 9], dtype=td.int32)
     assert F.relu6(x).tolist() == [0, 4, 6]
     assert F.hardtanh(x, -2, 5).tolist() == [-2, 4, 5]
+    assert F.hardtanh(x).tolist() == [-1, 1, 1]
     assert F.threshold(x, 4, 0).tolist() == [0, 0, 9]
     assert F.mish(x).dtype == td.float32
     assert F.relu(x, inplace=True) is x

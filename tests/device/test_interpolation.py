@@ -63,11 +63,20 @@ if torch is not None:
             check(x, scale_factor=factor, mode=mode, align_corners=aligned)
             check(x, scale_factor=factor, mode=mode, recompute_scale_factor=True)
 
+    @pytest.mark.parametrize("mode", ["bilinear", "bicubic", "lanczos"])
+    def test_without_aliasing(on_cpu, rng, mode):
+        x = numbers(rng, 2, 3, 17, 23)
+        check(x, size=(6, 30), mode=mode, antialias=True)
+        check(x, scale_factor=(0.3, 0.71), mode=mode, antialias=True)
+        aligned = mode != "lanczos"
+        check(x, size=(5, 8), mode=mode, antialias=True, align_corners=aligned)
+
     def test_on_every_device(device, rng):
         x = numbers(rng, 2, 3, 7, 10)
         check(x, size=(20, 10), mode="nearest")
         for mode in ("bilinear", "bicubic"):
             check(x, scale_factor=(0.7, 2.3), mode=mode)
+        check(x, size=(3, 4), mode="bicubic", antialias=True)
 
     def test_other_dtypes(on_cpu, rng):
         x = numbers(rng, 1, 2, 5, 6) * 50
@@ -104,13 +113,14 @@ def test_views_and_what_follows(device, rng):
 def test_refusals():
     x = td.zeros((1, 2, 4, 4), device="cpu")
     cases = {
-        "mode is one of nearest": {"size": 3, "mode": "lanczos"},
+        "mode is one of nearest": {"size": 3, "mode": "cubic"},
         r"mode 'linear' takes an input of shape \(N, C, …\) with 1 axes": {
             "size": 3, "mode": "linear",
         },
         "align_corners is for linear, bilinear": {"size": 3, "align_corners": True},
         "give size or scale_factor, and not both": {"size": 3, "scale_factor": 2},
-        "no antialias=True": {"size": 3, "mode": "bilinear", "antialias": True},
+        "antialias is for bilinear": {"size": 3, "antialias": True},
+        "'lanczos' is for antialias=True": {"size": 3, "mode": "lanczos"},
         "recompute_scale_factor has no meaning": {"size": 3, "recompute_scale_factor": True},
         r"scale_factor=\(2, 2, 2\) has 3 numbers": {"scale_factor": (2, 2, 2)},
         r"the new size must be positive, not \(0, 0\)": {"scale_factor": 0.1},

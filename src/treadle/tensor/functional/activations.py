@@ -59,6 +59,8 @@ def hardtanh(
     """x, limited to min_val … max_val."""
     if min_val > max_val:
         raise ValueError(f"hardtanh: min_val={min_val} is greater than max_val={max_val}")
+    if operand("hardtanh", input).dtype.is_integer:  # which has no bounds of floats
+        min_val, max_val = math.ceil(min_val), math.floor(max_val)
     return written("hardtanh", input, clip(input, min_val, max_val), inplace)
 
 

@@ -14,6 +14,7 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip
 from treadle.tensor.functional.places import Places, counted, taken
 from treadle.tensor.functional.pooling import adaptive_avg_pool
+from treadle.tensor.functional.resizing import Axis, averaged
 from treadle.tensor.functional.wide import working
 from treadle.tensor.functional.windows import check_positive, numbers_of
 from treadle.tensor.manipulation import operand
@@ -29,16 +30,6 @@ class Tap(NamedTuple):
 
     places: Places
     weight: Tensor | None = None  # it broadcasts to the result
-
-
-class _Axis(NamedTuple):
-    """An axis of the input: its extent, that of the result, and, if the user has given it, how
-    many times as large that should be."""
-
-    extent: int
-    wanted: int
-    factor: float | None
-    aligned: bool
 
 
 def interpolate(
@@ -58,7 +49,8 @@ def interpolate(
     `align_corners` puts the centers of the first and last pixels of both images together, else
     their edges meet. A scale_factor is taken as it is, though the size is rounded, unless
     `recompute_scale_factor` makes it the quotient of both sizes. Without "nearest" integers give
-    float32. There is no `antialias`.
+    float32. With `antialias`, which "bilinear", "bicubic" and "lanczos" have, pixels of a smaller
+    image are means of all that they cover.
 
     >>> import treadle as td
     >>> x = td.asarray([[[1.0, 2.0, 4.0]]], device="cpu")
@@ -67,22 +59,7 @@ def interpolate(
     """
     x = operand("interpolate", input)
     count = x.ndim - 2
-    if mode not in _TAPS and mode != "area":
-        raise ValueError(f"interpolate: mode is one of {', '.join(_TAPS)} and area, not {mode!r}")
-    if not 1 <= count <= 3 or count not in _MODE_AXES.get(mode, (1, 2, 3)):
-        raise ShapeError(
-            f"interpolate: mode {mode!r} takes an input of shape (N, C, …) with "
-            f"{' or '.join(map(str, _MODE_AXES.get(mode, ('1, 2', 3))))} axes behind, not {x.shape}"
-        )
-    if align_corners is not None and mode not in _MODE_AXES:
-        raise ValueError(
-            f"interpolate: align_corners is for {', '.join(_MODE_AXES)}, not for {mode!r}"
-        )
-    if antialias:
-        raise ValueError(
-            "interpolate: there is no antialias=True here: average the input before, as "
-            'mode="area" does, then interpolate'
-        )
+    _check_mode(x, mode, align_corners, antialias)
     sizes, factors = _sizes(x, size, scale_factor)
     if recompute_scale_factor:
         if size is not None:
@@ -93,14 +70,18 @@ def interpolate(
         raise ShapeError(f"interpolate: an input of shape {x.shape} has no pixels")
     if mode == "area":
         return adaptive_avg_pool("interpolate", x, count, sizes)
-    axes = [
-        _Axis(extent, wanted, factor, bool(align_corners))
-        for extent, wanted, factor in zip(x.shape[2:], sizes, factors, strict=True)
-    ]
     exact = mode in ("nearest", "nearest-exact")
     work, dtype = (float32, x.dtype) if exact else working(x.dtype)
     if work.kind != "float":
         raise DtypeError(f"interpolate: mode {mode!r} takes real numbers, not {x.dtype}")
+    axes = [
+        Axis(extent, wanted, factor, bool(align_corners))
+        for extent, wanted, factor in zip(x.shape[2:], sizes, factors, strict=True)
+    ]
+    if antialias:
+        for number in range(x.ndim - 1, 1, -1):
+            x = averaged(x, number, axes[number - 2], mode, work)
+        return x.to(dtype)
     taps = [
         [
             Tap(
@@ -113,6 +94,30 @@ def interpolate(
     ]
     shape = (*x.shape[:2], *sizes)
     return blended(x, shape, {0: 0, 1: 1}, taps, x.dtype if exact else work).to(dtype)
+
+
+def _check_mode(x: Tensor, mode: str, align_corners: bool | None, antialias: bool) -> None:
+    if mode not in (*_TAPS, "area", "lanczos"):
+        raise ValueError(
+            f"interpolate: mode is one of {', '.join(_TAPS)}, area and lanczos, not {mode!r}"
+        )
+    counts = _MODE_AXES.get(mode, (1, 2, 3))
+    if x.ndim - 2 not in counts:
+        raise ShapeError(
+            f"interpolate: mode {mode!r} takes an input of shape (N, C, …) with "
+            f"{' or '.join(map(str, counts))} axes behind, not {x.shape}"
+        )
+    if (align_corners is not None and mode not in _MODE_AXES) or (
+        align_corners and mode == "lanczos"
+    ):
+        aligned = ", ".join(name for name in _MODE_AXES if name != "lanczos")
+        raise ValueError(f"interpolate: align_corners is for {aligned}, not for {mode!r}")
+    if antialias and mode not in ("bilinear", "bicubic", "lanczos"):
+        raise ValueError(
+            f"interpolate: antialias is for bilinear, bicubic and lanczos, not for {mode!r}"
+        )
+    if mode == "lanczos" and not antialias:
+        raise ValueError("interpolate: mode 'lanczos' is for antialias=True alone")
 
 
 def upsample(
@@ -194,20 +199,20 @@ def _sizes(
 Found = list[tuple[Tensor, Tensor | None]]
 
 
-def _nearest(x: Tensor, axis: _Axis, dtype: DType, shift: float = 0.0) -> Found:
+def _nearest(x: Tensor, axis: Axis, dtype: DType, shift: float = 0.0) -> Found:
     """Which pixel a pixel's left edge falls into (with a shift of a half, its center)."""
     index = counted(x, axis.wanted)
     if axis.wanted == axis.extent:
         return [(index, None)]
-    at = _floor((index.to(dtype) + shift) * _step(axis)).to(index.dtype)
+    at = _floor((index.to(dtype) + shift) * axis.step).to(index.dtype)
     return [(clip(at, 0, axis.extent - 1), None)]
 
 
-def _nearest_exact(x: Tensor, axis: _Axis, dtype: DType) -> Found:
+def _nearest_exact(x: Tensor, axis: Axis, dtype: DType) -> Found:
     return _nearest(x, axis, dtype, 0.5)
 
 
-def _linear(x: Tensor, axis: _Axis, dtype: DType) -> Found:
+def _linear(x: Tensor, axis: Axis, dtype: DType) -> Found:
     """The two pixels beside a place, each counting as near as it is."""
     index = counted(x, axis.wanted)
     if axis.wanted == axis.extent:
@@ -219,7 +224,7 @@ def _linear(x: Tensor, axis: _Axis, dtype: DType) -> Found:
     return [(left, 1 - part), (right, part)]
 
 
-def _cubic(x: Tensor, axis: _Axis, dtype: DType) -> Found:
+def _cubic(x: Tensor, axis: Axis, dtype: DType) -> Found:
     """The four pixels around a place, weighted by Keys' cubic convolution."""
     index = counted(x, axis.wanted)
     at = _source(index, axis, dtype)
@@ -244,20 +249,14 @@ def cubic_weights(part: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return far(part), near(part), near(rest), far(rest)
 
 
-def _source(index: Tensor, axis: _Axis, dtype: DType) -> Tensor:
+def _source(index: Tensor, axis: Axis, dtype: DType) -> Tensor:
     """Where in the input a pixel's center lies, counted in pixels."""
     if axis.aligned:
-        step = (axis.extent - 1) / (axis.wanted - 1) if axis.wanted > 1 else 0.0
-        return index.to(dtype) * step
-    return (index.to(dtype) + 0.5) * _step(axis) - 0.5
+        return index.to(dtype) * axis.step
+    return (index.to(dtype) + 0.5) * axis.step - 0.5
 
 
-def _step(axis: _Axis) -> float:
-    """How far neighbours of the result are apart in the input."""
-    return 1 / axis.factor if axis.factor else axis.extent / axis.wanted
-
-
-_TAPS: dict[str, Callable[[Tensor, _Axis, DType], Found]] = {
+_TAPS: dict[str, Callable[[Tensor, Axis, DType], Found]] = {
     "nearest": _nearest,
     "nearest-exact": _nearest_exact,
     "linear": _linear,
@@ -266,4 +265,6 @@ _TAPS: dict[str, Callable[[Tensor, _Axis, DType], Found]] = {
     "trilinear": _linear,
 }
 # How many axes those have that interpolate between pixels.
-_MODE_AXES = {"linear": (1,), "bilinear": (2,), "bicubic": (2,), "trilinear": (3,)}
+_MODE_AXES = {
+    "linear": (1,), "bilinear": (2,), "bicubic": (2,), "trilinear": (3,), "lanczos": (2,),
+}  # fmt: skip
