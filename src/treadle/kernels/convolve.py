@@ -26,10 +26,11 @@ from treadle.kernels.convolve_plans import (
     three_axes,
 )
 from treadle.kernels.device_code import convolving
-from treadle.kernels.device_code.convolving import Tile
+from treadle.kernels.device_code.convolving import MOST_JOINED, Tile
 from treadle.kernels.device_code.convolving_alone import NEAR
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.launching import alone, flat, new
+from treadle.lang.kernel import Kernel
 from treadle.runtime.arrays import DeviceArray
 
 
@@ -108,7 +109,7 @@ def _run(
             f"{largest} elements are too many for one convolution, which counts to {most}: "
             "convolve parts of the batch"
         )
-    runner = in_strips if alone(x.device) else _in_tiles
+    runner = in_strips if alone(x.device) else _on_gpu
     if not x.size:  # no channels: an element that nobody reads
         x = new(x, plain(x.dtype), 1)
     if not weight.size:
@@ -119,7 +120,7 @@ def _run(
 # --- GPUs ----------------------------------------------------------------------------------------
 
 
-def _in_tiles(
+def _on_gpu(
     x: DeviceArray,
     weight: DeviceArray,
     bias: DeviceArray | None,
@@ -127,33 +128,41 @@ def _in_tiles(
     phases: list[tuple[Axis, ...]],
     channels: Channels,
 ) -> None:
-    """Blocks make tiles of the result."""
+    """Blocks make tiles of the result, or threads few channels of it."""
     groups, ins, outs, in_step, out_step, group_step = channels
-    batch = out.shape[0]
     dtype = plain(out.dtype)
-    tile = _tile(x, channels)
-    tiles = -(-outs // tile.rows)
+    work = wide(dtype)
     taps = math.prod(axis.kernel for axis in phases[0])
-    padded = -(-ins // tile.depth) * tile.depth
-    packed = new(x, wide(dtype), groups * tiles * taps * padded * tile.rows)
-    packer = convolving.packer(wide(dtype), tile.rows, tile.depth)
-    if packed.size:
-        packer.launch(
-            packed.size, flat(weight), packed, outs, ins, taps, tiles, out_step, in_step,
+    kernel: Kernel
+    if outs < _FEWEST_IN_TILES:
+        rows, depth, joined = (1 if outs == 1 else 4), 1, False
+        threads = columns = _THREADS
+        kernel = convolving.direct(dtype, rows, bias is not None)
+    else:
+        tile = _tile(x, channels)
+        rows, depth, threads, columns = tile.rows, tile.depth, tile.threads, tile.columns
+        joined = ins < depth and ins * taps <= MOST_JOINED and in_step == taps and taps > 1
+        joined = joined and max(axis.kernel for axis in phases[0]) < 256
+        kernel = convolving.tiled(dtype, tile, bias is not None, joined)
+    tiles = -(-outs // rows)
+    inner, apart, step = (ins * taps, 1, 1) if joined else (ins, taps, in_step)
+    padded = -(-inner // depth) * depth
+    weights = new(x, work, max(groups * tiles * apart * padded * rows, rows))
+    if inner:
+        convolving.packer(work, rows, depth).launch(
+            weights.size, flat(weight), weights, outs, inner, apart, tiles, out_step, step,
             group_step,
         )  # fmt: skip
-    else:
-        packed = new(x, wide(dtype), 4)
-    kernel = convolving.tiled(dtype, tile, bias is not None)
     for axes in phases:
-        positions = batch * math.prod(axis.outputs for axis in axes)
-        grid = -(-positions // tile.columns), groups * tiles
-        kernel[grid, tile.threads](
-            flat(x), packed, 0 if bias is None else flat(bias), flat(out), *passed(axes), batch,
-            groups, ins, outs, tiles,
+        positions = out.shape[0] * math.prod(axis.outputs for axis in axes)
+        kernel[(-(-positions // columns), groups * tiles), threads](
+            flat(x), weights, 0 if bias is None else flat(bias), flat(out), *passed(axes),
+            out.shape[0], groups, ins, outs, tiles,
         )  # fmt: skip
 
 
+_FEWEST_IN_TILES = 8  # output channels of a group
+_THREADS = 64  # of a block whose threads work alone
 # By the most output channels that they are for. With those of a software adapter its compiler has
 # little to do, and they need no more threads than the smallest GPUs allow.
 _TILES = (

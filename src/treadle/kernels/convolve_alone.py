@@ -12,7 +12,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType, i32
 from treadle.drivers.cpu.compiler import compiler
-from treadle.kernels.convolve_plans import Axis, Channels, passed, plain
+from treadle.kernels.convolve_plans import Axis, Channels, packed, passed, plain
 from treadle.kernels.device_code.convolving_alone import (
     LANES,
     Span,
@@ -23,6 +23,7 @@ from treadle.kernels.device_code.convolving_alone import (
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.launching import flat, new
 from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.convert import Packed
 
 _SLAB_BYTES = 1 << 19  # of a block's slab, so that it stays in its cache
 _NEAREST_BYTES = 20480  # of what is multiplied at a time
@@ -52,7 +53,9 @@ class _Layout(NamedTuple):
     """How blocks work: the kernel, spans and slabs, and the kernel's table."""
 
     strip: Strip
-    span: Span
+    span: Packed
+    spans: int
+    scratch: int  # elements of a block's memory
     channels: int  # of the input that a slab has
     table: np.ndarray[Any, np.dtype[np.int32]]
 
@@ -72,24 +75,26 @@ def in_strips(
     batch = out.shape[0]
     threads = x.device.handle.threads  # type: ignore[attr-defined]
     for axes in phases:
-        strip, span, most, entries = _layout(axes, batch, groups, ins, outs, work, threads)
+        strip, span, spans, scratch, most, entries = _layout(
+            axes, batch, groups, ins, outs, work, threads
+        )
         tiles = -(-outs // strip.channels)
         taps = math.prod(axis.taps for axis in axes)
-        packed = new(x, work, max(groups * tiles * taps * ins * strip.channels, 1))
+        weights = new(x, work, max(groups * tiles * taps * ins * strip.channels, 1))
         if ins * taps:
             whole = all(axis.taps == axis.kernel and axis.step == 1 for axis in axes)
             packer = strip_packer(work, strip.channels, whole and in_step == taps)
             packer[(-(-ins * taps // LANES), tiles, groups), LANES](
-                flat(weight), packed, *passed(axes), outs, ins, out_step, in_step, group_step
+                flat(weight), weights, *passed(axes), outs, ins, out_step, in_step, group_step
             )
         partial = new(out, work, out.size) if most < ins and work is not dtype else flat(out)
         table = new(x, i32, len(entries))
         table.upload(entries)
-        parts = _parts(int(span.spans) * groups, tiles, threads)
-        blocks = min(int(span.spans) * groups * parts, _BUSY * threads)
-        slab = new(x, work, blocks * int(span.scratch) + LANES)
+        parts = _parts(spans * groups, tiles, threads)
+        blocks = min(spans * groups * parts, _BUSY * threads)
+        slab = new(x, work, blocks * scratch + LANES)
         strips(dtype, strip)[blocks, LANES](
-            flat(x), packed, flat(weight if bias is None else bias), slab, partial, flat(out),
+            flat(x), weights, flat(weight if bias is None else bias), slab, partial, flat(out),
             table, *passed(axes), span, batch, groups, ins, outs, tiles, parts, most,
             int(bias is not None),
         )  # fmt: skip
@@ -135,7 +140,8 @@ def _layout(
     near = -(-most // -(-most // near))
     places = extents[2], extents[1], extents[0]
     span = Span(length, spans, row, length + farther, rows, *places, near, scratch)
-    return _Layout(strip, span, most, _table(axes, dealt, extents, gaps, rows, row, most))
+    table = _table(axes, dealt, extents, gaps, rows, row, most)
+    return _Layout(strip, packed(span), spans, scratch, most, table)
 
 
 def _parts(items: int, tiles: int, threads: int) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.convolving import Along
+from treadle.runtime.convert import Packed, describe
 
 
 class Axis(NamedTuple):
@@ -37,9 +39,19 @@ class Channels(NamedTuple):
     group_step: int
 
 
-def passed(axes: tuple[Axis, ...]) -> list[Any]:
+def passed(axes: tuple[Axis, ...]) -> list[Packed]:
     """Axes as a kernel takes them."""
-    return [Along(*axis) for axis in axes]
+    return [_passed(axis) for axis in axes]
+
+
+@functools.lru_cache(1024)
+def _passed(axis: Axis) -> Packed:
+    return packed(Along(*axis))
+
+
+def packed(value: Any) -> Packed:
+    """The value of a struct as a launch takes it without looking at it again."""
+    return Packed(*describe(value))
 
 
 def plain(dtype: Any) -> DType:

@@ -41,6 +41,9 @@ class Along:
     out_size: td.i32
 
 
+MOST_JOINED = 512
+
+
 class Tile(NamedTuple):
     """What a block of threads computes, `rows` channels at `columns` positions, and how much of it
     a thread does. It goes along `depth` input channels at a time."""
@@ -88,9 +91,10 @@ def packer(work: DType, rows: int, depth: int) -> Kernel:
 
 
 @functools.cache
-def tiled(dtype: DType, tile: Tile, biased: bool) -> Kernel:
+def tiled(dtype: DType, tile: Tile, biased: bool, joined: bool) -> Kernel:
     """A kernel that convolves; a block makes a tile of the result, its weights are packed for the
-    tile."""
+    tile. If channels are few, they are `joined` with the taps, of which all are used and which are
+    no more than MOST_JOINED together: then few of a step's products are with padding."""
     work = wide(dtype)
     vec = td.vec4[work]
     depth, columns, copies = tile.depth, tile.columns, tile.copies
@@ -117,6 +121,8 @@ def tiled(dtype: DType, tile: Tile, biased: bool) -> Kernel:
         left = td.shared(copies * left_size, vec)
         right = td.shared(copies * right_size, work)
         places = td.shared(columns, td.i32)
+        ways = td.shared(MOST_JOINED if joined else 1, td.i32)  # from a window's first element
+        offsets = td.shared(MOST_JOINED if joined else 1, td.i32)  # along x, y and z: a byte each
         t = td.thread_idx.x
         group = td.block_idx.y // tiles
         row_tile = td.block_idx.y - group * tiles
@@ -144,10 +150,27 @@ def tiled(dtype: DType, tile: Tile, biased: bool) -> Kernel:
             place = (place_z * along_y.out_size + place_y) * along_x.out_size + place_x
             place += (n * groups + group) * outs * out_plane
             places[column] = place if exists else -1
-        deep = (ins + depth - 1) // depth
         all_taps = along_z.kernel * along_y.kernel * along_x.kernel
+        rows = ins
+        used_taps = along_z.taps * along_y.taps * along_x.taps
+        if joined:
+            rows = ins * all_taps
+            for k in range(t, rows, threads):
+                channel = k // all_taps
+                left_over = k - channel * all_taps
+                tap_z = left_over // (along_y.kernel * along_x.kernel)
+                left_over -= tap_z * along_y.kernel * along_x.kernel
+                tap_y = left_over // along_x.kernel
+                tap_x = left_over - tap_y * along_x.kernel
+                offsets[k] = (tap_z * 256 + tap_y) * 256 + tap_x
+                way = tap_z * along_z.dilation * along_y.size + tap_y * along_y.dilation
+                ways[k] = channel * plane + way * along_x.size + tap_x * along_x.dilation
+            td.sync_threads()
+            all_taps = 1
+            used_taps = 1
+        deep = (rows + depth - 1) // depth
         w_tile = td.block_idx.y * all_taps * deep * left_size + t
-        steps = along_z.taps * along_y.taps * along_x.taps * deep
+        steps = used_taps * deep
         of_left = td.local(left_loads, vec)
         of_right = td.local(right_loads, work)
         sums = td.local(thread_columns * groups4, vec)
@@ -164,9 +187,11 @@ def tiled(dtype: DType, tile: Tile, biased: bool) -> Kernel:
         for step in range(steps + 1):
             if step < steps:
                 # What the next step multiplies is on its way while this one's is multiplied.
-                tap = (along_z.first + jz * along_z.step) * along_y.kernel
-                tap = (tap + along_y.first + jy * along_y.step) * along_x.kernel
-                tap += along_x.first + jx * along_x.step
+                tap = 0
+                if not joined:
+                    tap = (along_z.first + jz * along_z.step) * along_y.kernel
+                    tap = (tap + along_y.first + jy * along_y.step) * along_x.kernel
+                    tap += along_x.first + jx * along_x.step
                 w_at = w_tile + (tap * deep + chunk) * left_size
                 for v in td.static_range(left_loads):
                     if left_even or v * threads + t < left_size:
@@ -174,15 +199,25 @@ def tiled(dtype: DType, tile: Tile, biased: bool) -> Kernel:
                 iz = z0 + jz * along_z.dilation
                 iy = y0 + jy * along_y.dilation
                 ix = x0 + jx * along_x.dilation
-                inside = (
-                    iz >= 0 and iz < along_z.size and iy >= 0 and iy < along_y.size
-                    and ix >= 0 and ix < along_x.size
-                )  # fmt: skip
                 source = base + (iz * along_y.size + iy) * along_x.size + ix
                 for v in td.static_range(right_loads):
-                    channel = chunk * depth + part + v * right_step
-                    there = inside and channel < ins
-                    value = work(x[source + channel * plane if there else 0])
+                    row = chunk * depth + part + v * right_step
+                    there = row < rows
+                    at = source
+                    if joined:
+                        entry = row if there else 0
+                        offset = offsets[entry]
+                        iz = z0 + (offset >> 16) * along_z.dilation
+                        iy = y0 + ((offset >> 8) & 255) * along_y.dilation
+                        ix = x0 + (offset & 255) * along_x.dilation
+                        at += ways[entry]
+                    else:
+                        at += row * plane
+                    there = (
+                        there and iz >= 0 and iz < along_z.size and iy >= 0 and iy < along_y.size
+                        and ix >= 0 and ix < along_x.size
+                    )  # fmt: skip
+                    value = work(x[at if there else 0])
                     of_right[v] = value if there else work(0)
                 chunk += 1
                 if chunk == deep:
@@ -229,3 +264,69 @@ def tiled(dtype: DType, tile: Tile, biased: bool) -> Kernel:
                         out[place + o * out_plane] = dtype(value)
 
     return convolve_tiles
+
+
+@functools.cache
+def direct(dtype: DType, rows: int, biased: bool) -> Kernel:
+    """A kernel that convolves; a thread makes some output channels at one position. It is for few
+    output channels in a group, of which a tile would be mostly empty."""
+    work = wide(dtype)
+
+    @td.kernel(checked=False)
+    def convolve_directly(
+        x, w, bias, out, along_z: Along, along_y: Along, along_x: Along,
+        batch: td.i32, groups: td.i32, ins: td.i32, outs: td.i32, tiles: td.i32,
+    ):  # fmt: skip
+        group = td.block_idx.y // tiles
+        first = (td.block_idx.y - group * tiles) * rows
+        position = td.block_idx.x * td.block_dim.x + td.thread_idx.x
+        rest = position // along_x.count
+        ox = position - rest * along_x.count
+        n = rest // along_y.count
+        oy = rest - n * along_y.count
+        rest = n
+        n = rest // along_z.count
+        oz = rest - n * along_z.count
+        if n < batch:
+            plane = along_z.size * along_y.size * along_x.size
+            base = (n * groups + group) * ins * plane
+            z0 = oz * along_z.stride + along_z.start
+            y0 = oy * along_y.stride + along_y.start
+            x0 = ox * along_x.stride + along_x.start
+            sums = td.local(rows, work)
+            for r in td.static_range(rows):
+                sums[r] = work(0)
+            kernel = along_y.kernel * along_x.kernel
+            w_tile = td.block_idx.y * along_z.kernel * kernel
+            for jz in range(along_z.taps):
+                iz = z0 + jz * along_z.dilation
+                for jy in range(along_y.taps):
+                    iy = y0 + jy * along_y.dilation
+                    inside = iz >= 0 and iz < along_z.size and iy >= 0 and iy < along_y.size
+                    tap = (along_z.first + jz * along_z.step) * along_y.kernel
+                    tap = (tap + along_y.first + jy * along_y.step) * along_x.kernel
+                    for jx in range(along_x.taps):
+                        ix = x0 + jx * along_x.dilation
+                        if inside and ix >= 0 and ix < along_x.size:
+                            w_at = w_tile + tap + along_x.first + jx * along_x.step
+                            w_at *= ins * rows
+                            at = base + (iz * along_y.size + iy) * along_x.size + ix
+                            for _ in range(ins):
+                                value = work(x[at])
+                                for r in td.static_range(rows):
+                                    sums[r] += value * w[w_at + r]
+                                at += plane
+                                w_at += rows
+            place = oz * along_z.out_step + along_z.out_start
+            place = place * along_y.out_size + oy * along_y.out_step + along_y.out_start
+            place = place * along_x.out_size + ox * along_x.out_step + along_x.out_start
+            out_plane = along_z.out_size * along_y.out_size * along_x.out_size
+            place += ((n * groups + group) * outs + first) * out_plane
+            for r in td.static_range(rows):
+                if first + r < outs:
+                    value = sums[r]
+                    if biased:
+                        value += work(bias[group * outs + first + r])
+                    out[place + r * out_plane] = dtype(value)
+
+    return convolve_directly
