@@ -107,7 +107,8 @@ def copier(type: t.Type, guarded: bool) -> n.Kernel:
 TYPES = [
     *t.SCALARS.values(),
     VEC2, VEC3, VEC4, t.Vector(t.U8, 4), t.Vector(t.U8, 3), t.Vector(t.I16, 2), t.Vector(t.F16, 4),
-    t.Vector(t.F16, 3), t.Vector(t.F64, 2), t.Vector(t.I64, 3), t.Vector(t.BOOL, 2),
+    t.Vector(t.BF16, 4), t.Vector(t.I16, 4), t.Vector(t.F16, 3), t.Vector(t.F64, 2),
+    t.Vector(t.I64, 3), t.Vector(t.BOOL, 2),
     PARTICLE, TIGHT, MIXED,
 ]  # fmt: skip
 
@@ -124,6 +125,7 @@ def test_copies_without_native_halves(type):
     x, y = bytes_of(type, 13), bytes_of(type, 13, seed=1)
     source = compare(copier(type, True), 2, {"x": x, "y": y}, {"count": 13}, "none")
     assert "enable f16" not in source
+    assert ("array<vec2<u32>>" in source) == (type == t.Vector(t.F16, 4))
 
 
 def test_a_guarded_load_gives_zero_and_a_guarded_store_is_dropped():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from treadle.codegen.wgsl import casts
+from treadle.codegen.wgsl import casts, pairs
 from treadle.codegen.wgsl.module import Module, mangle_field
 from treadle.codegen.wgsl.names import mangle
 from treadle.codegen.wgsl.plans import Plan, place_offsets
@@ -148,6 +148,10 @@ def load(scope: Scope, node: n.Load) -> tuple[str, int]:
         if checks:
             return _guarded_typed(scope, plan, place, checks), PRIMARY
         return _read(plan, typed_path(scope, place)), PRIMARY
+    if plan.form == "pairs":
+        name = pairs.load_function(scope.module, plan.variable, _four(place), bool(checks))
+        inside = f"({condition(scope, checks)}), " if checks else ""
+        return f"{name}({inside}{_pair_index(scope, place)})", PRIMARY
     at = spot(scope, place)
     if not checks and at.narrow == 0 and _is_word(place.type):
         assert isinstance(place.type, Scalar)
@@ -156,6 +160,17 @@ def load(scope: Scope, node: n.Load) -> tuple[str, int]:
     name = _load_function(scope.module, plan, place.type, at.narrow, bool(checks))
     inside = f"{condition(scope, checks)}, " if checks else ""
     return f"{name}({_as_argument(inside)}{at.index})", PRIMARY
+
+
+def _four(place: n.MemoryPlace) -> Vector:
+    assert isinstance(place.type, Vector)
+    return place.type
+
+
+def _pair_index(scope: Scope, place: n.MemoryPlace) -> str:
+    assert isinstance(place, n.Element)
+    text = index_text(scope, place.index)
+    return text if place.index.type == I32 else f"i32({text})"
 
 
 def _as_argument(inside: str) -> str:
@@ -309,6 +324,9 @@ def store(scope: Scope, place: n.MemoryPlace, value: str) -> str:
     plan = scope.plans[element_of(place).memory]
     if plan.form == "typed":
         return _write(plan, typed_path(scope, place), value)
+    if plan.form == "pairs":
+        name = pairs.store_function(scope.module, plan.variable, _four(place))
+        return f"{name}({_pair_index(scope, place)}, {value});"
     at = spot(scope, place)
     if at.narrow == 0 and _is_word(place.type):
         assert isinstance(place.type, Scalar)

@@ -2,9 +2,10 @@
 
 Memory is bytes with C's layout, but WGSL knows neither bytes nor C's alignment. A memory whose
 every access has one type that WGSL can hold in an array of the same stride is declared as that
-array ("typed"). Everything else is an array of 32-bit words, and accesses compute the word
-("words"). Shared and local memories are seen by the kernel alone: they can be typed with any type,
-as long as no access reinterprets them.
+array ("typed"). Vectors of four numbers of 16 bits that it can't hold are pairs of words ("pairs"),
+each read and written at once. Everything else is an array of 32-bit words, and accesses compute the
+word ("words"). Shared and local memories are seen by the kernel alone: they can be typed with any
+type, as long as no access reinterprets them.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from treadle.ir.types import (
     size_of,
 )
 
+_PAIR = Vector(U32, 2)
 Space = Literal["storage", "workgroup", "private"]
 
 
@@ -66,7 +68,7 @@ class Plan:
 
     variable: str
     space: Space
-    form: Literal["typed", "words"]
+    form: Literal["typed", "pairs", "words"]
     unit: Type
     atomic: bool
     writes: bool
@@ -180,6 +182,8 @@ def make_plan(
         (element,) = elements
         atomic = bool(uses.atomics)
         return Plan(variable, space, "typed", element, atomic, uses.writes, uses.exchanges)
+    if space == "storage" and _is_pairs(elements, uses):
+        return Plan(variable, space, "pairs", _PAIR, False, uses.writes, uses.exchanges)
     if space == "private" and uses.atomics:
         raise CompileError("atomics on local memory: it is one thread's own", uses.span)
     word = _word(elements, uses)
@@ -187,6 +191,17 @@ def make_plan(
     atomic = bool(uses.atomics) or narrow
     unit = U32 if narrow else word
     return Plan(variable, space, "words", unit, atomic, uses.writes, uses.exchanges)
+
+
+def _is_pairs(elements: set[Type], uses: Uses) -> bool:
+    """Whether all that happens to a memory is that whole elements of 64 bits come and go, which are
+    vectors of narrower numbers."""
+    return (
+        len(elements) == 1
+        and all(isinstance(t, Vector) and size_of(t) == 8 and t.count == 4 for t in elements)
+        and uses.loaded | uses.stored <= elements
+        and not uses.atomics
+    )
 
 
 def _can_be_typed(module: Module, space: Space, type: Type, uses: Uses, packed: bool) -> bool:
