@@ -55,20 +55,16 @@ class Traced(Graph):
         return threading.get_ident() == self._thread
 
     def begin(self) -> None:
-        """Record from here on. What is pending on the device was computed."""
+        """Record from here on; `close` must follow. What is pending on the device was computed."""
         self.release()
         with profile.lock:
             for stream in list(profile.streams):
                 self._wrap(stream)
             streams.meeting.append(self._meet)
         self.device.default_stream.interrupt = self.interrupt
-        try:
-            with self.lock:  # what another thread launches comes before, or interrupts
-                self._begin()
-                self.recording = True
-        except BaseException:
-            self.close()
-            raise
+        with self.lock:  # what another thread launches comes before, or interrupts
+            self._begin()
+            self.recording = True
 
     def _meet(self, stream: Stream) -> None:
         """A stream was made, or a device was opened."""
@@ -101,7 +97,8 @@ class Traced(Graph):
     def close(self) -> None:
         """Leave the streams alone. What is used until then is noted, recorded or not."""
         with profile.lock:
-            streams.meeting.remove(self._meet)
+            if self._meet in streams.meeting:
+                streams.meeting.remove(self._meet)
             for stream, wrapper in self._wrapped:
                 if stream.handle is wrapper:
                     stream.handle = wrapper.inner

@@ -420,8 +420,9 @@ def compute_pending(device: Device) -> None:
 
 
 def cells_of(device: Device) -> list[Cell]:
-    """All the arrays there are on a device."""
-    return [cell for cell in gc.get_objects() if type(cell) is Cell and cell.value.device is device]
+    """All the arrays there are on a device. (An object refers to its class, for the collector.)"""
+    found = gc.get_referrers(Cell)
+    return [cell for cell in found if type(cell) is Cell and cell.value.device is device]
 
 
 graphs.compute_pending = compute_pending

@@ -80,8 +80,8 @@ class Tracing:
         realize([cell.value for cell in present])
         self._before = {cell: cell.value for cell in present if cell not in traced}
         del traced, present
-        graph.begin()
         try:
+            graph.begin()
             result, trace = self._recorded()
         finally:
             graph.close()
@@ -106,6 +106,8 @@ class Tracing:
             trace = self._finished(result) if self._split is None else None
         except BaseException:
             self._graph.interrupt("an exception is raised")
+            if self._split is None:  # it was recorded to its end, and not run
+                self._interrupted("an exception is raised", True)
             self._write_back()
             raise
         finally:
