@@ -222,3 +222,23 @@ def test_what_needs_all_of_an_array_is_refused(device):
     with pytest.raises(td.errors.UnsupportedOnTarget, match="whole rows"):
         td.argmax(td.asarray(np.ones((131, 97), np.float32)).T).numpy()
     same(x + 1, np.arange(20000) + 1)  # and nothing is broken after that
+
+
+@pytest.mark.parametrize(
+    ("rows", "inner", "columns", "halves"), [(70, 130, 90, False), (9, 9000, 8, True)]
+)
+def test_products_of_matrices(device, rows, inner, columns, halves):
+    """Factors and results are larger than what a kernel sees; halves are rounded once."""
+    rng = np.random.default_rng(3)
+    x, y = (
+        rng.integers(-4, 4, shape).astype(np.float32) for shape in ((rows, inner), (inner, columns))
+    )
+    dtype = td.bfloat16 if halves else td.float32
+    found = td.asarray(x).to(dtype) @ td.asarray(y).to(dtype)
+    same(found.to(td.float32) + 1, (x @ y).astype(dtype.numpy).astype(np.float32) + 1)
+
+
+def test_parts_of_large_stacks_are_multiplied(device):
+    stacks = np.random.default_rng(3).integers(-4, 4, (5, 30, 40)).astype(np.float32)
+    many = td.asarray(stacks)
+    same(many[:, 1:] @ many[0].mT, stacks[:, 1:] @ stacks[0].T)

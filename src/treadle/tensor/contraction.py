@@ -43,10 +43,14 @@ def contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Name
     if 0 in sizes.values():
         result = tuple([sizes[name] for name in kept])
         return from_node(constant(number_as(0, dtype), result, dtype, left.device))
-    node = _product(first, second, tuple(kept), dtype)
-    if node is None:
-        node = _fused(first, second, kept, sizes, dtype)
-    return from_node(node)
+    matrices = _matrices(first, second, tuple(kept), dtype)
+    if matrices is None:
+        return from_node(_fused(first, second, kept, sizes, dtype))
+    if matrices.are_too_large:
+        from treadle.tensor.large_products import in_pieces
+
+        return in_pieces(first, second, kept)
+    return from_node(_multiplied(matrices, dtype))
 
 
 # --- fused with a sum ----------------------------------------------------------------------------
@@ -88,35 +92,52 @@ def _along(node: Node, names: Names, axes: Names, sizes: Mapping[Name, int]) -> 
 # --- products of matrices ------------------------------------------------------------------------
 
 
-def _product(
+class _Matrices(NamedTuple):
+    """Factors as they lie in memory, the first one first, what they are computed in, and how."""
+
+    nodes: tuple[Node, Node]
+    work: DType
+    plan: _Plan
+
+    @property
+    def are_too_large(self) -> bool:
+        """Whether no kernel sees all of a factor, or of the result."""
+        most = self.nodes[0].device.limits.max_binding_size // self.work.itemsize
+        one, other = self.nodes
+        return max(one.size, other.size, math.prod(self.plan.shape)) > most
+
+
+def _matrices(
     first: tuple[Node, Names], second: tuple[Node, Names], kept: tuple[Name, ...], dtype: DType
-) -> Node | None:
-    """The node of a product of matrices; None where that is none, or does not pay."""
+) -> _Matrices | None:
+    """What is multiplied as matrices; None where nothing is, or where that does not pay."""
     if dtype is bool_:
         return None
-    (left, left_view), (right, right_view) = _base(first[0]), _base(second[0])
+    (left, left_view), (right, right_view) = base_of(first[0]), base_of(second[0])
     plan = _planned(_Seen(tuple(first[1]), left_view), _Seen(tuple(second[1]), right_view), kept)
     if plan is None:
         return None
-    device = left.device
-    limit = device.limits.max_binding_size // dtype.itemsize
-    if max(left.size, right.size, math.prod(plan.shape)) > limit:
-        return None  # no kernel sees all of that: the sum is cut into pieces
-    work = float32 if dtype in _HALVES and device.backend == "cpu" else dtype
-    if route_of(device, work, plan.product) is None:
+    work = float32 if dtype in _HALVES and left.device.backend == "cpu" else dtype
+    if route_of(left.device, work, plan.product) is None:
         return None
-    nodes = (right, left) if plan.turned else (left, right)
+    return _Matrices((right, left) if plan.turned else (left, right), work, plan)
+
+
+def _multiplied(matrices: _Matrices, dtype: DType) -> Node:
+    """The node of a product of matrices, seen with the axes that are wanted."""
+    nodes, work, plan = matrices
     sources = tuple(
         [
             cast(node if view is None else view_of(node, view), work)
             for node, view in zip(nodes, plan.copies, strict=True)
         ]
     )
-    node = cast(Node(kinds.PRODUCT, sources, plan.shape, work, device, plan.product), dtype)
+    node = Node(kinds.PRODUCT, sources, plan.shape, work, nodes[0].device, plan.product)
+    node = cast(node, dtype)
     return node if plan.seen is None else view_of(node, plan.seen)
 
 
-def _base(node: Node) -> tuple[Node, View]:
+def base_of(node: Node) -> tuple[Node, View]:
     """What a node is a view of, and how it is seen."""
     view = whole(node.shape)
     while node.op == kinds.VIEW:

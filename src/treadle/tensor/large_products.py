@@ -1,0 +1,93 @@
+"""Products of matrices that a kernel does not see as a whole, on devices that bind less of an array
+than memory holds: in pieces, of which each is a product by itself."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from treadle.core.dtypes import DType, bfloat16, float16, float32
+from treadle.graph import node as kinds
+from treadle.graph.node import Node, view_of
+from treadle.graph.views import slice_axis, whole
+from treadle.tensor.contraction import Names, base_of, contracted
+from treadle.tensor.operands import cast
+from treadle.tensor.tensor import Tensor
+
+_HALVES = (float16, bfloat16)
+_STEP = 64  # pieces are multiples of that, where they can be
+
+
+class _Named(NamedTuple):
+    """An array whose axes have names."""
+
+    node: Node
+    names: Names
+
+
+def in_pieces(first: tuple[Node, Names], second: tuple[Node, Names], kept: Names) -> Tensor:
+    """`contracted`, along the longest axes of what is too large: first those of the result, whose
+    pieces are put side by side, then those that are summed, whose pieces are added up."""
+    operands = (_Named(*first), _Named(*second))
+    limit = _limit(operands[0].node)
+    sizes: dict[object, int] = {}
+    for node, names in operands:
+        for name, extent in zip(names, node.shape, strict=True):
+            sizes[name] = max(sizes.get(name, 1), extent)
+    everything = [*map(_moving, operands), [name for name in kept if sizes[name] > 1]]
+    largest = max(everything, key=lambda names: math.prod(sizes[name] for name in names))
+    if math.prod(sizes[name] for name in largest) <= limit:
+        one, other = map(_copied, operands)
+        return contracted(one, other, kept)
+    name = max(largest, key=lambda name: (name in kept, sizes[name]))
+    half = sizes[name] // 2
+    half = -(-half // _STEP) * _STEP if half > _STEP else half
+    if name not in kept and operands[0].node.dtype in _HALVES:
+        return _summed_in_float32(operands, kept)
+    parts = [
+        in_pieces(_part(operands[0], name, *part), _part(operands[1], name, *part), kept)
+        for part in ((0, half), (half, sizes[name] - half))
+    ]
+    if name not in kept:
+        return parts[0] + parts[1]
+    from treadle.tensor.assembly import concat
+
+    return concat(parts, axis=kept.index(name))
+
+
+def _limit(node: Node) -> int:
+    return node.device.limits.max_binding_size // node.dtype.itemsize
+
+
+def _moving(operand: _Named) -> Names:
+    """The names along which there are further elements."""
+    _, view = base_of(operand.node)
+    axes = zip(operand.names, view.shape, view.strides, strict=True)
+    return [name for name, extent, step in axes if extent > 1 and step]
+
+
+def _copied(operand: _Named) -> tuple[Node, Names]:
+    """An array that is no part of a larger one than kernels see."""
+    node, names = operand
+    base, _ = base_of(node)
+    if base.size > _limit(node):
+        node = Node(kinds.COPY, (node,), node.shape, node.dtype, node.device)
+    return node, names
+
+
+def _part(operand: _Named, name: object, start: int, count: int) -> tuple[Node, Names]:
+    """The elements from `start` on along an axis, if it has more than one."""
+    node, names = operand
+    if name not in names or node.shape[names.index(name)] == 1:
+        return node, names
+    view = slice_axis(whole(node.shape), names.index(name), start, 1, count)
+    return view_of(node, view), names
+
+
+def _summed_in_float32(operands: tuple[_Named, _Named], kept: Names) -> Tensor:
+    """What is added up is rounded once, at the end."""
+    dtype: DType = operands[0].node.dtype
+    one, other = [(cast(node, float32), names) for node, names in operands]
+    from treadle.tensor.creation import astype
+
+    return astype(in_pieces(one, other, kept), dtype)
