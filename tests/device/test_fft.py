@@ -91,6 +91,11 @@ def test_real_numbers(device, rng, axis, n):
     near(td.fft.hfft(t, n, axis), np.fft.hfft(wide, n, axis))
 
 
+def test_real_numbers_in_several_stages(device, rng):
+    x = rng.standard_normal((5, 40)).astype(np.float32)
+    near(td.fft.rfft(td.asarray(x)), np.fft.rfft(x.astype(float)))
+
+
 def test_real_numbers_by_a_chirp(device, rng):
     x = complex_numbers(rng, 18)
     near(td.fft.irfft(td.asarray(x), 34), np.fft.irfft(x.astype(complex), 34))

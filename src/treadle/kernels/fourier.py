@@ -115,11 +115,18 @@ def transform_real(
         return out
     if inner == 1 and given % 2 == 0 and source.offset % 2 == 0:
         source, read, given = _paired(source), "complex", given // 2
-    packed = new(x, _complex(x.dtype), outer * half * inner)
-    _run(source, packed, _job((outer, given, inner), half, half, read))
     parts = half // 2 + 1
     roots = _table(x, ("roots", n, parts), lambda: plans.roots(n, parts))
     component = _component(x.dtype)
+    job = _job((outer, given, inner), half, half, read)
+    room = _room(x.device, component)
+    if not alone(x.device) and plans.split(half, outer, inner, room) == (half,):
+        scales = (0.5 * scales[0], 0.5 * scales[1])
+        job = job._replace(kept=half + 1, write="half", scale=scales, after=roots)
+        _run(source, flat(out), job)
+        return out
+    packed = new(x, _complex(x.dtype), outer * half * inner)
+    _run(source, packed, job)
     threads = min(_UNTANGLING, x.device.limits.max_threads_per_block)
     groups = -(-parts * inner // threads)
     kernel = fouriering.untangler(component, inner == 1)

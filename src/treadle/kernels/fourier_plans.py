@@ -61,7 +61,7 @@ def tile(radices: tuple[int, ...], lines: int, room: int, across: bool, threads:
     held = min(16 if across else -(-_FEW // n), wanted // n, lines)
     if not across:
         held = min(held, max(lines // _BUSY, 1))
-    held = max(held, 1)
+    held = 1 << (max(held, 1).bit_length() - 1)  # fewer kernels, and cheap to divide by
     used = -(-n * held // widest)
     threads = min(1 << (used - 1).bit_length() if used > 1 else 1, most)
     size = n * held

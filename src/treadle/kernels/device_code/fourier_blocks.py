@@ -11,7 +11,15 @@ from typing import NamedTuple
 
 from treadle import lang as td
 from treadle.kernels.device_code.butterflies import butterfly, order, times
-from treadle.kernels.device_code.fouriering import Lines, Pass, Steps, finisher, loader, stages
+from treadle.kernels.device_code.fouriering import (
+    Lines,
+    Pass,
+    Steps,
+    finisher,
+    loader,
+    stages,
+    untangled,
+)  # fmt: skip
 from treadle.lang.kernel import Function, Kernel
 
 _GAP = 16
@@ -37,6 +45,7 @@ def block_transformer(what: Pass, tile: Tile) -> Kernel:
     room = size + size // _GAP if tile.gaps else size
     own_room = max(-(-size // (stage.radix * threads)) * stage.radix for stage in parts)
     begin, go_on = _begin_together(what, tile), _rest_together(what, tile, 1)
+    several = several or what.write == "half"
 
     @td.kernel(checked=False)
     def transform_together(
@@ -107,7 +116,7 @@ def _begin_together(what: Pass, tile: Tile) -> Function:
     n, threads, held = what.length, tile.threads, tile.lines
     count = reach * held
     turns, uneven = -(-count // threads), count % threads != 0
-    alone, places = len(what.radices) == 1, order(radix)
+    alone, places = len(what.radices) == 1 and what.write != "half", order(radix)
     turn, load = butterfly(radix, what.component), loader(what)
     line_of = _line_of(reach, held, what.read_across)
     number_of = _number_of(reach, held, what.read_across)
@@ -189,12 +198,13 @@ def _rest_together(what: Pass, tile: Tile, number: int) -> Function:
         pass
 
     if number >= len(what.radices):
-        return nothing
+        return _untangle_together(what, tile) if what.write == "half" else nothing
     radix, behind, reach, table = stages(what.radices)[number]
     n, threads, held = what.length, tile.threads, tile.lines
     count = reach * held
     turns, uneven = -(-count // threads), count % threads != 0
-    last, places = number == len(what.radices) - 1, order(radix)
+    last = number == len(what.radices) - 1 and what.write != "half"
+    places = order(radix)
     turn, product = butterfly(radix, what.component), times(what.component)
     line_of = _line_of(reach, held, what.write_across)
     number_of = _number_of(reach, held, what.write_across)
@@ -236,3 +246,35 @@ def _rest_together(what: Pass, tile: Tile, number: int) -> Function:
         go_on(twiddles, after, out, write, lines, scale, own, shared)
 
     return proceed
+
+
+@functools.cache
+def _untangle_together(what: Pass, tile: Tile) -> Function:
+    """Makes transforms of real numbers from those of their pairs, which are in shared memory."""
+    n, threads, held = what.length, tile.threads, tile.lines
+    parts = n // 2 + 1
+    turns = -(-parts * held // threads)
+    line_of = _line_of(parts, held, what.write_across)
+    number_of = _number_of(parts, held, what.write_across)
+    spot, write_both = _spot(n, tile, what.write_across), untangled(what.component)
+
+    @td.func
+    def untangle(twiddles, roots, out, write, lines, scale, own, shared):
+        td.sync_threads()
+        for p in td.static_range(turns):
+            each = p * threads + td.thread_idx.x
+            line = line_of(each)
+            k = number_of(each)
+            number = td.block_idx.x * held + line
+            if each < parts * held and number < lines.count:
+                rest = number // lines.inner
+                o = rest // lines.along_a
+                a = rest - o * lines.along_a
+                origin = o * write.outer + a * write.own_a + number - rest * lines.inner
+                write_both(
+                    out, origin + k * write.unit, origin + (n - k) * write.unit,
+                    shared[spot(line, k)], shared[spot(line, n - k if k > 0 else 0)], roots[k],
+                    scale,
+                )  # fmt: skip
+
+    return untangle

@@ -55,7 +55,9 @@ class Pass(NamedTuple):
 
     `read` is what elements are made of: "complex", "real"; "pairs" (of neighbouring real numbers);
     "hermitian" (half of a line whose other half is conjugate to it), "halves" (the same, for a line
-    of half the length whose result is pairs). `write` is "complex", "real" (parts) or "pairs".
+    of half the length whose result is pairs). `write` is "complex", "real" (parts) or "pairs"; or,
+    by threads that work together, "half": of the transform of pairs, what `untangled` makes of it,
+    with factors `after` for that.
     `before` and `after`: whether elements are multiplied by factors when they are read and written;
     `turned`: factors after are the roots of unity to the power place * k, each a product of two in
     a table, `NEAR` of the first and then each `NEAR`-th.
@@ -192,7 +194,9 @@ def _storer(what: Pass) -> Function:
             out[both] = value.x * scale.x
             out[both + steps.unit] = value.y * scale.y
 
-    return {"complex": store_complex, "real": store_real, "pairs": store_pair}[what.write]
+    return {"complex": store_complex, "real": store_real, "pairs": store_pair}.get(
+        what.write, store_complex
+    )
 
 
 @functools.cache
@@ -236,24 +240,37 @@ def stages(radices: tuple[int, ...]) -> list[Stage]:
 
 
 @functools.cache
+def untangled(component: DType) -> Function:
+    """Writes two elements of a transform of real numbers: k and half - k, of elements a (k) and b
+    (half - k) of the transform of their pairs, and the root of unity of 2 * half to the power k."""
+    pair: Any = td.vec2[component]
+    product = times(component)
+
+    @td.func
+    def write_both(out, at, at_mirrored, a, b, root, scale):
+        even = pair(a.x + b.x, a.y - b.y)
+        odd = product(pair(a.y + b.y, b.x - a.x), root)
+        first = even + odd
+        other = odd - even
+        out[at] = pair(first.x * scale.x, first.y * scale.y)
+        out[at_mirrored] = pair(-other.x * scale.x, other.y * scale.y)
+
+    return write_both
+
+
+@functools.cache
 def untangler(component: DType, plain: bool) -> Kernel:
     """A kernel that makes the first `half` + 1 elements of a transform of 2 * `half` real numbers
     from that of the pairs of neighbours. A thread makes elements k and `half` - k. A line is done
     by `groups` blocks; `plain`: the extent of the inner coordinate is 1."""
     pair: Any = td.vec2[component]
-    product = times(component)
+    write_both = untangled(component)
 
     @td.func
     def part(z, roots, out, start, to, half, inner, k, scale):
-        mirrored = half - k if k > 0 else 0
         a = z[start + k * inner]
-        b = z[start + mirrored * inner]
-        even = pair(a.x + b.x, a.y - b.y)
-        odd = product(pair(a.y + b.y, b.x - a.x), roots[k])
-        first = even + odd
-        other = odd - even
-        out[to + k * inner] = pair(first.x * scale.x, first.y * scale.y)
-        out[to + (half - k) * inner] = pair(-other.x * scale.x, other.y * scale.y)
+        b = z[start + (half - k if k > 0 else 0) * inner]
+        write_both(out, to + k * inner, to + (half - k) * inner, a, b, roots[k], scale)
 
     @td.kernel(checked=False)
     def untangle(z, roots, out, half, parts, inner, groups, real, imaginary):
