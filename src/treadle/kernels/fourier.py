@@ -210,7 +210,8 @@ def _run(x: DeviceArray, out: DeviceArray, job: _Job) -> None:
         _by_parts(x, out, job, parts)
     elif inner > 1:
         beside = _Distances(place_a=1, place_k=1)
-        _pass(x, out, job, _Way(n, outer, 1, 1, beside, beside))
+        across = inner >= room.busy  # else threads that work alone would have few neighbours
+        _pass(x, out, job, _Way(n, outer, 1, 1, beside, beside, across, across))
     else:  # rows are counted by `a`, so that a block has some of them
         read, write = _Distances(own_a=job.given, place_k=1), _Distances(own_a=job.kept, place_k=1)
         _pass(x, out, job, _Way(n, 1, 1, outer, read, write, False, False))

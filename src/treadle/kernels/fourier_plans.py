@@ -80,7 +80,7 @@ def split(n: int, outer: int, inner: int, room: Room) -> tuple[int, ...] | None:
     """
     if radices(n) is None:
         return None
-    beside = inner if inner > 1 else outer
+    beside = inner if inner >= room.busy else outer * inner
     fits = n <= (room.part if inner > 1 else room.whole)
     if fits and (beside >= room.busy or n < room.worth):
         return (n,)
