@@ -242,3 +242,12 @@ def test_parts_of_large_stacks_are_multiplied(device):
     stacks = np.random.default_rng(3).integers(-4, 4, (5, 30, 40)).astype(np.float32)
     many = td.asarray(stacks)
     same(many[:, 1:] @ many[0].mT, stacks[:, 1:] @ stacks[0].T)
+
+
+def test_convolutions_of_parts_of_the_batch(device):
+    """More images than a kernel sees at once."""
+    x, weight = td.ones((9, 3, 20, 20)), td.ones((2, 3, 3, 3))
+    wanted = np.full((9, 2, 18, 18), 27.0)
+    same(td.nn.functional.conv2d(x, weight), wanted)
+    with pytest.raises(td.errors.ShapeError, match=r"\(1, 3, 99, 99\).*29403 elements.*4096"):
+        td.nn.functional.conv2d(td.ones((1, 3, 99, 99)), weight)

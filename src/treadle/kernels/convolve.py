@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels.convolve_alone import in_strips
@@ -31,7 +32,10 @@ from treadle.kernels.device_code.convolving_alone import NEAR
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.launching import alone, flat, new
 from treadle.lang.kernel import Kernel
-from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.arrays import DeviceArray, packed_strides
+from treadle.runtime.devices import Device
+
+Extents = tuple[int, ...]
 
 
 def convolve(
@@ -92,6 +96,26 @@ def _apart(more: tuple[Any, ...]) -> tuple[DeviceArray | None, tuple[Any, ...]]:
     return (more[0], more[1:]) if isinstance(more[0], DeviceArray) else (None, more)
 
 
+def check_sizes(
+    device: Device, dtype: DType, x: Extents, weight: Extents, extents: Extents, outs: int
+) -> None:
+    """ShapeError if one image, its result or the weights are more than a kernel can index."""
+    images = {"an input": math.prod(x[1:]), "a result": outs * math.prod(extents)}
+    for what, size in (*images.items(), ("weights", math.prod(weight))):
+        if size > (most := _most(device, dtype)):
+            raise ShapeError(
+                f"an input of shape {x} and weights of shape {weight} make {what} of {size} "
+                f"elements{'' if what == 'weights' else ' for each of the batch'}, and a "
+                f"convolution on {device.id} counts to {most}: convolve parts"
+            )
+
+
+def _most(device: Device, dtype: DType) -> int:
+    """Elements of an array that a kernel sees."""
+    counted = NEAR if alone(device) else MOST_NARROW - 1
+    return min(counted, device.limits.max_binding_size // dtype.itemsize)
+
+
 def _run(
     x: DeviceArray,
     weight: DeviceArray,
@@ -100,21 +124,27 @@ def _run(
     phases: list[tuple[Axis, ...]],
     channels: Channels,
 ) -> None:
+    """As many images at a time as kernels can index."""
     if not out.size:
         return
-    largest = max(x.size, weight.size, out.size)
-    most = NEAR if alone(x.device) else MOST_NARROW
-    if largest >= most:
-        raise ShapeError(
-            f"{largest} elements are too many for one convolution, which counts to {most}: "
-            "convolve parts of the batch"
-        )
+    dtype = plain(x.dtype)
     runner = in_strips if alone(x.device) else _on_gpu
-    if not x.size:  # no channels: an element that nobody reads
-        x = new(x, plain(x.dtype), 1)
-    if not weight.size:
-        weight = new(x, plain(x.dtype), 1)
-    runner(x, weight, bias, out, [three_axes(axes) for axes in phases], channels)
+    if not weight.size:  # no channels: an element that nobody reads
+        x, weight = new(x, dtype, out.shape[0]), new(x, dtype, 1)
+    threes = [three_axes(axes) for axes in phases]
+    images = out.shape[0]
+    at_once = max(_most(x.device, dtype) // (max(x.size, out.size) // images), 1)
+    for first in range(0, images, at_once):
+        some = [_images(array, first, min(at_once, images - first)) for array in (x, out)]
+        runner(some[0], weight, bias, some[1], threes, channels)
+
+
+def _images(array: DeviceArray, first: int, count: int) -> DeviceArray:
+    """Some of an array's images."""
+    if count == array.shape[0]:
+        return array
+    shape, image = (count, *array.shape[1:]), array.size // array.shape[0]
+    return array.view(shape, packed_strides(shape), array.offset + first * image)
 
 
 # --- GPUs ----------------------------------------------------------------------------------------

@@ -367,6 +367,8 @@ def _multiplied(operands: _Operands, by_place: bool, extents: tuple[int, ...]) -
 def _called(
     kernel: Any, operands: _Operands, shape: tuple[int, ...], options: tuple[Any, ...]
 ) -> Tensor:
-    node = call(kernel, operands.nodes, shape, operands.nodes[0].dtype, options)
+    x = operands.nodes[0]
+    kernels.check_sizes(x.device, x.dtype, x.shape, operands.weight, shape[2:], shape[1])
+    node = call(kernel, operands.nodes, shape, x.dtype, options)
     made = from_node(node)
     return made if operands.batched else made[0]
