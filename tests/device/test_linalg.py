@@ -270,6 +270,10 @@ def test_spectra(device, rng):
     assert (values.dtype, vectors.dtype) == (td.float32, td.complex64)
     close(td.asarray(h) @ vectors, (vectors * values).numpy())
     close(td.linalg.eigvalsh(td.asarray(h)), np.linalg.eigvalsh(h), 100)
+    values, vectors = td.linalg.eig(td.asarray(a[:, :3]))
+    assert values.dtype == vectors.dtype == td.complex64
+    close(a[:, :3] @ vectors.numpy(), vectors.numpy() * values.numpy()[:, None], 100)
+    np.testing.assert_array_equal(td.linalg.eigvals(td.asarray(a[:, :3])).shape, (2, 3))
     rtol = td.asarray([1e-3, 0.9])
     right = [
         int((x > r * x[0]).sum()) for x, r in zip(np.linalg.svdvals(a), (1e-3, 0.9), strict=True)

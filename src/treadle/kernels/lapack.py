@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import DType
+from treadle.core.dtypes import DType, complex64, complex128
 from treadle.kernels.launching import new
 from treadle.runtime.arrays import DeviceArray, numpy_dtype
 
@@ -125,9 +125,22 @@ def eigvalsh(a: DeviceArray) -> DeviceArray:
     return _uploaded(a, np.linalg.eigvalsh(a.to_host()))
 
 
-def _uploaded(like: DeviceArray, data: Matrix) -> DeviceArray:
+def eig(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
+    """Eigenvalues and eigenvectors of each matrix, which are complex."""
+    values, vectors = np.linalg.eig(a.to_host())
+    return _uploaded(a, values, True), _uploaded(a, vectors, True)
+
+
+def eigvals(a: DeviceArray) -> DeviceArray:
+    """The eigenvalues of each matrix, which are complex."""
+    return _uploaded(a, np.linalg.eigvals(a.to_host()), True)
+
+
+def _uploaded(like: DeviceArray, data: Matrix, is_complex: bool = False) -> DeviceArray:
     assert isinstance(like.dtype, DType)
-    real = data.dtype.kind != "c"
-    made = new(like, like.dtype.component if real else like.dtype, *data.shape)
+    dtype = like.dtype.component
+    if is_complex or data.dtype.kind == "c":
+        dtype = complex64 if dtype.itemsize == 4 else complex128
+    made = new(like, dtype, *data.shape)
     made.upload(data)
     return made

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from treadle.core.dtypes import DType, complex64, complex128, float32
 from treadle.graph.calls import call
 from treadle.kernels import lapack
 from treadle.tensor.creation import asarray, full
@@ -23,7 +24,8 @@ from treadle.tensor.reductions import max as largest
 from treadle.tensor.tensor import Tensor, from_node
 
 __all__ = [
-    "EighResult", "SVDResult", "cond", "eigh", "eigvalsh", "matrix_rank", "pinv", "svd", "svdvals",
+    "EigResult", "EighResult", "SVDResult", "cond", "eig", "eigh", "eigvals", "eigvalsh",
+    "matrix_rank", "pinv", "svd", "svdvals",
 ]  # fmt: skip
 
 
@@ -33,6 +35,13 @@ class SVDResult(NamedTuple):
     U: Tensor
     S: Tensor
     Vh: Tensor
+
+
+class EigResult(NamedTuple):
+    """What `eig` gives."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
 class EighResult(NamedTuple):
@@ -98,6 +107,38 @@ def eigvalsh(x: Any, /) -> Tensor:
     a = stack.matrices
     found = from_node(call(lapack.eigvalsh, [a._node], a.shape[:2], stack.work.component))
     return stack.unstacked(found, stack.dtype.component)
+
+
+def eig(x: Any, /) -> EigResult:
+    """The eigenvalues of each square matrix, in no order, and its eigenvectors, columns of norm 1;
+    both complex. Computed on the host, when one of the results is wanted. What is symmetric or
+    Hermitian has real ones: `eigh`.
+
+    >>> import treadle as td
+    >>> values, _ = td.linalg.eig(td.asarray([[2.0, 1.0], [0.0, 3.0]], device="cpu"))
+    >>> values.tolist()
+    [(2+0j), (3+0j)]
+    """
+    stack = stack_of("eig", x, square=True)
+    crosses("eig", stack.matrices.device)
+    shape, dtype = stack.matrices.shape, _complex_of(stack)
+    values, vectors = several(lapack.eig, [stack.matrices], [(shape[:2], dtype), (shape, dtype)])
+    return EigResult(stack.unstacked(values, dtype), stack.unstacked(vectors, dtype))
+
+
+def eigvals(x: Any, /) -> Tensor:
+    """The eigenvalues of each square matrix, in no order, as complex numbers. Computed on the
+    host."""
+    stack = stack_of("eigvals", x, square=True)
+    crosses("eigvals", stack.matrices.device)
+    a, dtype = stack.matrices, _complex_of(stack)
+    found = from_node(call(lapack.eigvals, [a._node], a.shape[:2], dtype))
+    return stack.unstacked(found, dtype)
+
+
+def _complex_of(stack: Stack) -> DType:
+    """The dtype of complex numbers with as precise parts."""
+    return complex64 if stack.work.component is float32 else complex128
 
 
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
