@@ -142,7 +142,7 @@ def solve(a: DeviceArray, b: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         if b.size:
             x = copy_of(b)
             right = whole(x)
-            panels.exchange_rows.launch(count * columns, *right.told, pivots, 0, n)
+            panels.exchange_rows.launch(count * columns, *right.told, pivots, 0, n, 0, 0)
             solve_through(factors, right, unit=True)
             solve_through(factors, right, lower=False)
     return x, status
@@ -216,21 +216,19 @@ def _lu_by_panels(a: DeviceArray, status: DeviceArray) -> tuple[Part, DeviceArra
         for at, end in stretches(start, stop, _PANEL):
             part = work.part(at, n, at, end)
             panel(*part.told, pivots, status, at)
-            _exchange(work, pivots, at, end, start, at)
-            _exchange(work, pivots, at, end, end, stop)
+            _exchange_beside(work.part(0, n, start, stop), pivots, at, end, at - start)
             _eliminate(work, at, end, stop)
-        _exchange(work, pivots, start, stop, 0, start)
-        _exchange(work, pivots, start, stop, stop, n)
+        _exchange_beside(work, pivots, start, stop, start)
         _eliminate(work, start, stop, n)
     return work, pivots
 
 
-def _exchange(a: Part, pivots: DeviceArray, first: int, last: int, left: int, right: int) -> None:
-    """Exchange rows of some columns as the pivots of others say."""
-    if left < right:
-        beside = a.part(0, a.rows, left, right)
-        threads = a.matrices * (right - left)
-        panels.exchange_rows.launch(threads, *beside.told, pivots, first, last - first)
+def _exchange_beside(a: Part, pivots: DeviceArray, first: int, last: int, gap: int) -> None:
+    """Exchange rows as a panel did that is as many columns of this, from `gap` on."""
+    count = last - first
+    if a.columns > count:
+        threads = a.matrices * (a.columns - count)
+        panels.exchange_rows.launch(threads, *a.told, pivots, first, count, gap, count)
 
 
 def _eliminate(a: Part, first: int, last: int, end: int) -> None:

@@ -140,17 +140,20 @@ def lu_panel(dtype: DType, width: int, groups: int) -> Kernel:
 @td.kernel(checked=False)
 def exchange_rows(
     a, a_at, a_step, a_down, a_along, a_rows, a_columns,
-    pivots: td.Array[td.i32, 2], first, count,
+    pivots: td.Array[td.i32, 2], first, count, gap, gap_columns,
 ):  # fmt: skip
-    """Exchange so many rows, from `first` on, with those that their pivots were found in. A thread
-    does one column."""
+    """Exchange so many rows, from `first` on, with those that their pivots were found in, but in
+    the columns of a gap. A thread does one column."""
     thread = td.grid(1)
-    m = thread // a_columns
-    a_first = a_at + m * a_step
-    column = thread - m * a_columns
+    columns = a_columns - gap_columns
+    m = thread // columns
+    column = thread - m * columns
+    if column >= gap:
+        column += gap_columns
+    top = a_at + m * a_step + column * a_along
     for k in range(first, first + count):
-        upper = a_first + k * a_down + column * a_along
-        lower = a_first + (pivots[m, k]) * a_down + column * a_along
+        upper = top + k * a_down
+        lower = top + pivots[m, k] * a_down
         one = a[upper]
         a[upper] = a[lower]
         a[lower] = one
