@@ -432,8 +432,11 @@ def _table(x: DeviceArray, name: tuple[Any, ...], compute: Callable[[], Table]) 
     if device.default_stream.keeping is not None:
         return table
     device.tables[key] = table
-    held = sum(kept.size * kept.dtype.itemsize for kept in device.tables.values())
-    while held > _TABLE_BYTES and len(device.tables) > 1:
-        oldest = device.tables.pop(next(iter(device.tables)))
-        held -= oldest.size * oldest.dtype.itemsize
+    kept = list(device.tables.items())  # at once: other threads may add theirs
+    held = sum(each.size * each.dtype.itemsize for _, each in kept)
+    for oldest, each in kept[:-1]:
+        if held <= _TABLE_BYTES:
+            break
+        device.tables.pop(oldest, None)
+        held -= each.size * each.dtype.itemsize
     return table

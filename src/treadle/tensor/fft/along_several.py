@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from treadle.graph.node import COPY, Node
 from treadle.tensor.fft import arguments
 from treadle.tensor.fft.along_one import complex_along, real_backward, real_forward
 from treadle.tensor.fft.arguments import axes_of, operand
@@ -76,6 +77,7 @@ def _complex(name: str, x: Any, s: Any, axes: Any, norm: Any, inverse: bool) -> 
         node = complex_along(name, node, axis, n, inverse, scale)
     if not found:
         node = cast(node, arguments.complex_of(node.dtype))
+        node = Node(COPY, (node,), node.shape, node.dtype, node.device)
     return from_node(node)
 
 
