@@ -20,7 +20,7 @@ CASES = [
     ((-1, -2, 0, 1, 2, 0, -1, 1), "constant", -1.0),
     ((2, 1, 3, 1), "reflect", None),
     ((5, -2, -1, 4), "reflect", None),
-    ((9, 1, -2, 12), "replicate", None),
+    ((9, -6, -2, 12), "replicate", None),
     ((2, -1, 3, 1), "circular", None),
     ((6, 6, 5, 0), "circular", None),
 ]

@@ -19,7 +19,7 @@ except ImportError:
 SHAPES = {1: (2, 3, 37), 2: (2, 3, 11, 14), 3: (2, 3, 7, 9, 8)}
 # kernel_size, stride, padding, dilation, ceil_mode
 GREATEST = {
-    1: [(3, 2, 1, 1, False), (9, 4, 0, 2, True)],
+    1: [(3, 2, 1, 1, False), (9, 4, 0, 2, True), (40, None, 0, 1, True)],
     2: [((3, 2), (2, 3), (1, 0), 1, True), (3, 1, 1, (2, 1), False), ((2, 11), 1, 0, 1)],
     3: [((2, 3, 2), (1, 2, 3), (0, 1, 1), 1, True)],
 }
@@ -114,6 +114,8 @@ def test_special_values(device):
     assert places.tolist() == [[3, 5]]
     values, places = F.max_pool1d(x[:, :2], 2, 1, 1, return_indices=True)
     assert places.tolist() == [[0, 0, 1]]
+    values, places = F.max_pool1d(x[:, :1], 2, 1, 1, 2, return_indices=True)
+    assert (values.tolist(), places.tolist()) == ([[-inf]], [[-1]])
     np.testing.assert_array_equal(F.avg_pool1d(x, 2).numpy(), [[-inf, nan, nan, inf]])
 
 

@@ -90,13 +90,14 @@ def _pairs(pad: Sequence[int], shape: tuple[int, ...]) -> Pairs:
 
 
 def _cut(x: Tensor, pairs: Pairs, mode: str) -> tuple[Tensor, Pairs]:
-    """A view without what negative numbers remove, and what is left to add. A reflection on one
-    side may have what is removed on the other, as in PyTorch, so there nothing is cut."""
+    """A view without what negative numbers remove, and what is left to add. Reflected and
+    replicated elements on one side may be what is removed on the other, as in PyTorch, so there
+    nothing is cut."""
     view = x._where
     left: Pairs = {}
     for axis, (before, after) in pairs.items():
         extent = x.shape[axis]
-        whole = mode == "reflect" and max(before, after) > 0
+        whole = mode in ("reflect", "replicate") and max(before, after) > 0
         count = extent + sum((before, after) if whole else (min(before, 0), min(after, 0)))
         if count < 0:
             raise ShapeError(

@@ -68,7 +68,8 @@ def max_pool2d(
 
     Windows are `stride` apart (kernel_size, if that is None), and begin `padding` before the image,
     at most half of a window. Their elements are `dilation` apart. With `ceil_mode` a last window
-    may reach beyond the padding.
+    may reach beyond the padding. A window all of whose elements are in the padding has the least
+    number of the dtype, at the place -1.
 
     >>> import treadle as td
     >>> x = td.arange(16.0, device="cpu").reshape(1, 4, 4)

@@ -67,7 +67,7 @@ def windows_of(name: str, x: Tensor, axes: int, sizes: tuple[Any, ...], ceil_mod
         count = -(-room // s) + 1 if ceil_mode else room // s + 1
         if ceil_mode and (count - 1) * s >= extent + p:  # it would begin behind the image
             count -= 1
-        if room < 0 or count < 1:
+        if count < 1:
             raise ShapeError(
                 f"{name}: a window of kernel_size={kernel}, dilation={dilation} is larger than an "
                 f"image of {extents} with padding={padding}"
