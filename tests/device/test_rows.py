@@ -96,3 +96,13 @@ def test_rows_of_several_axes_and_halves(device, rng):
     np.testing.assert_allclose(found.numpy(), wanted, 2e-3, 1e-3)
     spread = td.var(t[:, :, 0, 0], axis=1)
     np.testing.assert_allclose(spread.numpy(), wide[:, :, 0, 0].var(axis=1), 1e-5)
+
+
+def test_columns_in_parts(device, rng):
+    """Few and long ones: parts of each are joined by a second kernel."""
+    x = rng.standard_normal((5003, 3)).astype(np.float32)
+    t = td.asarray(x)
+    powers = td.exp(t - td.max(t, axis=0, keepdims=True))
+    found = powers / td.sum(powers, axis=0, keepdims=True)
+    wide = np.exp(x.astype(float) - x.max(axis=0, keepdims=True))
+    np.testing.assert_allclose(found.numpy(), wide / wide.sum(axis=0, keepdims=True), 3e-6)

@@ -100,3 +100,14 @@ def test_what_is_dear_is_held_and_what_is_cheap_is_computed_again():
     norm = program_of(lambda x: F.layer_norm(x, 8192))
     held = [[norm.steps[step].op for step in steps] for steps in outline_of(norm).held]
     assert held == [["load"], []]
+
+
+def test_parts_are_joined_by_threads_that_share_them():
+    """And not by one thread for each row, which would wait for one part after the other."""
+    columns = program_of(lambda x: F.softmax(x, dim=0), (8192, 4096))
+    part, join, last = plan(columns, (4096, 8192), CARD).stages
+    assert (part.grid.y, last.grid.y) == (64, 64)
+    assert (join.variant.rows, join.variant.threads, join.variant.unroll) == (32, 8, 4)
+    row = program_of(lambda x: F.softmax(x, dim=1))
+    _, join, _ = plan(row, (1, 10_000_000), CARD).stages
+    assert (join.variant.rows, join.variant.threads, join.variant.unroll) == (1, 256, 4)

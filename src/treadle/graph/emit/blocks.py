@@ -116,7 +116,10 @@ class Blocks(Walk):
         stop = axes.total
         if way.work in ("part", "last"):
             span = body.integers[-1]
-            first = ir.mul(cast(ir.builtin("block_idx", 1), type), span)
+            part = cast(ir.builtin("block_idx", 1), type)
+            if way.work == "last":  # backwards: what was read last may be in a cache yet
+                part = ir.sub(ir.sub(body.integers[body.program.integers], 1), part)
+            first = ir.mul(part, span)
             stop = body.let("stop", ir.intrinsic("min", ir.add(first, span), axes.total))
         at = body.let("at", ir.add(first, cast(self.turn, type)))
         if way.unroll > 1:

@@ -35,6 +35,7 @@ _THREADS = 256
 _BUSY = 1 << 18
 _THREAD_TURNS = 4
 _STRIPE = 32  # neighbouring rows that threads go along with, for memory's sake
+_JOIN_TURNS = 4  # parts whose states a thread loads at once: it waits for them, and does no more
 _SUBGROUP = 32  # threads that join without memory, or are near to
 _HELD, _HELD_IN_SOFTWARE = 32, 8  # words of a row in a thread: drivers compile them for long
 _HELD_COST = 4096  # what a thread computes of the elements that it holds: all of it is unrolled
@@ -183,11 +184,11 @@ def _threads(program: Program, rows: int, row: tuple[int, ...], machine: Machine
     parts = _parts_of_threads(program, blocks, units, way)
     span = -(-units // max(parts, 1))
     parts = -(-units // max(span, 1))
-    if way.along == "row":
-        threads = min(most, _power_above(parts))
-        join = way._replace(rows=most // threads, threads=threads, unroll=1, lanes=1)
-    else:
-        join = way._replace(unroll=1)
+    beside = 1 if way.along == "row" else min(way.rows, _STRIPE)
+    threads = min(most // beside, _power_above(parts))
+    joined = most // threads if way.along == "row" else beside
+    unroll = min(_JOIN_TURNS, _power_above(-(-parts // threads)))
+    join = way._replace(rows=joined, threads=threads, unroll=unroll, lanes=1)
     block = way.rows * way.threads
     return _stages(program, way, join, rows, (blocks, -(-rows // join.rows)), block, parts, span)
 
