@@ -277,6 +277,15 @@ def test_replayed(device, rng):
         np.testing.assert_array_equal(out.numpy(), x @ y * 2)
 
 
+def test_profiles_know_what_a_product_does(device, rng):
+    a, b = td.asarray(integers(rng, (20, 32))), td.asarray(integers(rng, (32, 24)))
+    with td.profile() as found:
+        (a @ b).numpy()
+    (row,) = [row for row in found.table().rows if row.name == "product"]
+    assert row.operations == 2 * 20 * 32 * 24
+    assert row.bytes == 4 * (20 * 32 + 32 * 24 + 20 * 24)
+
+
 def test_arrays_of_the_library(device, fresh, rng):
     x, y = integers(rng, (3, 17, 20)), integers(rng, (3, 20, 9))
     a, b = td.asarray(x)._array, td.asarray(y)._array

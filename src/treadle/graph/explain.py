@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from treadle.graph import node as kinds
 from treadle.graph.groups import Group
 from treadle.graph.node import Node
 from treadle.graph.program import Program, Step
@@ -57,11 +58,13 @@ def describe(group: Group, names: dict[Node, str], mark: str = "") -> str:
         if leaf not in names:
             names[leaf] = f"x{sum(each.startswith('x') for each in names.values()) + 1}"
     leaves = [names[leaf] for leaf in group.leaves]
-    if program is None:
+    if program is None and node.op != kinds.PRODUCT:
         return f"{lines[0]}\n     of {', '.join(leaves)}"
     told = [f"{names[leaf]} {_array(leaf)}" for leaf in dict.fromkeys(group.leaves)]
     if told:
         lines.append(f"reads {', '.join(told)}")
+    if program is None:
+        return "\n     ".join([*lines, f"{name} = {' @ '.join(leaves)}"])
     numbers = [repr(constant.detail) for constant in group.constants]
     lines += _Expression(program, leaves, numbers).lines(name)
     return "\n     ".join(lines)

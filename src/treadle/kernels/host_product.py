@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -36,6 +37,30 @@ class _Seen(NamedTuple):
         return np.ndarray(self.shape, self.dtype, memory, offset, self.strides)
 
 
+class _Work:
+    """A product to be done, now or at each replay, and what profiles tell of it."""
+
+    __slots__ = ("bytes", "copied", "left", "operations", "out", "right")
+    name = "product"
+
+    def __init__(
+        self, left: Matrices, right: Matrices, out: Matrices, bytes: int, operations: int
+    ) -> None:
+        self.left = left
+        self.right = right
+        self.out = out
+        self.bytes = bytes
+        self.operations = operations
+        self.copied = False, False
+
+    def __call__(self) -> None:
+        """Multiply."""
+        left = self.left.copy() if self.copied[0] else self.left
+        right = self.right.copy() if self.copied[1] else self.right
+        with np.errstate(all="ignore"):
+            np.matmul(left, right, out=self.out)
+
+
 @lru_cache(1024)
 def filling(
     dtype: DType, product: Product
@@ -50,17 +75,12 @@ def filling(
     of_right = _seen(dtype, (*batch, inner, columns), other, second.offset)
     of_result = _seen(dtype, result, packed_strides(result), 0)
 
+    bytes = dtype.itemsize * math.prod(result[:-2]) * (inner * (rows + columns) + rows * columns)
+
     def fill(x: DeviceArray, y: DeviceArray, out: DeviceArray) -> None:
-        left, right, made = of_left.of(x), of_right.of(y), of_result.of(out)
-
-        def work() -> None:
-            with np.errstate(all="ignore"):
-                np.matmul(
-                    left.copy() if of_left.copied else left,
-                    right.copy() if of_right.copied else right,
-                    out=made,
-                )
-
+        work = _Work(of_left.of(x), of_right.of(y), of_result.of(out), bytes, product.operations)
+        if of_left.copied or of_right.copied:
+            work.copied = of_left.copied, of_right.copied
         stream = out.device.default_stream.handle
         stream.call_host(work, (x.buffer, y.buffer, out.buffer))
 

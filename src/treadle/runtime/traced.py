@@ -24,6 +24,7 @@ from treadle.runtime.profile.watch import WatchedStream
 
 if TYPE_CHECKING:
     from treadle.core.dim3 import Dim3
+    from treadle.drivers.dense import PreparedProduct
     from treadle.runtime.devices import Device
     from treadle.runtime.streams import Stream
 
@@ -219,6 +220,19 @@ class TracedStream(base.Stream):
         """The host's work. Nobody says which memory it writes: new memory, as the kernel library's
         functions do."""
         self._append(lambda: self.inner.call_host(work, buffers), buffers)
+
+    def multiply(
+        self,
+        product: PreparedProduct,
+        left: tuple[base.Buffer, int],
+        right: tuple[base.Buffer, int],
+        out: tuple[base.Buffer, int],
+        workspace: base.Buffer | None,
+    ) -> None:
+        """A product by the vendor's library."""
+        written = (out[0],) if workspace is None else (out[0], workspace)
+        arguments = product, left, right, out, workspace
+        self._append(lambda: self.inner.multiply(*arguments), (left[0], right[0]), written)
 
     def use(self, buffers: Sequence[base.Buffer]) -> None:
         """Order alone."""

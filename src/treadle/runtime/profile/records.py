@@ -46,7 +46,7 @@ class Entry:
     times, once known and on the host's clock, are `on_device`.
     """
 
-    kind: str  # "kernel", "replay", "upload", "read", "copy", "zero", "wait", "compile"
+    kind: str  # "kernel", "library", "replay", "upload", "read", "copy", "zero", "wait", "compile"
     name: str
     device: str
     stream: int

@@ -34,7 +34,7 @@ class Row:
     sizes of the arrays that a kernel reads and of those that it writes.
     """
 
-    kind: str  # "kernel", "replay", "upload", "read", "copy" or "zero"
+    kind: str  # "kernel", "library", "replay", "upload", "read", "copy" or "zero"
     name: str
     device: str
     count: int
@@ -146,7 +146,7 @@ def _row(entries: list[Entry], profile: Profile) -> Row:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    name = row.name if row.kind in ("kernel", "replay") else f"({row.name})"
+    name = row.name if row.kind in ("kernel", "library", "replay") else f"({row.name})"
     about, mark = "~" if row.estimated else "", "*" if row.on_host else ""
     speed, pace = row.bytes_per_second, row.operations_per_second
     return (

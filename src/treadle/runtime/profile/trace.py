@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _HOST = 1  # the process number of the host; devices follow
 # What the host does is named for what it waits for or makes; the rest is handed to a device.
-_HANDED = frozenset({"kernel", "replay"})
+_HANDED = frozenset({"kernel", "library", "replay"})
 
 
 def write_trace(profile: Profile, path: Path) -> None:

@@ -10,6 +10,7 @@ from treadle.runtime.profile.records import Amount, Entry, clock
 
 if TYPE_CHECKING:
     from treadle.core.dim3 import Dim3
+    from treadle.drivers.dense import PreparedProduct
     from treadle.runtime.profile.session import Profile
     from treadle.runtime.streams import Stream
 
@@ -115,6 +116,24 @@ class WatchedStream(base.Stream):
         """Zeroing."""
         amount = Amount(size)
         self.append("zero", "zero", amount, lambda: self.inner.fill_zero(buffer, offset, size))
+
+    def call_host(self, work: Callable[[], object], buffers: Sequence[base.Buffer]) -> None:
+        """The host's work, which may have a name and know what it moves and does."""
+        name = getattr(work, "name", "host")
+        amount = Amount(getattr(work, "bytes", None), getattr(work, "operations", None))
+        self.append("library", name, amount, lambda: self.inner.call_host(work, buffers))
+
+    def multiply(
+        self,
+        product: PreparedProduct,
+        left: tuple[base.Buffer, int],
+        right: tuple[base.Buffer, int],
+        out: tuple[base.Buffer, int],
+        workspace: base.Buffer | None,
+    ) -> None:
+        """A product by the vendor's library."""
+        arguments = product, left, right, out, workspace
+        self.append("library", "product", Amount(), lambda: self.inner.multiply(*arguments))
 
     # ------------------------------------------------------------------ waiting
 
