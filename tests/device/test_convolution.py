@@ -12,6 +12,7 @@ import pytest
 import treadle as td
 import treadle.nn.functional as F
 from tests.support.poison import poisoned
+from treadle.kernels import convolve
 
 try:
     import torch
@@ -170,6 +171,32 @@ if torch is not None:
                 dilation=(1, 3),
             )  # fmt: skip
             check(found, wanted.numpy(), 2e-6)
+
+    @pytest.mark.parametrize("seed", [0, 1, 2])
+    def test_gradient_of_weights(device, rng, seed):
+        """What the reverse pass will call, in the kernel library."""
+        options = [
+            {"padding": (1, 0), "stride": (2, 1), "dilation": (1, 2), "groups": 2},
+            {"padding": (2,), "stride": (3,), "dilation": (1,), "groups": 1},
+            {"padding": (1, 1), "stride": (1, 1), "dilation": (1, 1), "groups": 1},
+        ][seed]
+        shapes = [
+            ((2, 6, 9, 8), (4, 3, 3, 2)),
+            ((3, 2, 50), (9, 2, 4)),
+            ((2, 5, 7, 20), (17, 5, 3, 3)),
+        ]
+        x, weight = [rng.standard_normal(shape).astype(np.float32) for shape in shapes[seed]]
+        wide = torch.asarray(weight).double().requires_grad_()
+        made = getattr(torch, f"conv{len(options['stride'])}d")(
+            torch.asarray(x).double(), wide, None, **options
+        )
+        gradient = rng.standard_normal(made.shape).astype(np.float32)
+        made.backward(torch.asarray(gradient).double())
+        order = [options[name] for name in ("stride", "padding", "dilation", "groups")]
+        operands = [td.asarray(array).realize()._array for array in (x, gradient)]
+        found = convolve.weight_gradient(*operands, *order, weight.shape[2:])
+        wanted = wide.grad.numpy()
+        assert np.abs(found.to_host() - wanted).max() <= 3e-6 * np.abs(wanted).max()
 
 
 def test_special_values_stay_in_their_windows(device):

@@ -26,11 +26,11 @@ from treadle.kernels.convolve_plans import (
     plain,
     three_axes,
 )
-from treadle.kernels.device_code import convolving
+from treadle.kernels.device_code import convolving, convolving_weights
 from treadle.kernels.device_code.convolving import MOST_JOINED, Tile
 from treadle.kernels.device_code.convolving_alone import NEAR
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.launching import alone, flat, new
+from treadle.kernels.launching import alone, flat, new, zeros
 from treadle.lang.kernel import Kernel
 from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
@@ -89,6 +89,65 @@ def convolve_transposed(
     channels = Channels(groups, ins // groups, outs, outs * taps, taps, ins // groups * outs * taps)
     out = new(x, plain(x.dtype), x.shape[0], outs * groups, *extents)
     _run(x, weight, bias, out, phases, channels)
+    return out
+
+
+def weight_gradient(
+    x: DeviceArray,
+    gradient: DeviceArray,
+    stride: Extents,
+    padding: Extents,
+    dilation: Extents,
+    groups: int,
+    extents: Extents,
+) -> DeviceArray:
+    """The gradient of a convolution's weights, whose kernel has these `extents`, from its input and
+    the gradient of its result. Of a transposed convolution it is that with x and gradient changed.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[[1.0, 2.0, 3.0, 4.0]]], device="cpu")
+    >>> ones = td.ones((1, 1, 3), device="cpu").realize()
+    >>> weight_gradient(x._array, ones._array, (1,), (0,), (1,), 1, (2,)).to_host().tolist()
+    [[[6.0, 9.0]]]
+    """
+    batch, outs, *places = gradient.shape
+    ins, dtype = x.shape[1] // groups, plain(x.dtype)
+    out = new(x, dtype, outs, ins, *extents)
+    if not out.size or not gradient.size:
+        return zeros(x, dtype, *out.shape)
+    if alone(x.device):
+        # The batch are the channels that are summed over, output positions the taps.
+        turned = _swapped(x, batch, groups, ins, ins, groups * batch, *x.shape[2:])
+        steps = dilation, padding, stride
+        turned_gradient = _swapped(gradient, batch, 1, outs, outs, batch, *places)
+        made = convolve(turned, turned_gradient, *steps, groups, extents)
+        return _swapped(made, ins, 1, outs, *out.shape)
+    given = zip(x.shape[2:], extents, stride, padding, dilation, places, strict=True)
+    one = Axis(1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1)
+    axes = (*[one] * (5 - len(x.shape)), *[along_of(*of_axis) for of_axis in given])
+    tile = _tile(x, Channels(groups, ins, outs // groups, 0, 0, 0))._replace(copies=1)
+    tiles = -(-outs // groups // tile.rows)
+    columns = -(-ins * math.prod(extents) // tile.columns)
+    positions = batch * math.prod(places)
+    pieces = min(-(-_PIECES // (columns * tiles * groups)), -(-positions // _SHORTEST))
+    length = -(-positions // (pieces * tile.depth)) * tile.depth
+    pieces = -(-positions // length)
+    summed = new(x, wide(dtype), pieces, out.size)
+    convolving_weights.weight_summer(dtype, tile)[(columns, groups * tiles, pieces), tile.threads](
+        flat(x), flat(gradient), flat(summed), *passed(axes), batch, groups, ins, outs // groups,
+        tiles, length,
+    )  # fmt: skip
+    convolving_weights.adder(dtype).launch(out.size, flat(summed), flat(out), pieces, out.size)
+    return out
+
+
+def _swapped(x: DeviceArray, first: int, middle: int, last: int, *shape: int) -> DeviceArray:
+    """An array of axes (first, middle, last, …) as (last, middle, first, …), in this shape."""
+    out = new(x, plain(x.dtype), *shape)
+    inner = x.size // (first * middle * last)
+    convolving_weights.swap.launch(
+        (first * middle * last, inner), flat(x), flat(out), first, middle, last, inner
+    )
     return out
 
 
@@ -191,6 +250,8 @@ def _on_gpu(
         )  # fmt: skip
 
 
+_PIECES = 512  # blocks that keep a GPU busy
+_SHORTEST = 256  # positions of a piece
 _FEWEST_IN_TILES = 8  # output channels of a group
 _THREADS = 64  # of a block whose threads work alone
 # By the most output channels that they are for. With those of a software adapter its compiler has
