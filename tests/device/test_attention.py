@@ -224,3 +224,14 @@ def test_what_does_not_fit(device):
     ):
         with pytest.raises(error, match=words):
             attend(*arguments, **options)
+
+
+def test_few_queries_and_many_keys(device, rng):
+    """On a GPU the keys are split over blocks, whose parts are joined."""
+    q, k, v = drawn(rng, (3, 2, 1, 8), (3, 1, 300, 8), (3, 1, 300, 8))
+    mask = rng.random((3, 1, 1, 300)) < 0.6
+    mask[0, ..., 100:] = False  # of whole parts
+    mask[1] = False
+    found = attend(*map(td.asarray, (q, k, v, mask)))
+    close(found, formula(q, k, v, mask))
+    assert not found.numpy()[1].any()

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.core.dtypes import DType
+from treadle.core.dtypes import DType, float32
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.ir.types import SCALARS, Vector
@@ -30,15 +30,18 @@ from treadle.runtime.devices import Device
 _FOUR_INTEGERS = Vector(SCALARS["i32"], 4)
 _FOUR_WORDS = Vector(SCALARS["u32"], 4)
 _AXES = 3  # of heads, in one launch
-_SMALL = Tile(across=8, down=8, rows=2, keys=4, vectors=1, deep=4, turns=2)
 # From the largest to the smallest; the first that suits a device and a problem is taken.
 _TILES = (
     Tile(across=16, down=16, rows=8, keys=8, vectors=2, deep=4, turns=8),
     Tile(across=8, down=16, rows=8, keys=8, vectors=2, deep=4, turns=4),
     Tile(across=8, down=8, rows=8, keys=8, vectors=2, deep=4, turns=4),
-    _SMALL,
+    Tile(across=16, down=4, rows=4, keys=4, vectors=1, deep=4, turns=4),
+    Tile(across=16, down=4, rows=1, keys=4, vectors=1, deep=4, turns=4),
 )
-_BUSY = 264  # blocks that keep a GPU busy
+# For software adapters, whose compilers take long for code that is unrolled.
+_PLAIN = Tile(across=8, down=8, rows=1, keys=2, vectors=1, deep=2, turns=1)
+_NARROW = 64  # columns of the value that any tile may have
+_BUSY = 1 << 17  # threads that keep a GPU busy
 _FEW = 8  # queries for whose sake a CPU does not transpose keys
 _FEWEST_TILES = 4  # of keys, that a block goes over if keys are split
 
@@ -238,11 +241,10 @@ def _by_lanes(arrays: _Arrays, p: Problem, done: int) -> None:
     what = _attending(arrays, p, False, False)
     lanes = 64 // what.partial.itemsize
     vectors = 4 if p.width > 2 * lanes else 2 if p.width > lanes else 1
-    side_by_side = p.mask is not None and p.mask.strides[-1] == 1
     even = p.width % (lanes * vectors) == 0
     turned = p.queries > _FEW
     rows = 6 if turned else 1 if p.queries == 1 else 4
-    block = Lanes(lanes, rows, 4, vectors, even, side_by_side, turned, lanes // 4)
+    block = Lanes(lanes, rows, 4, vectors, even, turned, lanes // 4)
     groups = min(block.groups, -(-p.queries // block.rows))
     given = _operands(arrays, p, done, 1, groups, 0)
     query, key, *others = given.arrays
@@ -274,36 +276,49 @@ def _turned(
 
 
 def _by_tiles(arrays: _Arrays, p: Problem, done: int) -> None:
-    """Blocks have tiles of queries each."""
+    """Blocks have tiles of queries each, and where these are few, parts of the keys."""
     assert isinstance(arrays.query.dtype, DType)
-    tile = _tile(arrays.query.device, wide(arrays.query.dtype), p)
-    vectors = _fits_vectors(arrays, p, done)
-    parts, tiles = 1, -(-p.keys // tile.keys_of_block)
+    device, partial = arrays.query.device, wide(arrays.query.dtype)
+    tile = _tile(device, partial, p)
+    vectors = _fits_vectors(arrays, p)
+    blocks = math.prod(p.heads) * -(-p.queries // tile.queries) * -(-p.width // tile.columns)
+    tiles = -(-p.keys // tile.keys_of_block)
+    parts = max(min(_BUSY // (blocks * tile.threads), tiles // _FEWEST_TILES), 1)
+    each = -(-tiles // parts)
+    parts = max(-(-tiles // max(each, 1)), 1)
     what = _attending(arrays, p, vectors, parts > 1)
-    given = _operands(arrays, p, done, 4 if vectors else 1, parts, tiles)
-    across = max(-(-p.width // tile.columns), 1)
-    blocks = math.prod(p.heads) * -(-p.queries // tile.queries) * across * parts
-    kernel = attending.attender(what, tile)
-    kernel[blocks, tile.threads](*given.arrays, *given.steps, *given.numbers)
+    what = what._replace(fast=device.backend == "cuda" and partial is float32)
+    given = _operands(arrays, p, done, 4 if vectors else 1, parts, each)
+    *operands, out, norms = given.arrays
+    kernel = attending.attender(what, tile)[blocks * parts, tile.threads]
+    if parts == 1:
+        kernel(*operands, out, norms, *given.steps, *given.numbers)
+        return
+    sums = new(out, partial, norms.size * parts * p.width)
+    tops = new(out, partial, norms.size * parts * 2)
+    kernel(*operands, sums, tops, *given.steps, *given.numbers)
+    threads = out.size // (4 if vectors else 1)
+    join = attending.joiner(what)
+    join.launch(threads, sums, tops, out, norms, p.width, parts, 1.0 - p.dropout)
 
 
 def _tile(device: Device, partial: DType, p: Problem) -> Tile:
     """The largest tile that the device has room for and that is not much more than is needed."""
     limits = device.limits
     if device.kind == "software":
-        return _SMALL
+        return _PLAIN
     for tile in _TILES:
         if (
             tile.bytes(partial) <= limits.max_shared_memory
             and tile.threads <= limits.max_threads_per_block
-            and tile.columns < 2 * p.width
+            and (tile.columns <= _NARROW or tile.columns < 2 * p.width)
             and tile.queries < 2 * p.queries
         ):
             return tile
-    return _SMALL
+    return _TILES[-1]
 
 
-def _fits_vectors(arrays: _Arrays, p: Problem, done: int) -> bool:
+def _fits_vectors(arrays: _Arrays, p: Problem) -> bool:
     """Whether all that is read and written in rows can be so in vectors of four."""
     counts = [p.depth, p.width]
     for array, laid in zip(arrays[:3], (p.query, p.key, p.value), strict=True):

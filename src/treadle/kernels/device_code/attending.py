@@ -76,6 +76,7 @@ class Attending(NamedTuple):
     mask: DType | None
     dropout: bool
     split: bool  # whether each block has a part of the keys only, and writes sums to be joined
+    fast: bool = False  # whether the device's own powers of two are to be trusted
 
 
 @functools.cache
@@ -93,7 +94,7 @@ def attender(what: Attending, tile: Tile) -> Kernel:
     partial, split = what.partial, what.split
     vec = td.vec4[partial]
     load, store = _loader(what, vec), _storer(what)
-    power, share = power_of(partial), share_of(partial, what.dropout)
+    power, share = power_of(partial, what.fast), share_of(partial, what.dropout)
     given = td.vec4[what.dtype] if what.vectors else what.dtype
     written = partial if split else what.dtype
     elements: Any = td.Array[given]
@@ -115,7 +116,7 @@ def attender(what: Attending, tile: Tile) -> Kernel:
     masked, dropout = what.mask is not None, what.dropout
     additive = masked and what.mask is not dtypes.bool_
 
-    @td.kernel(checked=False)
+    @td.kernel(checked=False, fastmath=what.fast)
     def attend(
         query: elements, key: elements, value: elements, mask, out: results, norms,
         query_steps: td.vec4[td.i32], key_steps: td.vec4[td.i32], value_steps: td.vec4[td.i32],
@@ -319,9 +320,49 @@ def attender(what: Attending, tile: Tile) -> Kernel:
     return attend
 
 
-def power_of(partial: DType) -> Function:
+@functools.cache
+def joiner(what: Attending) -> Kernel:
+    """A kernel that joins what blocks made of parts of the keys, a thread for each four columns of
+    a line of the result, or for each one."""
+    partial, power = what.partial, power_of(what.partial)
+    share = share_of(partial, what.dropout)
+    count = 4 if what.vectors else 1
+    written = td.vec4[what.dtype] if what.vectors else what.dtype
+    summed = td.vec4[partial] if what.vectors else partial
+    parts_of_sums: Any = td.Array[summed]
+    results: Any = td.Array[written]
+
+    @td.kernel(checked=False)
+    def join_parts(
+        sums: parts_of_sums, tops, out: results, norms, width: td.i32, parts: td.i32, keep: td.f32
+    ):
+        g = td.grid(1)
+        columns = width // count
+        line = g // columns
+        if line < norms.size:
+            column = g - line * columns
+            peak = partial(-td.inf)
+            for part in range(parts):
+                top = tops[2 * (line * parts + part)]
+                peak = top if top > peak else peak
+            base = peak if peak > partial(-td.inf) else partial(0.0)
+            total = partial(0.0)
+            found = summed(0.0)
+            for part in range(parts):
+                at = line * parts + part
+                weight = power(tops[2 * at] - base)
+                total += tops[2 * at + 1] * weight
+                found += sums[at * columns + column] * weight
+            out[g] = written(found * share(total, keep))
+            if column == 0:
+                norms[line] = peak * partial(LN_2) + td.log(total)
+
+    return join_parts
+
+
+def power_of(partial: DType, fast: bool = False) -> Function:
     """2 to the power of a number that is not positive, or is NaN."""
-    return _power if partial is dtypes.f32 else _power_64
+    return _power if partial is dtypes.f32 and not fast else _own_power
 
 
 @td.func
@@ -334,7 +375,7 @@ def _power(x: td.f32):
 
 
 @td.func
-def _power_64(x: td.f64):
+def _own_power(x):
     return td.exp2(x)
 
 

@@ -33,7 +33,6 @@ class Lanes(NamedTuple):
     keys: int  # vectors of keys
     vectors: int  # of columns of the value
     even: bool  # whether the value's columns are a multiple of these
-    side_by_side: bool  # whether neighbours in a mask's row lie side by side
     turned: bool  # whether the keys are transposed
     groups: int  # of queries, at most
 
@@ -254,7 +253,6 @@ def _hider(what: Attending, block: Lanes) -> Function:
     """A function that adds a mask to scores, and makes those -infinity that do not count."""
     partial, lanes, rows = what.partial, block.lanes, block.rows
     masked, additive = what.mask is not None, what.mask is not dtypes.bool_
-    side_by_side = block.side_by_side
 
     @td.func
     def hide(mask, scores, at, row_step, step, row, start, n, queries, end, left, right):
@@ -266,7 +264,7 @@ def _hider(what: Attending, block: Lanes) -> Function:
                 seen = column < end and row + r - left <= column <= row + r + right
                 score = scores[r * STRETCH + j + t]
                 if masked and seen:
-                    if side_by_side:
+                    if step == 1:
                         entry = mask[mask_row + start + j + t]
                     else:
                         entry = mask[mask_row + column * step]
