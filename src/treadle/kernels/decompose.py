@@ -56,8 +56,8 @@ def route(device: Device, rows: int, count: int) -> Route:
 
 
 def cholesky(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-    """The lower factor of each matrix, of which only the lower triangle is read, and for each the
-    first row (from 1) where it is not positive definite, or 0.
+    """The lower factor of each matrix, of which only the lower triangle is read, and for each a
+    number, which is 0 if it is positive definite.
 
     >>> import treadle as td
     >>> a = td.asarray([[[4.0, 2.0], [2.0, 5.0]]], device="cpu")
@@ -113,7 +113,7 @@ def _update(a: Part, first: int, last: int, left: int, right: int) -> None:
 
 
 def solve(a: DeviceArray, b: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
-    """X with a @ x = b for each matrix, and for each its first pivot (from 1) that is 0, or 0.
+    """The x with a @ x = b for each matrix, and for each a number, which is 0 if it is regular.
 
     >>> import treadle as td
     >>> a = td.asarray([[[0.0, 2.0], [4.0, 0.0]]], device="cpu")
@@ -123,11 +123,12 @@ def solve(a: DeviceArray, b: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
     """
     count, n, dtype = _checked(a)
     _checked(b)
-    x, status = new(b, dtype, *b.shape), zeros(a, i32, count)
+    status = zeros(a, i32, count)
     if not a.size:
-        return x, status
+        return new(b, dtype, *b.shape), status
     way = route(a.device, n, count)
     columns = b.shape[2]
+    x = copy_of(b) if way == "panels" else new(b, dtype, *b.shape)
     if way == "host":
         lapack.solve(a, b, x, status)
     elif way == "each":
@@ -140,7 +141,6 @@ def solve(a: DeviceArray, b: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
     else:
         factors, pivots = _lu_by_panels(a, status)
         if b.size:
-            x = copy_of(b)
             right = whole(x)
             panels.exchange_rows.launch(count * columns, *right.told, pivots, 0, n, 0, 0)
             solve_through(factors, right, unit=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
-from treadle.kernels import factors, product
+from treadle.kernels import product
 from treadle.kernels.device_code import blocks
-from treadle.kernels.device_code.blocks import Product, Substitution
-from treadle.kernels.factors import Factor
+from treadle.kernels.device_code.blocks import Multiplying, Substituting
+from treadle.kernels.factors import Factor, Product
 from treadle.kernels.launching import flat, new
 from treadle.runtime.arrays import DeviceArray
 
@@ -32,7 +32,7 @@ def width_of(dtype: DType) -> int:
 def solve_triangular(
     a: DeviceArray, b: DeviceArray, lower: bool, unit: bool = False
 ) -> DeviceArray:
-    """X with a @ x = b for each matrix, of which only one triangle is read; with `unit` its
+    """The x with a @ x = b for each matrix, of which only one triangle is read; with `unit` its
     diagonal is taken for ones.
 
     >>> import treadle as td
@@ -99,7 +99,7 @@ def solve_through(
         a = a.upside_down().transposed().upside_down().transposed()
         x = x.upside_down()
     width, threads = _WIDTHS[x.dtype.itemsize]
-    what = Substitution(x.dtype, width, threads, conj and x.dtype.is_complex)
+    what = Substituting(x.dtype, width, threads, conj and x.dtype.is_complex)
     substitute = blocks.substituter(what)[x.matrices * -(-x.columns // threads), threads]
     n = x.rows
     for start, stop in stretches(0, n, WIDE):
@@ -129,7 +129,7 @@ def multiply(a: Part, b: Part, c: Part, *, conj: bool = False, subtract: bool = 
         rows = columns = 1
     rows = rows if c.rows > blocks.SIDE else 1
     columns = columns if c.columns > blocks.SIDE else 1
-    what = Product(c.dtype, rows, columns, conj and c.dtype.is_complex)
+    what = Multiplying(c.dtype, rows, columns, conj and c.dtype.is_complex)
     tiles = -(-c.rows // (blocks.SIDE * rows)) * -(-c.columns // (blocks.SIDE * columns))
     kernel = blocks.multiplier(what)[c.matrices * tiles, blocks.SIDE * blocks.SIDE]
     turned = int(a.along != 1 and a.down == 1)
@@ -145,8 +145,8 @@ def _subtract_large(a: Part, b: Part, c: Part) -> None:
         a, c = a.upside_down(), c.upside_down()
     first = Factor((a.step,), a.down, a.along, a.at)
     second = Factor((b.step,), b.along, b.down, b.at)
-    whole_product = factors.Product((a.matrices,), a.rows, b.columns, a.columns, first, second)
-    by = whole(product.multiply(a.array, b.array, whole_product))
+    what = Product((a.matrices,), a.rows, b.columns, a.columns, first, second)
+    by = whole(product.multiply(a.array, b.array, what))
     size = c.matrices * c.rows * c.columns
     blocks.subtract.launch(size, *by.told, *c.told)
 

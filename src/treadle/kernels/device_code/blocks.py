@@ -20,7 +20,7 @@ DEPTH = 16
 IDENTITY, LOWER, UPPER = range(3)  # what is filled
 
 
-class Product(NamedTuple):
+class Multiplying(NamedTuple):
     """What a kernel multiplies. A thread computes rows × columns of the result."""
 
     dtype: DType
@@ -30,7 +30,7 @@ class Product(NamedTuple):
 
 
 @functools.cache
-def multiplier(what: Product) -> Kernel:
+def multiplier(what: Multiplying) -> Kernel:
     """A kernel whose blocks compute a tile each of the products of two matrices, and write them or
     subtract them from what is there. If the columns of the left one are side by side in memory
     (`turned`), neighbouring threads read these."""
@@ -108,7 +108,7 @@ def _same(value):
     return value
 
 
-class Substitution(NamedTuple):
+class Substituting(NamedTuple):
     """How the columns of a matrix are solved for, through a lower triangle of up to `width`."""
 
     dtype: DType
@@ -118,7 +118,7 @@ class Substitution(NamedTuple):
 
 
 @functools.cache
-def substituter(what: Substitution) -> Kernel:
+def substituter(what: Substituting) -> Kernel:
     """A kernel that replaces columns by their solutions; a thread does one. With `unit` the
     diagonal is taken for ones."""
     field = field_of(what.dtype)
