@@ -429,6 +429,29 @@ def test_writes_outside_and_those_who_wait_to_read(device):
     assert weight.tolist() == [7, 8, 8]
 
 
+def test_parts_and_the_whole_are_written(device):
+    weight = td.zeros((2, 3))
+
+    def body(x):
+        weight[0] = x
+        seen = weight * 10
+        weight.__iadd__(x)
+        weight[1:] *= 2
+        weight[...] = weight + 1
+        weight[0, 0] = 7
+        return seen, weight.sum()
+
+    f = td.compile(body)
+    found = []
+    for function in (f, body):
+        weight[...] = 0
+        found.append([])
+        for k in range(3):
+            seen, total = function(td.full(3, k))
+            found[-1] += [seen.tolist(), total.item(), weight.tolist()]
+    assert found[0] == found[1]
+
+
 def test_two_functions_share_what_is_outside(device):
     weight = td.zeros(2)
 

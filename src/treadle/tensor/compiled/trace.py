@@ -15,7 +15,7 @@ import numpy as np
 
 from treadle.core.errors import LaunchError
 from treadle.drivers.base import Buffer
-from treadle.graph.node import Node, computed
+from treadle.graph.node import computed
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray, bytes_of, numpy_dtype
@@ -257,12 +257,3 @@ def outside_result(tensor: Tensor) -> Result:
 def output_result(number: int, view: View | None) -> Result:
     """A tensor that the function makes."""
     return lambda _, cells: from_cell(cells[number], view)
-
-
-def is_written_in_place(value: Node, old: Node) -> bool:
-    """Whether a pending value is only writes into the memory of an earlier one."""
-    from treadle.graph.node import WRITE
-
-    while value.op == WRITE:
-        value = value.sources[0]
-    return value is old

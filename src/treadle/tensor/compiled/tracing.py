@@ -22,6 +22,7 @@ from treadle.graph import node as kinds
 from treadle.graph import views
 from treadle.graph.node import Node, computed
 from treadle.graph.realize import finish_readers, realize, watchers
+from treadle.graph.schedule import pending_readers
 from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray, array_dtype
 from treadle.runtime.traced import Traced
@@ -141,9 +142,8 @@ class Tracing:
         graph = self._graph
         changed = self._changed()
         for cell, old in changed:
-            value = cell.value
-            if value.array is None and not traces.is_written_in_place(value, old):
-                cell.value = _written_over(old, value)
+            if cell.value.array is None and not _is_overwritten(old):
+                cell.value = _written_over(old, cell.value)
         found: list[Tensor] = []
         contents = [Content(container) for container, _ in self._containers]
         for value in (result, *(content.values for content in contents)):
@@ -367,6 +367,14 @@ def _memory_for(source: Source, arguments: Arguments) -> DeviceArray:
     if array.key.read_only:
         return DeviceArray(device, made.storage, array.dtype, shape, None, 0, True)
     return made
+
+
+def _is_overwritten(old: Node) -> bool:
+    """Whether something pending writes the memory of an array. Nothing else may be put there before
+    that is done."""
+    return any(
+        reader.op == kinds.WRITE and reader.sources[0] is old for reader in pending_readers(old)
+    )
 
 
 def _written_over(old: Node, value: Node) -> Node:
