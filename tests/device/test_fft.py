@@ -8,7 +8,7 @@ import pytest
 import treadle as td
 from tests.support.device_arrays import has
 from tests.support.poison import poisoned
-from treadle.kernels import fourier, fourier_plans
+from treadle.kernels import fourier, fourier_plans, tables
 from treadle.kernels.device_code.fouriering import NEAR
 
 ALL_SHORT = range(1, 41)
@@ -205,7 +205,7 @@ def test_a_capture_brings_its_factors(device, rng):
 
 
 def test_factors_are_forgotten(device, rng, monkeypatch):
-    monkeypatch.setattr(fourier, "_TABLE_BYTES", 64)
+    monkeypatch.setattr(tables, "_MOST_BYTES", 64)
     for n in (12, 6, 12):
         x = complex_numbers(rng, n)
         near(td.fft.fft(td.asarray(x)), np.fft.fft(x.astype(complex)))

@@ -26,11 +26,11 @@ from treadle.kernels import fourier_plans as plans
 from treadle.kernels.device_code import fourier_blocks, fourier_lines, fouriering
 from treadle.kernels.device_code.fouriering import Pass
 from treadle.kernels.launching import alone, flat, new
+from treadle.kernels.tables import table_of
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
 Table = np.ndarray[Any, Any]
-_TABLE_BYTES = 1 << 28  # of factors that a device keeps
 _UNTANGLING = 256  # threads of a block
 # Elements that have factors of their own between passes; on the CPU neighbours' are read at once.
 _MOST_TURNS = 1 << 14
@@ -418,25 +418,4 @@ def _check_size(elements: int, n: int) -> None:
 
 
 def _table(x: DeviceArray, name: tuple[Any, ...], compute: Callable[[], Table]) -> DeviceArray:
-    """Factors on the device, computed if it has them no more. While launches are captured nothing
-    is uploaded but by a replay, so factors that come then are that recording's alone."""
-    device = x.device
-    key = (*name, _component(x.dtype))
-    table: DeviceArray | None = device.tables.pop(key, None)
-    if table is not None:
-        device.tables[key] = table  # last: those that were not used for longest are first
-        return table
-    values = compute()
-    table = new(x, _complex(x.dtype), values.size)
-    table.upload(values)
-    if device.default_stream.keeping is not None:
-        return table
-    device.tables[key] = table
-    kept = list(device.tables.items())  # at once: other threads may add theirs
-    held = sum(each.size * each.dtype.itemsize for _, each in kept)
-    for oldest, each in kept[:-1]:
-        if held <= _TABLE_BYTES:
-            break
-        device.tables.pop(oldest, None)
-        held -= each.size * each.dtype.itemsize
-    return table
+    return table_of(x.device, name, _complex(x.dtype), compute)
