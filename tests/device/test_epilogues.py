@@ -7,6 +7,7 @@ import pytest
 
 import treadle as td
 from tests.support.poison import poisoned
+from treadle.graph import groups
 
 
 @pytest.fixture(autouse=True)
@@ -108,3 +109,11 @@ def test_numbers_that_change(device, rng):
     a, b = map(td.asarray, (x, y))
     for factor in (2.0, -3.0):
         np.testing.assert_array_equal((a @ b * factor).numpy(), x @ y * np.float32(factor))
+
+
+def test_indices_of_64_bits(device, rng, monkeypatch):
+    if "int64" in device.info.features:  # others have no arrays that need it
+        monkeypatch.setattr(groups, "_MOST_INDEX", 100)
+    x, w, r = integers(rng, 2, 23, 29), integers(rng, 29, 26), integers(rng, 23, 26)
+    a, v, d = map(td.asarray, (x, w, r))
+    np.testing.assert_array_equal((a[:, 1:] @ v + d[1:]).numpy(), x[:, 1:] @ w + r[1:])

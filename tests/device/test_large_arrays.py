@@ -52,3 +52,19 @@ def test_three_gibibytes_there_and_back(device):
     x[1:] = x[:-1]
     data[1:] = data[:-1].copy()
     np.testing.assert_array_equal(x.numpy(), data)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_products_with_three_gibibytes(device):
+    """Places beyond 2**31, or pieces of what a kernel sees; bytes wrap around."""
+    rows, columns = _bytes(device) // 4096, 4096
+    line, column = np.arange(columns) % 13, np.arange(rows) % 7
+    x = td.asarray(line.astype(np.uint8)) + td.asarray(column.astype(np.uint8))[:, None]
+    x.realize()
+    found = x @ td.full((columns, 8), 3, dtype=td.uint8)
+    expected = ((int(line.sum()) + columns * column) * 3 % 256).astype(np.uint8)
+    np.testing.assert_array_equal(found.numpy(), np.broadcast_to(expected[:, None], (rows, 8)))
+    found = td.full((8, rows), 3, dtype=td.uint8) @ x
+    expected = ((int(column.sum()) + rows * line) * 3 % 256).astype(np.uint8)
+    np.testing.assert_array_equal(found.numpy(), np.broadcast_to(expected, (8, columns)))

@@ -36,6 +36,7 @@ _LONG_ROW, _FEW_ROWS = 1 << 13, 64  # rows this long are only one kernel's if th
 
 
 _SCRATCH_BUFFERS = 2
+_WHOLE = "its result is needed as a whole, or in other axes"  # why a node is kept
 _MOST_REDUCTIONS = 8  # in a kernel
 _FREE = frozenset({kinds.CONSTANT, kinds.INDEX, kinds.VIEW})  # they cost a kernel nothing
 
@@ -441,7 +442,9 @@ class _Building:
             return self._reduction(node, view, inner)
         if node.op == kinds.PRODUCT:
             if not self._multiplies(node, view, inner):
-                self.plan.keep(node, "its result is needed as a whole, or in other axes")
+                several = self._product is not None
+                why = "a kernel multiplies matrices once" if several else _WHOLE
+                self.plan.keep(node, why)
             return []
         return [(original(source), view, inner) for source in node.sources]
 
@@ -543,7 +546,7 @@ class _Building:
         """Where the values are that a reduction gathers, if this kernel can do it."""
         found = self._reduced_here(node, view, inner)
         if found is None:
-            self.plan.keep(node, "its result is needed as a whole, or in other axes")
+            self.plan.keep(node, _WHOLE)
             return []
         source, where, within = found
         source = self.plan.original(source)

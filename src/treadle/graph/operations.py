@@ -83,6 +83,7 @@ DIRECT: dict[str, Direct] = {
     "isnan": _test("isnan", False), "isinf": _test("isinf", False),
     "isfinite": _test("isfinite", True),
     "where": lambda condition, x, y: n.Select(condition, x, y, x.type),
+    "complex": lambda x, y: n.Construct((x, y), Vector(x.type, 2)),  # of two floats
 }  # fmt: skip
 
 # What an operation costs beside an addition: how dear it is to compute a value twice.
@@ -90,7 +91,7 @@ COSTS: dict[str, int] = dict.fromkeys(
     ("cast", "add", "subtract", "multiply", "negative", "abs", "where", "minimum", "maximum",
      "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and",
      "logical_or", "logical_not", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
-     "square", "real", "imag"),
+     "square", "real", "imag", "complex"),
     1,
 ) | dict.fromkeys(("constant", "index", "view"), 0)  # fmt: skip
 _USUAL_COST = 10

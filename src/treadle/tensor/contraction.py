@@ -19,7 +19,7 @@ from treadle.graph.node import Node, constant, view_of
 from treadle.graph.views import View, compose, merge_axes, whole
 from treadle.kernels.device_code.multiplying import MOST_BATCHES
 from treadle.kernels.factors import Factor, Product
-from treadle.kernels.product import route_of
+from treadle.kernels.product import Route, route_of
 from treadle.runtime.arrays import packed_strides
 from treadle.tensor.operands import cast, number_as
 from treadle.tensor.tensor import Tensor, from_node
@@ -46,11 +46,29 @@ def contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Name
     matrices = _matrices(first, second, tuple(kept), dtype)
     if matrices is None:
         return from_node(_fused(first, second, kept, sizes, dtype))
+    if matrices.work.kind == "complex" and not matrices.route:
+        return _of_parts(first, second, kept, dtype)
     if matrices.are_too_large:
         from treadle.tensor.large_products import in_pieces
 
         return in_pieces(first, second, kept)
     return from_node(_multiplied(matrices, dtype))
+
+
+def _of_parts(
+    first: tuple[Node, Names], second: tuple[Node, Names], kept: Names, dtype: DType
+) -> Tensor:
+    """A complex product where only real ones are products of matrices: four of them."""
+
+    def part(op: str, operand: tuple[Node, Names]) -> tuple[Node, Names]:
+        node, names = operand
+        return Node(op, (node,), node.shape, dtype.component, node.device), names
+
+    (a, b), (c, d) = [(part("real", operand), part("imag", operand)) for operand in (first, second)]
+    real = contracted(a, c, kept) - contracted(b, d, kept)
+    imaginary = contracted(a, d, kept) + contracted(b, c, kept)
+    parts = (real._node, imaginary._node)
+    return from_node(Node("complex", parts, real.shape, dtype, first[0].device))
 
 
 # --- fused with a sum ----------------------------------------------------------------------------
@@ -98,6 +116,7 @@ class _Matrices(NamedTuple):
     nodes: tuple[Node, Node]
     work: DType
     plan: _Plan
+    route: Route | None
 
     @property
     def are_too_large(self) -> bool:
@@ -118,14 +137,13 @@ def _matrices(
     if plan is None:
         return None
     work = float32 if dtype in _HALVES and left.device.backend == "cpu" else dtype
-    if route_of(left.device, work, plan.product) is None:
-        return None
-    return _Matrices((right, left) if plan.turned else (left, right), work, plan)
+    route = route_of(left.device, work, plan.product)
+    return _Matrices((right, left) if plan.turned else (left, right), work, plan, route)
 
 
 def _multiplied(matrices: _Matrices, dtype: DType) -> Node:
     """The node of a product of matrices, seen with the axes that are wanted."""
-    nodes, work, plan = matrices
+    nodes, work, plan, _ = matrices
     sources = tuple(
         [
             cast(node if view is None else view_of(node, view), work)
