@@ -48,9 +48,10 @@ def interpolate(
     "bicubic" (N, C, H, W), "trilinear" (N, C, D, H, W), or "area", which is an adaptive average.
     `align_corners` puts the centers of the first and last pixels of both images together, else
     their edges meet. A scale_factor is taken as it is, though the size is rounded, unless
-    `recompute_scale_factor` makes it the quotient of both sizes. Without "nearest" integers give
-    float32. With `antialias`, which "bilinear", "bicubic" and "lanczos" have, pixels of a smaller
-    image are means of all that they cover.
+    `recompute_scale_factor` makes it the quotient of both sizes; but an axis that keeps its extent
+    keeps its pixels, except for "bicubic". Integers give float32, with "nearest" themselves. With
+    `antialias`, which "bilinear", "bicubic" and "lanczos" have, pixels of a smaller image are means
+    of all that they cover.
 
     >>> import treadle as td
     >>> x = td.asarray([[[1.0, 2.0, 4.0]]], device="cpu")
@@ -79,8 +80,9 @@ def interpolate(
         for extent, wanted, factor in zip(x.shape[2:], sizes, factors, strict=True)
     ]
     if antialias:
-        for number in range(x.ndim - 1, 1, -1):
-            x = averaged(x, number, axes[number - 2], mode, work)
+        for number, axis in reversed([*enumerate(axes, 2)]):
+            if axis.wanted != axis.extent:
+                x = averaged(x, number, axis, mode, work)
         return x.to(dtype)
     taps = [
         [
