@@ -123,12 +123,11 @@ def solve(a: DeviceArray, b: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
     """
     count, n, dtype = _checked(a)
     _checked(b)
-    status = zeros(a, i32, count)
+    x, status = new(b, dtype, *b.shape), zeros(a, i32, count)
     if not a.size:
-        return new(b, dtype, *b.shape), status
+        return x, status
     way = route(a.device, n, count)
     columns = b.shape[2]
-    x = copy_of(b) if way == "panels" else new(b, dtype, *b.shape)
     if way == "host":
         lapack.solve(a, b, x, status)
     elif way == "each":
@@ -141,8 +140,9 @@ def solve(a: DeviceArray, b: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
     else:
         factors, pivots = _lu_by_panels(a, status)
         if b.size:
-            right = whole(x)
-            panels.exchange_rows.launch(count * columns, *right.told, pivots, 0, n, 0, 0)
+            order, right = new(a, i32, count, n), whole(x)
+            panels.write_order.launch(count, pivots, order)
+            panels.bring_rows.launch(x.shape, b, order, x)
             solve_through(factors, right, unit=True)
             solve_through(factors, right, lower=False)
     return x, status

@@ -159,6 +159,26 @@ def exchange_rows(
         a[lower] = one
 
 
+@td.kernel(checked=False)
+def write_order(pivots: td.Array[td.i32, 2], order: td.Array[td.i32, 2]):
+    """Write where each row was before all exchanges. A thread does one matrix."""
+    m = td.grid(1)
+    for k in range(order.shape[1]):
+        order[m, k] = k
+    for k in range(order.shape[1]):
+        at = pivots[m, k]
+        row = order[m, k]
+        order[m, k] = order[m, at]
+        order[m, at] = row
+
+
+@td.kernel(checked=False)
+def bring_rows(b, order: td.Array[td.i32, 2], x):
+    """Write the rows of matrices in another order. A thread does one element."""
+    m, i, j = td.grid(3)
+    x[m, i, j] = b[m, order[m, i], j]
+
+
 @functools.cache
 def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
     """A kernel that makes a panel of up to `width` columns triangular by Householder's reflections,
