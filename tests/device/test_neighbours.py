@@ -54,3 +54,14 @@ def test_rows_of_halves(device, rng, name):
         found = td.nn.functional.softmax(x, dim=1)
         wanted = powers / powers.sum(axis=1, keepdims=True)
         np.testing.assert_allclose(found.to(td.float32).numpy(), wanted, 1e-2, 1e-4)
+
+
+@pytest.mark.parametrize("left", [1, 3])
+def test_the_last_ones_of_a_long_axis_are_no_vector(device, rng, left):
+    x = rng.integers(0, 100, (1 << 16) + left).astype(np.float32)
+    t = td.asarray(x)
+    halves = (t + 1).to(td.bfloat16).realize()
+    np.testing.assert_array_equal(halves.to(td.float32).numpy(), x + 1)
+    here = td.zeros(x.size + 9, dtype=td.bfloat16).realize()
+    here[8:-1] = halves
+    np.testing.assert_array_equal(here.to(td.int32).numpy(), [0] * 8 + [*(x + 1)] + [0])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 from treadle.core.dim3 import Dim3
-from treadle.graph.emit.maps import LONG, LONG_ROW, grid_axes
+from treadle.graph.emit.maps import LONG, LONG_ROW, TAIL, grid_axes
 from treadle.graph.program import FIXED, Program, Step
 from treadle.graph.strategy import Stage, Strategy
 from treadle.ir.nodes import Kernel
@@ -211,9 +211,9 @@ def _scratch(device: Device, short: str, count: int) -> DeviceArray:
 
 
 def map_strategy(program: Program, extents: tuple[int, ...], device: Device) -> Strategy:
-    """One thread for each point, or for `lanes` of them."""
+    """One thread for each point, or for `lanes` of them; another launch for those that are left."""
     sizes = list(extents) or [1]
-    sizes[-1] = -(-sizes[-1] // program.lanes)
+    sizes[-1], left = divmod(sizes[-1], program.lanes)
     axes = grid_axes(program.kept)
     front = len(sizes) - axes
     for extent in sizes[:front]:
@@ -222,10 +222,16 @@ def map_strategy(program: Program, extents: tuple[int, ...], device: Device) -> 
     if program.kept == 1 and sizes[0] >= MOST_THREADS:
         variant, axes, front = LONG, 2, 0
         sizes = [-(-sizes[0] // LONG_ROW), LONG_ROW]
-    threads = Dim3(*reversed(sizes[front:]))
+    stages = [_map_stage(variant, Dim3(*reversed(sizes[front:])), axes, device)]
+    if left:
+        stages.append(_map_stage(TAIL, Dim3(left), 1, device))
+    return Strategy(tuple(stages))
+
+
+def _map_stage(variant: Hashable, threads: Dim3, axes: int, device: Device) -> Stage:
     block = suitable_block(threads, device)
     grid = Dim3(*(-(-n // b) for n, b in zip(threads, block, strict=True)))
-    return Strategy((Stage(variant, grid, block, threads=tuple(threads)[:axes]),))
+    return Stage(variant, grid, block, threads=tuple(threads)[:axes])
 
 
 _programs: dict[Device, dict[Program, Fused]] = {}

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 200  # in a kernel: compile time grows
 _MOST_INDEX = 1 << 31
+_RAGGED = 1 << 16  # a map of so many points has a launch of its own for the last ones
 _LONG_ROW, _FEW_ROWS = 1 << 13, 64  # rows this long are only one kernel's if there are so many
 
 
@@ -335,7 +336,7 @@ class _Building:
         """4 where every access along the last axis is of four neighbours that lie as a vector, of
         at most 16 bytes."""
         last = self.integers[axes - 1]
-        if last % 4:
+        if last % 4 and (self.mode != "map" or axes > 1 or not _RAGGED <= last < _MOST_INDEX):
             return 1
         for access in accesses:
             if access.buffer < 0 or len(access.axes) < axes:

@@ -33,7 +33,7 @@ def way_of(program, extents, machine):
 @pytest.mark.parametrize(
     ("length", "threads", "held", "even", "rows"),
     [
-        (32, 8, 1, True, 16),
+        (32, 4, 2, True, 32),
         (1024, 32, 8, True, 4),
         (8192, 256, 8, True, 1),
         (8196, 512, 5, False, 1),

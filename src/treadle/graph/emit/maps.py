@@ -1,7 +1,9 @@
 """Every point of the loops by itself: one thread for each, or for a few neighbours.
 
 The last three axes are the grid's; further ones in front are counted by the first of them. A
-thread that owns several neighbours loads and stores them as one vector, which GPUs like.
+thread that owns several neighbours loads and stores them as one vector, which GPUs like. A long
+axis that these do not fill has its last points done one by one, in a kernel of their own: a memory
+that is seen as numbers too would be no array of vectors in WGSL.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ MOST_AXES = 3  # of a grid
 # The threads of one row of a long axis: of one with more threads than a grid counts along an axis.
 LONG_ROW = 1 << 24
 LONG = "long"  # the variant for those
+TAIL = "tail"  # and the one for the points that are no whole vector
 
 
 def grid_axes(kept: int) -> int:
@@ -27,6 +30,9 @@ def grid_axes(kept: int) -> int:
 
 def emit_map(program: Program, variant: Hashable) -> n.Kernel:
     """The kernel of a map. It is launched by threads: see `fused.map_strategy`."""
+    tail = variant == TAIL
+    if tail:
+        lanes, program = program.lanes, program._replace(lanes=1)
     body = Body(program)
     b = body.builder
     long = variant == LONG
@@ -48,6 +54,9 @@ def emit_map(program: Program, variant: Hashable) -> n.Kernel:
             )
             with b.when(ir.less(at, body.extents[0])):
                 _compute(body, [at])
+        elif tail:
+            first = ir.sub(body.extents[0], ir.binary("mod", body.extents[0], lanes))
+            _compute(body, [body.let("i", ir.add(first, ir.cast(threads[0], body.index_type)))])
         else:
             _compute(body, _point(body, threads))
     return body.kernel()

@@ -39,6 +39,7 @@ _JOIN_TURNS = 4  # parts whose states a thread loads at once: it waits for them,
 _SUBGROUP = 32  # threads that join without memory, or are near to
 _HELD, _HELD_IN_SOFTWARE = 32, 8  # words of a row in a thread: drivers compile them for long
 _HELD_COST = 4096  # what a thread computes of the elements that it holds: all of it is unrolled
+_LOADS = 2  # of a thread at least, rather than one in each of twice as many
 _HELD_BLOCK = 128  # threads of a block, if a row needs no more
 _HELD_THREADS = 1024  # of a row, where the device has them
 
@@ -209,7 +210,7 @@ def _held(
     threads = _power_above(-(-units // max(words // lanes, 1)))
     most = _most_threads(program, outline, machine, _HELD_THREADS)
     if by_row:
-        threads = max(min(_power_above(units), _SUBGROUP), threads)
+        threads = max(min(_power_above(-(-units // _LOADS)), _SUBGROUP), threads)
         beside = 1
     else:  # neighbouring threads have neighbouring rows
         beside = min(_STRIPE, _power_above(rows))
