@@ -11,6 +11,7 @@ from benchmarks.harness import Figure
 from benchmarks.library.case import Case, measure
 
 THEMES: tuple[str, ...] = (
+    "attention",
     "convolution",
     "fft",
     "linalg",
