@@ -13,6 +13,7 @@ import treadle as td
 import treadle.nn.functional as F
 from tests.support.poison import poisoned
 from treadle.kernels import convolve
+from treadle.kernels.device_code.convolving import Tile
 
 try:
     import torch
@@ -109,7 +110,7 @@ if torch is not None:
             return
         for case in (
             Drawn(False, (2, 40, 9, 17), (5, 40, 3, 3), True, {"padding": 1, "groups": 1}),
-            Drawn(True, (2, 40, 9, 9), (40, 5, 3, 3), True, {"stride": 2, "groups": 1}),
+            Drawn(True, (2, 40, 9, 17), (40, 5, 3, 3), True, {"padding": 1, "groups": 1}),
         ):
             arrays = [array.astype(dtype) for array in operands(rng, case)]
             tensors = [td.asarray(a.astype(np.float32)).to(dtype) for a in arrays]
@@ -171,6 +172,15 @@ if torch is not None:
                 dilation=(1, 3),
             )  # fmt: skip
             check(found, wanted.numpy(), 2e-6)
+
+    @pytest.mark.parametrize("channels", [3, 20])
+    def test_a_tile_of_large_gpus(device, rng, monkeypatch, channels):
+        """Two copies in shared memory, with channels joined with taps or not."""
+        monkeypatch.setattr(convolve, "tile_for", lambda *_: Tile(32, 32, 8, 4, 4, 2))
+        case = Drawn(False, (1, channels, 9, 9), (33, channels, 3, 2), True, {"stride": 2})
+        arrays = [array.astype(np.float32) for array in operands(rng, case)]
+        found = F.conv2d(*map(td.asarray, arrays), stride=2)
+        check(found, right(case, [array.astype(np.float64) for array in arrays]), 2e-6)
 
     @pytest.mark.parametrize("seed", [0, 1, 2])
     def test_gradient_of_weights(device, rng, seed):

@@ -125,15 +125,16 @@ def weight_gradient(
     given = zip(x.shape[2:], extents, stride, padding, dilation, places, strict=True)
     one = Axis(1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1)
     axes = (*[one] * (5 - len(x.shape)), *[along_of(*of_axis) for of_axis in given])
-    tile = _tile(x, Channels(groups, ins, outs // groups, 0, 0, 0))._replace(copies=1)
+    positions, weights = batch * math.prod(places), ins * math.prod(extents)
+    tile = tile_for(x.device, dtype, outs // groups, weights * positions // _SHORTEST)
     tiles = -(-outs // groups // tile.rows)
-    columns = -(-ins * math.prod(extents) // tile.columns)
-    positions = batch * math.prod(places)
+    columns = -(-weights // tile.columns)
     pieces = min(-(-_PIECES // (columns * tiles * groups)), -(-positions // _SHORTEST))
     length = -(-positions // (pieces * tile.depth)) * tile.depth
     pieces = -(-positions // length)
     summed = new(x, wide(dtype), pieces, out.size)
-    convolving_weights.weight_summer(dtype, tile)[(columns, groups * tiles, pieces), tile.threads](
+    summer = convolving_weights.weight_summer(dtype, tile._replace(copies=1))
+    summer[(columns, groups * tiles, pieces), tile.threads](
         flat(x), flat(gradient), flat(summed), *passed(axes), batch, groups, ins, outs // groups,
         tiles, length,
     )  # fmt: skip
@@ -228,7 +229,8 @@ def _on_gpu(
         threads = columns = _THREADS
         kernel = convolving.direct(dtype, rows, bias is not None)
     else:
-        tile = _tile(x, channels)
+        positions = out.shape[0] * math.prod(axis.outputs for axis in phases[0])
+        tile = tile_for(x.device, dtype, outs, positions * groups)
         rows, depth, threads, columns = tile.rows, tile.depth, tile.threads, tile.columns
         joined = ins < depth and ins * taps <= MOST_JOINED and in_step == taps and taps > 1
         joined = joined and max(axis.kernel for axis in phases[0]) < 256
@@ -254,19 +256,27 @@ _PIECES = 512  # blocks that keep a GPU busy
 _SHORTEST = 256  # positions of a piece
 _FEWEST_IN_TILES = 8  # output channels of a group
 _THREADS = 64  # of a block whose threads work alone
-# By the most output channels that they are for. With those of a software adapter its compiler has
-# little to do, and they need no more threads than the smallest GPUs allow.
-_TILES = (
-    (32, Tile(32, 128, 8, 4, 8)),
-    (64, Tile(64, 64, 8, 4, 8)),
-    (MOST_NARROW, Tile(128, 128, 8, 8, 8)),
+_BUSY_BLOCKS = 128  # with fewer, smaller tiles keep more of a GPU at work
+# The largest first. (Which is best, `python -m benchmarks.convolution_tiles` tells.)
+TILES = (
+    Tile(128, 128, 8, 8, 8),
+    Tile(64, 64, 8, 4, 8),
+    Tile(32, 128, 8, 4, 8),
+    Tile(32, 32, 8, 4, 4),
 )
+# Small enough for the smallest GPUs; a software adapter's compiler has little to do with it.
 _SMALL_TILE = Tile(16, 16, 8, 4, 4)
 
 
-def _tile(x: DeviceArray, channels: Channels) -> Tile:
-    info = x.device.info
-    if info.kind == "software" or info.limits.max_threads_per_block < 256:
+def tile_for(device: Device, dtype: DType, outs: int, columns: int) -> Tile:
+    """The largest tile that is not mostly empty, and of which there are enough."""
+    if device.kind == "software" or device.limits.max_threads_per_block < 256:
         return _SMALL_TILE
-    tile = next(tile for most, tile in _TILES if channels.outs <= most)
-    return tile._replace(copies=2) if info.backend == "cuda" else tile
+    fitting = [tile for tile in TILES if tile.rows < 2 * outs and wide(dtype).itemsize == 4]
+    busy = (tile for tile in fitting if _blocks(tile, outs, columns) >= _BUSY_BLOCKS)
+    tile = next(busy, TILES[-1])
+    return tile._replace(copies=2) if device.backend == "cuda" else tile
+
+
+def _blocks(tile: Tile, outs: int, columns: int) -> int:
+    return -(-outs // tile.rows) * -(-columns // tile.columns)
