@@ -12,13 +12,25 @@ from treadle.lang.kernel import Kernel
 
 LARGE = {spec: TILES[spec, 4, "large"][0] for spec in ("cuda", "webgpu")}
 LARGE["dawn"] = LARGE["webgpu"]
-CANDIDATES = [
-    Tile(128, 128, depth, 2, 2, copies, beside, guarded=guarded)
-    for depth in (8, 16)
-    for copies in (1, 2)
-    for beside in (16, 4)
-    for guarded in (False, True)
-]
+# By the rows and columns of the matrices.
+CANDIDATES = {
+    4096: [
+        Tile(128, 128, depth, 2, 2, copies, beside, guarded=guarded)
+        for depth in (8, 16)
+        for copies in (1, 2)
+        for beside in (16, 4)
+        for guarded in (False, True)
+    ],
+    1024: [
+        Tile(*shape, copies, beside)
+        for *shape, beside in (
+            (64, 64, 16, 1, 1, 16), (64, 64, 8, 1, 1, 16), (64, 64, 16, 2, 1, 16),
+            (64, 64, 16, 2, 2, 8), (64, 64, 8, 2, 2, 8), (128, 64, 16, 2, 1, 16),
+            (128, 64, 8, 2, 2, 8), (64, 128, 16, 1, 2, 16), (32, 64, 16, 1, 1, 16),
+        )
+        for copies in (1, 2)
+    ],
+}  # fmt: skip
 
 
 def matmul_of(tile: Tile, turned: bool = False) -> Kernel:

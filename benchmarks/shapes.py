@@ -23,9 +23,10 @@ def candidates() -> Iterator[tuple[str, Workload, float]]:
     for block in (128, 256, 512, 1024):
         prepare = functools.partial(add, block=block)
         yield f"add, blocks of {block}", replace(ADD, prepare=prepare), 12e-12 * ADD.size
-    for tile in CANDIDATES:
-        workload = matmul_workload(tile)
-        yield str(tuple(tile)), workload, 2e-12 * workload.size**3
+    for size, tiles in CANDIDATES.items():
+        for tile in tiles:
+            workload = replace(matmul_workload(tile), size=size)
+            yield f"{size}^3 {tuple(tile)}", workload, 2e-12 * size**3
 
 
 def main() -> None:
@@ -39,7 +40,7 @@ def main() -> None:
                     run()
                     check()
                     print(
-                        f"  {name:40} {work / device_seconds(device, run)[0]:6.2f} T/s", flush=True
+                        f"  {name:60} {work / device_seconds(device, run)[0]:6.2f} T/s", flush=True
                     )
                 except Exception:  # noqa: BLE001 - the other candidates go on
                     traceback.print_exc()

@@ -10,6 +10,8 @@ from treadle.kernels.launching import new
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
+_ALIGNMENT = 16  # bytes
+
 
 def prepared(device: Device, dtype: DType, product: Product) -> PreparedProduct | None:
     """How the library computes a product; None where there is none, or it does not do this one."""
@@ -21,13 +23,27 @@ def multiply(
     x: DeviceArray, y: DeviceArray, out: DeviceArray, product: Product, how: PreparedProduct
 ) -> None:
     """Fill `out`, an array of (stack, rows, columns)."""
-    item = x.dtype.itemsize
-    places = [
-        (array.buffer, (array.offset + offset) * item)
-        for array, offset in ((x, product.first.offset), (y, product.second.offset), (out, 0))
-    ]
-    scratch = new(x, dtypes.u8, how.workspace).buffer if how.workspace else None
-    x.device.default_stream.handle.multiply(how, places[0], places[1], places[2], scratch)
+    # The arrays are held until the library has them, so that no two share memory.
+    left, right = _aligned(x, product.first.offset), _aligned(y, product.second.offset)
+    scratch = new(x, dtypes.u8, how.workspace) if how.workspace else None
+    places = [(array.buffer, array.offset * array.dtype.itemsize) for array in (left, right, out)]
+    workspace = None if scratch is None else scratch.buffer
+    stream = out.device.default_stream.handle
+    stream.multiply(how, places[0], places[1], places[2], workspace)
+
+
+def _aligned(array: DeviceArray, offset: int) -> DeviceArray:
+    """The elements from one on. Libraries read 16 bytes at once, so what begins elsewhere is
+    copied."""
+    item, first = array.dtype.itemsize, array.offset + offset
+    count = array.size - offset
+    if first * item % _ALIGNMENT == 0:
+        return array.view((count,), (1,), first)
+    assert isinstance(array.dtype, DType)
+    copy = new(array, array.dtype, count)
+    stream = array.device.default_stream.handle
+    stream.copy(array.buffer, first * item, copy.buffer, 0, count * item)
+    return copy
 
 
 def _dense(dtype: DType, product: Product) -> DenseProduct | None:

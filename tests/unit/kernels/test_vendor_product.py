@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
+import treadle as td
 from treadle.core.dtypes import float32
 from treadle.kernels.factors import Factor, Product
-from treadle.kernels.vendor_product import _dense
+from treadle.kernels.vendor_product import _aligned, _dense
 
 MEMORY = np.arange(1000)
 
@@ -56,3 +57,15 @@ def test_rows_and_columns_of_one():
     dense = _dense(float32, Product((), 1, 8, 5, Factor((), 0, 1, 0), Factor((), 1, 8, 0)))
     assert dense is not None
     assert (dense.left.pitch, dense.left.transposed) == (5, False)
+
+
+def test_what_lies_askew_is_copied():
+    """A library would read its 16 bytes at once."""
+    data = np.arange(40, dtype=np.float32)
+    array = td.asarray(data, device="cpu")._array
+    for whole, offset, first in ((array, 8, 8), (array.view((32,), (1,), 8), 4, 12)):
+        found = _aligned(whole, offset)
+        assert (found.buffer, found.offset) == (array.buffer, first)
+    found = _aligned(array.view((38,), (1,), 2), 3)
+    assert found.offset == 0
+    np.testing.assert_array_equal(found.to_host(), data[5:])
