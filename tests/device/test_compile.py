@@ -439,7 +439,10 @@ def test_parts_and_the_whole_are_written(device):
         weight[1:] *= 2
         weight[...] = weight + 1
         weight[0, 0] = 7
-        return seen, weight.sum()
+        total = weight.sum()
+        weight.realize()
+        weight[0, 1] = 8
+        return seen, total
 
     f = td.compile(body)
     found = []

@@ -372,9 +372,9 @@ def _memory_for(source: Source, arguments: Arguments) -> DeviceArray:
 def _is_overwritten(old: Node) -> bool:
     """Whether something pending writes the memory of an array. Nothing else may be put there before
     that is done."""
-    return any(
-        reader.op == kinds.WRITE and reader.sources[0] is old for reader in pending_readers(old)
-    )
+    storage = old.whole_array.storage
+    targets = [reader.sources[0] for reader in pending_readers(old) if reader.op == kinds.WRITE]
+    return any(each.array is not None and each.array.storage is storage for each in targets)
 
 
 def _written_over(old: Node, value: Node) -> Node:
