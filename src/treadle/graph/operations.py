@@ -127,6 +127,11 @@ def definition_of(op: str, types: Sequence[Type]) -> FunctionType:
     """The function of the kernel language that computes an operation on operands of some types."""
     if type(types[-1]) is Vector:
         return complex_definition(op, types)
+    if op == "careful_quotient":
+        from treadle.lang.math import bits
+
+        careful: FunctionType = vars(bits)[op]
+        return careful
     if op in DRAWS:
         from treadle.lang.math import draws
 

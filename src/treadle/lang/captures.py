@@ -115,9 +115,12 @@ class CaptureSet:
         self._captures: tuple[Capture, ...] | None = None
         self._values: tuple[Any, ...] = ()
         self._key: Hashable = ()
+        self._fixed = False  # whether nobody changes them
 
     def key(self) -> Hashable:
         """The values now, as something to look up compiled code by."""
+        if self._fixed:
+            return self._key
         if not self._captures:
             return self._key if self._captures is not None else self._renew()
         for capture, last in zip(self._captures, self._values, strict=True):
@@ -129,11 +132,21 @@ class CaptureSet:
         captures = tuple(dict.fromkeys(_transitive(self._function, self._tree, set())))
         self._values = tuple(capture.read() for capture in captures)
         self._captures = captures
+        self._fixed = all(_is_ours(each) for each in (self._function, *_functions(captures)))
         self._key = tuple(
             (capture.name, *capture.attributes, _key(value))
             for capture, value in zip(captures, self._values, strict=True)
         )
         return self._key
+
+
+def _functions(captures: tuple[Capture, ...]) -> Iterator[FunctionType]:
+    return (capture.function for capture in captures)
+
+
+def _is_ours(function: FunctionType) -> bool:
+    """Whether a function is a part of this package, which sets its names once."""
+    return (function.__module__ or "").split(".")[0] == "treadle"
 
 
 def _transitive(

@@ -283,7 +283,11 @@ def _quotient(total: Node, count: float) -> Node:
     if total.dtype.kind == "complex":
         number = complex(number)
     by = constant(number, total.shape, total.dtype, total.device)
-    return by if count <= 0 else _elementwise("divide", total, by)
+    if count <= 0:
+        return by
+    # WebGPU's division may be off by 2.5 ULP: a mean that is so near its elements must not be.
+    careful = total.dtype is float32 and total.device.backend == "webgpu"
+    return _elementwise("careful_quotient" if careful else "divide", total, by)
 
 
 # --- nodes ---------------------------------------------------------------------------------------

@@ -82,6 +82,13 @@ def exact_quotient(a: td.f32, b: td.f32) -> td.f32:
     return quotient_of_parts(a, b_head, b - b_head)
 
 
+def careful_quotient(a: td.f32, b: td.f32) -> td.f32:
+    """a / b to 0.6 ULP where neither over- nor underflow is near, else as the target divides."""
+    quotient = a / b
+    size = td.abs(quotient)
+    return td.where(size > 1e-30 and size < 1e30, exact_quotient(a, b), quotient)
+
+
 def exact_root(x: td.f32) -> td.f32:
     """sqrt(x) to 0.6 ULP, however sloppy the target's root. x = 0, or far from denormal.
 
