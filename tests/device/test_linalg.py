@@ -293,13 +293,14 @@ def test_crossing_to_the_host_is_said_once(device, monkeypatch):
             warnings.simplefilter("error")
             td.linalg.svd(x)
         return
-    for call in (td.linalg.svd, td.linalg.pinv, td.linalg.cond):
+    for call, options in (("svd", {}), ("pinv", {}), ("cond", {}), ("norm", {"ord": 2}),
+                          ("matrix_norm", {"ord": "nuc"})):  # fmt: skip
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
-            call(x)
-            call(x)
+            getattr(td.linalg, call)(x, **options)
+            getattr(td.linalg, call)(x, **options)
         assert [w.filename for w in heard] == [__file__], "at the user's line"
-        assert f"td.linalg.{call.__name__} is computed" in str(heard[0].message)
+        assert f"td.linalg.{call} is computed" in str(heard[0].message)
 
 
 # --- norms ---------------------------------------------------------------------------------------

@@ -77,15 +77,19 @@ def matrix_norm(
     >>> td.linalg.matrix_norm(x, ord=1).item(), td.linalg.matrix_norm(x, ord=float("inf")).item()
     (7.0, 5.0)
     """
-    x = floating("matrix_norm", operand("matrix_norm", x))
+    return _norm_of_axes("matrix_norm", x, ord, axis, keepdims)
+
+
+def _norm_of_axes(name: str, x: Any, ord: Any, axis: tuple[int, int], keepdims: bool) -> Tensor:
+    x = floating(name, operand(name, x))
     if x.ndim < 2:
-        raise ShapeError(f"matrix_norm takes matrices, and not an array of shape {x.shape}")
-    axes = some_axes("matrix_norm", axis, x.ndim)
+        raise ShapeError(f"{name} takes matrices, and not an array of shape {x.shape}")
+    axes = some_axes(name, axis, x.ndim)
     if len(axes) != 2:
-        raise ValueError(f"matrix_norm: a matrix has two axes, and axis={axis} names {len(axes)}")
+        raise ValueError(f"{name}: a matrix has two axes, and axis={axis} names {len(axes)}")
     _check_order(ord)
     if ord in _BY_SINGULAR_VALUES:
-        crosses("matrix_norm", x.device, 4)
+        crosses(name, x.device, 5)
     moved = moveaxis(in_wide(x), axes, (-2, -1))
     found = norm_of_matrices(moved, ord).to(x.dtype.component)
     kept = tuple([1 if axis in axes else extent for axis, extent in enumerate(x.shape)])
@@ -113,7 +117,7 @@ def norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) -
         axis = (0, 1)
     axes = tuple(axis) if isinstance(axis, (tuple, list)) else (one_axis("norm", axis, x.ndim),)
     if len(axes) == 2:
-        return matrix_norm(x, ord="fro" if ord is None else ord, axis=axes, keepdims=keepdims)
+        return _norm_of_axes("norm", x, "fro" if ord is None else ord, axes, keepdims)
     if len(axes) != 1:
         raise ValueError(f"norm: axis={axis} names {len(axes)} axes: one of vectors, or two")
     return vector_norm(x, ord=2 if ord is None else ord, axis=axes, keepdims=keepdims)
