@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from treadle.kernels.device_code.convolving_alone import (
 )
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.launching import flat, new
+from treadle.kernels.tables import table_of
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.convert import Packed
 
@@ -50,14 +51,14 @@ class _Places(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """How blocks work: the kernel, spans and slabs, and the kernel's table."""
+    """How blocks work: the kernel, spans and slabs, and what makes the kernel's table."""
 
     strip: Strip
     span: Packed
     spans: int
     scratch: int  # elements of a block's memory
     channels: int  # of the input that a slab has
-    table: np.ndarray[Any, np.dtype[np.int32]]
+    entries: Callable[[], np.ndarray[Any, Any]]
 
 
 def in_strips(
@@ -75,9 +76,8 @@ def in_strips(
     batch = out.shape[0]
     threads = x.device.handle.threads  # type: ignore[attr-defined]
     for axes in phases:
-        strip, span, spans, scratch, most, entries = _layout(
-            axes, batch, groups, ins, outs, work, threads
-        )
+        facts = axes, batch, groups, ins, outs, work, threads
+        strip, span, spans, scratch, most, entries = _layout(*facts)
         tiles = -(-outs // strip.channels)
         taps = math.prod(axis.taps for axis in axes)
         weights = new(x, work, max(groups * tiles * taps * ins * strip.channels, 1))
@@ -88,8 +88,7 @@ def in_strips(
                 flat(weight), weights, *passed(axes), outs, ins, out_step, in_step, group_step
             )
         partial = new(out, work, out.size) if most < ins and work is not dtype else flat(out)
-        table = new(x, i32, len(entries))
-        table.upload(entries)
+        table = table_of(x.device, ("convolve", facts), i32, entries)
         parts = _parts(spans * groups, tiles, threads)
         blocks = min(spans * groups * parts, _BUSY * threads)
         slab = new(x, work, blocks * scratch + LANES)
@@ -140,8 +139,8 @@ def _layout(
     near = -(-most // -(-most // near))
     places = extents[2], extents[1], extents[0]
     span = Span(length, spans, row, length + farther, rows, *places, near, scratch)
-    table = _table(axes, dealt, extents, gaps, rows, row, most)
-    return _Layout(strip, packed(span), spans, scratch, most, table)
+    entries = functools.partial(_table, axes, dealt, extents, gaps, rows, row, most)
+    return _Layout(strip, packed(span), spans, scratch, most, entries)
 
 
 def _parts(items: int, tiles: int, threads: int) -> int:
