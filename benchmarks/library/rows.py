@@ -94,7 +94,10 @@ def _case(
 
 CASES = [
     *[_case(kind, ROWS, LENGTH, _GPUS, targets=_OF_COPY) for kind in _KINDS],
-    *[_case(kind, ROWS, LENGTH, _GPUS, "bfloat16") for kind in ("softmax", "layer_norm")],
+    *[
+        _case(kind, ROWS, LENGTH, _GPUS, "bfloat16")
+        for kind in ("softmax", "layer_norm", "cross_entropy")
+    ],
     *[_case(kind, 1, LONG, (*_GPUS, "cpu")) for kind in ("softmax", "cross_entropy")],
     _case("softmax", 1 << 20, 32, _GPUS),
     *[_case(kind, SIDE, SIDE, ("cpu",), targets=_OF_PYTORCH) for kind in ("softmax", "layer_norm")],
