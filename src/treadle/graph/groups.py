@@ -19,12 +19,14 @@ from treadle.core.errors import LaunchError
 from treadle.graph import node as kinds
 from treadle.graph.node import Node
 from treadle.graph.pieces import cuts_rows, memory_of
+from treadle.graph.product_groups import axes_of, is_of_a_library, merged_apart, placed
 from treadle.graph.program import FIXED, NEXT, Access, Kind, Multiplied, Output, Program, Step
+from treadle.graph.reduced_views import source_view
 from treadle.graph.strategy import IN_PARTS
-from treadle.graph.views import View, compose, merge_axes, whole
+from treadle.graph.views import View, compose, is_in_order, merge_axes, whole
 from treadle.kernels.device_code.multiplying import Form
 from treadle.kernels.factors import Product
-from treadle.kernels.product import integers_of, loadings_of, route_of
+from treadle.kernels.product import integers_of, loadings_of
 from treadle.runtime.arrays import packed_strides
 
 if TYPE_CHECKING:
@@ -97,15 +99,6 @@ def build_group(plan: Plan, node: Node) -> Group:
             node, program, tuple(building.leaves), tuple(building.integers),
             tuple(building.constants), reason,
         )  # fmt: skip
-
-
-def is_of_a_library(node: Node) -> bool:
-    """Whether a node is a product that no kernel of our own computes."""
-    if node.op != kinds.PRODUCT:
-        return False
-    return (
-        node.device.backend == "cpu" or route_of(node.device, node.dtype, node.detail) != "kernel"
-    )
 
 
 def _keep_some(plan: Plan, root: Node, most: int, why: str) -> None:
@@ -239,31 +232,16 @@ class _Building:
         node = self._product
         assert node is not None
         product: Product = node.detail
-        split = axes_of(self.outer, product)
-        assert split is not None
-        extents: list[int] = []
-        strides: list[tuple[int, ...]] = [()] * len(self.places)
-        counts = []
-        for part in split:
-            merged, steps = merge_axes(self.outer[part], [p.strides[part] for p in self.places])
-            if not self.outer[part]:
-                merged, steps = (), [()] * len(self.places)
-            extents += merged
-            counts.append(len(merged))
-            strides = [before + after for before, after in zip(strides, steps, strict=True)]
+        extents, counts, strides = merged_apart(
+            self.outer, product, [place.strides for place in self.places]
+        )
         integers = self.integers
         integers += [*extents, product.inner]
         accesses = [
             self._as_access(place, moves) for place, moves in zip(self.places, strides, strict=True)
         ]
         self._number_gathers()
-        factors = [
-            factor._replace(offset=factor.offset + (source.array.offset if source.array else 0))
-            for factor, source in zip(
-                (product.first, product.second), map(self.plan.original, node.sources), strict=True
-            )
-        ]
-        product = product._replace(first=factors[0], second=factors[1])
+        product = placed(product, [self.plan.original(source) for source in node.sources])
         loadings = loadings_of(product)
         first = len(integers)
         integers += [product.rows, product.columns, product.inner]
@@ -273,7 +251,7 @@ class _Building:
         form = Form(node.dtype, len(product.batch), *loadings, lanes, False, big)
         number = self._product_step
         buffers: tuple[int, int] = self.steps[number].detail
-        detail = Multiplied(buffers, (counts[0], counts[1], counts[2]), form, first)
+        detail = Multiplied(buffers, counts, form, first)
         self.steps[number] = self.steps[number]._replace(detail=detail)
         return Program(
             "product",
@@ -496,8 +474,8 @@ class _Building:
     def _multiplies(self, node: Node, view: View | None, inner: bool) -> bool:
         """Whether this kernel may be a product and what follows it."""
         if self._product is not None or self.mode != "map" or inner:
-            return self._product is node and (view is None or _is_in_order(view))
-        if view is not None and not _is_in_order(view):
+            return self._product is node and (view is None or is_in_order(view))
+        if view is not None and not is_in_order(view):
             return False
         if axes_of(self.outer, node.detail) is None:
             return False
@@ -563,7 +541,7 @@ class _Building:
         if view is None:
             view = View(node.shape, packed_strides(node.shape), 0)
         if self.mode == "map" and not inner:
-            if _is_in_order(view):
+            if is_in_order(view):
                 self.mode = "reduce"
                 tail = tuple(source.shape[a] for a in axes)
                 self.inner = (*self.outer, *tail)
@@ -576,18 +554,18 @@ class _Building:
                 )
                 if not spread or not self._may_be_rows(spread):
                     return None
-                if _source_view(self.outer, spread, node, view) is None:
+                if source_view(self.outer, spread, node, view) is None:
                     return None
                 self.mode, self.reduced = "rows", spread
         if self.mode == "reduce" and not inner:
-            if not _is_in_order(view):
+            if not is_in_order(view):
                 return None
             behind = (0,) * (len(self.inner) - len(self.outer))
             view = View(self.inner, view.strides + behind, 0)
         elif self.mode == "reduce" and not self._may_be_rows(self.reduced):
             return None
         space = self.inner if self.mode == "reduce" else self.outer
-        where = _source_view(space, self.reduced, node, view)
+        where = source_view(space, self.reduced, node, view)
         if where is None or self.reductions >= _MOST_REDUCTIONS:
             return None
         self.reductions += 1
@@ -617,61 +595,6 @@ def _unless_whole(view: View, base: Node) -> View | None:
     return None if view == whole(base.shape) else view
 
 
-def axes_of(shape: tuple[int, ...], product: Product) -> tuple[slice, slice, slice] | None:
-    """Which axes of a shape are the stack's, the rows' and the columns' of a product, whose
-    elements it has in order; None if there are axes that are parts of two of these."""
-    ends = [len(shape)]
-    for wanted in (product.columns, product.rows):
-        at, size = ends[-1], 1
-        while size < wanted and at > 0:
-            at -= 1
-            size *= shape[at]
-        if size != wanted:
-            return None
-        ends.append(at)
-    return slice(0, ends[2]), slice(ends[2], ends[1]), slice(ends[1], ends[0])
-
-
 def _identity(node: Node) -> int:
     """What tells memory apart: the buffer, or the node that will get one."""
     return id(node.array.buffer) if node.array is not None else id(node)
-
-
-def _is_in_order(view: View) -> bool:
-    """Whether a view has the elements of its base in order, each once (if the sizes agree)."""
-    step = 1
-    for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
-        if extent != 1 and stride != step:
-            return False
-        step *= extent
-    return view.offset == 0
-
-
-def _source_view(
-    space: tuple[int, ...], reduced: tuple[int, ...], node: Node, view: View
-) -> View | None:
-    """The view of a reduction's source over the loop axes, if its result, seen through `view`, has
-    one element for all of the reduced axes and its other axes are the kept ones, in order."""
-    _, axes, *_ = node.detail
-    source = node.sources[0].shape
-    steps = packed_strides(source)
-    strides = [0] * len(space)
-    mine = [(source[a], steps[a]) for a in axes if source[a] != 1]
-    loops = [a for a in reduced if space[a] != 1]
-    if [extent for extent, _ in mine] != [space[a] for a in loops] or view.offset:
-        return None
-    for loop, (_, step) in zip(loops, mine, strict=True):
-        if view.strides[loop] != 0:
-            return None
-        strides[loop] = step
-    rest = [(source[a], steps[a]) for a in range(len(source)) if a not in axes and source[a] != 1]
-    loops = [a for a in range(len(space)) if a not in reduced and space[a] != 1]
-    if [extent for extent, _ in rest] != [space[a] for a in loops]:
-        return None
-    packed = 1
-    for loop, (extent, step) in zip(reversed(loops), reversed(rest), strict=True):
-        if view.strides[loop] != packed:
-            return None
-        strides[loop] = step
-        packed *= extent
-    return View(space, tuple(strides), 0)

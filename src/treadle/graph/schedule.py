@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from treadle.graph import node as kinds
-from treadle.graph.groups import Group, build_group, is_of_a_library
+from treadle.graph.groups import Group, build_group
 from treadle.graph.node import Node
 from treadle.graph.operations import cost_of
+from treadle.graph.product_groups import why_kept
 
 _CHEAP = 4  # the operations that may be done again in a second kernel rather than kept in memory
 _DEAR = (kinds.REDUCE, kinds.PRODUCT)
@@ -132,8 +133,8 @@ class Plan:
                 self.keep(node, "it writes an array")
             elif node.op == kinds.CALL:
                 self.keep(node, "it is a kernel of its own")
-            elif node.op == kinds.PRODUCT and is_of_a_library(node):
-                self.keep(node, "a library computes it")
+            elif node.op == kinds.PRODUCT and (why := why_kept(node)) is not None:
+                self.keep(node, why)
             elif node.op == kinds.PRODUCT and mine in reducing:
                 self.keep(node, "a reduction reads it")
             elif mine == _SHARED and node not in self.kept:

@@ -52,6 +52,20 @@ def is_whole(view: View, base_shape: Integers) -> bool:
     return (offset == 0 and _packed(shape, strides)) or 0 in shape
 
 
+def is_in_order(view: View) -> bool:
+    """Whether a view has the elements of its base in order, each once, if the sizes agree.
+
+    >>> is_in_order(View((2, 1, 3), (3, 7, 1), 0)), is_in_order(flip(whole((2,)), (0,)))
+    (True, False)
+    """
+    step = 1
+    for extent, stride in zip(reversed(view.shape), reversed(view.strides), strict=True):
+        if extent != 1 and stride != step:
+            return False
+        step *= extent
+    return view.offset == 0
+
+
 def _packed(shape: Integers, strides: Integers) -> bool:
     """`is_contiguous`, quicker."""
     return strides == whole(shape)[1] or (1 in shape and is_contiguous(shape, strides))
