@@ -76,7 +76,7 @@ def _calls(device: td.Device, program: Sequence[Instruction], seed: int, compile
 
 
 def _compare(program: Sequence[Instruction], seed: int) -> None:
-    for name in ("cpu", "webgpu"):
+    for name in ("cpu", "webgpu", *(["cuda"] if td.is_available("cuda") else [])):
         device = td.device(name)
         expected = _calls(device, program, seed, compiled=False)
         found = _calls(device, program, seed, compiled=True)
