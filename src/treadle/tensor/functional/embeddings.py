@@ -14,6 +14,7 @@ from treadle.core.dtypes import int32
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.graph.calls import call, call_of_several
+from treadle.graph.views import is_whole
 from treadle.kernels.bag import add_bags, greatest_of_bags
 from treadle.kernels.device_code.bagging import IGNORED, OUTSIDE
 from treadle.runtime import settings
@@ -173,7 +174,10 @@ def _check_inside(name: str, given: Any, index: Tensor, count: int) -> None:
 def _rows(index: Tensor, table: Tensor) -> Tensor:
     axes = tuple(range(index.ndim))
     shape = (*index.shape, table.shape[1])
-    inside = (index >= 0) & (index < table.shape[0])
+    rows, size = table.shape[0], table.size
+    inside: Tensor | None = (index >= 0) & (index < rows)
+    if is_whole(table._where, table._cell.value.shape) and size + table.shape[1] < MOST_NARROW:
+        index, inside = clip(index, -1, rows), None  # what is outside the array is 0
     return taken(table, shape, {index.ndim: 1}, [Places(0, index, axes, inside)])
 
 

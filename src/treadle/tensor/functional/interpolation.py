@@ -22,7 +22,7 @@ from treadle.tensor.tensor import Tensor
 
 __all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 
-_floor, _maximum = FUNCTIONS["floor"], FUNCTIONS["maximum"]
+_floor, _maximum, _minimum = (FUNCTIONS[name] for name in ("floor", "maximum", "minimum"))
 
 
 class Tap(NamedTuple):
@@ -220,10 +220,10 @@ def _linear(x: Tensor, axis: Axis, dtype: DType) -> Found:
     if axis.wanted == axis.extent:
         return [(index, None)]
     at = _maximum(_source(index, axis, dtype), 0)
-    left = clip(_floor(at).to(index.dtype), 0, axis.extent - 1)
-    right = clip(left + 1, 0, axis.extent - 1)
-    part = clip(at - left.to(dtype), 0, 1)
-    return [(left, 1 - part), (right, part)]
+    floor = _minimum(_floor(at), axis.extent - 1)  # which rounding may have passed
+    left = floor.to(index.dtype)
+    part = at - floor
+    return [(left, 1 - part), (_minimum(left + 1, axis.extent - 1), part)]
 
 
 def _cubic(x: Tensor, axis: Axis, dtype: DType) -> Found:
