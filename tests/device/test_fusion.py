@@ -192,6 +192,15 @@ def test_in_place_loops_stay_small(device):
     assert x.tolist() == [140.0] * 5
 
 
+def test_axes_of_a_reduction_are_split_behind_it(device):
+    x = np.arange(720, dtype=np.float32).reshape(6, 24, 5)
+    wanted = x.sum(axis=-1).reshape(6, 6, 4)
+    split = td.asarray(x).sum(axis=-1).reshape(6, 6, 4)
+    np.testing.assert_array_equal((split * 2).numpy(), wanted * 2)
+    split = (td.asarray(x) + 1).sum(axis=-1).reshape(6, 6, 4)
+    np.testing.assert_array_equal(split.sum(axis=-1).numpy(), wanted.sum(axis=-1) + 20)
+
+
 def test_a_view_that_was_computed_sees_what_is_written_later(device):
     x = td.ones((3, 4))
     view = x[1]

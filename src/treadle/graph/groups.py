@@ -542,10 +542,13 @@ class _Building:
             view = View(node.shape, packed_strides(node.shape), 0)
         if self.mode == "map" and not inner:
             if is_in_order(view):
-                self.mode = "reduce"
                 tail = tuple(source.shape[a] for a in axes)
-                self.inner = (*self.outer, *tail)
-                self.reduced = tuple(range(len(self.outer), len(self.inner)))
+                space = (*self.outer, *tail)
+                reduced = tuple(range(len(self.outer), len(space)))
+                seen = View(space, view.strides + (0,) * len(tail), 0)
+                if source_view(space, reduced, node, seen) is None:  # its axes were split
+                    return None
+                self.mode, self.inner, self.reduced = "reduce", space, reduced
             else:
                 spread = tuple(
                     a
