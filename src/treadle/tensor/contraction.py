@@ -132,11 +132,14 @@ def _matrices(
     """What is multiplied as matrices; None where nothing is, or where that does not pay."""
     if dtype is bool_:
         return None
-    (left, left_view), (right, right_view) = base_of(first[0]), base_of(second[0])
+    work = float32 if dtype in _HALVES and first[0].device.backend == "cpu" else dtype
+    (left, left_view), (right, right_view) = (
+        _converted(first[0], work),
+        _converted(second[0], work),
+    )
     plan = _planned(_Seen(tuple(first[1]), left_view), _Seen(tuple(second[1]), right_view), kept)
     if plan is None:
         return None
-    work = float32 if dtype in _HALVES and left.device.backend == "cpu" else dtype
     route = route_of(left.device, work, plan.product)
     return _Matrices((right, left) if plan.turned else (left, right), work, plan, route)
 
@@ -153,6 +156,14 @@ def _multiplied(matrices: _Matrices, dtype: DType) -> Node:
     node = Node(kinds.PRODUCT, sources, plan.shape, work, nodes[0].device, plan.product)
     node = cast(node, dtype)
     return node if plan.seen is None else view_of(node, plan.seen)
+
+
+def _converted(node: Node, work: DType) -> tuple[Node, View]:
+    """What a node is a view of; its own elements, if they are few of what would be converted."""
+    base, view = base_of(node)
+    if node.dtype is not work and base.size > node.size:
+        return cast(node, work), whole(node.shape)
+    return base, view
 
 
 def base_of(node: Node) -> tuple[Node, View]:
