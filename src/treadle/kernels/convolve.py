@@ -88,7 +88,15 @@ def convolve_transposed(
     taps = math.prod(weight.shape[2:])
     channels = Channels(groups, ins // groups, outs, outs * taps, taps, ins // groups * outs * taps)
     out = new(x, plain(x.dtype), x.shape[0], outs * groups, *extents)
-    _run(x, weight, bias, out, phases, channels)
+    reached = [axes for axes in phases if all(axis.taps for axis in axes)]
+    if len(reached) < len(phases) and out.size:
+        # Where no tap reaches there is the bias alone; the other places are written over.
+        rows = x.shape[0] * outs * groups
+        spread = convolving.spreader(plain(x.dtype), bias is not None)
+        places = out.size // rows
+        addend = 0 if bias is None else flat(bias)
+        spread.launch((rows, places), addend, flat(out), outs * groups, places)
+    _run(x, weight, bias, out, reached, channels)
     return out
 
 
@@ -185,7 +193,7 @@ def _run(
     channels: Channels,
 ) -> None:
     """As many images at a time as kernels can index."""
-    if not out.size:
+    if not out.size or not phases:
         return
     dtype = plain(x.dtype)
     runner = in_strips if alone(x.device) else _on_gpu

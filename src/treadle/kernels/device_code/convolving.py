@@ -330,3 +330,18 @@ def direct(dtype: DType, rows: int, biased: bool) -> Kernel:
                     out[place + r * out_plane] = dtype(value)
 
     return convolve_directly
+
+
+@functools.cache
+def spreader(dtype: DType, biased: bool) -> Kernel:
+    """A kernel that writes the bias, or zeros, to all places of each output channel."""
+
+    @td.kernel(checked=False)
+    def spread_bias(bias, out, channels: td.i32, places: td.i32):
+        row, place = td.grid(2)
+        value = dtype(0)
+        if biased:
+            value = bias[row % channels]
+        out[row * places + place] = value
+
+    return spread_bias
