@@ -122,6 +122,21 @@ def test_masks(device, rng):
     assert not found.numpy()[:, :, 2].any()
 
 
+def test_heads_in_several_launches(device, rng, monkeypatch):
+    """More axes of heads than a kernel has, and operands of more elements than one may reach."""
+    q, k, v = drawn(rng, (2, 3, 2, 2, 5, 8), (2, 3, 1, 2, 7, 8), (2, 1, 2, 2, 7, 8))
+    tensors = [td.asarray(x) for x in (q, k, v)]
+    close(attend(*tensors), formula(q, k, v))
+    bias = drawn(rng, (3, 1, 1, 5, 7))[0]
+    kept = td.random.bernoulli((2, 3, 2, 2, 5, 7), 0.5, generator=td.Generator(2)).numpy()
+    monkeypatch.setattr("treadle.kernels.attend._most", lambda arrays: 250)
+    close(attend(*tensors, td.asarray(bias)), formula(q, k, v, bias))
+    found = attend(*tensors, dropout_p=0.5, generator=td.Generator(2))
+    close(found, formula(q, k, v, kept=kept / 0.5))
+    with pytest.raises(td.errors.ShapeError, match=r"1 queries and 40 keys .* more than 250 elem"):
+        attend(td.ones((1, 8)), td.ones((40, 8)), td.ones((40, 8))).numpy()
+
+
 def test_nothing_to_see(device):
     ones, none = td.ones((2, 3, 4)), td.ones((2, 0, 4))
     assert attend(ones, none, none).tolist() == td.zeros((2, 3, 4)).tolist()
@@ -159,9 +174,9 @@ def test_dtypes(device, rng, dtype):
 
 
 def test_dropout_is_that_of_bernoulli(device, rng):
-    q, k, v = drawn(rng, (2, 3, 20, 8), (2, 3, 37, 8), (2, 3, 37, 8))
+    q, k, v = drawn(rng, (2, 3, 5, 8), (2, 3, 37, 8), (2, 3, 37, 8))
     tensors = [td.asarray(x) for x in (q, k, v)]
-    kept = td.random.bernoulli((2, 3, 20, 37), 0.75, generator=td.Generator(5)).numpy()
+    kept = td.random.bernoulli((2, 3, 5, 37), 0.75, generator=td.Generator(5)).numpy()
     found = attend(*tensors, dropout_p=0.25, generator=td.Generator(5))
     close(found, formula(q, k, v, kept=kept / 0.75))
     assert not attend(*tensors, dropout_p=1.0).numpy().any()

@@ -194,34 +194,41 @@ class _Operands(NamedTuple):
     """What both kinds of kernels are given, in order, between the operands and the numbers."""
 
     arrays: tuple[Any, ...]  # query, key, value, mask, result, norms
+    starts: Any  # of the first elements of query, key, value and mask
     steps: tuple[Any, ...]  # of query, key, value, mask; then the step of a mask's columns
     numbers: tuple[Any, ...]
 
 
 def _operands(arrays: _Arrays, p: Problem, done: int, count: int, parts: int, tiles: int) -> Any:
     """The arguments of a kernel that counts in vectors of `count` elements."""
-    lines = math.prod(p.heads) * p.queries
-    given = (
-        _part(arrays.query, p.query, (*p.heads, p.queries, p.depth)),
-        _part(arrays.key, p.key, (*p.heads, p.keys, p.depth)),
-        _part(arrays.value, p.value, (*p.heads, p.keys, p.width)),
-    )
+    most = _most(arrays)
+    laid = [
+        (arrays.query, p.query, (*p.heads, p.queries, p.depth)),
+        (arrays.key, p.key, (*p.heads, p.keys, p.depth)),
+        (arrays.value, p.value, (*p.heads, p.keys, p.width)),
+    ]
+    found = [_seen(*each, most) for each in laid]
     mask: Any = 0
-    mask_steps, mask_step = _four(0, 0, 0, 0), 0
+    mask_start, mask_steps, mask_step = 0, _four(0, 0, 0, 0), 0
     if arrays.mask is not None and p.mask is not None:
-        mask = _part(arrays.mask, p.mask, (*p.heads, p.queries, p.keys))
+        mask, mask_start = _seen(arrays.mask, p.mask, (*p.heads, p.queries, p.keys), most)
         mask_steps, mask_step = _steps(p.mask.strides[:-1], 1), p.mask.strides[-1]
-    out = _some(arrays.out, done * p.queries * p.width, lines * p.width)
-    norms = _some(arrays.norms, done * p.queries, lines)
+    lines = math.prod(p.heads) * p.queries
+    out, norms, before = arrays.out, arrays.norms, done
+    if parts > 1 or out.size >= most:
+        out = _some(out, done * p.queries * p.width, lines * p.width)
+        norms, before = _some(norms, done * p.queries, lines), 0
+    starts = _four(*[start // count for _, start in found], mask_start)
     front = _front(p.heads, 1)
     left = p.queries if p.left is None else min(p.left, p.queries)
     right = p.keys if p.right is None else min(p.right, p.keys)
     return _Operands(
-        (*given, mask, out, norms),
+        (*[array for array, _ in found], mask, out, norms),
+        starts,
         (*(_steps(each.strides, count) for each in (p.query, p.key, p.value)), mask_steps,
          mask_step),
         (_four(p.queries, p.keys, p.depth, p.width), _four(front[1], front[2], parts, tiles),
-         _four(left, right, done, 0), p.scale * attending.LOG2_E, _four_words(*p.draw),
+         _four(left, right, done, before), p.scale * attending.LOG2_E, _four_words(*p.draw),
          1.0 - p.dropout),
     )  # fmt: skip
 
@@ -249,17 +256,18 @@ def _by_lanes(arrays: _Arrays, p: Problem, done: int) -> None:
     given = _operands(arrays, p, done, 1, groups, 0)
     query, key, *others = given.arrays
     query_steps, key_steps, *steps = given.steps
+    starts = given.starts
     if turned:
-        key, key_steps = _turned(key, key_steps, p, what.partial, lanes * block.keys)
+        key, key_steps = _turned(key, starts, key_steps, p, what.partial, lanes * block.keys)
     tiles = -(-p.queries // (block.rows * groups))
     blocks = math.prod(p.heads) * tiles * max(-(-p.width // COLUMNS), 1)
     attending_alone.lone_attender(what, block)[blocks, lanes](
-        query, key, *others, query_steps, key_steps, *steps, *given.numbers
+        query, key, *others, starts, query_steps, key_steps, *steps, *given.numbers
     )
 
 
 def _turned(
-    key: DeviceArray, steps: Packed, p: Problem, partial: DType, panel: int
+    key: DeviceArray, starts: Packed, steps: Packed, p: Problem, partial: DType, panel: int
 ) -> tuple[DeviceArray, Packed]:
     """The keys, transposed, and how far apart heads are. Heads that share keys have them once."""
     own = [1 if step == 0 else n for n, step in zip(p.heads, p.key.strides, strict=False)]
@@ -268,7 +276,7 @@ def _turned(
     turned = new(key, partial, panels * panel * p.depth)
     if turned.size:
         turn = attending_alone.transposer(partial, panel)
-        turn[panels, panel](key, turned, steps, _four(*heads, 0), p.keys, p.depth)
+        turn[panels, panel](key, turned, starts, steps, _four(*heads, 0), p.keys, p.depth)
     return turned, _four(*[math.prod(heads[i + 1 :]) * (heads[i] > 1) for i in range(_AXES)], 0)
 
 
@@ -292,11 +300,11 @@ def _by_tiles(arrays: _Arrays, p: Problem, done: int) -> None:
     *operands, out, norms = given.arrays
     kernel = attending.attender(what, tile)[blocks * parts, tile.threads]
     if parts == 1:
-        kernel(*operands, out, norms, *given.steps, *given.numbers)
+        kernel(*operands, out, norms, given.starts, *given.steps, *given.numbers)
         return
     sums = new(out, partial, norms.size * parts * p.width)
     tops = new(out, partial, norms.size * parts * 2)
-    kernel(*operands, sums, tops, *given.steps, *given.numbers)
+    kernel(*operands, sums, tops, given.starts, *given.steps, *given.numbers)
     threads = out.size // (4 if vectors else 1)
     join = attending.joiner(what)
     join.launch(threads, sums, tops, out, norms, p.width, parts, 1.0 - p.dropout)
@@ -322,16 +330,23 @@ def _fits_vectors(arrays: _Arrays, p: Problem) -> bool:
     """Whether all that is read and written in rows can be so in vectors of four."""
     counts = [p.depth, p.width]
     for array, laid in zip(arrays[:3], (p.query, p.key, p.value), strict=True):
-        counts += [*laid.strides, array.offset + laid.offset]
+        counts += [*laid.strides, array.offset, laid.offset, array.size]
     return all(count % 4 == 0 for count in counts)
 
 
 # --- for both ------------------------------------------------------------------------------------
 
 
-def _part(array: DeviceArray, laid: Laid, extents: tuple[int, ...]) -> DeviceArray:
-    """The stretch of an array from an operand's first element to its last one."""
-    return _some(array, laid.offset, _reach(extents, laid) if math.prod(extents) else 0)
+def _seen(
+    array: DeviceArray, laid: Laid, extents: tuple[int, ...], most: int
+) -> tuple[DeviceArray, int]:
+    """An operand's array, and where the operand starts in it. An array with more elements than may
+    be reached is seen from there to the operand's last element: otherwise it is seen whole, for
+    kernels are compiled anew for arrays that have an offset."""
+    if array.size < most:
+        return flat(array), laid.offset
+    count = _reach(extents, laid) if math.prod(extents) else 0
+    return _some(array, laid.offset, count), 0
 
 
 def _some(array: DeviceArray, start: int, count: int) -> DeviceArray:

@@ -89,7 +89,8 @@ def attender(what: Attending, tile: Tile) -> Kernel:
     rows. In `sizes` are queries, keys, columns of query and key, columns of the value; in `heads`
     the extents of the last two axes of heads, then parts of the keys and tiles of keys in each;
     `reach` is how far a query sees to the
-    left and to the right, then how many heads were computed by other launches.
+    left and to the right, then how many heads were computed by other launches, and how many of
+    them are before these in `out`.
     """
     partial, split = what.partial, what.split
     vec = td.vec4[partial]
@@ -119,6 +120,7 @@ def attender(what: Attending, tile: Tile) -> Kernel:
     @td.kernel(checked=False, fastmath=what.fast)
     def attend(
         query: elements, key: elements, value: elements, mask, out: results, norms,
+        starts: td.vec4[td.i32],
         query_steps: td.vec4[td.i32], key_steps: td.vec4[td.i32], value_steps: td.vec4[td.i32],
         mask_steps: td.vec4[td.i32], mask_step: td.i32, sizes: td.vec4[td.i32],
         heads: td.vec4[td.i32], reach: td.vec4[td.i32], scale: partial, draw: td.vec4[td.u32],
@@ -144,10 +146,10 @@ def attender(what: Attending, tile: Tile) -> Kernel:
         h2 = head % heads.y
         h1 = head // heads.y % heads.x
         h0 = head // heads.y // heads.x
-        query_at = h0 * query_steps.x + h1 * query_steps.y + h2 * query_steps.z
-        key_at = h0 * key_steps.x + h1 * key_steps.y + h2 * key_steps.z
-        value_at = h0 * value_steps.x + h1 * value_steps.y + h2 * value_steps.z
-        mask_at = h0 * mask_steps.x + h1 * mask_steps.y + h2 * mask_steps.z
+        query_at = starts.x + h0 * query_steps.x + h1 * query_steps.y + h2 * query_steps.z
+        key_at = starts.y + h0 * key_steps.x + h1 * key_steps.y + h2 * key_steps.z
+        value_at = starts.z + h0 * value_steps.x + h1 * value_steps.y + h2 * value_steps.z
+        mask_at = starts.w + h0 * mask_steps.x + h1 * mask_steps.y + h2 * mask_steps.z
         # The tiles of keys that the block's queries see.
         first = td.maximum(row - reach.x, 0) // b_tile
         last = td.minimum(count, td.minimum(row + a_tile, queries) + reach.y)
@@ -302,7 +304,7 @@ def attender(what: Attending, tile: Tile) -> Kernel:
                 total += weights[(i * down + ty) * weight_pitch + k]
             r = row + i * down + ty
             if r < queries:
-                line = head * queries + r
+                line = (reach.w + head) * queries + r
                 factor = partial(1.0)
                 if split:
                     line = line * heads.z + part

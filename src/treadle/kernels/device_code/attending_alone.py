@@ -44,15 +44,17 @@ def transposer(partial: DType, panel: int) -> Kernel:
 
     @td.kernel(checked=False)
     def transpose(
-        key, out, key_steps: td.vec4[td.i32], heads: td.vec4[td.i32], count: td.i32, depth: td.i32
-    ):
+        key, out, starts: td.vec4[td.i32], key_steps: td.vec4[td.i32], heads: td.vec4[td.i32],
+        count: td.i32, depth: td.i32,
+    ):  # fmt: skip
         t = td.thread_idx.x
         panels = (count + panel - 1) // panel
         head = td.block_idx.x // panels
         k = td.minimum(td.block_idx.x % panels * panel + t, count - 1)
         h1 = head // heads.z % heads.y
         h0 = head // heads.z // heads.y
-        at = h0 * key_steps.x + h1 * key_steps.y + head % heads.z * key_steps.z + k * key_steps.w
+        at = starts.y + h0 * key_steps.x + h1 * key_steps.y + head % heads.z * key_steps.z
+        at += k * key_steps.w
         for e in range(depth):
             out[(td.block_idx.x * depth + e) * panel + t] = partial(key[at + e])
 
@@ -72,7 +74,7 @@ def lone_attender(what: Attending, block: Lanes) -> Kernel:
 
     @td.kernel(checked=False)
     def attend_alone(
-        query, key, value, mask, out, norms,
+        query, key, value, mask, out, norms, starts: td.vec4[td.i32],
         query_steps: td.vec4[td.i32], key_steps: td.vec4[td.i32], value_steps: td.vec4[td.i32],
         mask_steps: td.vec4[td.i32], mask_step: td.i32, sizes: td.vec4[td.i32],
         heads: td.vec4[td.i32], reach: td.vec4[td.i32], scale: partial, draw: td.vec4[td.u32],
@@ -92,14 +94,16 @@ def lone_attender(what: Attending, block: Lanes) -> Kernel:
         h2 = head % heads.y
         h1 = head // heads.y % heads.x
         h0 = head // heads.y // heads.x
-        query_at = h0 * query_steps.x + h1 * query_steps.y + h2 * query_steps.z
+        query_at = starts.x + h0 * query_steps.x + h1 * query_steps.y + h2 * query_steps.z
         key_at = h0 * key_steps.x + h1 * key_steps.y + h2 * key_steps.z
         key_step = key_steps.w
         if turned:
             key_at = key_at * ((count + panel - 1) // panel * panel * depth)
             key_step = depth
-        value_at = h0 * value_steps.x + h1 * value_steps.y + h2 * value_steps.z + piece
-        mask_at = h0 * mask_steps.x + h1 * mask_steps.y + h2 * mask_steps.z
+        else:
+            key_at += starts.y
+        value_at = starts.z + h0 * value_steps.x + h1 * value_steps.y + h2 * value_steps.z + piece
+        mask_at = starts.w + h0 * mask_steps.x + h1 * mask_steps.y + h2 * mask_steps.z
         columns = td.minimum(width - piece, COLUMNS)
         bottom = td.minimum(top + tile, queries)
         first = td.maximum(top - reach.x, 0) // panel * panel
@@ -168,7 +172,7 @@ def lone_attender(what: Attending, block: Lanes) -> Kernel:
             total = partial(0.0)
             for k in td.static_range(lanes):  # each lane has the total of its own keys
                 total += totals[r * lanes + k]
-            line = head * queries + top + r
+            line = (reach.w + head) * queries + top + r
             factor = share(total, keep)
             for d in range(0, columns, lanes):
                 if d + t < columns:
