@@ -40,7 +40,7 @@ def same(found, wanted, tolerance=0.0):
 if torch is not None:
 
     def test_rows(device, rng):
-        table, index = numbers(rng, 9, 5), rng.integers(0, 9, (3, 4))
+        table, index = numbers(rng, 9, 5), rng.integers(0, 9, (3, 4), np.int32)
         wanted = torch.nn.functional.embedding(torch.asarray(index), torch.asarray(table), 3)
         same(F.embedding(td.asarray(index), td.asarray(table), 3), wanted)
         for dtype in ("int32", "uint8"):
@@ -49,7 +49,7 @@ if torch is not None:
         same(F.embedding(td.asarray(index[0, 0]), td.asarray(table)), wanted[0, 0])
 
     def test_long_rows_are_scaled_in_the_table(device, rng):
-        table, index = numbers(rng, 9, 5), rng.integers(0, 9, 7)
+        table, index = numbers(rng, 9, 5), rng.integers(0, 9, 7, np.int32)
         for p in (2.0, 1.0):
             ours, theirs = td.asarray(table), torch.asarray(table.copy())
             wanted = torch.nn.functional.embedding(torch.asarray(index), theirs, None, 1.5, p)
@@ -58,14 +58,15 @@ if torch is not None:
 
     @pytest.mark.parametrize("options", BAGS, ids=str)
     def test_bags(device, rng, options):
-        table, index = numbers(rng, 9, 21), rng.integers(0, 9, 17)
-        offsets = np.asarray([0, 4, 4, 9, 17])
+        table, index = numbers(rng, 9, 21), rng.integers(0, 9, 17, np.int32)
+        offsets = np.asarray([0, 4, 4, 9, 17], np.int32)
         arrays = (index, table, offsets)
         wanted = torch.nn.functional.embedding_bag(*map(torch.asarray, arrays), **options)
         same(F.embedding_bag(*map(td.asarray, arrays), **options), wanted, 1e-6)
 
     def test_bags_of_one_length(device, rng):
-        table, index, weights = numbers(rng, 9, 5), rng.integers(0, 9, (4, 3)), numbers(rng, 4, 3)
+        table, weights = numbers(rng, 9, 5), numbers(rng, 4, 3)
+        index = rng.integers(0, 9, (4, 3), np.int32)
         ours, theirs = ([make(x) for x in (index, table)] for make in (td.asarray, torch.asarray))
         wanted = torch.nn.functional.embedding_bag(*theirs)
         same(F.embedding_bag(*ours), wanted, 1e-6)

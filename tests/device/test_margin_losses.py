@@ -71,6 +71,11 @@ def same(found, wanted):
     np.testing.assert_allclose(found.numpy(), wanted.numpy(), 2e-5, 2e-6)
 
 
+def mine(array):
+    """Classes have the device's integers: PyTorch wants 64 bits, and some devices have 32."""
+    return td.asarray(array.astype(np.int32) if array.dtype == np.int64 else array)
+
+
 if torch is not None:
 
     def check(rng, name, reductions):
@@ -82,9 +87,9 @@ if torch is not None:
                 key: operand(rng, value) for key, value in options.items() if type(value) is str
             }
             options = options | extra
-            ours = {key: td.asarray(options[key]) for key in extra}
+            ours = {key: mine(options[key]) for key in extra}
             theirs = {key: torch.asarray(options[key]) for key in extra}
-            found = getattr(F, name)(*map(td.asarray, given), **options | ours, reduction=reduction)
+            found = getattr(F, name)(*map(mine, given), **options | ours, reduction=reduction)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 wanted = getattr(torch.nn.functional, name)(

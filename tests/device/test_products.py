@@ -236,7 +236,8 @@ def test_matrices_of_dtypes(device, fresh, rng, dtype):
         expected = expected.astype(kind.numpy).astype(np.float32)
         found = found.to(td.float32)
     elif dtype == "complex64":
-        found = (td.asarray(x) + 1j * td.asarray(x)).to(kind) @ td.asarray(y).to(kind)
+        whole = td.asarray(x, dtype=td.int32)
+        found = (whole + 1j * whole).to(kind) @ td.asarray(y, dtype=kind)
         expected = (x + 1j * x) @ y
     np.testing.assert_array_equal(found.numpy(), expected.astype(found.dtype.numpy))
 

@@ -89,10 +89,12 @@ def test_a_device_stands_for_its_suites(monkeypatch):
     monkeypatch.setattr(command, "fits", lambda suite: suite != "gpu-webgpu")
     monkeypatch.setattr("treadle.device", lambda name: None)
     assert command.suites_of(["cuda"]) == [
-        "launch-cuda", "gpu-cuda", "arrays-cuda", "library-cuda", "compile-cuda", "ptx",
+        "launch-cuda", "gpu-cuda", "arrays-cuda", "library-cuda", "compiled-cuda", "compile-cuda",
+        "ptx",
     ]  # fmt: skip
     assert command.suites_of(["webgpu", "cpu"]) == [
-        "launch-webgpu", "arrays-webgpu", "library-webgpu", "compile-webgpu", "cpu",
+        "launch-webgpu", "arrays-webgpu", "library-webgpu", "compiled-webgpu", "compile-webgpu",
+        "cpu",
     ]  # fmt: skip
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+# The dtypes that libraries multiply, by their short names, and the bytes of an element.
+ITEM_SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "c64": 8, "c128": 16}
+
 
 class Operand(NamedTuple):
     """A stack of matrices in memory. `pitch` is the elements from one row to the next; from one
@@ -27,9 +30,23 @@ class DenseProduct(NamedTuple):
     left: Operand
     right: Operand
 
+    @property
+    def operations(self) -> int:
+        """Multiplications and additions."""
+        return 2 * self.batch * self.rows * self.columns * self.depth
+
+    @property
+    def bytes(self) -> int:
+        """What has to be moved: each matrix once."""
+        left = self.rows * self.depth * (self.batch if self.left.step else 1)
+        right = self.depth * self.columns * (self.batch if self.right.step else 1)
+        out = self.rows * self.columns * self.batch
+        return ITEM_SIZES[self.dtype] * (left + right + out)
+
 
 class PreparedProduct(NamedTuple):
     """How a library computes a product: bytes of scratch memory that it wants, and its own plan."""
 
     workspace: int
     plan: object
+    product: DenseProduct

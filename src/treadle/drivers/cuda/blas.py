@@ -112,7 +112,7 @@ class Blas:
         if algorithm is None:
             return None
         plan = _Plan(descriptor, layouts, algorithm, np.asarray([1, 0], type.one))
-        return PreparedProduct(int(algorithm.workspace_size), plan)
+        return PreparedProduct(int(algorithm.workspace_size), plan, product)
 
     def _layout(self, type: _Type, rows: int, columns: int, operand: Operand, batch: int) -> int:
         """A matrix as the library counts it; the pitch is from one of its columns to the next."""

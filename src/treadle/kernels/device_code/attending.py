@@ -373,7 +373,8 @@ def _power(x: td.f32):
     q = _nearest_integer(inside)
     r = inside - td.f32(q)
     y = (1.0 + r * _exp2_tail(r)) * _power_of_two(q)
-    return td.where(x < -126.0, 0.0, y)
+    # Graphics drivers take `inside` for a maximum, which drops NaN.
+    return td.where(td.isnan(x), x, td.where(x < -126.0, 0.0, y))
 
 
 @td.func

@@ -133,7 +133,8 @@ class WatchedStream(base.Stream):
     ) -> None:
         """A product by the vendor's library."""
         arguments = product, left, right, out, workspace
-        self.append("library", "product", Amount(), lambda: self.inner.multiply(*arguments))
+        amount = Amount(product.product.bytes, product.product.operations)
+        self.append("library", "product", amount, lambda: self.inner.multiply(*arguments))
 
     # ------------------------------------------------------------------ waiting
 

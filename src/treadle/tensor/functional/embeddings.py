@@ -18,6 +18,7 @@ from treadle.graph.views import is_whole
 from treadle.kernels.bag import add_bags, greatest_of_bags
 from treadle.kernels.device_code.bagging import IGNORED, OUTSIDE
 from treadle.runtime import settings
+from treadle.runtime.devices import default_device
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import clip, where
@@ -152,6 +153,10 @@ def _looked_up(
 
 
 def _integers(name: str, x: Any) -> Tensor:
+    if type(x) is not Tensor:
+        x = np.asarray(x)
+        if x.dtype == np.int64 and default_integer(default_device()) is int32:
+            x = x.astype(np.int32)
     found = operand(name, x)
     if found.dtype.kind not in ("int", "uint"):
         raise DtypeError(f"{name} takes integers, not {found.dtype}: cast them")
