@@ -890,3 +890,20 @@ def test_new_arrays_do_not_lie_in_a_traces_memory(device):
     others = [td.full(5000, 7.0).realize() for _ in range(8)]
     assert f(x).item() == 15000
     assert all((other.numpy() == 7).all() for other in others)
+
+
+def test_dropout_in_attention_draws_anew(device):
+    x = td.ones((1, 6, 4))
+    v = td.arange(24, dtype=td.float32).reshape(1, 6, 4)
+
+    def attended(q):
+        return td.nn.functional.scaled_dot_product_attention(q, q, v, dropout_p=0.5)
+
+    compiled = td.compile(attended)
+    for function in (attended, compiled):
+        td.manual_seed(3)
+        drawn = [function(x).numpy() for _ in range(3)]
+        if function is attended:
+            wanted = drawn
+    np.testing.assert_array_equal(drawn, wanted)
+    assert (drawn[1] != drawn[2]).any()

@@ -28,7 +28,6 @@ from treadle.runtime.convert import Packed
 from treadle.runtime.devices import Device
 
 _FOUR_INTEGERS = Vector(SCALARS["i32"], 4)
-_FOUR_WORDS = Vector(SCALARS["u32"], 4)
 _AXES = 3  # of heads, in one launch
 # From the largest to the smallest; the first that suits a device and a problem is taken.
 _TILES = (
@@ -57,8 +56,7 @@ class Laid(NamedTuple):
 class Problem(NamedTuple):
     """What is to be computed. `shape` are the axes in front of the result's, `heads` the same
     axes, merged and split as the operands need it. A query sees keys from `left` places before its
-    own to `right` places after it; None is as far as there are keys. `draw` are the four words
-    that dropout's random numbers depend on."""
+    own to `right` places after it; None is as far as there are keys."""
 
     shape: tuple[int, ...]
     heads: tuple[int, ...]
@@ -74,7 +72,6 @@ class Problem(NamedTuple):
     left: int | None
     right: int | None
     dropout: float
-    draw: tuple[int, int, int, int]
 
 
 class _Arrays(NamedTuple):
@@ -86,32 +83,27 @@ class _Arrays(NamedTuple):
     mask: DeviceArray | None
     out: DeviceArray
     norms: DeviceArray
+    draws: DeviceArray | None
 
 
 Results = tuple[DeviceArray, DeviceArray]
 
 
-def attend(query: DeviceArray, key: DeviceArray, value: DeviceArray, problem: Problem) -> Results:
+def attend(query: DeviceArray, key: DeviceArray, value: DeviceArray, *more: Any) -> Results:
     """The result, and the logarithms of the sums of exponentials, -infinity for a query that sees
-    nothing (and then has zeros as its result)."""
-    return _attend(query, key, value, None, problem)
+    nothing (and then has zeros as its result).
 
-
-def attend_masked(
-    query: DeviceArray, key: DeviceArray, value: DeviceArray, mask: DeviceArray, problem: Problem
-) -> Results:
-    """The same with a mask: bool, true where a query sees a key, or a number to be added."""
-    return _attend(query, key, value, mask, problem)
-
-
-def _attend(
-    query: DeviceArray, key: DeviceArray, value: DeviceArray, mask: DeviceArray | None, p: Problem
-) -> Results:
+    `more` are a mask, if the problem says how one lies: bool, true where a query sees a key, or
+    numbers to be added; for dropout, the four words (uint32) that its random numbers depend on; and
+    the problem."""
+    *given, p = more
     assert isinstance(query.dtype, DType)
+    mask = given.pop(0) if p.mask is not None else None
+    draws = given.pop() if p.dropout else None
     out = new(query, query.dtype, *p.shape, p.queries, p.width)
     norms = new(query, wide(query.dtype), *p.shape, p.queries)
     if norms.size:
-        arrays = _Arrays(query, key, value, mask, flat(out), flat(norms))
+        arrays = _Arrays(query, key, value, mask, flat(out), flat(norms), draws)
         compute = _by_lanes if alone(query.device) else _by_tiles
         for piece, done in _pieces(_folded(p), _most(arrays), 0):
             compute(arrays, piece, done)
@@ -228,8 +220,8 @@ def _operands(arrays: _Arrays, p: Problem, done: int, count: int, parts: int, ti
         (*(_steps(each.strides, count) for each in (p.query, p.key, p.value)), mask_steps,
          mask_step),
         (_four(p.queries, p.keys, p.depth, p.width), _four(front[1], front[2], parts, tiles),
-         _four(left, right, done, before), p.scale * attending.LOG2_E, _four_words(*p.draw),
-         1.0 - p.dropout),
+         _four(left, right, done, before), p.scale * attending.LOG2_E,
+         0 if arrays.draws is None else arrays.draws, 1.0 - p.dropout),
     )  # fmt: skip
 
 
@@ -368,8 +360,3 @@ def _steps(strides: tuple[int, ...], count: int) -> Any:
 def _four(*values: int) -> Packed:
     """Four integers as a launch takes them soonest."""
     return Packed(_FOUR_INTEGERS, np.array(values, np.int32))
-
-
-@functools.lru_cache(16)
-def _four_words(*values: int) -> Packed:
-    return Packed(_FOUR_WORDS, np.array(values, np.uint32))

@@ -409,17 +409,29 @@ def _draw(
             f"{name}: generator= takes a td.Generator, not {type(generator).__name__}; "
             "td.Generator(seed) makes one"
         )
-    seed, number = source.next_draw()
-    recording = recorder.get()
-    words = None
-    if recording is not None:
-        words = recording.words(source, seed, number, device, extents)
-    if words is None:
-        numbers = (number, number >> 32, seed, seed >> 32)
-        words = tuple([constant(word % _WORD, extents, uint32, device) for word in numbers])
+    words = _next_words(source, device, extents)
     index = Node(kinds.INDEX, (), extents, uint32, device)
     key = (index, _upper_word(index), *words)
     return _Draw(name, extents, dtype, float64 if dtype is float64 else float32, device, key)
+
+
+def _next_words(source: Generator, device: Device, shape: tuple[int, ...]) -> tuple[Node, ...]:
+    """The number of the next draw and the seed, two words each, in arrays of a shape."""
+    seed, number = source.next_draw()
+    recording = recorder.get()
+    if recording is not None:
+        words = recording.words(source, seed, number, device, shape)
+        if words is not None:
+            return words
+    numbers = (number, number >> 32, seed, seed >> 32)
+    return tuple([constant(word % _WORD, shape, uint32, device) for word in numbers])
+
+
+def words_of_a_draw(source: Generator, device: Device) -> Node:
+    """The next draw's words as an array, for a kernel that makes the random numbers itself."""
+    from treadle.tensor.assembly import concat
+
+    return concat([from_node(word) for word in _next_words(source, device, (1,))])._node
 
 
 def _upper_word(index: Node) -> Node:

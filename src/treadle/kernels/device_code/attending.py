@@ -123,12 +123,14 @@ def attender(what: Attending, tile: Tile) -> Kernel:
         starts: td.vec4[td.i32],
         query_steps: td.vec4[td.i32], key_steps: td.vec4[td.i32], value_steps: td.vec4[td.i32],
         mask_steps: td.vec4[td.i32], mask_step: td.i32, sizes: td.vec4[td.i32],
-        heads: td.vec4[td.i32], reach: td.vec4[td.i32], scale: partial, draw: td.vec4[td.u32],
-        keep: td.f32,
+        heads: td.vec4[td.i32], reach: td.vec4[td.i32], scale: partial, draws, keep: td.f32,
     ):  # fmt: skip
         t = td.thread_idx.x
         tx = t % across
         ty = t // across
+        draw = td.vec4[td.u32](td.u32(0))
+        if dropout:
+            draw = td.vec4[td.u32](draws[0], draws[1], draws[2], draws[3])
         queries = sizes.x
         count = sizes.y
         depth = sizes.z

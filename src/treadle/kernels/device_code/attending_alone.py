@@ -71,16 +71,19 @@ def lone_attender(what: Attending, block: Lanes) -> Kernel:
     weigh, gather = _weigher(what, block), _gatherer(what, block)
     share = share_of(partial, what.dropout)
     masked, turned, result = what.mask is not None, block.turned, what.dtype
+    dropout = what.dropout
 
     @td.kernel(checked=False)
     def attend_alone(
         query, key, value, mask, out, norms, starts: td.vec4[td.i32],
         query_steps: td.vec4[td.i32], key_steps: td.vec4[td.i32], value_steps: td.vec4[td.i32],
         mask_steps: td.vec4[td.i32], mask_step: td.i32, sizes: td.vec4[td.i32],
-        heads: td.vec4[td.i32], reach: td.vec4[td.i32], scale: partial, draw: td.vec4[td.u32],
-        keep: td.f32,
+        heads: td.vec4[td.i32], reach: td.vec4[td.i32], scale: partial, draws, keep: td.f32,
     ):  # fmt: skip
         t = td.thread_idx.x
+        draw = td.vec4[td.u32](td.u32(0))
+        if dropout:
+            draw = td.vec4[td.u32](draws[0], draws[1], draws[2], draws[3])
         queries = sizes.x
         count = sizes.y
         depth = sizes.z

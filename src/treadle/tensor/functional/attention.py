@@ -11,18 +11,18 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
 from treadle.graph.calls import call_of_several
 from treadle.graph.node import Node, constant, view_of
-from treadle.kernels.attend import Problem, attend, attend_masked
+from treadle.kernels.attend import Problem, attend
 from treadle.kernels.device_code.keys import wide
 from treadle.tensor.dtypes import promote
 from treadle.tensor.functional.heads import along_heads, in_place, merged
 from treadle.tensor.generator import Generator, default_generator
 from treadle.tensor.operands import as_python, cast, common_shape, device_of, is_number, node_of
+from treadle.tensor.random import words_of_a_draw
 from treadle.tensor.tensor import Tensor, from_node
 
 __all__ = ["scaled_dot_product_attention"]
 
 _NAME = "scaled_dot_product_attention"
-_WORD = 1 << 32
 Integers = tuple[int, ...]
 
 
@@ -82,7 +82,7 @@ def scaled_dot_product_attention(
         nodes.append(_mask(node_of(_NAME, attn_mask, device), dtype, (*front, queries, keys)))
     left, right = _reach(window, is_causal)
     scale = _scale(scale, depth)
-    dropout, draw = _dropout(dropout_p, generator)
+    dropout = _dropout(dropout_p)
     shape = (*front, queries, width)
     if 0 in shape:
         return from_node(constant(0, shape, dtype, device))
@@ -96,11 +96,12 @@ def scaled_dot_product_attention(
     mask = laid[3] if attn_mask is not None else None
     problem = Problem(
         front, axes, queries, keys, depth, width, laid[0], laid[1], laid[2], mask, scale, left,
-        right, dropout, draw,
+        right, dropout,
     )  # fmt: skip
+    if dropout:
+        sources = (*sources, words_of_a_draw(generator or default_generator(), device))
     results = [(shape, dtype), (shape[:-1], wide(dtype))]
-    function = attend if attn_mask is None else attend_masked
-    return from_node(call_of_several(function, sources, results, (problem,))[0])
+    return from_node(call_of_several(attend, sources, results, (problem,))[0])
 
 
 # --- what does not fit ---------------------------------------------------------------------------
@@ -198,12 +199,8 @@ def _scale(scale: Any, depth: int) -> float:
     return float(as_python(scale))
 
 
-def _dropout(p: Any, generator: Generator | None) -> tuple[float, tuple[int, int, int, int]]:
-    """The probability, and the words that the draws depend on."""
+def _dropout(p: Any) -> float:
+    """The probability that a weight is left out."""
     if not is_number(p) or not 0 <= as_python(p) <= 1:
         raise ValueError(f"{_NAME}: dropout_p is a probability, from 0 to 1, not {p!r}")
-    if not p:
-        return 0.0, (0, 0, 0, 0)
-    seed, number = (generator or default_generator()).next_draw()
-    words = [number, number >> 32, seed, seed >> 32]
-    return float(p), tuple([word % _WORD for word in words])  # type: ignore[return-value]
+    return float(as_python(p))
