@@ -907,3 +907,42 @@ def test_dropout_in_attention_draws_anew(device):
             wanted = drawn
     np.testing.assert_array_equal(drawn, wanted)
     assert (drawn[1] != drawn[2]).any()
+
+
+def test_memory_that_others_see_is_read_there(device):
+    if device.backend != "cpu":
+        return  # nobody else reaches the memory there, or with a copy
+    w = td.asarray([1.0, 2.0])
+
+    @td.compile
+    def through_numpy(x):
+        return td.asarray(np.asarray(x * 2) + np.asarray(w))
+
+    for _ in range(3):
+        assert through_numpy(td.asarray([3.0, 1.0])).tolist() == [7.0, 4.0]
+    w[...] = 10.0
+    assert through_numpy(td.asarray([30.0, 10.0])).tolist() == [70.0, 30.0]
+    assert "another library" in repr(through_numpy)
+
+    @td.compile
+    def written(x):
+        np.asarray(x)[...] += 1
+
+    y = td.asarray([1.0])
+    for turn in range(1, 4):
+        written(y)
+        assert y.item() == 1.0 + turn
+
+
+def test_what_is_kept_outside_is_told_of(device):
+    class Holder:
+        @td.compile
+        def double(self, x):
+            self.w = self.w * 2
+            return x
+
+    holder = Holder()
+    holder.w = td.ones(2)
+    with pytest.warns(UserWarning, match="keeps 1 of the tensors"):
+        holder.double(td.ones(1))
+    assert holder.w.tolist() == [2.0, 2.0]

@@ -12,6 +12,7 @@ what was handed over in that way stays shared as long as it lives.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,6 +140,14 @@ def _let_in(array: DeviceArray, stream: int | None) -> int | None:
     return stream
 
 
+def _lend(array: DeviceArray) -> Callable[[], None]:
+    """Give memory away; what takes it back. Others read it now, so that a function that is being
+    traced cannot be one recording."""
+    if (interrupt := array.device.default_stream.interrupt) is not None:
+        interrupt("memory is given to another library")
+    return array.device.shared.lend(array.storage)
+
+
 class Lent:
     """An array while another library has its memory. Ours uses it again after that one's work,
     which on CUDA is on a stream."""
@@ -150,7 +159,7 @@ class Lent:
 
         self.keeper = None if stream is None else keeper_of(stream, number)
         self.stream = stream
-        self.end = array.device.shared.lend(array.storage)
+        self.end = _lend(array)
         self.array = array
 
     @property
@@ -203,7 +212,7 @@ def _interface(array: DeviceArray) -> dict[str, Any]:
     stream = array.device.default_stream.handle
     stream.use([array.buffer])
     stream.flush()
-    array.device.shared.lend(array.storage)
+    _lend(array)
     item = dtype.itemsize
     found = {
         "version": 3,

@@ -296,7 +296,8 @@ class Tracing:
         """Give the caller what was written into arguments."""
         pairs = zip(self._cells, self._nodes, self._memory, self._arguments.sources, strict=True)
         for cell, node, memory, source in pairs:
-            if cell.value is node and memory.buffer not in self._graph.written:
+            untouched = memory.buffer not in self._graph.written and not memory.storage.shared
+            if cell.value is node and untouched:
                 continue
             realize((cell.value,))
             traces.copy_back(cell.value.whole_array, source)
@@ -333,7 +334,7 @@ class Tracing:
         return [
             cell
             for cell in cells_of(self._graph.device)
-            if cell not in self._before and _reads(cell.value, own)
+            if cell not in self._before and (_waits(cell.value) or _reads(cell.value, own))
         ]
 
     def _leave(self, escaped: list[Cell]) -> None:
@@ -383,6 +384,11 @@ def _written_over(old: Node, value: Node) -> Node:
         value = Node(kinds.COPY, (value,), value.shape, value.dtype, value.device)
     whole: View = views.whole(old.shape)
     return Node(kinds.WRITE, (old, value), old.shape, old.dtype, old.device, whole)
+
+
+def _waits(node: Node) -> bool:
+    """Whether a value is still to be computed from others: all from before the trace were."""
+    return node.array is None and bool(node.sources)
 
 
 def _reads(node: Node, buffers: set[Buffer]) -> bool:
