@@ -26,6 +26,7 @@ from treadle.tensor.functional.distances import norm
 from treadle.tensor.functional.places import Places, taken
 from treadle.tensor.functional.wide import wide_float
 from treadle.tensor.manipulation import expand_dims, operand
+from treadle.tensor.operands import device_of
 from treadle.tensor.ranges import arange
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.tensor import Tensor, from_node
@@ -142,6 +143,7 @@ def _looked_up(
     name: str, input: Any, weight: Any, padding_idx: int | None
 ) -> tuple[Tensor, Tensor]:
     """The numbers of rows, and the table."""
+    device_of(name, [x for x in (input, weight) if type(x) is Tensor])
     index, table = _integers(name, input), operand(name, weight)
     if table.ndim != 2:
         raise ShapeError(f"{name}: weight is a table of shape (rows, columns), not {table.shape}")
