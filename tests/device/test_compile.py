@@ -946,3 +946,35 @@ def test_what_is_kept_outside_is_told_of(device):
     with pytest.warns(UserWarning, match="keeps 1 of the tensors"):
         holder.double(td.ones(1))
     assert holder.w.tolist() == [2.0, 2.0]
+
+
+def test_a_tensor_that_is_replaced_in_an_object_is_found(device):
+    class Model:
+        def __init__(self):
+            self.w = td.ones(2)
+            self.parts = [{"b": td.zeros(2)}]
+            self.calls = 0
+
+        @td.compile
+        def f(self, x):
+            return self.w * x + self.parts[0]["b"]
+
+    model, x = Model(), td.asarray([1.0, 2.0])
+    assert model.f(x).tolist() == [1.0, 2.0]
+    model.calls += 1
+    assert model.f(x).tolist() == [1.0, 2.0]
+    assert Model.f.traces == 1
+    model.w = td.ones(2) * 5
+    assert model.f(x).tolist() == [5.0, 10.0]
+    model.parts[0]["b"] = td.ones(2)
+    assert model.f(x).tolist() == [6.0, 11.0]
+    model.parts.insert(0, {"b": td.ones(2) * 2})
+    assert model.f(x).tolist() == [7.0, 12.0]
+    model.w[...] = 0.0
+    assert model.f(x).tolist() == [2.0, 2.0]
+    assert Model.f.traces == 1
+    options = {"shift": td.ones(2)}
+    shifted = td.compile(lambda y: y + options["shift"])
+    assert shifted(x).tolist() == [2.0, 3.0]
+    options["shift"] = td.zeros(2)
+    assert shifted(x).tolist() == [1.0, 2.0]

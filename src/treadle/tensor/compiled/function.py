@@ -124,15 +124,21 @@ class Compiled:
                 return self._trace(arguments)
             self._traces.move_to_end(key)
             if type(known) is Trace:
-                return known.run(arguments)
+                if known.is_current():
+                    return known.run(arguments)
+                known.release()
+                del self._traces[key]
+                return self._trace(arguments)
         return self._function(*args, **kwargs)
 
     def _trace(self, arguments: Arguments) -> Any:
         """A first call."""
         with tracing.lock:
-            run = Tracing(self._name, self._function, arguments)
+            run = Tracing(self._name, self._function, arguments, self._around)
             result, found = run.run()
         if found is not None:
+            if isinstance(found, Trace):
+                found.watch(run.roots())
             self._drop(_MOST_TRACES - 1)
             self._traces[arguments.key] = found
             self._notice(arguments)

@@ -1,8 +1,7 @@
 """What a function finds around it: the globals and closure variables that it names.
 
 Numbers, texts and tensors among them count like arguments: if one is another, the function is
-traced anew. (What it reaches through objects, or in functions that it calls, nobody can watch
-cheaply.)
+traced anew. What it reaches through objects is watched as far as it is tensors (`routes`).
 """
 
 from __future__ import annotations
@@ -47,6 +46,17 @@ class Surroundings:
                 _tell(cell.cell_contents, parts)
             except ValueError:  # it has no value yet
                 parts.append(_UNSET)
+
+    def values(self) -> Iterator[Any]:
+        """What the variables are now."""
+        for name in self._names:
+            if name in self._globals:
+                yield self._globals[name]
+        for cell in self._cells:
+            try:
+                yield cell.cell_contents
+            except ValueError:
+                continue
 
     def numbers(self) -> Iterator[tuple[str, Any]]:
         """The numbers among the variables."""

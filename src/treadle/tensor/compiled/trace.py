@@ -8,7 +8,7 @@ has in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from treadle.runtime.memory import Storage
 from treadle.runtime.traced import Traced
 from treadle.tensor.compiled.arguments import Arguments, Content, Source
 from treadle.tensor.compiled.draws import Draws
+from treadle.tensor.compiled.routes import Step, is_current, steps_to
 from treadle.tensor.compiled.structure import Builder
 from treadle.tensor.tensor import Cell, Tensor, from_cell
 
@@ -106,6 +107,15 @@ class Trace:
         self._results = list(results)
         self._build = build
         self._changes = list(changes)  # containers of the arguments that the function changes
+        self._steps: list[Step] = []
+
+    def watch(self, roots: Iterable[Any]) -> None:
+        """Remember where, from some objects on, the tensors from outside were found."""
+        self._steps = steps_to(self._outside.cells, roots)
+
+    def is_current(self) -> bool:
+        """Whether they are still found there."""
+        return is_current(self._steps)
 
     def run(self, arguments: Arguments, first: bool = False) -> Any:
         """Do what the function does, with these arguments."""

@@ -29,7 +29,9 @@ from treadle.runtime.traced import Traced
 from treadle.tensor.compiled import trace as traces
 from treadle.tensor.compiled.arguments import Arguments, Content, Source
 from treadle.tensor.compiled.draws import Draws
+from treadle.tensor.compiled.routes import tensors_within
 from treadle.tensor.compiled.structure import Builder, builder, collect, with_leaves
+from treadle.tensor.compiled.surroundings import Surroundings
 from treadle.tensor.compiled.trace import Input, Output, Outside, Result, Trace
 from treadle.tensor.tensor import Cell, Tensor, cells_of, from_cell, written
 
@@ -54,10 +56,13 @@ class Split:
 class Tracing:
     """One run of a function for its trace."""
 
-    def __init__(self, name: str, function: Callable[..., Any], arguments: Arguments) -> None:
+    def __init__(
+        self, name: str, function: Callable[..., Any], arguments: Arguments, around: Surroundings
+    ) -> None:
         self.name = name
         self._function = function
         self._arguments = arguments
+        self._around = around
         self._split: Split | None = None
         self._lasting = True  # whether it will be so at the next call
         realize([s.cell.value for s in arguments.sources if s.data is None])
@@ -95,6 +100,10 @@ class Tracing:
         found = trace.run(self._arguments, first=True)
         self._leave(escaped)
         return found, trace
+
+    def roots(self) -> list[Any]:
+        """What the function is given and finds around it."""
+        return [*(value for _, value in self._arguments.named()), *self._around.values()]
 
     def _recorded(self) -> tuple[Any, Trace | None]:
         """Call the function; its result, and the trace if it was recorded to its end. Whatever
@@ -331,11 +340,18 @@ class Tracing:
         own = {*self._graph.touched, *(array.buffer for array in self._memory)}
         own.update(self._draws.buffers)
         own.difference_update(node.whole_array.buffer for node in self._before.values())
-        return [
-            cell
+        found = {
+            cell: None
             for cell in cells_of(self._graph.device)
-            if cell not in self._before and (_waits(cell.value) or _reads(cell.value, own))
-        ]
+            if cell not in self._before and _reads(cell.value, own)
+        }
+        # Those that wait for arrays from outside alone may be another thread's, unless the function
+        # has put them where it finds them.
+        for tensor in tensors_within(self.roots()):
+            cell = tensor._cell
+            if cell.value.device is self._graph.device and _waits(cell.value):
+                found[cell] = None
+        return list(found)
 
     def _leave(self, escaped: list[Cell]) -> None:
         """Let kept arrays be those of the first call, and say so."""
