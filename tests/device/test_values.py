@@ -434,3 +434,21 @@ def test_arrays_may_be_named_as_what_printers_write(device):
     assert value.tolist() == [11, 22, 33]
     assert old.tolist() == [0.5, 1.5, 2.5]
     assert shift.tolist() == [1, 1, 1]
+
+
+def test_integers_are_rounded_to_bfloat16_at_once(device):
+    """Not by way of a float32, in which these lie in the middle between two."""
+    middle = 1017118720
+    near = np.array([middle + 10, middle - 10, middle], np.uint32)
+    wanted = [1019215872.0, 1015021568.0, 1015021568.0]
+    assert [float(td.bfloat16(value)) for value in near] == wanted
+
+    @td.kernel
+    def convert(x: td.Array[td.u32], out: td.Array[td.bf16]):
+        i = td.grid(1)
+        if i < out.size:
+            out[i] = td.bf16(x[i])
+
+    out = td.zeros(3, dtype=td.bfloat16)
+    convert.launch(3, td.asarray(near), out)
+    assert out.numpy().astype(np.float64).tolist() == wanted

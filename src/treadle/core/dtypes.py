@@ -200,7 +200,7 @@ def cast_number(value: Any, dtype: DType) -> Any:
         raise DtypeError(f"{value} is complex and {dtype} is not: cast value.real, or abs(value)")
     if dtype.is_float or dtype.is_complex:
         with np.errstate(over="ignore"):
-            return form(value)
+            return form(_rounded_to_odd(value) if dtype is bfloat16 else value)
     if isinstance(value, (int, np.integer, np.bool_)):
         return _wrap(int(value), dtype)
     number = float(value)
@@ -212,6 +212,21 @@ def cast_number(value: Any, dtype: DType) -> Any:
     if number <= low:
         return form(low)
     return form(int(number))
+
+
+def _rounded_to_odd(value: Any) -> Any:
+    """A number as a float32 from which it is rounded to bfloat16 as if at once: one that is cut off
+    has its last bit set, so that it is never taken for the middle between two."""
+    if not isinstance(value, (int, float, np.integer, np.float64)) or value != value:
+        return value
+    exact: Any = value
+    single = np.float32(exact)
+    if not np.isfinite(single) or float(single) == exact:
+        return single
+    bits = single.view(np.uint32)
+    if abs(float(single)) > abs(exact):
+        bits -= np.uint32(1)
+    return (bits | np.uint32(1)).view(np.float32)
 
 
 def integer_range(dtype: DType) -> tuple[int, int]:
