@@ -65,20 +65,15 @@ def add(target: DeviceArray, index: DeviceArray, values: DeviceArray) -> None:
     real = target.dtype.component
     parts = target.dtype.itemsize // real.itemsize
     form = wide(real)
-    if real.itemsize == 8 and target.device.backend == "webgpu":
-        ordered, order = sort_with_order(index)
-        scattering.add_segments.launch(index.size, target, ordered, order, values, step)
+    if _lacks_atomics(target):
+        _in_segments(target, index, values, "sum")
         return
-    if alone(target.device) and form == real:
-        _in_ranges(target, index, values, "sum")
-        return
-    sums = _parts(target) if form == real else zeros(target, form, target.size)
+    sums = target if form == real else zeros(target, form, target.size)
     if alone(target.device):
         _in_ranges(sums, index, values, "sum")
-        scattering.converter(real, form).launch(target.size, target, sums)
-        return
-    kernel = scattering.adder(form, parts)
-    kernel.launch(index.size * parts, sums, index, _parts(values), step)
+    else:
+        kernel = scattering.adder(form, parts)
+        kernel.launch(index.size * parts, _parts(sums), index, _parts(values), step)
     if form != real:
         scattering.converter(real, form).launch(target.size, target, sums)
 
@@ -101,21 +96,18 @@ def fold(target: DeviceArray, index: DeviceArray, values: DeviceArray, how: str)
         return
     target, index, values = flat(target), flat(index), flat(values)
     assert isinstance(target.dtype, DType)
-    step, dtype, form = int(values.size > 1), target.dtype, wide(target.dtype)
-    if dtype.itemsize == 8 and target.device.backend == "webgpu":
-        ordered, order = sort_with_order(index)
-        kernel = scattering.segment_folder(how)
-        kernel.launch(index.size, target, ordered, order, values, step)
+    dtype, form = target.dtype, wide(target.dtype)
+    if _lacks_atomics(target):
+        _in_segments(target, index, values, how)
         return
-    bits = i64 if form.itemsize == 8 else i32
     folded = target if form == dtype else _as(form, target)
     if alone(target.device):
         _in_ranges(folded, index, values, how)
-        if folded is not target:
-            scattering.caster(dtype).launch(target.size, target, folded)
-        return
-    kernel = scattering.folder(form, bits, how)
-    kernel.launch(index.size, _seen_as(bits, folded), index, values, step)
+    else:
+        bits = i64 if form.itemsize == 8 else i32
+        kernel = scattering.folder(form, bits, how)
+        seen = _seen_as(bits, folded)
+        kernel.launch(index.size, seen, index, values, int(values.size > 1))
     if folded is not target:
         scattering.caster(dtype).launch(target.size, target, folded)
 
@@ -139,6 +131,19 @@ def scattered(
     else:
         fold(target, index, values, how)
     return target
+
+
+def _lacks_atomics(target: DeviceArray) -> bool:
+    """Whether a device has none of the size of an element's numbers."""
+    assert isinstance(target.dtype, DType)
+    return target.dtype.component.itemsize == 8 and target.device.backend == "webgpu"
+
+
+def _in_segments(target: DeviceArray, index: DeviceArray, values: DeviceArray, how: str) -> None:
+    """Without atomics: what belongs to an element is put side by side, for one thread."""
+    ordered, order = sort_with_order(index)
+    kernel = scattering.segment_folder(how)
+    kernel.launch(index.size, target, ordered, order, values, int(values.size > 1))
 
 
 def _in_ranges(target: DeviceArray, index: DeviceArray, values: DeviceArray, how: str) -> None:

@@ -26,7 +26,9 @@ from treadle.tensor.dtypes import iinfo
 from treadle.tensor.elementwise_functions import FUNCTIONS, apply
 from treadle.tensor.indexed import Term, gathered, places_along, sum_of
 from treadle.tensor.indexing import Pick, all_inside
+from treadle.tensor.manipulation import broadcast_arrays, operand
 from treadle.tensor.operands import cast, is_number, number_as, prepare, values_of
+from treadle.tensor.searching import indices_of
 from treadle.tensor.tensor import Tensor, from_node
 
 __all__ = [
@@ -51,7 +53,7 @@ def gather(input: Any, dim: int, index: Any) -> Tensor:
     >>> td.gather(x, 1, td.asarray([[0, 0], [1, 0]], device="cpu")).tolist()
     [[1, 1], [4, 3]]
     """
-    x = _tensor(input)
+    x = operand("gather", input)
     places, _ = _flat_places("gather", x, dim, index)
     if not x.size:
         return from_node(constant(0, places.shape, x.dtype, x.device))
@@ -60,7 +62,7 @@ def gather(input: Any, dim: int, index: Any) -> Tensor:
 
 def index_select(input: Any, dim: int, index: Any) -> Tensor:
     """The parts along an axis at some places: `td.take` with PyTorch's arguments."""
-    x = _tensor(input)
+    x = operand("index_select", input)
     at = one_axis("index_select", dim, max(len(x.shape), 1))
     return x.reshape(x.shape or (1,))[(slice(None),) * at + (_one_axis_of("index_select", index),)]
 
@@ -73,9 +75,7 @@ def masked_select(input: Any, mask: Any) -> Tensor:
     >>> td.masked_select(x, x > 1).tolist()
     [2, 3]
     """
-    from treadle.tensor.manipulation import broadcast_arrays
-
-    x, chosen = broadcast_arrays(_tensor(input), _mask("masked_select", mask))
+    x, chosen = broadcast_arrays(operand("masked_select", input), _mask("masked_select", mask))
     return x[chosen]
 
 
@@ -87,7 +87,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Tensor:
     >>> td.masked_fill(x, x > 1, 0).tolist()
     [1, 0, 0]
     """
-    x, chosen = _tensor(input), _mask("masked_fill", mask)
+    x, chosen = operand("masked_fill", input), _mask("masked_fill", mask)
     if not is_number(value):
         if tuple(value.shape):
             raise ShapeError(
@@ -138,7 +138,7 @@ def scatter_reduce(
     if reduce not in _REDUCTIONS:
         raise ValueError(f"scatter_reduce: reduce is one of {list(_REDUCTIONS)}, not {reduce!r}")
     how = _REDUCTIONS[reduce]
-    x = _tensor(input)
+    x = operand("scatter_reduce", input)
     if how != "sum" and x.dtype.kind == "complex":
         raise DtypeError(f"scatter_reduce: {reduce} of complex numbers is not there: use sum")
     places, base = _flat_places("scatter_reduce", x, dim, index)
@@ -182,32 +182,15 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
 # --- what they are made of -----------------------------------------------------------------------
 
 
-def _tensor(x: Any) -> Tensor:
-    if type(x) is Tensor:
-        return x
-    from treadle.tensor.creation import asarray
-
-    return asarray(x)
-
-
 def _mask(name: str, mask: Any) -> Tensor:
-    chosen = _tensor(mask)
+    chosen = operand(name, mask)
     if chosen.dtype.kind != "bool":
         raise DtypeError(f"{name}: a mask has dtype bool, not {chosen.dtype}: compare, as x > 0")
     return chosen
 
 
-def _integers(name: str, index: Any) -> Any:
-    found = index if hasattr(index, "dtype") else np.asarray(index)
-    if isinstance(found, np.ndarray) and not found.size:
-        found = found.astype(np.int64)
-    if found.dtype.kind not in ("i", "u", "int", "uint"):
-        raise DtypeError(f"{name}: an index has integers, not {found.dtype}: cast it")
-    return found
-
-
 def _one_axis_of(name: str, index: Any) -> Any:
-    found = _integers(name, index)
+    found = indices_of(name, index)
     if len(found.shape) > 1:
         raise ShapeError(f"{name}: an index has one axis, not shape {tuple(found.shape)}")
     return found.reshape(-1)
@@ -217,7 +200,7 @@ def _flat_places(name: str, x: Tensor, dim: int, index: Any) -> tuple[Node, View
     """Where in x's elements, counted row by row, an index of as many axes points to; and the view
     that its own shape is of an array of x's shape."""
     at = one_axis(name, dim, max(len(x.shape), 1))
-    found = _integers(name, index)
+    found = indices_of(name, index)
     shape, wide = tuple(found.shape), x.shape
     if not shape and not wide:
         shape = wide = (1,)
@@ -248,7 +231,7 @@ def _linear(index: Any, axis: int, extent: int, step: int, base: View, x: Tensor
 
 
 def _scattered(name: str, input: Any, dim: int, index: Any, src: Any, how: str) -> Tensor:
-    x = _tensor(input)
+    x = operand(name, input)
     places, base = _flat_places(name, x, dim, index)
     return from_node(_put(x, places, _values(name, src, places, base, x), how))
 
@@ -295,7 +278,7 @@ def _neutral(how: str, dtype: DType, x: Tensor) -> Node:
 
 
 def _along_one_axis(name: str, input: Any, dim: int, index: Any, source: Any, how: str) -> Tensor:
-    x = _tensor(input)
+    x = operand(name, input)
     at = one_axis(name, dim, max(len(x.shape), 1))
     wide = x.shape or (1,)
     found = _one_axis_of(name, index)

@@ -141,7 +141,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
             )
         axis = 0
     at = one_axis("take", axis, len(tensor.shape))
-    return tensor[(slice(None),) * at + (_indices("take", indices),)]
+    return tensor[(slice(None),) * at + (indices_of("take", indices),)]
 
 
 @takes_dim
@@ -157,7 +157,7 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     [[1, 2, 3], [7, 8, 9]]
     """
     tensor = _tensor("take_along_axis", x)
-    values = _indices("take_along_axis", indices)
+    values = indices_of("take_along_axis", indices)
     at = one_axis("take_along_axis", axis, len(tensor.shape))
     if len(values.shape) != len(tensor.shape):
         raise ShapeError(
@@ -200,7 +200,7 @@ def _tensor(name: str, x: Any) -> Tensor:
     return asarray(x, device=device_of(name, (x,)))
 
 
-def _indices(name: str, indices: Any) -> Any:
+def indices_of(name: str, indices: Any) -> Any:
     """Index arrays: tensors, or what NumPy makes one of."""
     found = indices if hasattr(indices, "dtype") else np.asarray(indices)
     if not isinstance(found, np.ndarray) and not isinstance(found, Tensor):

@@ -8,7 +8,7 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
 from treadle.graph.calls import Function, call, call_of_several
-from treadle.graph.node import view_of
+from treadle.graph.node import Node, view_of
 from treadle.kernels import sort as kernels
 from treadle.kernels.topk import topk as top_k
 from treadle.tensor.axes import one_axis, takes_dim
@@ -68,23 +68,13 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True, sorted: bool = Tr
     if not 0 <= k <= node.shape[at]:
         raise ShapeError(f"topk: k is 0 to {node.shape[at]}, the elements of axis {at} of shape "
                          f"{node.shape}, not {k}")  # fmt: skip
-    last = len(node.shape) - 1
-    if at != last:
-        order = (*range(at), *range(at + 1, last + 1), at)
-        node = view_of(node, views.permute(views.whole(node.shape), order))
+    node = _with_last(node, at)
     places = default_integer(device)
     shape = (*node.shape[:-1], k)
     made = call_of_several(
         top_k, (node,), [(shape, node.dtype), (shape, places)], (k, largest, places)
     )
-    values, indices = (from_node(each) for each in made)
-    if at == last:
-        return TopK(values, indices)
-    back = (*range(at), last, *range(at, last))
-    return TopK(
-        values._seen_through(views.permute(values._where, back)),
-        indices._seen_through(views.permute(indices._where, back)),
-    )
+    return TopK(*[_back(from_node(each), at) for each in made])
 
 
 def _along(
@@ -96,12 +86,22 @@ def _along(
     if node.dtype.kind == "complex":
         raise DtypeError(f"{name}: complex numbers have no order; sort their absolute values")
     at = one_axis(name, axis, len(node.shape))
+    node = _with_last(node, at)
+    return _back(from_node(call(sorter, (node,), node.shape, dtype or node.dtype, options)), at)
+
+
+def _with_last(node: Node, at: int) -> Node:
+    """An array whose rows are along an axis."""
     last = len(node.shape) - 1
+    if at == last:
+        return node
     order = (*range(at), *range(at + 1, last + 1), at)
-    if at != last:
-        node = view_of(node, views.permute(views.whole(node.shape), order))
-    made = from_node(call(sorter, (node,), node.shape, dtype or node.dtype, options))
+    return view_of(node, views.permute(views.whole(node.shape), order))
+
+
+def _back(made: Tensor, at: int) -> Tensor:
+    """The rows of a result in the axis where they were."""
+    last = len(made.shape) - 1
     if at == last:
         return made
-    back = (*range(at), last, *range(at, last))
-    return made._seen_through(views.permute(made._where, back))
+    return made._seen_through(views.permute(made._where, (*range(at), last, *range(at, last))))

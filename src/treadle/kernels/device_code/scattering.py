@@ -78,8 +78,6 @@ def range_writer(form: DType, parts: int, how: str) -> Kernel:
                     to = at * most + part
                     if how == "put":
                         target[to] = value
-                    elif how == "sum":
-                        target[to] += value
                     else:
                         target[to] = function(target[to], value)
 
@@ -96,20 +94,6 @@ def caster(dtype: DType) -> Kernel:
         target[i] = dtype(source[i])
 
     return cast_all
-
-
-@td.kernel
-def add_segments(target, index, order: td.Array[td.i32], values, step: td.i32):
-    """Indices are sorted; the first of equal ones adds what belongs to all of them."""
-    i = td.grid(1)
-    at = index[i]
-    if i == 0 or index[td.maximum(i - 1, 0)] != at:
-        total = target[at]
-        j = i
-        while j < index.size and index[j] == at:
-            total += values[order[j] * step]
-            j += 1
-        target[at] = total
 
 
 @functools.cache
@@ -136,7 +120,7 @@ def folder(form: DType, bits: DType, how: str) -> Kernel:
 
 @functools.cache
 def segment_folder(how: str) -> Kernel:
-    """`add_segments` for a function of two elements."""
+    """A kernel for sorted indices: the first of equal ones folds all that belongs to them."""
     function = FUNCTIONS[how]
 
     @td.kernel
@@ -155,6 +139,11 @@ def segment_folder(how: str) -> Kernel:
 
 
 @td.func
+def _sum(a, b):
+    return a + b
+
+
+@td.func
 def _product(a, b):
     return a * b
 
@@ -169,4 +158,4 @@ def _greatest(a, b):
     return td.maximum(a, b)
 
 
-FUNCTIONS = {"prod": _product, "min": _least, "max": _greatest}
+FUNCTIONS = {"sum": _sum, "prod": _product, "min": _least, "max": _greatest}
