@@ -57,6 +57,7 @@ _ARRAY_RULES = frozenset({
 _LIBRARY = frozenset({
     "test_attention",
     "test_compile",
+    "test_compile_around",
     "test_convolution",
     "test_einsum",
     "test_embedding",

@@ -15,7 +15,7 @@ from treadle.kernels.device_code.multiplying import (
     tile_multiplier,
 )
 from treadle.kernels.factors import Factor, Product
-from treadle.kernels.product import by_tiles, matrix_product
+from treadle.kernels.product import by_tiles
 from treadle.kernels.tiles import TILES
 from treadle.tensor.dtypes import supports
 
@@ -285,17 +285,6 @@ def test_profiles_know_what_a_product_does(device, rng):
     (row,) = [row for row in found.table().rows if row.name == "product"]
     assert row.operations == 2 * 20 * 32 * 24
     assert row.bytes == 4 * (20 * 32 + 32 * 24 + 20 * 24)
-
-
-def test_arrays_of_the_library(device, fresh, rng):
-    x, y = integers(rng, (3, 17, 20)), integers(rng, (3, 20, 9))
-    a, b = td.asarray(x)._array, td.asarray(y)._array
-    np.testing.assert_array_equal(matrix_product(a, b).to_host(), x @ y)
-    for shapes in (((0, 3), (3, 2)), ((2, 0), (0, 3))):
-        found = matrix_product(*(td.zeros(shape)._array for shape in shapes))
-        np.testing.assert_array_equal(found.to_host(), np.zeros((shapes[0][0], shapes[1][1])))
-    with pytest.raises(td.errors.ShapeError, match=r"\(3, 17, 20\) and \(17, 20\)"):
-        matrix_product(a, a.view((17, 20), (20, 1), 0))
 
 
 ALL_TILES = sorted({tile._replace(unrolled=False) for row in TILES.values() for tile in row})

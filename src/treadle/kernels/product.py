@@ -11,7 +11,7 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from treadle.core.dtypes import DType
-from treadle.core.errors import ShapeError, UnsupportedOnTarget
+from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels import host_product, vendor_product
 from treadle.kernels.device_code.keys import wide
@@ -29,7 +29,7 @@ from treadle.kernels.factors import Factor, Product
 from treadle.kernels.launching import alone, new, zeros
 from treadle.kernels.machine import Machine, machine_of
 from treadle.kernels.tiles import Problem, chunk_for, tile_for
-from treadle.runtime.arrays import DeviceArray, packed_strides
+from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
 Route = Literal["host", "vendor", "kernel"]
@@ -48,27 +48,6 @@ def route_of(device: Device, dtype: DType, product: Product) -> Route | None:
     elif vendor_product.prepared(device, dtype, product) is not None:
         return "vendor"
     return "kernel" if dtype.kind in ("int", "uint", "float") else None
-
-
-def matrix_product(x: DeviceArray, y: DeviceArray) -> DeviceArray:
-    """The product of two matrices, or of two stacks of as many, that lie row by row.
-
-    >>> import treadle as td
-    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")._array
-    >>> matrix_product(x, x).to_host().tolist()
-    [[7.0, 10.0], [15.0, 22.0]]
-    """
-    *batch, rows, inner = x.shape
-    *others, deep, columns = y.shape
-    if inner != deep or batch != others or len(batch) > MOST_BATCHES:
-        raise ShapeError(f"shapes {x.shape} and {y.shape} are no matrices to be multiplied")
-    steps, more = packed_strides(x.shape), packed_strides(y.shape)
-    first = Factor(steps[:-2], steps[-2], steps[-1], 0)
-    second = Factor(more[:-2], more[-1], more[-2], 0)
-    product = Product(tuple(batch), rows, columns, inner, first, second)
-    return multiply(x, y, product).view(
-        (*batch, rows, columns), packed_strides((*batch, rows, columns)), 0
-    )
 
 
 def multiply(x: DeviceArray, y: DeviceArray, product: Product) -> DeviceArray:
