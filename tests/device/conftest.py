@@ -73,13 +73,18 @@ _LIBRARY = frozenset({
     "test_scattering",
     "test_topk",
 })  # fmt: skip
+# And differentiation and training, a file on each line.
+_TRAINING = frozenset({
+    "test_autograd",
+})  # fmt: skip
 _LEFT_OUT = {
     **dict.fromkeys(_ARRAY_KERNELS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),
     **dict.fromkeys(_ELEMENTWISE, frozenset({"webgpu-gl", "dawn", "ptx-sm_70", "ptx-nvrtc"})),
     # Its functions are those of test_math and test_values, which the evaluator runs.
     "test_elementwise_functions": frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
     **dict.fromkeys(
-        _ARRAY_RULES | _LIBRARY, frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"})
+        _ARRAY_RULES | _LIBRARY | _TRAINING,
+        frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),
     ),
 }
 

@@ -78,6 +78,10 @@ class DtypeError(TreadleError, TypeError):
     """A dtype that is wrong here, or that the device does not have."""
 
 
+class AutogradError(TreadleError, RuntimeError):
+    """Gradients that cannot be had: what they need is gone, was changed, or never was recorded."""
+
+
 class QueueFull(TreadleError):
     """A ring that stayed full for the whole timeout."""
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from treadle.graph import node as kinds
+from treadle.graph import kinds
 from treadle.graph.groups import Group
 from treadle.graph.node import Node
 from treadle.graph.program import Program, Step

@@ -16,7 +16,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from treadle.core.errors import LaunchError
-from treadle.graph import node as kinds
+from treadle.graph import kinds
 from treadle.graph.node import Node
 from treadle.graph.pieces import cuts_rows, memory_of
 from treadle.graph.product_groups import axes_of, is_of_a_library, merged_apart, placed

@@ -13,21 +13,11 @@ from weakref import ref
 
 from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
+from treadle.graph.history import History, record
+from treadle.graph.kinds import COMPUTED, CONSTANT, VIEW
 from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
-
-# Operations that are not elementwise; everything else is a name in `operations.OPERATIONS`.
-CONSTANT = "constant"  # detail: a Python number; every element is it
-INDEX = "index"  # element i is i, in row-major order
-VIEW = "view"  # of its source; detail: a View
-COPY = "copy"  # of its source, in memory of its own
-GATHER = "gather"  # sources: a whole array and flat indices into it; indices outside give 0
-REDUCE = "reduce"  # detail: (kind, axes); the shape lacks these
-WRITE = "write"  # sources: an array and values; detail: the View of the array that they replace
-PRODUCT = "product"  # of matrices, read in place in its sources; detail: a kernels.factors.Product
-CALL = "call"  # what is no fused kernel; detail: see `calls.py`
-COMPUTED = "computed"
 
 # Steps that may wait one upon another: what is longer is computed on the way, and so always after
 # as many steps of a loop. (Kernels that are cut where they are full are different in every turn.)
@@ -45,11 +35,13 @@ class Node:
     `readers` are the nodes that need it and are not computed yet, as far as they live. A computed
     node's readers are its storage's, since all that shares memory is written together. `eager` says
     that a source's memory is shared with another library, so that nobody may find out later.
+    `history` says how to differentiate it, for those that are differentiated; `saved` how many
+    derivatives need its value and `overwritten` whether a tensor has another one since.
     """
 
     __slots__ = (
-        "__weakref__", "array", "depth", "detail", "device", "dtype", "eager", "op", "readers",
-        "serial", "shape", "size", "sources",
+        "__weakref__", "array", "depth", "detail", "device", "dtype", "eager", "history", "op",
+        "overwritten", "readers", "saved", "serial", "shape", "size", "sources",
     )  # fmt: skip
 
     array: DeviceArray | None
@@ -77,9 +69,15 @@ class Node:
         self.eager = False
         self.serial = next(_serial)
         self.depth = 0
+        self.history: History | None = None
+        self.saved = 0
+        self.overwritten = False
         if sources:
             me = ref(self)
+            tracked = False
             for source in sources:
+                if source.history is not None:
+                    tracked = True
                 array = source.array
                 if array is None:
                     if source.depth >= self.depth:
@@ -98,6 +96,8 @@ class Node:
                     storage.add_reader(me)  # first: who shares it now either sees me, or is seen
                     if storage.shared and storage.is_shared:
                         self.eager = True
+            if tracked:
+                record(self)
 
     @property
     def whole_array(self) -> DeviceArray:
@@ -109,6 +109,8 @@ class Node:
         """The node is computed."""
         readers, self.readers = self.readers, None
         self.array = array
+        if self.history is not None:
+            self.history.computed(array)
         if self.op != CONSTANT:  # its number is wanted still, by kernels that have it as a number
             self.detail = None
         self.op = COMPUTED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from treadle.graph import node as kinds
+from treadle.graph import kinds
 from treadle.graph.node import Node
 from treadle.graph.views import merge_axes
 from treadle.kernels.factors import Factor, Product

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import ref
 
-from treadle.graph import node as kinds
+from treadle.graph import kinds
 from treadle.graph.groups import Group
 from treadle.graph.node import Node
 from treadle.graph.recipes import Graph, Task, remember, remembered, task_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from treadle.graph import node as kinds
+from treadle.graph import kinds
 from treadle.graph.fused import Runner
 from treadle.graph.groups import Group
 from treadle.graph.node import Node
@@ -101,7 +101,8 @@ class Graph:
                 detail = None
             elif op == kinds.WRITE and cacheable:
                 cacheable = len(pending_readers(node.sources[0])) < 2
-            parts.append((op, detail, node.shape, node.dtype.short, *numbered))
+            saved = node.saved > 0
+            parts.append((op, detail, node.shape, node.dtype.short, saved, *numbered))
         if cacheable:
             ends = [position[root] for root in roots]
             # A device that is closed and opened again has another stream; launches are bound to it.

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from treadle.graph import node as kinds
+from treadle.graph import kinds
 from treadle.graph.groups import Group, build_group
 from treadle.graph.node import Node
 from treadle.graph.operations import cost_of
 from treadle.graph.product_groups import why_kept
+from treadle.graph.views import is_whole
 
 _CHEAP = 4  # the operations that may be done again in a second kernel rather than kept in memory
 _DEAR = (kinds.REDUCE, kinds.PRODUCT)
 _ALONE = (kinds.CALL, kinds.WRITE, kinds.PRODUCT)  # they compute nothing of their sources
 _SHARED = -1  # several kernels need it
+_SAVED = "a derivative needs it"
 
 
 class Plan:
@@ -59,7 +61,10 @@ class Plan:
     # --- order -----------------------------------------------------------------------------------
 
     def _sort(self) -> None:
-        """All pending nodes, sources first. What reads an array comes before what writes it."""
+        """All pending nodes, sources first. What reads an array comes before what writes it. Else
+        they are in the order in which they were made, so that memory is needed as the program says:
+        a backward pass lets go of what the forward pass kept step by step."""
+        late = False  # whether something that reads was made after what writes
         done: set[Node] = set()
         order = self.order
         stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(self.roots)]
@@ -83,6 +88,9 @@ class Plan:
                     self.kept.add(reader)
                     self.reasons[reader] = "its source is written next"
                     stack.append((reader, False))
+                    late = late or reader.serial > node.serial
+        if not late:
+            order.sort(key=lambda node: node.serial)
 
     @staticmethod
     def _is_inside(reader: Node, write: Node) -> bool:
@@ -109,6 +117,9 @@ class Plan:
         same = self.same
         for node in self.order:
             if node in self.kept or node in written or node.op in (kinds.WRITE, kinds.CALL):
+                continue
+            if node.op == kinds.VIEW and is_whole(node.detail, node.sources[0].shape):
+                same[node] = same.get(node.sources[0], node.sources[0])
                 continue
             sources = tuple([id(same.get(source, source)) for source in node.sources])
             detail = repr(node.detail) if node.op == kinds.CONSTANT else node.detail  # -0.0 == 0.0
@@ -137,9 +148,10 @@ class Plan:
                 self.keep(node, why)
             elif node.op == kinds.PRODUCT and mine in reducing:
                 self.keep(node, "a reduction reads it")
-            elif mine == _SHARED and node not in self.kept:
+            elif (mine == _SHARED or node.saved) and node not in self.kept:
                 if weight[node] > _CHEAP:
-                    self.keep(node, "several kernels read it")
+                    shared = mine == _SHARED
+                    self.keep(node, "several kernels read it" if shared else _SAVED)
                 elif node in self.overwritten:
                     self.keep(node, "its source is written before it is read again")
             if node in self.kept:

@@ -13,8 +13,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType, bool_
 from treadle.core.errors import DtypeError, ShapeError
-from treadle.graph import node as kinds
-from treadle.graph import views
+from treadle.graph import kinds, views
 from treadle.graph.node import Node, view_of
 from treadle.graph.views import View
 from treadle.runtime.devices import Device

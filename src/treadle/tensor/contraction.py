@@ -14,7 +14,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from treadle.core.dtypes import DType, bfloat16, bool_, float16, float32
-from treadle.graph import node as kinds
+from treadle.graph import history as histories
+from treadle.graph import kinds
 from treadle.graph.node import Node, constant, view_of
 from treadle.graph.views import View, compose, merge_axes, whole
 from treadle.kernels.device_code.multiplying import MOST_BATCHES
@@ -34,6 +35,17 @@ Names = Sequence[Name]
 def contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Names) -> Tensor:
     """The products of the elements of two nodes of one dtype whose axes have names, summed along
     those names that are not kept. Axes of one name have one extent, or extent 1."""
+    if (first[0].history is None and second[0].history is None) or not histories.recording.get():
+        return _contracted(first, second, kept)
+    with histories.recorded(False):
+        made = _contracted(first, second, kept)
+    names = tuple(first[1]), tuple(second[1]), tuple(kept)
+    derivative = histories.derivatives["contracted"]
+    histories.record_as_one(derivative, [made._cell.value], [first[0], second[0]], names)
+    return made
+
+
+def _contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Names) -> Tensor:
     (left, left_names), (right, right_names) = first, second
     dtype = left.dtype
     sizes = dict(zip(left_names, left.shape, strict=True))

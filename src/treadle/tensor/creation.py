@@ -27,7 +27,7 @@ from treadle.tensor.dtypes import (
     is_number,
     python_number,
 )
-from treadle.tensor.tensor import Tensor, as_device_dtype, cast, from_cell, from_node, from_numpy
+from treadle.tensor.tensor import Tensor, as_device_dtype, cast, from_node, from_numpy
 
 Shape = int | tuple[int, ...]
 
@@ -108,7 +108,7 @@ def from_dlpack(
     [0.0, 5.0, 0.0]
     """
     if isinstance(x, Tensor):
-        tensor = from_cell(x._cell, x._view)
+        tensor = x._seen_through(x._where)
     elif kind_of(x) is None and not isinstance(x, np.ndarray):
         raise TypeError(f"from_dlpack takes an array that speaks DLPack, not {type(x).__name__}")
     else:

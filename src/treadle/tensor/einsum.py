@@ -11,7 +11,7 @@ from typing import Any
 
 from treadle.core.dtypes import bool_
 from treadle.core.errors import ShapeError
-from treadle.graph import node as kinds
+from treadle.graph import kinds
 from treadle.graph.node import Node, view_of
 from treadle.graph.views import View
 from treadle.runtime.arrays import packed_strides

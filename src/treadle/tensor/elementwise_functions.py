@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType, bool_, float32, integer_range, uint8
 from treadle.core.errors import DtypeError
-from treadle.graph.node import COPY, Node
+from treadle.graph.kinds import COPY
+from treadle.graph.node import Node
 from treadle.lang.builtins import NAMES, BuiltinFunction
 from treadle.runtime.devices import Device
 from treadle.tensor.dtypes import RANK, check_dtype, default_dtype

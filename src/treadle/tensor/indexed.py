@@ -19,8 +19,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType, bool_, int32, int64, uint8, uint32
 from treadle.core.errors import DtypeError
-from treadle.graph import node as kinds
-from treadle.graph import views
+from treadle.graph import kinds, views
 from treadle.graph.node import Node, computed, constant, view_of
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import Integers, View
@@ -42,7 +41,7 @@ def picked(tensor: Tensor, plan: Plan) -> Tensor:
     if type(tensor.dtype) is not DType:
         return _picked_structs(tensor, plan)
     plan = _resolved(plan, tensor.device)
-    source = tensor._cell.value
+    source = tensor._whole
     if not source.size:  # there is nothing in memory to gather from
         return from_node(
             constant(number_as(0, source.dtype), plan.shape, source.dtype, source.device)

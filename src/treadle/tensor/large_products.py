@@ -7,7 +7,7 @@ import math
 from typing import NamedTuple
 
 from treadle.core.dtypes import DType, bfloat16, float16, float32
-from treadle.graph import node as kinds
+from treadle.graph import kinds
 from treadle.graph.node import Node, view_of
 from treadle.graph.views import slice_axis, whole
 from treadle.tensor.contraction import Names, base_of, contracted

@@ -11,7 +11,8 @@ import numpy as np
 from treadle.core.dtypes import DType, cast_number
 from treadle.core.errors import DtypeError, LaunchError, ShapeError
 from treadle.graph import views
-from treadle.graph.node import CONSTANT, Node, constant, view_of
+from treadle.graph.kinds import CONSTANT
+from treadle.graph.node import Node, constant, view_of
 from treadle.runtime.devices import Device
 from treadle.tensor.dtypes import check_fits, promote, promote_scalar, python_number
 from treadle.tensor.tensor import Tensor
@@ -226,7 +227,7 @@ def values_for(value: Any, target: Tensor) -> Node:
 def values_of(value: Any, shape: tuple[int, ...], dtype: DType, device: Device) -> Node:
     """A number or an array, broadcast to a shape and cast to a dtype, as a node that is in no
     cell."""
-    from treadle.graph import node as kinds
+    from treadle.graph import kinds
 
     if type(value) is not Tensor and is_number(value):
         number = as_python(value)

@@ -16,7 +16,7 @@ import numpy as np
 from treadle.core.dtypes import DType, bool_, float32, float64, uint32, uint64
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.core.limits import MOST_NARROW
-from treadle.graph import node as kinds
+from treadle.graph import kinds
 from treadle.graph.calls import call
 from treadle.graph.node import Node, constant
 from treadle.kernels.sort import argsort

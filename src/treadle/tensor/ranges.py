@@ -14,9 +14,8 @@ import numpy as np
 
 from treadle.core.dtypes import DType, bool_, complex64, float32, float64, int32, int64
 from treadle.core.errors import ShapeError
-from treadle.graph import node as kinds
-from treadle.graph import views
-from treadle.graph.node import Node, constant
+from treadle.graph import kinds, views
+from treadle.graph.node import Node, constant, view_of
 from treadle.runtime.arrays import check_cast
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
@@ -193,7 +192,7 @@ def meshgrid(*arrays: Tensor, indexing: Literal["xy", "ij"] = "xy") -> list[Tens
     for place, node in zip(places, nodes, strict=True):
         alone = tuple([node.size if axis == place else 1 for axis in range(len(nodes))])
         view = views.expand(views.whole(alone), tuple(extents))
-        spread = kinds.view_of(node, view)
+        spread = view_of(node, view)
         grids.append(from_node(Node(kinds.COPY, (spread,), spread.shape, node.dtype, device)))
     return grids
 
@@ -290,7 +289,7 @@ def _diagonals(comparison: str, rows: int, columns: int, k: int, device: Device)
     shape = (rows, columns)
     narrow = max(rows, columns) < _FIRST_WIDE // 2
     dtype = int32 if narrow else int64
-    row = shaped(kinds.view_of(_index((rows,), dtype, device), views.whole((rows, 1))), shape)
+    row = shaped(view_of(_index((rows,), dtype, device), views.whole((rows, 1))), shape)
     column = shaped(_index((columns,), dtype, device), shape)
     difference = Node("subtract", (column, row), shape, dtype, device)
     wanted = constant(number, shape, dtype, device)

@@ -19,8 +19,7 @@ from treadle.core.dtypes import (
     uint64,
 )
 from treadle.core.errors import DtypeError, ShapeError
-from treadle.graph import node as kinds
-from treadle.graph import views
+from treadle.graph import kinds, views
 from treadle.graph.node import Node, constant, view_of
 from treadle.runtime.arrays import check_cast, numpy_dtype
 from treadle.runtime.devices import Device

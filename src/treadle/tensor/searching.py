@@ -11,8 +11,7 @@ import numpy as np
 
 from treadle.core.dtypes import bool_, int32
 from treadle.core.errors import DtypeError, ShapeError
-from treadle.graph import node as kinds
-from treadle.graph import views
+from treadle.graph import kinds, views
 from treadle.graph.calls import call
 from treadle.graph.node import Node, constant, view_of
 from treadle.graph.views import View
@@ -170,7 +169,7 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     shape = common_shape("take_along_axis", (theirs, tuple(mine)))
     if not tensor.size:
         return from_node(constant(0, shape, tensor.dtype, tensor.device))
-    source = tensor._cell.value
+    source = tensor._whole
     where = tensor._where
     one = views.slice_axis(where, at, 0, 1, 1)  # the axis is the indices'
     inside = isinstance(values, np.ndarray)

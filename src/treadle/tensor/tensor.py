@@ -15,9 +15,10 @@ from typing import cast as assume
 import numpy as np
 
 from treadle.core.dtypes import DType
-from treadle.core.errors import DeviceNotFound, DtypeError, ShapeError
-from treadle.graph import node as kinds
-from treadle.graph import views
+from treadle.core.errors import AutogradError, DeviceNotFound, DtypeError, ShapeError
+from treadle.graph import history as histories
+from treadle.graph import kinds, views
+from treadle.graph.history import recording
 from treadle.graph.node import Node, computed, is_deep, view_of
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import View
@@ -33,6 +34,7 @@ from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.dtypes import check_dtype
 from treadle.tensor.for_array_api import ForArrayApi
+from treadle.tensor.for_autograd import Boundary, ForAutograd
 from treadle.tensor.for_numpy import ForNumPy
 from treadle.tensor.indexing import basic, parse
 from treadle.tensor.operator_types import Operators
@@ -52,7 +54,7 @@ class Cell:
 written: ContextVar[dict[Cell, Node] | None] = ContextVar("written", default=None)
 
 
-class Tensor(ForNumPy, ForArrayApi, Operators):
+class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
     """An array on a device; make one with `td.asarray`, `td.zeros`, …
 
     Operations give tensors that are computed when somebody reads them, many in one kernel. Basic
@@ -60,12 +62,13 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
     through one writes the other, as in NumPy.
     """
 
-    __slots__ = ("__weakref__", "_cell", "_seen", "_view")
+    __slots__ = ("__weakref__", "_seen")
 
     def __init__(self, array: DeviceArray) -> None:
+        self._boundary = None
         if array.contiguous:
             self._cell = Cell(computed(array))
-            self._view: View | None = None
+            self._view = None
         else:
             stretch, _ = array.span()
             self._cell = Cell(computed(stretch))
@@ -78,6 +81,8 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
     def _node(self) -> Node:
         """The lazy value."""
         value = self._cell.value
+        if self._boundary is not None:
+            value = self._boundary.of(value)
         view = self._view
         if view is None:
             return value
@@ -88,6 +93,12 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
         node = view_of(value, view)
         self._seen = value, node
         return node
+
+    @property
+    def _whole(self) -> Node:
+        """The lazy value of all of the cell, of which the tensor is the view `_where`."""
+        value = self._cell.value
+        return value if self._boundary is None else self._boundary.of(value)
 
     @property
     def _array(self) -> DeviceArray:
@@ -104,7 +115,13 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
 
     def _seen_through(self, view: View) -> Tensor:
         """A tensor of the same cell; `view` counts in the cell's elements."""
-        return from_cell(self._cell, view)
+        made = from_cell(self._cell, view)
+        boundary = self._boundary
+        if boundary is not None:
+            made._boundary = boundary if recording.get() else Boundary(None)
+        elif self._cell.value.history is not None and not recording.get():
+            made._boundary = Boundary(None)
+        return made
 
     @property
     def _where(self) -> View:
@@ -128,14 +145,36 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
             if array.key.read_only:
                 raise ValueError("this tensor is memory that may only be read: copy it first")
             if array.storage.shared and array.storage.is_shared:
+                if recording.get() and (value.history is not None or self._history is not None):
+                    raise AutogradError(
+                        "memory that another library has, too, is not written while operations on "
+                        "it are recorded: write to x.clone(), or do it within td.no_grad()"
+                    )
                 self._write_memory(value, array)
                 return
-        if view is None:
-            cell.value = value
-        else:
-            cell.value = Node(kinds.WRITE, (old, value), old.shape, old.dtype, old.device, view)
+        whole = view is None
+        if not whole:
+            value = Node(kinds.WRITE, (old, value), old.shape, old.dtype, old.device, view)
+        if old.history is not None or value.history is not None or self._boundary is not None:
+            self._follow(old, value)
+        old.overwritten = True
+        cell.value = value
         if is_deep(cell.value) or cell.value.eager or settings.eager:
             realize((cell.value,))
+
+    def _follow(self, old: Node, value: Node) -> None:
+        """Give the new value of the cell its history. What is written without recording, or through
+        a tensor that is cut off, is for derivatives what it was."""
+        if not recording.get() or self._boundary is not None:
+            if recording.get() and self._history is not None:
+                raise AutogradError(
+                    "a leaf that requires gradients, or a view of one, is not written in place "
+                    "while operations are recorded: do it within td.no_grad(), or write to a "
+                    "x.clone()"
+                )
+            value.history = old.history
+        if old.history is not None:
+            old.history.overwritten = True
 
     def _write_memory(self, value: Node, array: DeviceArray) -> None:
         """Write where other libraries look, now."""
@@ -306,7 +345,7 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
 
                 return picked(self, plan)
             view = plan.view
-        return from_cell(self._cell, view)
+        return self._seen_through(view)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Write numbers or an array into a part of the tensor; they broadcast and are cast. Of
@@ -334,7 +373,9 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
     def _whole_or(self, view: View) -> Tensor:
         """A part to write to. If it is all of the array, nothing of the old one has to be there."""
         whole = views.is_whole(view, self._cell.value.shape)
-        return from_cell(self._cell, None if whole else view)
+        part = from_cell(self._cell, None if whole else view)
+        part._boundary = self._boundary
+        return part
 
     def reshape(self, *shape: int | tuple[int, ...], copy: bool | None = None) -> Tensor:
         """The same elements with another shape; one extent may be -1. A view where strides can
@@ -385,7 +426,7 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
             return self
         check_dtype(to_dtype, to_device)
         if to_dtype == self.dtype:
-            return Tensor(self._array.copy_to(to_device))
+            return self._moved(to_device)
         if not isinstance(to_dtype, DType) or type(self.dtype) is not DType:
             return from_numpy(cast(self.numpy(), to_dtype), to_device)
         if to_device is not self.device and not _has(self.device, to_dtype):
@@ -394,6 +435,15 @@ class Tensor(ForNumPy, ForArrayApi, Operators):
         node = self._node
         changed = from_node(Node("cast", (node,), node.shape, to_dtype, node.device))
         return changed if to_device is self.device else changed.to(to_device)
+
+    def _moved(self, device: Device) -> Tensor:
+        """A copy on another device. Its gradient comes back to this one."""
+        made = Tensor(self._array.copy_to(device))
+        if self._history is not None and recording.get():
+            histories.record_as_one(
+                histories.derivatives["moved"], [made._cell.value], [self._node]
+            )
+        return made
 
     async def to_async(
         self, target: DType | Device | str | None = None, *, dtype: Any = None, device: Any = None
@@ -433,7 +483,7 @@ def from_cell(cell: Cell, view: View | None) -> Tensor:
     made = Tensor.__new__(Tensor)
     made._cell = cell
     made._view = view
-    made._seen = None
+    made._seen = made._boundary = None
     return made
 
 
@@ -443,7 +493,7 @@ def from_node(node: Node) -> Tensor:
         realize((node,))
     made = Tensor.__new__(Tensor)
     made._cell = Cell(node)
-    made._view = made._seen = None
+    made._view = made._seen = made._boundary = None
     return made
 
 

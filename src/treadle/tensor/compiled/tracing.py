@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle.drivers.base import Buffer
-from treadle.graph import node as kinds
-from treadle.graph import views
+from treadle.graph import kinds, views
 from treadle.graph.node import Node, computed
 from treadle.graph.realize import finish_readers, realize, watchers
 from treadle.graph.schedule import pending_readers

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.graph.node import COPY, Node
+from treadle.graph.kinds import COPY
+from treadle.graph.node import Node
 from treadle.tensor.fft import arguments
 from treadle.tensor.fft.along_one import complex_along, real_backward, real_forward
 from treadle.tensor.fft.arguments import axes_of, operand

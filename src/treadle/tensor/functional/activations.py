@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
 from treadle.tensor.functional.normalization import softmax
@@ -38,6 +39,7 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 # --- zero for what is negative, or less -----------------------------------------------------------
 
 
+@as_one
 def relu(input: Any, inplace: bool = False) -> Tensor:
     """The larger of x and 0.
 
@@ -147,6 +149,7 @@ def selu(input: Any, inplace: bool = False) -> Tensor:
 # --- smooth ---------------------------------------------------------------------------------------
 
 
+@as_one
 def gelu(input: Any, approximate: str = "none") -> Tensor:
     """The product of x and the probability that a standard normal number is less than x; by a
     formula with tanh if `approximate` is "tanh".
@@ -165,6 +168,7 @@ def gelu(input: Any, approximate: str = "none") -> Tensor:
     return (x * 0.5 * (inner + 1)).to(dtype)
 
 
+@as_one
 def silu(input: Any, inplace: bool = False) -> Tensor:
     """The product x * sigmoid(x), which some call swish."""
     x, dtype = wide(input)

@@ -40,7 +40,7 @@ def taken(
 ) -> Tensor:
     """The elements of x for a result of this shape: `kept` has for axes of the result those of x
     along which they go together, `places` has the others. What is not inside is 0."""
-    source, where = x._cell.value, x._where
+    source, where = x._whole, x._where
     if not x.size:
         return from_node(constant(number_as(0, source.dtype), shape, source.dtype, source.device))
     steps = tuple([where.strides[kept[axis]] if axis in kept else 0 for axis in range(len(shape))])

@@ -1,0 +1,113 @@
+"""Derivatives: the functions of the tables in `rules`, and what of an operation they are given.
+
+A rule is a plain function of tensors: of the result's gradient, and of the values that it names as
+parameters. What it names is what a history keeps. Gradients of complex numbers are PyTorch's: the
+conjugate of the derivative, so that a step against them goes downhill.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from treadle.graph.history import RESULT, History
+from treadle.tensor.as_one import Options, Position
+from treadle.tensor.tensor import Tensor, from_node
+
+# What a derivative gives: gradients of sources, each with the source's history.
+Flow = Iterable[tuple[History | None, Any]]
+Rule = Callable[..., Any]
+_POSITIONS = {"x": 0, "y": 1, "z": 2, "out": RESULT}
+
+
+def tensor_of(made: History, position: int) -> Tensor:
+    """A value that a history keeps. Nobody writes to it."""
+    return from_node(made.value(position))
+
+
+class OfOperation:
+    """The derivative of a node: one rule for each source, None for sources without gradients.
+
+    A rule takes the gradient, then by name what it needs of x, y and z, which are the first three
+    sources, and out, the result.
+    """
+
+    def __init__(self, name: str, rules: Sequence[Rule | None]) -> None:
+        self.name = name
+        self.rules = rules
+        self._wants = [[] if rule is None else _named(rule)[1:] for rule in rules]
+
+    def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
+        """The positions of the values that the rules of tracked sources name."""
+        wanted = {
+            _POSITIONS[name]
+            for names, is_tracked in zip(self._wants, tracked, strict=True)
+            if is_tracked
+            for name in names
+        }
+        return tuple(wanted)
+
+    def backward(self, made: History, gradients: Sequence[Tensor | None]) -> Flow:
+        """The gradients of the sources."""
+        gradient = gradients[0]
+        for edge, rule, names in zip(made.edges, self.rules, self._wants, strict=True):
+            if edge is not None and rule is not None:
+                values = {name: tensor_of(made, _POSITIONS[name]) for name in names}
+                yield edge, rule(gradient, **values)
+
+
+class OfNode:
+    """The derivative of a node whose detail matters: a function of the gradient and the history,
+    which gives a gradient for each source."""
+
+    def __init__(self, name: str, rule: Rule, needs: Sequence[int] = ()) -> None:
+        self.name = name
+        self._rule = rule
+        self._needs = needs
+
+    def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
+        """The same for all sources."""
+        return self._needs
+
+    def backward(self, made: History, gradients: Sequence[Tensor | None]) -> Flow:
+        """The gradients of the sources."""
+        return zip(made.edges, self._rule(gradients[0], made), strict=True)
+
+
+class OfFunction:
+    """The derivative of a function that is recorded `as_one`.
+
+    The rule takes the gradient (of several results: a tuple of theirs, None where there is none),
+    then by name what it needs of the function's arguments and `out`, the result. It gives the
+    gradients of arguments by their names; a single one is that of the first argument.
+    """
+
+    def __init__(self, name: str, rule: Rule) -> None:
+        self.name = name
+        self._rule = rule
+        self.wants = _named(rule)[1:]
+
+    def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
+        """`as_one` asks by names."""
+        raise NotImplementedError
+
+    def of_call(self, made: History, gradients: Sequence[Tensor | None]) -> Flow:
+        """The gradients of the tensors among the arguments."""
+        options: Options = made.options
+        values: dict[str, Any] = {}
+        for name in self.wants:
+            value = RESULT if name == "out" else options[name]
+            is_tensor = name == "out" or isinstance(value, Position)
+            values[name] = tensor_of(made, value) if is_tensor else value
+        given = self._rule(gradients[0] if made.parts == 1 else tuple(gradients), **values)
+        if not isinstance(given, Mapping):
+            given = {next(iter(options)): given}
+        for name, gradient in given.items():
+            position = options[name]
+            if isinstance(position, Position) and gradient is not None:
+                yield made.edges[position], gradient
+
+
+def _named(rule: Rule) -> list[str]:
+    return list(inspect.signature(rule).parameters)

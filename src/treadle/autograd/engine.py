@@ -1,0 +1,289 @@
+"""The backward pass: from results to leaves, along histories.
+
+Histories are numbered as they are made, so that the one with the greatest number has no reader that
+is still to be visited. What a pass makes is lazy, as all operations are; it has gradients computed
+from time to time, so that the memory of what they were made of can go.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.autograd.placed import Gradients, Placed
+from treadle.core.errors import AutogradError, DtypeError, ShapeError
+from treadle.graph import kinds
+from treadle.graph.history import PART, History, Leaf, recorded
+from treadle.graph.node import Node, constant
+from treadle.graph.realize import realize
+from treadle.tensor.operands import number_as
+from treadle.tensor.tensor import Tensor, from_node
+
+_COMPUTED_AFTER = 200  # histories: about two layers of a transformer
+
+
+def run_backward(
+    outputs: Tensor | Sequence[Tensor],
+    gradients: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Add gradients to those of leaves: `Tensor.backward` for one or several tensors."""
+    outputs, gradients = _listed(outputs), _listed(gradients)
+    wanted = None if inputs is None else _histories_of(_listed(inputs))
+    Pass(retain_graph, create_graph, wanted, True).run(outputs, gradients)
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of outputs with respect to inputs, as a tuple; `grad` of leaves stays as it is.
+
+    `grad_outputs` are the gradients of the outputs, of which those of one element may be left out.
+    AutogradError if an input was not used, unless `allow_unused`: then its gradient is None.
+
+    >>> import treadle as td
+    >>> x = td.asarray(2.0, device="cpu").requires_grad_()
+    >>> (first,) = td.autograd.grad(x**3, x, create_graph=True)
+    >>> (second,) = td.autograd.grad(first, x)
+    >>> first.item(), second.item()
+    (12.0, 12.0)
+    """
+    wanted = _histories_of(_listed(inputs))
+    found = Pass(retain_graph, create_graph, wanted, False).run(
+        _listed(outputs), _listed(grad_outputs)
+    )
+    if not allow_unused:
+        for number, gradient in enumerate(found):
+            if gradient is None:
+                raise AutogradError(
+                    f"input {number} was not used for the outputs, so that it has no gradient: "
+                    "leave it out, or say allow_unused=True to get None for it"
+                )
+    return tuple(found)
+
+
+class Pass:
+    """One backward pass."""
+
+    def __init__(
+        self,
+        retain_graph: bool | None,
+        create_graph: bool,
+        wanted: list[History] | None,
+        accumulate: bool,
+    ) -> None:
+        self._retain = create_graph if retain_graph is None else retain_graph
+        self._create = create_graph
+        self._accumulate = accumulate
+        self._wanted = wanted
+        self._found: dict[History, Tensor] = {}
+        self._waiting: dict[History, list[Gradients]] = {}
+        self._heap: list[tuple[int, History]] = []
+        self._since = 0  # histories visited since gradients were computed
+        self._leaves: list[Leaf] = []  # with gradients that may not be computed yet
+        self._given: set[int] = set()  # nodes that are leaves' gradients
+
+    def run(self, outputs: list[Tensor], gradients: list[Any]) -> list[Tensor | None]:
+        """The gradients of what is wanted."""
+        gradients = gradients or [None] * len(outputs)
+        if len(gradients) != len(outputs):
+            raise ShapeError(f"{len(gradients)} gradients for {len(outputs)} tensors")
+        with recorded(self._create):
+            for output, gradient in zip(outputs, gradients, strict=True):
+                made = output._history
+                if made is None:
+                    raise AutogradError(
+                        "there is no backward pass from a tensor that was computed from none that "
+                        "requires gradients: call requires_grad_() of what you differentiate by, "
+                        "before, and not within td.no_grad()"
+                    )
+                # A view of a leaf, say, has a history that its cell's node lacks.
+                self._add(output._node.history, _seed(output, gradient))
+            while self._heap:
+                _, made = heapq.heappop(self._heap)
+                self._visit(made)
+        return [self._found.get(each) for each in self._wanted or ()]
+
+    def _visit(self, made: History) -> None:
+        waiting = self._waiting.pop(made)
+        gradients: list[Tensor | None] = [
+            each.total(made.shape, made.dtype, made.device) for each in waiting
+        ]
+        first = gradients[0]
+        if first is not None and made.parts == 1:
+            gradients[0] = first = self._hooked(made, first)
+        if self._wanted is not None and made in self._wanted:
+            assert first is not None
+            if not self._accumulate:
+                self._found[made] = first
+            elif not isinstance(made, Leaf):
+                made.retained = first
+        if isinstance(made, Leaf):
+            if self._accumulate and (self._wanted is None or made in self._wanted):
+                assert first is not None
+                self._accumulated(made, first)
+            return
+        if made.derivative is PART:
+            self._add(made.edges[0], first, made.options)
+            return
+        backward = getattr(made.derivative, "backward", None)
+        if backward is None:
+            raise AutogradError(
+                f"{made.derivative.name} has no derivative: compute it within td.no_grad(), or "
+                "give it one with td.autograd.Function"
+            )
+        for edge, gradient in backward(made, gradients):
+            if edge is not None and gradient is not None:
+                self._add(edge, gradient)
+        if not self._retain:
+            made.release()
+        self._since += 1
+        if self._since >= _COMPUTED_AFTER and not self._create:
+            self._compute()
+
+    def _hooked(self, made: History, gradient: Tensor) -> Tensor:
+        for hook in tuple(made.hooks or ()):
+            changed = hook(gradient)
+            if changed is not None:
+                gradient = changed
+        if made.retained is not None:
+            made.retained = gradient if made.retained is True else made.retained + gradient
+        return gradient
+
+    def _add(self, made: History | None, gradient: Any, part: int = 0) -> None:
+        """A gradient that flows to a history."""
+        assert made is not None
+        waiting = self._waiting.get(made)
+        if waiting is None:
+            waiting = self._waiting[made] = [Gradients() for _ in range(made.parts)]
+            heapq.heappush(self._heap, (-made.serial, made))
+        if not isinstance(gradient, Placed):
+            gradient = _fitted(gradient, made)
+        waiting[part].add(gradient)
+
+    def _accumulated(self, leaf: Leaf, gradient: Tensor) -> None:
+        owner = leaf.owner() if leaf.owner is not None else None
+        if owner is None:
+            return  # nobody can ask for it
+        if leaf.shape != gradient.shape:  # a leaf that is a part of its cell
+            gradient = gradient._seen_through(owner._where)
+        before = leaf.gradient
+        if before is not None and self._create:
+            leaf.gradient = before + gradient
+        elif before is not None:
+            before._write((before + gradient)._node)
+        elif leaf.home is not None and not self._create:
+            leaf.home._write(self._own(gradient))
+            leaf.gradient = leaf.home
+        else:
+            leaf.gradient = from_node(self._own(gradient))
+        self._leaves.append(leaf)
+        for hook in leaf.accumulated or ():
+            hook(owner)
+
+    def _own(self, gradient: Tensor) -> Node:
+        """A gradient's node, which is in no cell and no other leaf's gradient."""
+        node = gradient._node
+        is_fresh = node.array is None and node.op not in (kinds.VIEW, kinds.CONSTANT)
+        if not is_fresh or id(node) in self._given or self._create:
+            node = Node(kinds.COPY, (node,), node.shape, node.dtype, node.device)
+        self._given.add(id(node))
+        return node
+
+    def _compute(self) -> None:
+        """Compute what there is, so that what it was made of can go."""
+        self._since = 0
+        nodes = [leaf.gradient._cell.value for leaf in self._leaves if leaf.gradient is not None]
+        self._leaves.clear()
+        for waiting in self._waiting.values():
+            nodes += [node for each in waiting for node in each.nodes()]
+        realize(nodes)
+
+
+def _listed(value: Any) -> list[Any]:
+    return [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _histories_of(inputs: list[Tensor]) -> list[History]:
+    found = []
+    for number, tensor in enumerate(inputs):
+        if tensor._history is None:
+            raise AutogradError(
+                f"input {number} requires no gradient: call its requires_grad_() before it is used"
+            )
+        made = tensor._node.history
+        assert made is not None
+        found.append(made)
+    return found
+
+
+def _seed(output: Tensor, gradient: Any) -> Tensor:
+    """The gradient that a pass begins with."""
+    if gradient is None:
+        if output.size != 1:
+            raise AutogradError(
+                f"a gradient can be left out for one element, and this tensor has shape "
+                f"{output.shape}: call backward of a number, such as loss.sum(), or pass the "
+                "gradient, x.backward(gradient)"
+            )
+        if output.dtype.kind == "complex":
+            raise AutogradError(
+                "a gradient can be left out for real numbers alone: take the real part or abs(x)"
+            )
+        one = number_as(1, output.dtype)
+        return from_node(constant(one, output.shape, output.dtype, output.device))
+    if not isinstance(gradient, Tensor):
+        from treadle.tensor.creation import asarray
+
+        gradient = asarray(gradient, dtype=output.dtype, device=output.device)
+    assert isinstance(gradient, Tensor)
+    if gradient.shape != output.shape:
+        raise ShapeError(
+            f"a gradient of shape {gradient.shape} does not fit a tensor of shape {output.shape}: "
+            "they must be equal"
+        )
+    if gradient.device is not output.device:
+        raise AutogradError(
+            f"the tensor is on {output.device.id}, its gradient on {gradient.device.id}: move it"
+        )
+    return gradient
+
+
+def _fitted(gradient: Tensor, made: History) -> Tensor:
+    """A gradient with the shape, dtype and device of what it belongs to: what was broadcast is
+    summed, what was made complex has a real part."""
+    if gradient.shape != made.shape:
+        gradient = summed_to(gradient, made.shape)
+    if gradient.dtype is not made.dtype:
+        if gradient.dtype.kind == "complex" and made.dtype.kind != "complex":
+            gradient = gradient.real  # type: ignore[attr-defined]
+        if gradient.dtype is not made.dtype:
+            gradient = gradient.to(made.dtype)
+    if gradient.device is not made.device:
+        raise DtypeError(f"a gradient on {gradient.device.id} for a tensor on {made.device.id}")
+    return gradient
+
+
+def summed_to(gradient: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A gradient summed over the axes along which something of this shape was broadcast."""
+    from treadle.tensor.reductions import sum as total
+
+    extra = len(gradient.shape) - len(shape)
+    if extra < 0:
+        raise ShapeError(f"a gradient of shape {gradient.shape} for a tensor of shape {shape}")
+    axes = [
+        axis
+        for axis, extent in enumerate(gradient.shape)
+        if axis < extra or (shape[axis - extra] == 1 and extent != 1)
+    ]
+    if axes:
+        gradient = total(gradient, axis=tuple(axes))
+    return gradient.reshape(shape)

@@ -1,0 +1,22 @@
+"""The derivatives of everything that has one, a file a theme: tables of rules by names.
+
+`derivatives` says what the derivative of an operation or of a function is.
+"""
+
+from collections.abc import Mapping
+
+from treadle.autograd.derivative import OfFunction, OfNode, OfOperation
+from treadle.autograd.rules import activations, elementwise, moving, products, reductions
+from treadle.graph.history import Derivative
+
+derivatives: Mapping[str, Derivative] = {
+    **{name: OfOperation(name, rules) for name, rules in elementwise.RULES.items()},
+    **{name: OfNode(name, *rule) for name, rule in moving.NODES.items()},
+    **{name: OfNode(name, *rule) for name, rule in reductions.NODES.items()},
+    **{name: OfNode(name, *rule) for name, rule in products.NODES.items()},
+    **{
+        name: OfFunction(name, rule)
+        for functions in (activations.RULES,)
+        for name, rule in functions.items()
+    },
+}

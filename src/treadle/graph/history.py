@@ -1,0 +1,276 @@
+"""What a differentiable node was made of: the tape that a backward pass follows.
+
+A node has a history if one of its sources has one and histories are being recorded. A history
+remembers the histories of its sources (the edges), and of the values only those that the derivative
+needs, so that all else can go as soon as it is computed. What a derivative is, and which values it
+needs, is said by a table of the layer above.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Protocol
+from weakref import ref
+
+from treadle.core.errors import AutogradError
+from treadle.graph import kinds
+from treadle.runtime.arrays import DeviceArray
+
+if TYPE_CHECKING:
+    from treadle.graph.node import Node
+
+# Whether what is computed remembers how; `td.no_grad()` says no.
+recording: ContextVar[bool] = ContextVar("recording", default=True)
+
+RESULT = -1  # the position of a node's own value among those that a derivative needs
+_serial = itertools.count()
+
+
+class Derivative(Protocol):
+    """How gradients of an operation's sources follow from the gradients of its results."""
+
+    name: str
+
+    def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
+        """The positions of the sources, or RESULT, whose values are needed for the gradients of
+        those sources that are tracked."""
+
+
+# The derivatives of operations by their names, and of functions that are recorded as one operation.
+# `treadle.autograd` provides them.
+derivatives: Mapping[str, Derivative] = {}
+# Runs a backward pass; `treadle.autograd` provides it.
+run_backward: Callable[..., Any]
+
+
+class History:
+    """How a node, or several that were computed together, came to be.
+
+    `edges` has the history of each source, None for those without. `kept` has the values that the
+    derivative needs by their position; None once they were let go of. `parts` is of how many
+    results this is the history.
+    """
+
+    __slots__ = (
+        "__weakref__", "_counted", "_recipe", "_result", "derivative", "device", "dtype", "edges",
+        "hooks", "kept", "needs", "options", "overwritten", "parts", "retained", "serial", "shape",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        derivative: Derivative,
+        node: Node,
+        sources: Sequence[Node],
+        options: Any = None,
+        extra: Sequence[Node] = (),
+        parts: int = 1,
+    ) -> None:
+        self.derivative = derivative
+        self.shape = node.shape
+        self.dtype = node.dtype
+        self.device = node.device
+        self.edges: tuple[History | None, ...] = tuple([each.history for each in sources])
+        self.options = options
+        self.parts = parts
+        self.serial = next(_serial)
+        self.hooks: list[Callable[[Any], Any]] | None = None
+        self.retained: Any = None  # the gradient, for those who asked to see it
+        self.overwritten = False  # the result, which the derivative needs
+        self.kept: dict[int, Node] | None = {}
+        self._counted: list[Node] = []
+        self._result: ref[Node] | None = None
+        self._recipe: Any = None
+        self.needs = derivative.needs([edge is not None for edge in self.edges])
+        for position in self.needs:
+            if position == RESULT:
+                self._keep_result(node)
+            else:
+                self._keep(position, sources[position])
+        for number, value in enumerate(extra):
+            self._keep(len(sources) + number, value)
+
+    # --- values ----------------------------------------------------------------------------------
+
+    def _keep(self, position: int, value: Node) -> None:
+        assert self.kept is not None
+        self.kept[position] = value
+        self._count(value)
+
+    def _count(self, value: Node) -> None:
+        while value.op == kinds.VIEW:
+            value = value.sources[0]
+        if value.array is None:
+            value.saved += 1
+            self._counted.append(value)
+
+    def _keep_result(self, node: Node) -> None:
+        # The node has this history, so that having the node here would be a circle: who drops the
+        # node would not have its memory back until Python looks for such.
+        self._result = ref(node)
+        if node.array is not None:
+            self._recipe = node.array
+            return
+        self._recipe = node.op, node.sources, node.shape, node.dtype, node.device, node.detail
+        node.saved += 1
+
+    def computed(self, array: DeviceArray) -> None:
+        """The node is computed: what its value is made of is not needed any more."""
+        if self._recipe is not None:
+            self._recipe = array
+
+    def value(self, position: int) -> Node:
+        """A value that the derivative needs. AutogradError if it is gone, or was written since."""
+        if self.kept is None:
+            raise AutogradError(
+                f"the backward pass goes through {self.derivative.name} a second time, and the "
+                "values that it needs are gone: call the first one with retain_graph=True"
+            )
+        if position != RESULT:
+            node = self.kept[position]
+            if _is_overwritten(node):
+                raise self._written(f"operand {position + 1}")
+            return node
+        if self.overwritten:
+            raise self._written("the result")
+        assert self._result is not None
+        found = self._result()
+        if found is not None:
+            return found
+        from treadle.graph.node import Node, computed
+
+        recipe = self._recipe
+        return computed(recipe) if isinstance(recipe, DeviceArray) else Node(*recipe)
+
+    def _written(self, what: str) -> AutogradError:
+        return AutogradError(
+            f"a value that the gradient of {self.derivative.name} needs ({what}, of shape "
+            f"{self.shape}) was changed in place after it was used: write into a copy of it, "
+            "x = x.clone(), or use an operation that makes a new tensor, x = x + y for x += y"
+        )
+
+    def release(self) -> None:
+        """Let the values go: the backward pass has been here."""
+        if self.needs or self.kept:
+            self.kept = None
+        self._recipe = None
+        for node in self._counted:
+            node.saved -= 1
+        self._counted = []
+        if self._result is not None:
+            result = self._result()
+            if result is not None and result.array is None:
+                result.saved -= 1
+            self._result = None
+
+    def __del__(self) -> None:
+        for node in self._counted:
+            node.saved -= 1
+
+    def __repr__(self) -> str:
+        return f"<{self.derivative.name} of shape {self.shape}>"
+
+
+def _is_overwritten(node: Node) -> bool:
+    while not node.overwritten:
+        if node.op != kinds.VIEW:
+            return False
+        node = node.sources[0]
+    return True
+
+
+# --- the ends ------------------------------------------------------------------------------------
+
+
+class _Leaf:
+    name = "a leaf"
+
+    def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
+        return ()
+
+
+class Leaf(History):
+    """Where a backward pass ends: a tensor that was made to require gradients, and has one."""
+
+    __slots__ = ("accumulated", "gradient", "home", "is_parameter", "owner")
+
+    def __init__(self, node: Node, is_parameter: bool = False) -> None:
+        super().__init__(_Leaf(), node, ())
+        self.is_parameter = is_parameter
+        self.gradient: Any = None  # a tensor, `x.grad`
+        self.home: Any = None  # a tensor whose memory the gradient is to be in, for optimizers
+        self.owner: ref[Any] | None = None  # the tensor whose `grad` this is
+        self.accumulated: list[Callable[[Any], Any]] | None = None  # hooks for after it
+
+
+class _Part:
+    """One of several results."""
+
+    name = "one of several results"
+
+    def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
+        return ()
+
+
+PART = _Part()
+
+
+# --- recording -----------------------------------------------------------------------------------
+
+
+def is_differentiable(node: Node) -> bool:
+    """Whether gradients of a node's elements make sense."""
+    return getattr(node.dtype, "kind", "") in ("float", "complex")
+
+
+def record(node: Node) -> None:
+    """Give a node that was just made of nodes with histories its own. Views have one in any case:
+    they are how a tensor is looked at."""
+    if (recording.get() or node.op == kinds.VIEW) and is_differentiable(node):
+        derivative = derivatives.get(node.op)
+        node.history = History(derivative or Unknown(node.op), node, node.sources, node.detail)
+
+
+class Unknown:
+    """The derivative of what has none."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
+        """Nothing will help."""
+        return ()
+
+
+def record_as_one(
+    derivative: Derivative,
+    nodes: Sequence[Node],
+    sources: Sequence[Node],
+    options: Any = None,
+    extra: Sequence[Node] = (),
+) -> None:
+    """Give nodes, which were computed from the sources without recording, a history as the results
+    of one operation. `extra` are further values that its derivative needs."""
+    nodes_with = [node for node in nodes if is_differentiable(node)]
+    if not nodes_with:
+        return
+    if len(nodes) == 1:
+        nodes[0].history = History(derivative, nodes[0], sources, options, extra)
+        return
+    together = History(derivative, nodes[0], sources, options, extra, parts=len(nodes))
+    for number, node in enumerate(nodes):
+        if is_differentiable(node):
+            node.history = History(PART, node, (), number)
+            node.history.edges = (together,)
+
+
+@contextmanager
+def recorded(enabled: bool) -> Iterator[None]:
+    """Record histories, or don't, within a with statement."""
+    before = recording.set(enabled)
+    try:
+        yield
+    finally:
+        recording.reset(before)

@@ -1,0 +1,100 @@
+"""Functions made of several operations that are one for derivatives.
+
+A softmax is five operations, and its gradient is simpler than what follows from theirs. So what is
+decorated with `as_one` runs without recording, and its result gets a history as a whole, if there
+is a derivative of the function's name. What the derivative's parameters name is kept: arguments by
+their names, the result as `out`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+from treadle.graph import history
+from treadle.graph.history import record_as_one, recorded, recording
+from treadle.graph.node import Node
+from treadle.tensor.tensor import Cell, Tensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Options(dict[str, Any]):
+    """The arguments of a function that is recorded as one: tensors as the positions of their
+    values, all else as it is."""
+
+
+class Position(int):
+    """Of a tensor among the sources."""
+
+
+def as_one(function: Callable[P, R]) -> Callable[P, R]:
+    """Record a function of tensors as one operation, whose derivative has the function's name."""
+    name = function.__name__
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def one(*args: P.args, **kwargs: P.kwargs) -> R:
+        for value in (*args, *kwargs.values()):
+            if type(value) is Tensor and value._history is not None and recording.get():
+                break
+        else:
+            return function(*args, **kwargs)
+        derivative = history.derivatives[name]
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        sources: list[Node] = []
+        options = Options()
+        for each, value in bound.arguments.items():
+            if type(value) is Tensor:
+                options[each] = Position(len(sources))
+                sources.append(value._node)
+            else:
+                options[each] = value
+        with recorded(False):
+            result = function(*args, **kwargs)
+        results = result if isinstance(result, tuple) else (result,)
+        given = {id(value) for value in (*args, *kwargs.values())}
+        if all(id(each) not in given for each in results):
+            named = Named(derivative, options)
+            nodes = [_own(each) for each in results]  # type: ignore[arg-type]
+            record_as_one(named, nodes, sources, options)
+        return result
+
+    return one
+
+
+class Named:
+    """A derivative for the arguments of one call: it needs what it names of them."""
+
+    __slots__ = ("by_name", "name", "positions")
+
+    def __init__(self, derivative: Any, options: Options) -> None:
+        self.by_name = derivative
+        self.name: str = derivative.name
+        self.positions = [
+            history.RESULT if each == "out" else options[each]
+            for each in derivative.wants
+            if each == "out" or isinstance(options.get(each), Position)
+        ]
+
+    def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
+        """The positions of what the derivative names."""
+        return self.positions
+
+    def backward(self, made: history.History, gradients: Sequence[Any]) -> Any:
+        """The gradients of the sources, each with its history."""
+        return self.by_name.of_call(made, gradients)
+
+
+def _own(result: Tensor) -> Node:
+    """The node of a result, which is in no other cell and has no history yet."""
+    node = result._cell.value
+    if result._view is not None or result._boundary is not None or node.history is not None:
+        with recorded(False):
+            node = result.copied()._cell.value
+        result._cell, result._view, result._boundary = Cell(node), None, None
+    return node

@@ -1,0 +1,263 @@
+"""What makes a tensor one that gradients flow through: its attributes, and where a tape begins.
+
+The history of a tensor is its node's. What begins a tape (a leaf) or is cut off from one
+(`x.detach()`) sees the same memory as other tensors do, whose gradients go elsewhere: it has a
+boundary, through which it sees its cell.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import ref
+
+from treadle.core.dtypes import DType
+from treadle.core.errors import AutogradError, DtypeError, ShapeError
+from treadle.graph import history, views
+from treadle.graph.history import History, Leaf, is_differentiable
+from treadle.graph.node import Node, view_of
+from treadle.graph.views import View
+from treadle.runtime.devices import Device
+
+if TYPE_CHECKING:
+    from treadle.tensor.tensor import Cell, Tensor
+
+Own = TypeVar("Own", bound="ForAutograd")
+_Hook = Callable[[Any], Any]
+
+
+class Boundary:
+    """Where tensors have another history than their cell: that of a leaf, or none."""
+
+    __slots__ = ("_node", "_value", "leaf")
+
+    def __init__(self, leaf: Leaf | None) -> None:
+        self.leaf = leaf
+        self._value: Node | None = None
+        self._node: Node | None = None
+
+    def of(self, value: Node) -> Node:
+        """A cell's value as what is on this side of the boundary sees it."""
+        node = self._node
+        if node is None or self._value is not value or node.array is not None or node.eager:
+            node = view_of(value, views.whole(value.shape))
+            node.history = self.leaf
+            self._value, self._node = value, node
+        return node
+
+
+class ForAutograd:
+    """A tensor's part in differentiation."""
+
+    __slots__ = ("_boundary", "_cell", "_view")
+
+    _boundary: Boundary | None
+    _cell: Cell
+    _view: View | None
+
+    if TYPE_CHECKING:
+
+        @property
+        def _node(self) -> Node: ...
+        @property
+        def _where(self) -> View: ...
+        @property
+        def shape(self) -> tuple[int, ...]:
+            """Of `Tensor`."""
+
+        @property
+        def dtype(self) -> DType:
+            """Of `Tensor`."""
+
+        @property
+        def device(self) -> Device:
+            """Of `Tensor`."""
+
+        def _seen_through(self, view: View) -> Tensor: ...
+
+    @property
+    def _history(self) -> History | None:
+        """The history, without making a node."""
+        boundary = self._boundary
+        return self._cell.value.history if boundary is None else boundary.leaf
+
+    @property
+    def _leaf(self) -> Leaf | None:
+        """The leaf that this tensor itself is; a view of a leaf is none."""
+        boundary = self._boundary
+        if boundary is None or boundary.leaf is None:
+            return None
+        owner = boundary.leaf.owner
+        return boundary.leaf if owner is not None and owner() is self else None
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether operations on the tensor are recorded, so that gradients can be had."""
+        return self._history is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self: Own, requires_grad: bool = True) -> Own:
+        """Record operations on the tensor from now on, so that `backward` gives it a gradient; or
+        don't. The tensor. DtypeError for integers and truth values.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1.0, 3.0], device="cpu").requires_grad_()
+        >>> (x * x).sum().backward()
+        >>> x.grad.tolist()
+        [2.0, 6.0]
+        """
+        if requires_grad == (self._history is not None):
+            return self
+        if not requires_grad:
+            if self._leaf is None:
+                raise AutogradError(
+                    "requires_grad can be taken from leaves alone, and this tensor was computed "
+                    "from others that have it: use x.detach()"
+                )
+            self._boundary = Boundary(None)
+            return self
+        self._begin(False)
+        return self
+
+    def _begin(self, is_parameter: bool) -> None:
+        value = self._cell.value
+        if not is_differentiable(value):
+            raise DtypeError(
+                f"only floating and complex tensors have gradients, and this one is of "
+                f"{self.dtype}: cast it first, as in x.to(td.float32)"
+            )
+        leaf = Leaf(value, is_parameter)
+        leaf.shape = self.shape
+        leaf.owner = ref(self)
+        self._boundary = Boundary(leaf)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the tensor was not computed from tensors that require gradients."""
+        return self._history is None or self._leaf is not None
+
+    @property
+    def grad(self) -> Any:
+        """The gradient that backward passes have added up, or None."""
+        leaf = self._leaf
+        if leaf is not None:
+            return leaf.gradient
+        made = self._history
+        if made is None:
+            return None
+        if made.retained is None:
+            warnings.warn(
+                "grad of a tensor that was computed from others is kept only after "
+                "x.retain_grad(): read that of a leaf",
+                stacklevel=2,
+            )
+            return None
+        return made.retained if made.retained is not True else None
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        leaf = self._leaf
+        if value is not None:
+            if (value.shape, value.dtype) != (self.shape, self.dtype):
+                raise ShapeError(
+                    f"a gradient of shape {value.shape} and {value.dtype} does not fit a tensor of "
+                    f"shape {self.shape} and {self.dtype}: they must be equal"
+                )
+            if value.device is not self.device:
+                raise AutogradError(
+                    f"the tensor is on {self.device.id}, its gradient on {value.device.id}: move it"
+                )
+        if leaf is not None:
+            leaf.gradient = value
+        elif value is not None:
+            raise AutogradError("only a leaf that requires gradients has one: x.requires_grad_()")
+
+    def retain_grad(self) -> None:
+        """Have backward passes keep the gradient of this tensor, too, though it is no leaf."""
+        made = self._history
+        if made is None:
+            raise AutogradError("a tensor that requires no gradient has none to be kept")
+        if self._leaf is None and made.retained is None:
+            made.retained = True
+
+    def register_hook(self, hook: _Hook) -> Removable:
+        """Have a function called with the tensor's gradient in each backward pass; what it returns,
+        if not None, is used instead. `remove()` of the result ends that.
+
+        >>> import treadle as td
+        >>> x = td.ones(2, device="cpu").requires_grad_()
+        >>> handle = x.register_hook(lambda gradient: gradient * 10)
+        >>> x.sum().backward()
+        >>> x.grad.tolist()
+        [10.0, 10.0]
+        """
+        made = self._history
+        if made is None:
+            raise AutogradError("a tensor that requires no gradient never gets one: no hook")
+        if made.hooks is None:
+            made.hooks = []
+        return Removable(made.hooks, hook)
+
+    def detach(self) -> Tensor:
+        """A view of the same memory that is cut off: what is computed from it has no gradient for
+        what this was made of."""
+        made = self._seen_through(self._where)
+        if self._history is not None:
+            made._boundary = Boundary(None)
+        return made
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory, cut off from gradients: `detach`."""
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if (value.shape, value.dtype) != (self.shape, self.dtype):
+            raise ShapeError(
+                f"data of shape {value.shape} and {value.dtype} does not replace that of shape "
+                f"{self.shape} and {self.dtype}"
+            )
+        self._cell, self._view = value._cell, value._view
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Add the gradients of this tensor to `grad` of the leaves that it was computed from, or of
+        `inputs` alone.
+
+        `gradient` is that of the tensor itself, of its shape; it may be left out for one element,
+        whose is 1. With `retain_graph` there can be a further backward pass through the same
+        operations; with `create_graph` the gradients have histories themselves. AutogradError for
+        more than one element without `gradient`, for a second pass without `retain_graph`, and if a
+        value that is needed was changed in place.
+
+        >>> import treadle as td
+        >>> x = td.asarray(3.0, device="cpu").requires_grad_()
+        >>> (x**2).backward()
+        >>> x.grad.item()
+        6.0
+        """
+        history.run_backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+class Removable:
+    """A hook that can be taken away again."""
+
+    def __init__(self, hooks: list[_Hook], hook: _Hook) -> None:
+        self._hooks = hooks
+        self._hook = hook
+        hooks.append(hook)
+
+    def remove(self) -> None:
+        """Don't call the hook any more."""
+        if self._hook in self._hooks:
+            self._hooks.remove(self._hook)

@@ -1,0 +1,60 @@
+"""The backward pass: accumulation, second passes, writes in place, what is refused."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+from tests.support.gradients import check_gradients
+from treadle.core.errors import AutogradError
+
+
+def test_that_gradients_are_those_of_differences(rng):
+    x, w, b = rng.standard_normal((3, 4)), rng.standard_normal((4, 5)), rng.standard_normal(5)
+    check_gradients(lambda x, w, b: td.nn.functional.gelu(x @ w + b), x, w, b)
+
+
+def test_that_views_and_parts_have_gradients(rng):
+    x = rng.standard_normal((5, 6))
+    check_gradients(lambda x: (x[1:3] * x[2:4], x[:, ::2] ** 3, x.T.reshape(-1)[3:]), x)
+
+
+def test_that_writes_in_place_are_followed(rng):
+    def function(x):
+        y = x * 2
+        y[1] = x[0] * 3
+        y += 1
+        return y * y
+
+    check_gradients(function, rng.standard_normal((4, 3)))
+
+
+def test_that_gradients_are_added_to_those_of_leaves(device):
+    x = td.asarray([1.0, 2.0], device=device).requires_grad_()
+    for _ in range(3):
+        (x * x).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [6.0, 12.0])
+
+
+def test_that_a_second_pass_is_refused(device):
+    x = td.ones(3, device=device).requires_grad_()
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    with pytest.raises(AutogradError, match="second time"):
+        y.backward()
+    np.testing.assert_array_equal(x.grad.numpy(), [4.0, 4.0, 4.0])
+
+
+def test_that_more_than_one_element_needs_a_gradient(device):
+    x = td.ones(3, device=device).requires_grad_()
+    with pytest.raises(AutogradError, match=r"shape \(3,\)"):
+        (x * 2).backward()
+
+
+def test_that_a_changed_value_is_noticed(device):
+    x = td.ones(3, device=device).requires_grad_()
+    z = x * 2
+    w = (z * z).sum()
+    z += 1
+    with pytest.raises(AutogradError, match="changed in place"):
+        w.backward()
