@@ -76,6 +76,7 @@ _LIBRARY = frozenset({
 # And differentiation and training, a file on each line.
 _TRAINING = frozenset({
     "test_autograd",
+    "test_gradients_layers",
 })  # fmt: skip
 _LEFT_OUT = {
     **dict.fromkeys(_ARRAY_KERNELS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),

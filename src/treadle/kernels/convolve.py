@@ -178,6 +178,12 @@ def check_sizes(
             )
 
 
+def most_images(device: Device, dtype: DType, *shapes: Extents) -> int:
+    """How many images `weight_gradient` takes at once, of arrays of these shapes."""
+    largest = max(math.prod(shape[1:]) for shape in shapes)
+    return max(_most(device, dtype) // max(largest, 1), 1)
+
+
 def _most(device: Device, dtype: DType) -> int:
     """Elements of an array that a kernel sees."""
     counted = NEAR if alone(device) else MOST_NARROW - 1

@@ -6,7 +6,14 @@
 from collections.abc import Mapping
 
 from treadle.autograd.derivative import OfFunction, OfNode, OfOperation
-from treadle.autograd.rules import activations, elementwise, moving, products, reductions
+from treadle.autograd.rules import (
+    activations,
+    convolution,
+    elementwise,
+    moving,
+    products,
+    reductions,
+)
 from treadle.graph.history import Derivative
 
 derivatives: Mapping[str, Derivative] = {
@@ -16,7 +23,7 @@ derivatives: Mapping[str, Derivative] = {
     **{name: OfNode(name, *rule) for name, rule in products.NODES.items()},
     **{
         name: OfFunction(name, rule)
-        for functions in (activations.RULES,)
+        for functions in (activations.RULES, convolution.RULES)
         for name, rule in functions.items()
     },
 }

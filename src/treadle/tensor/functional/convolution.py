@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 from treadle.core.dtypes import float32, float64
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
-from treadle.graph.calls import call
 from treadle.graph.node import Node, view_of
-from treadle.kernels import convolve as kernels
+from treadle.tensor.functional.convolved import Geometry, convolution, transposed_convolution
 from treadle.tensor.functional.windows import check_positive, numbers_of
 from treadle.tensor.manipulation import swapaxes
 from treadle.tensor.operands import cast, prepare
@@ -196,6 +195,12 @@ class _Operands(NamedTuple):
         return dtype in (float32, float64) or (dtype.kind == "float" and len(self.nodes) == 2)
 
     @property
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Input, weights and perhaps a bias."""
+        x, w, *bias = [from_node(view_of(node, views.whole(node.shape))) for node in self.nodes]
+        return x, w, bias[0] if bias else None
+
+    @property
     def input(self) -> tuple[int, ...]:
         return self.nodes[0].shape
 
@@ -234,8 +239,9 @@ def _convolution(
         once = all(k == 1 and s == 1 for k, s in zip(w[2:], strides, strict=True))
         if once or w[2:] == x[2:]:
             return _multiplied(operands, once, extents)
-    options = (strides, before, steps, groups, extents)
-    return _called(kernels.convolve, operands, (x[0], w[0], *extents), options)
+    geometry = Geometry(strides, before, steps, groups, extents)
+    made = convolution(*operands.tensors, geometry)
+    return made if operands.batched else made[0]
 
 
 def _transposed(
@@ -275,8 +281,9 @@ def _transposed(
             f"{name}: the result's axes would have {extents} elements: too much padding ({pads}) "
             f"for an input of shape {x} and weights of shape {w}"
         )
-    options = (strides, pads, steps, groups, extents)
-    return _called(kernels.convolve_transposed, operands, (x[0], outs, *extents), options)
+    geometry = Geometry(strides, pads, steps, groups, extents)
+    made = transposed_convolution(*operands.tensors, geometry)
+    return made if operands.batched else made[0]
 
 
 def _operands(name: str, rank: int, input: Any, weight: Any, bias: Any) -> _Operands:
@@ -351,24 +358,14 @@ def _paddings(
 
 def _multiplied(operands: _Operands, by_place: bool, extents: tuple[int, ...]) -> Tensor:
     """Weights of one place for each channel, or of all places of the input, are a matrix."""
-    x, weight, *bias = [from_node(view_of(n, views.whole(n.shape))) for n in operands.nodes]
+    x, weight, bias = operands.tensors
     n, outs = x.shape[0], weight.shape[0]
     matrix = weight.reshape(outs, math.prod(weight.shape[1:]))
     if by_place:
         made = matmul(matrix, x.reshape(n, matrix.shape[1], math.prod(extents)))
-        made = made + bias[0].reshape(outs, 1) if bias else made
+        made = made if bias is None else made + bias.reshape(outs, 1)
     else:
         made = matmul(x.reshape(n, matrix.shape[1]), swapaxes(matrix, 0, 1))
-        made = made + bias[0] if bias else made
+        made = made if bias is None else made + bias
     made = made.reshape(n, outs, *extents)
-    return made if operands.batched else made[0]
-
-
-def _called(
-    kernel: Any, operands: _Operands, shape: tuple[int, ...], options: tuple[Any, ...]
-) -> Tensor:
-    x = operands.nodes[0]
-    kernels.check_sizes(x.device, x.dtype, x.shape, operands.weight, shape[2:], shape[1])
-    node = call(kernel, operands.nodes, shape, x.dtype, options)
-    made = from_node(node)
     return made if operands.batched else made[0]

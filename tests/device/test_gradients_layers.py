@@ -1,0 +1,66 @@
+"""Gradients of what layers compute: beside PyTorch's and central differences."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+from tests.support.gradients import check_gradients
+from tests.support.torch_gradients import check_beside_torch, torch
+
+F = td.nn.functional
+T = None if torch is None else torch.nn.functional
+
+
+# --- convolutions ---------------------------------------------------------------------------------
+
+_CONVOLUTIONS = [
+    ("conv1d", (2, 2, 7), (4, 1, 2), {"stride": 2, "padding": 1, "dilation": 2, "groups": 2}),
+    ("conv1d", (3, 9), (2, 3, 3), {"padding": "same", "dilation": 2}),
+    ("conv2d", (2, 3, 6, 5), (2, 3, 3, 3), {"padding": 1}),
+    ("conv2d", (2, 4, 7, 6), (4, 2, 2, 3), {"stride": (2, 3), "padding": (1, 2), "groups": 2}),
+    ("conv2d", (2, 3, 4, 4), (5, 3, 1, 1), {}),
+    ("conv3d", (1, 2, 4, 3, 5), (2, 2, 2, 1, 3), {"stride": 2, "padding": (1, 0, 1)}),
+    ("conv_transpose1d", (2, 4, 3), (4, 1, 3), {"stride": 3, "output_padding": 1, "groups": 2}),
+    ("conv_transpose2d", (1, 2, 3, 2), (2, 3, 2, 3), {"padding": 1, "dilation": (1, 2)}),
+    ("conv_transpose3d", (1, 2, 2, 1, 2), (2, 1, 2, 2, 1), {"stride": 2}),
+]
+
+if torch is not None:
+
+    @pytest.mark.parametrize(("name", "x", "w", "options"), _CONVOLUTIONS)
+    def test_that_convolutions_have_gradients_as_pytorchs(name, x, w, options, rng):
+        groups = options.get("groups", 1)
+        outs = w[1] * groups if "transpose" in name else w[0]
+        arrays = [rng.standard_normal(shape) for shape in (x, w, (outs,))]
+        check_beside_torch(
+            lambda x, w, b: getattr(F, name)(x, w, b, **options),
+            lambda x, w, b: getattr(T, name)(x, w, b, **options),
+            *arrays,
+        )
+
+    def test_that_convolutions_have_gradients_on_devices(device, rng):
+        arrays = [rng.standard_normal(s).astype(np.float32) for s in ((2, 6, 9, 8), (8, 3, 3, 3))]
+        check_beside_torch(
+            lambda x, w: F.conv2d(x, w, stride=2, padding=1, groups=2),
+            lambda x, w: T.conv2d(x, w, stride=2, padding=1, groups=2),
+            *arrays, device=device, second=False, rtol=1e-4, atol=1e-4,
+        )  # fmt: skip
+
+
+def test_that_convolutions_have_gradients_of_differences(rng):
+    x, w, b = (rng.standard_normal(shape) for shape in ((1, 2, 4), (2, 1, 2), (2,)))
+    check_gradients(lambda x, w, b: F.conv1d(x, w, b, 2, 1, 1, 2), x, w, b)
+
+
+def test_that_gradients_of_narrow_convolutions_are_added_up_in_float32(rng):
+    x, w = rng.standard_normal((4, 3, 16, 16)), rng.standard_normal((4, 3, 3, 3))
+    x, w = (td.asarray(each, dtype=td.float16, device="cpu") for each in (x, w))
+    narrow = [each.detach().requires_grad_() for each in (x, w)]
+    exact = [each.to(td.float64).requires_grad_() for each in (x, w)]
+    F.conv2d(*narrow, padding=1).sum().backward()
+    F.conv2d(*exact, padding=1).sum().backward()
+    for mine, wanted in zip(narrow, exact, strict=True):
+        assert mine.grad.dtype is td.float16
+        np.testing.assert_allclose(
+            mine.grad.numpy().astype(np.float64), wanted.grad.numpy(), rtol=1e-3, atol=1e-2
+        )
