@@ -75,6 +75,7 @@ _LIBRARY = frozenset({
 })  # fmt: skip
 # And differentiation and training, a file on each line.
 _TRAINING = frozenset({
+    "test_autocast",
     "test_autograd",
     "test_gradients_layers",
 })  # fmt: skip

@@ -46,6 +46,7 @@ from treadle.tensor.manipulation import (
     swapaxes,
     unstack,
 )
+from treadle.tensor.precision import autocast
 from treadle.tensor.products import dot, matmul, outer, tensordot, vecdot
 from treadle.tensor.ranges import arange, eye, linspace, meshgrid, tril, triu
 from treadle.tensor.reductions import (
@@ -96,6 +97,7 @@ __all__ = [
     "argwhere",
     "asarray",
     "astype",
+    "autocast",
     "bincount",
     "broadcast_arrays",
     "broadcast_to",

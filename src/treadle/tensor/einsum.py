@@ -18,6 +18,7 @@ from treadle.runtime.arrays import packed_strides
 from treadle.tensor.contraction import contracted
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.operands import cast, prepare
+from treadle.tensor.precision import cast_by_name
 from treadle.tensor.reductions import any as any_of
 from treadle.tensor.reductions import sum as sum_of
 from treadle.tensor.tensor import Tensor, from_node
@@ -25,6 +26,7 @@ from treadle.tensor.tensor import Tensor, from_node
 __all__ = ["einsum", "kron"]
 
 
+@cast_by_name
 def einsum(*operands: Any, optimize: Any = True) -> Tensor:
     """Sums of products, in Einstein's notation: a letter for each axis of each array, and after
     `->` those of the result; all other letters are summed along. Without `->` the result has the

@@ -27,6 +27,7 @@ from treadle.tensor.operands import (
     node_of,
     prepare,
 )
+from treadle.tensor.precision import WIDENED, lower, suited
 from treadle.tensor.tensor import Tensor, from_node
 
 
@@ -172,6 +173,8 @@ def _plan(name: str, dtype: DType) -> _Plan:
 
 def apply(name: str, *operands: Any) -> Tensor:
     """An elementwise function by its name."""
+    if name in WIDENED and lower.get() is not None:
+        operands = tuple([suited(name, value) for value in operands])
     if name != "pow":
         sources = alike(operands)
         if sources is not None:

@@ -15,9 +15,11 @@ from treadle.tensor.contraction import Names, contracted
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.operands import cast, common_shape, is_number, prepare
 from treadle.tensor.operators import is_operand
+from treadle.tensor.precision import cast_by_name
 from treadle.tensor.tensor import Tensor
 
 
+@cast_by_name
 def matmul(x1: Any, x2: Any, /) -> Tensor:
     """The matrix product of the last two axes; axes in front of them broadcast. An array of one
     axis is a row on the left, a column on the right, and its axis is not in the result.

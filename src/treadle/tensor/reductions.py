@@ -26,6 +26,7 @@ from treadle.runtime.devices import Device
 from treadle.tensor.axes import one_axis, some_axes, takes_dim
 from treadle.tensor.dtypes import check_dtype, default_integer
 from treadle.tensor.operands import cast, device_of, node_of
+from treadle.tensor.precision import cast_by_name
 from treadle.tensor.tensor import Tensor, as_device_dtype, from_node
 
 METHODS = (
@@ -38,6 +39,7 @@ _HALVES = (float16, bfloat16)
 # --- sums and products ---------------------------------------------------------------------------
 
 
+@cast_by_name
 @takes_dim
 def sum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The sum of the elements along one axis, several or all. The sum of none is 0.
@@ -52,6 +54,7 @@ def sum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) 
     return _total("sum", x, axis, dtype, keepdims)
 
 
+@cast_by_name
 @takes_dim
 def prod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The product of the elements along one axis, several or all, with `sum`'s dtypes. The product
@@ -223,6 +226,7 @@ def std(x: Any, /, axis: Any = None, correction: float = 0.0, keepdims: bool = F
     return _spread("std", x, axis, correction, keepdims)
 
 
+@cast_by_name
 @takes_dim
 def logsumexp(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) along one axis, several or all, without overflow; of none -inf."""

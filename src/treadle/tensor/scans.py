@@ -9,10 +9,12 @@ from treadle.graph.calls import call
 from treadle.kernels.accumulate import accumulate
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.operands import cast
+from treadle.tensor.precision import cast_by_name
 from treadle.tensor.reductions import node_for, total_dtype
 from treadle.tensor.tensor import Tensor, from_node
 
 
+@cast_by_name
 @takes_dim
 def cumulative_sum(
     x: Any, /, axis: int | None = None, dtype: Any = None, include_initial: bool = False
@@ -28,6 +30,7 @@ def cumulative_sum(
     return _accumulated("cumulative_sum", "sum", x, axis, dtype, include_initial)
 
 
+@cast_by_name
 @takes_dim
 def cumulative_prod(
     x: Any, /, axis: int | None = None, dtype: Any = None, include_initial: bool = False

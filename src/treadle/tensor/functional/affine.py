@@ -6,6 +6,7 @@ from typing import Any
 
 from treadle.core.errors import ShapeError
 from treadle.tensor.manipulation import expand_dims, matrix_transpose, operand, swapaxes
+from treadle.tensor.precision import cast_by_name
 from treadle.tensor.products import matmul
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
@@ -13,6 +14,7 @@ from treadle.tensor.tensor import Tensor
 __all__ = ["bilinear", "linear"]
 
 
+@cast_by_name
 def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     """The product x @ weight.T, plus bias, along the last axis of x: the weight has shape
     (out, in), or (in,) for one output without an axis.
@@ -32,6 +34,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     return product if bias is None else product + _bias("linear", bias, w)
 
 
+@cast_by_name
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
     """For each output o the sum of x1[i] * weight[o, i, j] * x2[j], plus bias[o], along the last
     axes of x1 and x2, whose other axes are the same.

@@ -1,0 +1,122 @@
+"""`td.autocast`: products in float16 or bfloat16, and in float32 what needs its range.
+
+Two tables say which functions are computed how; they are PyTorch's for CUDA, for the functions that
+there are here. Everything else takes the dtypes that it is given.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextlib import ContextDecorator
+from contextvars import ContextVar, Token
+from typing import Any, ParamSpec, TypeVar
+
+from treadle.core.dtypes import DType, as_dtype, bfloat16, float16, float32
+from treadle.core.errors import DtypeError
+from treadle.runtime.devices import Device
+from treadle.tensor.tensor import Tensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# The dtype that products are computed in; None outside of `autocast`.
+lower: ContextVar[DType | None] = ContextVar("lower", default=None)
+
+_HALVES = (float16, bfloat16)
+# Functions whose float32 operands are made the lower dtype.
+LOWERED = frozenset({
+    "bilinear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "einsum", "linear", "matmul", "prelu", "scaled_dot_product_attention",
+})  # fmt: skip
+# Functions whose float16 and bfloat16 operands are made float32.
+WIDENED = frozenset({
+    "acos", "asin", "binary_cross_entropy_with_logits", "cdist", "cosh", "cosine_embedding_loss",
+    "cosine_similarity", "cross_entropy", "ctc_loss", "cumulative_prod", "cumulative_sum", "erfc",
+    "exp", "expm1", "group_norm", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss",
+    "layer_norm", "log", "log10", "log1p", "log2", "log_softmax", "logsumexp",
+    "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss", "nll_loss",
+    "normalize", "pdist", "poisson_nll_loss", "pow", "prod", "reciprocal", "rms_norm", "rsqrt",
+    "sinh", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "sum", "tan",
+    "triplet_margin_loss", "vector_norm",
+})  # fmt: skip
+
+
+class autocast(ContextDecorator):
+    """Within it products, convolutions and attention are computed in a lower dtype, and in float32
+    what needs its range: softmax, norms, losses, powers and sums. A decorator, too.
+
+    `dtype` is float16 or bfloat16 (also as the first argument). A device or its id may come first,
+    as in PyTorch: then it says where `dtype` must exist. Parameters stay as they are, and gradients
+    have their dtypes. With float16 use a `GradScaler`, since gradients may be too small for it.
+
+    >>> import treadle as td
+    >>> x = td.ones((8, 8), device="cpu")
+    >>> with td.autocast(td.bfloat16):
+    ...     y = x @ x
+    ...     y.dtype.name, y.softmax(-1).dtype.name
+    ('bfloat16', 'float32')
+    """
+
+    def __init__(
+        self,
+        target: DType | Device | str | None = None,
+        dtype: DType | str | None = None,
+        enabled: bool = True,
+        cache_enabled: bool | None = None,
+    ) -> None:
+        device: Any = target
+        if target is not None and dtype is None:
+            try:
+                dtype, device = as_dtype(target), None
+            except DtypeError:
+                dtype = float16 if str(target).startswith("cuda") else bfloat16
+        wanted = bfloat16 if dtype is None else as_dtype(dtype)
+        if wanted not in _HALVES:
+            raise DtypeError(f"autocast takes float16 and bfloat16, not {wanted}")
+        if device is not None and enabled:
+            from treadle.runtime.devices import device as find_device
+            from treadle.tensor.dtypes import check_dtype
+
+            check_dtype(wanted, find_device(device))
+        self._dtype = wanted if enabled else None
+        self._tokens: list[Token[DType | None]] = []
+
+    def __enter__(self) -> autocast:
+        self._tokens.append(lower.set(self._dtype))
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        lower.reset(self._tokens.pop())
+
+
+def suited(name: str, value: Any) -> Any:
+    """An argument of a function as `autocast` has it computed: a tensor of another dtype, or of
+    tensors in tuples and lists."""
+    dtype = lower.get()
+    if dtype is None:
+        return value
+    if type(value) is Tensor:
+        own: Any = value.dtype
+        if name in LOWERED and own in (float32, *_HALVES):
+            return value.to(dtype)
+        if name in WIDENED and own in _HALVES:
+            return value.to(float32)
+    elif type(value) in (list, tuple):
+        return type(value)([suited(name, each) for each in value])
+    return value
+
+
+def cast_by_name(function: Callable[P, R]) -> Callable[P, R]:
+    """Have a function of one of the tables take what `autocast` says."""
+    name = function.__name__
+    assert name in LOWERED or name in WIDENED
+
+    @functools.wraps(function)
+    def suiting(*args: P.args, **kwargs: P.kwargs) -> R:
+        if lower.get() is None:
+            return function(*args, **kwargs)
+        given = [suited(name, value) for value in args]
+        return function(*given, **{key: suited(name, value) for key, value in kwargs.items()})
+
+    return suiting
