@@ -58,3 +58,12 @@ def test_that_a_changed_value_is_noticed(device):
     z += 1
     with pytest.raises(AutogradError, match="changed in place"):
         w.backward()
+
+
+def test_that_gradients_of_gradients_follow_results_that_nobody_has(device):
+    x = td.asarray([0.5, 1.0], device=device).requires_grad_()
+    y = td.exp(x) - x
+    y.realize()
+    (first,) = td.autograd.grad(y.sum(), x, create_graph=True)
+    (second,) = td.autograd.grad(first.sum(), x)
+    np.testing.assert_allclose(second.numpy(), np.exp(x.detach().numpy()), rtol=1e-6)

@@ -142,7 +142,10 @@ class History:
         from treadle.graph.node import Node, computed
 
         recipe = self._recipe
-        return computed(recipe) if isinstance(recipe, DeviceArray) else Node(*recipe)
+        with recorded(False):
+            made = computed(recipe) if isinstance(recipe, DeviceArray) else Node(*recipe)
+        made.history = self  # gradients of gradients go on from here
+        return made
 
     def _written(self, what: str) -> AutogradError:
         return AutogradError(
