@@ -82,6 +82,11 @@ class AutogradError(TreadleError, RuntimeError):
     """Gradients that cannot be had: what they need is gone, was changed, or never was recorded."""
 
 
+class StateDictError(TreadleError, RuntimeError):
+    """A state dict that does not fit what it is loaded into; the message lists all that is
+    wrong."""
+
+
 class QueueFull(TreadleError):
     """A ring that stayed full for the whole timeout."""
 

@@ -28,12 +28,17 @@ _Hook = Callable[[Any], Any]
 
 
 class Boundary:
-    """Where tensors have another history than their cell: that of a leaf, or none."""
+    """Where tensors have another history than their cell: that of a leaf, or none.
 
-    __slots__ = ("_node", "_value", "leaf")
+    `frozen` is the leaf of a tensor that requires no gradients for now; one that is a parameter
+    stays one.
+    """
 
-    def __init__(self, leaf: Leaf | None) -> None:
+    __slots__ = ("_node", "_value", "frozen", "leaf")
+
+    def __init__(self, leaf: Leaf | None, frozen: Leaf | None = None) -> None:
         self.leaf = leaf
+        self.frozen = frozen
         self._value: Node | None = None
         self._node: Node | None = None
 
@@ -92,6 +97,16 @@ class ForAutograd:
         return boundary.leaf if owner is not None and owner() is self else None
 
     @property
+    def _own_leaf(self) -> Leaf | None:
+        """The leaf that this tensor is, or was before it was told to require no gradients."""
+        boundary = self._boundary
+        if boundary is None:
+            return None
+        leaf = boundary.frozen if boundary.leaf is None else boundary.leaf
+        owner = None if leaf is None else leaf.owner
+        return leaf if owner is not None and owner() is self else None
+
+    @property
     def requires_grad(self) -> bool:
         """Whether operations on the tensor are recorded, so that gradients can be had."""
         return self._history is not None
@@ -113,19 +128,24 @@ class ForAutograd:
         if requires_grad == (self._history is not None):
             return self
         if not requires_grad:
-            if self._leaf is None:
+            leaf = self._leaf
+            if leaf is None:
                 raise AutogradError(
                     "requires_grad can be taken from leaves alone, and this tensor was computed "
                     "from others that have it: use x.detach()"
                 )
-            self._boundary = Boundary(None)
+            self._boundary = Boundary(None, frozen=leaf)
             return self
-        self._begin(False)
+        leaf = self._own_leaf
+        if leaf is None:
+            self._begin(False)
+        else:
+            self._boundary = Boundary(leaf)
         return self
 
-    def _begin(self, is_parameter: bool) -> None:
+    def _begin(self, is_parameter: bool, requires_grad: bool = True) -> None:
         value = self._cell.value
-        if not is_differentiable(value):
+        if requires_grad and not is_differentiable(value):
             raise DtypeError(
                 f"only floating and complex tensors have gradients, and this one is of "
                 f"{self.dtype}: cast it first, as in x.to(td.float32)"
@@ -133,7 +153,7 @@ class ForAutograd:
         leaf = Leaf(value, is_parameter)
         leaf.shape = self.shape
         leaf.owner = ref(self)
-        self._boundary = Boundary(leaf)
+        self._boundary = Boundary(leaf) if requires_grad else Boundary(None, frozen=leaf)
 
     @property
     def is_leaf(self) -> bool:
@@ -143,7 +163,7 @@ class ForAutograd:
     @property
     def grad(self) -> Any:
         """The gradient that backward passes have added up, or None."""
-        leaf = self._leaf
+        leaf = self._own_leaf
         if leaf is not None:
             return leaf.gradient
         made = self._history
@@ -160,7 +180,7 @@ class ForAutograd:
 
     @grad.setter
     def grad(self, value: Any) -> None:
-        leaf = self._leaf
+        leaf = self._own_leaf
         if value is not None:
             if (value.shape, value.dtype) != (self.shape, self.dtype):
                 raise ShapeError(
@@ -217,12 +237,18 @@ class ForAutograd:
 
     @data.setter
     def data(self, value: Tensor) -> None:
-        if (value.shape, value.dtype) != (self.shape, self.dtype):
+        leaf = self._own_leaf
+        is_like = (value.shape, value.dtype, value.device) == (self.shape, self.dtype, self.device)
+        if leaf is None and not is_like:
             raise ShapeError(
-                f"data of shape {value.shape} and {value.dtype} does not replace that of shape "
-                f"{self.shape} and {self.dtype}"
+                f"data of shape {value.shape} and {value.dtype} on {value.device.id} does not "
+                f"replace that of shape {self.shape} and {self.dtype} on {self.device.id}: only a "
+                "leaf, such as a parameter, takes on another"
             )
         self._cell, self._view = value._cell, value._view
+        if leaf is not None and not is_like:  # what was recorded with the old one ends there
+            requires_grad = self._history is not None
+            self._begin(leaf.is_parameter, requires_grad)
 
     def backward(
         self,

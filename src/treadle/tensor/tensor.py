@@ -282,10 +282,18 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
     __hash__ = object.__hash__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.numpy(), self.device.id, self.device.info.api)
+        leaf = self._own_leaf
+        kind = None if leaf is None else (leaf.is_parameter, self.requires_grad)
+        return _restored, (self.numpy(), self.device.id, self.device.info.api, kind)
 
     def __deepcopy__(self, memo: Any) -> Tensor:
-        return self.copied()
+        leaf = self._own_leaf
+        with histories.recorded(False):
+            made = self.copied()
+            if leaf is not None:
+                made._begin(leaf.is_parameter, self.requires_grad)
+                made.grad = None if leaf.gradient is None else leaf.gradient.copied()
+        return made
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -503,13 +511,19 @@ def _has(device: Device, dtype: DType) -> bool:
     return supports(device, dtype)
 
 
-def _restored(data: np.ndarray[Any, Any], device: str, api: str) -> Tensor:
-    """A pickled tensor, on its own device if there is one like it here, else on the CPU."""
+def _restored(
+    data: np.ndarray[Any, Any], device: str, api: str, leaf: tuple[bool, bool] | None = None
+) -> Tensor:
+    """A pickled tensor, on its own device if there is one like it here, else on the CPU. Of a leaf
+    there is whether it is a parameter, and whether it requires gradients."""
     try:
         where = restored_device(device, api)
     except DeviceNotFound:
         where = find_device("cpu")
-    return from_numpy(data, where)
+    made = from_numpy(data, where)
+    if leaf is not None:
+        made._begin(*leaf)
+    return made
 
 
 def as_device_dtype(value: Any) -> DType | np.dtype[Any]:

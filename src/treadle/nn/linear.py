@@ -1,0 +1,64 @@
+"""Products with learned weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from treadle.nn import init
+from treadle.nn.module import Module
+from treadle.nn.parameter import Parameter
+from treadle.tensor.creation import empty
+from treadle.tensor.functional import affine
+from treadle.tensor.tensor import Tensor
+
+
+class Linear(Module):
+    """x @ weight.T + bias, with a weight of shape (out_features, in_features).
+
+    Both begin uniform within 1 / sqrt(in_features).
+
+    >>> import treadle as td
+    >>> layer = td.nn.Linear(3, 2, device="cpu")
+    >>> layer(td.ones((4, 3), device="cpu")).shape
+    (4, 2)
+    """
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = Parameter(empty((out_features, in_features), dtype=dtype, device=device))
+        if bias:
+            self.bias = Parameter(empty(out_features, dtype=dtype, device=device))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew."""
+        bound = 1 / math.sqrt(self.in_features) if self.in_features > 0 else 0.0
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Any) -> Tensor:
+        """A tensor whose last axis has out_features elements."""
+        return affine.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """The numbers of features."""
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
