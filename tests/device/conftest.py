@@ -77,10 +77,12 @@ _LIBRARY = frozenset({
 _TRAINING = frozenset({
     "test_autocast",
     "test_autograd",
+    "test_function",
     "test_gradients_layers",
     "test_module_hooks",
     "test_modules",
     "test_state_dicts",
+    "test_transforms",
 })  # fmt: skip
 _LEFT_OUT = {
     **dict.fromkeys(_ARRAY_KERNELS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),

@@ -90,23 +90,19 @@ class Pass:
         self._since = 0  # histories visited since gradients were computed
         self._leaves: list[Leaf] = []  # with gradients that may not be computed yet
         self._given: set[int] = set()  # nodes that are leaves' gradients
+        self._needed: set[History] | None = None  # what leads to what is wanted; None: all
 
     def run(self, outputs: list[Tensor], gradients: list[Any]) -> list[Tensor | None]:
         """The gradients of what is wanted."""
         gradients = gradients or [None] * len(outputs)
         if len(gradients) != len(outputs):
             raise ShapeError(f"{len(gradients)} gradients for {len(outputs)} tensors")
+        roots = [_root(output) for output in outputs]
+        if self._wanted is not None:
+            self._needed = _leading_to(self._wanted, roots)
         with recorded(self._create):
-            for output, gradient in zip(outputs, gradients, strict=True):
-                made = output._history
-                if made is None:
-                    raise AutogradError(
-                        "there is no backward pass from a tensor that was computed from none that "
-                        "requires gradients: call requires_grad_() of what you differentiate by, "
-                        "before, and not within td.no_grad()"
-                    )
-                # A view of a leaf, say, has a history that its cell's node lacks.
-                self._add(output._node.history, _seed(output, gradient))
+            for root, output, gradient in zip(roots, outputs, gradients, strict=True):
+                self._add(root, _seed(output, gradient))
             while self._heap:
                 _, made = heapq.heappop(self._heap)
                 self._visit(made)
@@ -161,6 +157,8 @@ class Pass:
     def _add(self, made: History | None, gradient: Any, part: int = 0) -> None:
         """A gradient that flows to a history."""
         assert made is not None
+        if self._needed is not None and made not in self._needed:
+            return
         waiting = self._waiting.get(made)
         if waiting is None:
             waiting = self._waiting[made] = [Gradients() for _ in range(made.parts)]
@@ -206,6 +204,36 @@ class Pass:
         for waiting in self._waiting.values():
             nodes += [node for each in waiting for node in each.nodes()]
         realize(nodes)
+
+
+def _root(output: Tensor) -> History:
+    # A view of a leaf, say, has a history that its cell's node lacks.
+    made = output._node.history
+    if made is None:
+        raise AutogradError(
+            "there is no backward pass from a tensor that was computed from none that requires "
+            "gradients: call requires_grad_() of what you differentiate by, before, and not within "
+            "td.no_grad()"
+        )
+    return made
+
+
+def _leading_to(wanted: list[History], roots: list[History]) -> set[History]:
+    """The histories on the ways from roots to what is wanted. A history is younger than those that
+    its edges lead to, so that nothing older than all that is wanted leads there."""
+    oldest = min((each.serial for each in wanted), default=0)
+    reached = {each for each in roots if each.serial >= oldest}
+    todo = list(reached)
+    while todo:
+        for edge in todo.pop().edges:
+            if edge is not None and edge.serial >= oldest and edge not in reached:
+                reached.add(edge)
+                todo.append(edge)
+    needed = {each for each in wanted if each in reached}
+    for made in sorted(reached, key=lambda each: each.serial):
+        if any(edge in needed for edge in made.edges):
+            needed.add(made)
+    return needed
 
 
 def _listed(value: Any) -> list[Any]:
