@@ -83,6 +83,7 @@ _TRAINING = frozenset({
     "test_modules",
     "test_state_dicts",
     "test_transforms",
+    "test_optimizers",
 })  # fmt: skip
 _LEFT_OUT = {
     **dict.fromkeys(_ARRAY_KERNELS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from treadle.drivers.base import Buffer
 from treadle.graph import kinds, views
@@ -38,6 +39,9 @@ from treadle.tensor.tensor import Cell, Tensor, cells_of, from_cell, written
 is_tracing: ContextVar[bool] = ContextVar("is_tracing", default=False)
 # One trace at a time in a process: it wraps all streams.
 lock = threading.RLock()
+# Those who have something to do before a function is traced: what they did within it would be done
+# again by each replay.
+preparing: WeakSet[Any] = WeakSet()
 _PACKAGE = str(Path(__file__).parents[2])
 
 
@@ -81,6 +85,8 @@ class Tracing:
         """The function's result for the arguments, and what is to be done at the next call with
         such ones; None if it has to be traced anew."""
         graph = self._graph
+        for each in list(preparing):
+            each.prepare_trace(graph.device)
         traced, present = set(self._cells), cells_of(graph.device)
         realize([cell.value for cell in present])
         self._before = {cell: cell.value for cell in present if cell not in traced}

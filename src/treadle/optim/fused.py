@@ -1,0 +1,266 @@
+"""`Fused`: optimizers that change all parameters of a group by one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+from treadle.core.errors import LaunchError
+from treadle.graph.history import recorded
+from treadle.graph.node import Node
+from treadle.graph.realize import realize
+from treadle.kernels import update
+from treadle.kernels.device_code import updating
+from treadle.kernels.update import Derivation
+from treadle.lang.kernel import Kernel
+from treadle.optim.flats import Flat, alignment, full, most_elements, padded
+from treadle.optim.groups import Group
+from treadle.optim.optimizer import Optimizer
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+from treadle.tensor.compiled import tracing
+from treadle.tensor.tensor import Cell, Tensor
+
+
+class Fused(Optimizer):
+    """An optimizer whose step is a kernel over all elements.
+
+    `grad_scale` and `found_inf`, where they are set, are tensors of one float32: gradients are
+    divided by the first, and no step is taken if the second is not 0. Both are read on the device.
+    """
+
+    grad_scale: Tensor | None = None
+    found_inf: Tensor | None = None
+    _step_supports_amp_scaling = True
+    _derivation: ClassVar[Derivation] = updating.nothing
+    _has_steps = True  # whether the state of a parameter has `step`
+
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
+        self._flats: dict[int, list[Flat]] = {}  # by the groups' identities
+        self._constants: dict[Device, tuple[DeviceArray, DeviceArray]] = {}
+        super().__init__(params, defaults)
+        tracing.preparing.add(self)
+
+    # --- what an algorithm says ------------------------------------------------------------------
+
+    def _numbers(self, group: Group) -> tuple[float, ...]:
+        """What its kernel is given."""
+        raise NotImplementedError
+
+    def _states(self, group: Group) -> dict[str, float]:
+        """What is remembered of each element, and the first values."""
+        raise NotImplementedError
+
+    def _arrays(self, group: Group) -> tuple[str | None, ...]:
+        """The kernel's arrays after parameters and gradients: names of states, None for one that
+        it takes and does not use."""
+        return tuple(self._states(group))
+
+    def _algorithm(self, group: Group) -> Callable[[updating.Form], Kernel]:
+        """Its kernels."""
+        raise NotImplementedError
+
+    # --- groups ----------------------------------------------------------------------------------
+
+    def add_param_group(self, param_group: Any) -> None:
+        """Add a group: a dict with `params`, and options where they are not the defaults."""
+        super().add_param_group(param_group)
+        group = self.param_groups[-1]
+        self._flats[id(group)] = []
+        group.changed = self._changed
+        with recorded(False):
+            self._place(group)
+            self._settle()
+
+    def _changed(self, group: Group) -> None:
+        """An option is another one."""
+        numbers = self._numbers(group)
+        for flat in self._flats.get(id(group), ()):
+            flat.give(numbers)
+
+    def _place(self, group: Group) -> None:
+        """Give memory to parameters that require gradients and have none yet."""
+        flats = self._flats[id(group)]
+        known = {id(each) for flat in flats for each in flat.params}
+        kinds: dict[tuple[Device, Any], list[list[Tensor]]] = {}
+        sizes: dict[tuple[Device, Any], int] = {}
+        for parameter in group["params"]:
+            if id(parameter) in known or not parameter.requires_grad:
+                continue
+            kind = parameter.device, parameter.dtype
+            size = padded(parameter.size, alignment(parameter.dtype))
+            parts = kinds.setdefault(kind, [])
+            if not parts or sizes[kind] + size > most_elements(*kind):
+                parts.append([])
+                sizes[kind] = 0
+            parts[-1].append(parameter)
+            sizes[kind] += size
+        if not kinds:
+            return
+        if tracing.is_tracing.get():
+            raise LaunchError(
+                f"{type(self).__name__} would make memory for parameters within a compiled "
+                "function, whose replays would begin with it anew: have requires_grad_() and "
+                "add_param_group() done before it is called"
+            )
+        numbers = self._numbers(group)
+        for each in kinds.values():
+            for parameters in each:
+                flat = Flat(parameters, len(numbers))
+                flat.give(numbers)
+                for name, value in self._states(group).items():
+                    flat.state(name, value)
+                flats.append(flat)
+
+    def _settle(self) -> None:
+        """Have parameters and their gradients where they belong."""
+        flats = [flat for each in self._flats.values() for flat in each]
+        realize([node for flat in flats for node in flat.pending()])
+        for flat in flats:
+            flat.settle()
+            for parameter, home in zip(flat.params, flat.homes, strict=True):
+                leaf = parameter._leaf
+                if leaf is not None and leaf.home is not home:
+                    leaf.home = home
+
+    def prepare_trace(self, device: Device) -> None:
+        """A function is about to be traced, which may take steps of this."""
+        with recorded(False):
+            for group in self.param_groups:
+                self._place(group)
+                for flat in self._flats[id(group)]:
+                    for name, value in self._states(group).items():
+                        flat.state(name, value)
+            self._settle()
+
+    # --- a step ----------------------------------------------------------------------------------
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change the parameters once. `closure` computes the loss anew, with its gradients, and
+        returns it: the result."""
+        loss = None
+        if closure is not None:
+            with recorded(True):
+                loss = closure()
+        with recorded(False):
+            self._step()
+        return loss
+
+    def _step(self) -> None:
+        taking: list[tuple[Group, Flat, tuple[int, ...]]] = []
+        pending: list[Node] = []
+        for group in self.param_groups:
+            self._place(group)
+            for flat in self._flats[id(group)]:
+                present = _gathered(flat)
+                if present:
+                    taking.append((group, flat, present))
+                    pending.append(flat.gradients.value)
+                    pending += [cell.value for cell, _ in flat.states.values()]
+                    pending.append(flat.steps.value)
+        realize(pending)
+        self._settle()
+        for group, flat, present in taking:
+            self._update(group, flat, present)
+
+    def _update(self, group: Group, flat: Flat, present: tuple[int, ...]) -> None:
+        flat.give(self._numbers(group))
+        found, scale = self._controls(flat.device)
+        states = self._states(group)
+        for name, initial in states.items():
+            if name not in flat.states and tracing.is_tracing.get():
+                raise LaunchError(f"{type(self).__name__} makes {name} within a compiled function")
+            flat.state(name, initial)
+        self._remember(flat, states, present)
+        arrays = [flat.values, _in_place(flat.gradients)]
+        remembered: list[DeviceArray | None] = [
+            None if name is None else _in_place(flat.states[name][0])
+            for name in self._arrays(group)
+        ]
+        steps = _in_place(flat.steps)
+        for k in flat.guests.intersection(present):
+            flat.take(k)
+        algorithm = self._algorithm(group)
+        for run in flat.runs(present):
+            update.advance(
+                type(self)._derivation, steps, flat.given, flat.now, found, scale, run.first,
+                run.members,
+            )  # fmt: skip
+            update.update(
+                algorithm, [*arrays, *remembered], flat.given, flat.now, run.first, run.start,
+                run.end, bool(group.get("maximize")), self.grad_scale is not None,
+            )  # fmt: skip
+            flat.written(run)
+
+    def _controls(self, device: Device) -> tuple[DeviceArray, DeviceArray]:
+        """Where the kernel reads whether something was found, and the scale."""
+        known = self._constants.get(device)
+        if known is None:
+            known = self._constants[device] = full(device, 0.0), full(device, 1.0)
+        found = known[0] if self.found_inf is None else self.found_inf.reshape(1)._array
+        scale = known[1] if self.grad_scale is None else self.grad_scale.reshape(1)._array
+        return found, scale
+
+    def _remember(self, flat: Flat, names: Iterable[str], present: tuple[int, ...]) -> None:
+        """Have `state` show what is remembered; what somebody else has put there is taken over."""
+        for k in present:
+            own = self.state[flat.params[k]]
+            if self._has_steps and own.get("step") is not flat.counts[k]:
+                if "step" in own:
+                    flat.counts[k][...] = own["step"]
+                own["step"] = flat.counts[k]
+            for name in names:
+                part = flat.states[name][1][k]
+                if own.get(name) is not part:
+                    if own.get(name) is not None:
+                        part[...] = own[name]
+                    own[name] = part
+
+    # --- state -----------------------------------------------------------------------------------
+
+    def _loaded(self) -> None:
+        for group in self.param_groups:
+            states = self._states(group)
+            for flat in self._flats[id(group)]:
+                self._load(flat, states)
+
+    def _load(self, flat: Flat, states: dict[str, float]) -> None:
+        counts: list[int] = []
+        for k, parameter in enumerate(flat.params):
+            own = self.state.get(parameter) or {}
+            taken = _count(own.get("step"), bool(own))
+            counts.append(taken)
+            for name, initial in states.items():
+                value = own.get(name)
+                flat.state(name, initial)[1][k][...] = initial if value is None else value
+        flat.set_steps(counts)
+        for k, parameter in enumerate(flat.params):
+            if self.state.get(parameter):
+                own = self.state[parameter]
+                for name in states:
+                    own.pop(name, None)
+                own.pop("step", None)
+                self._remember(flat, states, (k,))
+
+
+def _count(step: Any, is_there: bool) -> int:
+    if step is None:
+        return int(is_there)
+    return int(float(step))
+
+
+def _gathered(flat: Flat) -> tuple[int, ...]:
+    """The parameters with gradients, which are brought home, as far as they are elsewhere."""
+    present = []
+    for k, (parameter, home) in enumerate(zip(flat.params, flat.homes, strict=True)):
+        leaf = parameter._leaf
+        if leaf is None or leaf.gradient is None:
+            continue
+        present.append(k)
+        if leaf.gradient is not home:
+            home[...] = leaf.gradient
+    return tuple(present)
+
+
+def _in_place(cell: Cell) -> DeviceArray:
+    return cell.value.whole_array
