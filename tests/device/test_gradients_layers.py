@@ -64,3 +64,55 @@ def test_that_gradients_of_narrow_convolutions_are_added_up_in_float32(rng):
         np.testing.assert_allclose(
             mine.grad.numpy().astype(np.float64), wanted.grad.numpy(), rtol=1e-3, atol=1e-2
         )
+
+
+# --- pooling --------------------------------------------------------------------------------------
+
+_POOLS = [
+    ("max_pool2d", (2, 7, 6), (3, 2, 1), {"ceil_mode": True}),
+    ("max_pool1d", (2, 7), (2, 1, 0, 3), {}),
+    ("max_pool3d", (1, 4, 4, 5), (2, 1), {}),
+    ("avg_pool2d", (2, 7, 6), (3, 1, 1), {"count_include_pad": False}),
+    ("avg_pool2d", (2, 7, 6), (3, 2, 1), {"ceil_mode": True}),
+    ("avg_pool3d", (1, 4, 4, 5), ((2, 1, 3),), {"divisor_override": 5}),
+    ("adaptive_avg_pool2d", (2, 5, 7), ((3, 9),), {}),
+    ("adaptive_max_pool2d", (2, 5, 7), ((3, 4),), {}),
+    ("adaptive_max_pool1d", (2, 5), (1,), {}),
+    ("lp_pool2d", (2, 4, 4), (2, 2), {}),
+]
+
+if torch is not None:
+
+    @pytest.mark.parametrize(("name", "shape", "sizes", "options"), _POOLS)
+    def test_that_pooling_has_gradients_as_pytorchs(name, shape, sizes, options, rng):
+        x = rng.permuted(np.linspace(0.1, 2.0, int(np.prod(shape)))).reshape(shape)
+        check_beside_torch(
+            lambda x: getattr(F, name)(x, *sizes, **options),
+            lambda x: getattr(T, name)(x, *sizes, **options),
+            x,
+        )
+
+    @pytest.mark.parametrize("name", ["max_pool2d", "avg_pool2d"])
+    def test_that_pooling_has_gradients_on_devices(name, device, rng):
+        x = rng.integers(0, 9, (2, 3, 9, 7)).astype(np.float32)  # with equal ones
+        check_beside_torch(
+            lambda x: getattr(F, name)(x, 3, 2, 1),
+            lambda x: getattr(T, name)(x, 3, 2, 1),
+            x, device=device, second=False, rtol=1e-5,
+        )  # fmt: skip
+
+    def test_that_unpooling_has_gradients_as_pytorchs(rng):
+        def there_and_back(functions):
+            def function(x):
+                values, places = functions.max_pool2d(x, 2, 2, return_indices=True)
+                return functions.max_unpool2d(values * values, places, 2)
+
+            return function
+
+        check_beside_torch(there_and_back(F), there_and_back(T), rng.standard_normal((2, 4, 6)))
+
+
+def test_that_roots_of_nothing_have_no_gradient():
+    x = td.zeros((1, 4), device="cpu").requires_grad_()
+    F.lp_pool1d(x, 2, 2).sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0, 0.0, 0.0]]

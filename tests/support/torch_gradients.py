@@ -25,7 +25,8 @@ def check_beside_torch(
     atol: float = 1e-9,
 ) -> None:
     """Compare results and gradients by arrays of two functions, `theirs` of PyTorch's tensors on
-    the CPU. What is compared has the arrays' dtype; results are weighted with fixed numbers."""
+    the CPU. What is compared has the arrays' dtype. What is differentiated is the sum of squares of
+    the results, weighted with fixed numbers, then a weighted sum of the gradients."""
     weights = np.random.default_rng(5)
     given = [td.asarray(array, device=device).requires_grad_() for array in arrays]
     beside = [torch.tensor(array, requires_grad=True) for array in arrays]
@@ -34,9 +35,10 @@ def check_beside_torch(
     assert result.shape == tuple(wanted.shape)
     np.testing.assert_allclose(result.numpy(), wanted.detach().numpy(), **close)
     by = weights.standard_normal(result.shape).astype(arrays[0].dtype)
-    mine_first = _gradients((result * td.asarray(by, device=device)).sum(), given, second)
+    # Squares, so that what is linear has second gradients, too.
+    mine_first = _gradients((result * result * td.asarray(by, device=device)).sum(), given, second)
     their_first = torch.autograd.grad(
-        (wanted * torch.tensor(by)).sum(), beside, create_graph=second, allow_unused=True
+        (wanted * wanted * torch.tensor(by)).sum(), beside, create_graph=second, allow_unused=True
     )
     _compare(mine_first, their_first, "gradient", close)
     if not second:
@@ -44,14 +46,11 @@ def check_beside_torch(
     factors = [weights.standard_normal(x.shape).astype(arrays[0].dtype) for x in arrays]
     mine_sum = _weighted(mine_first, factors, lambda x: td.asarray(x, device=device))
     their_sum = _weighted(their_first, factors, torch.tensor)
-    if mine_sum is None or not mine_sum.requires_grad:
-        assert their_sum is None or not their_sum.requires_grad
-        return
-    seconds = _gradients(mine_sum, given, False)
-    if their_sum.requires_grad:
+    seconds = wanted = [None] * len(beside)
+    if mine_sum is not None and mine_sum.requires_grad:
+        seconds = _gradients(mine_sum, given, False)
+    if their_sum is not None and their_sum.requires_grad:
         wanted = torch.autograd.grad(their_sum, beside, allow_unused=True)
-    else:
-        wanted = [None] * len(beside)
     _compare(seconds, wanted, "second gradient", close)
 
 

@@ -11,6 +11,7 @@ from treadle.autograd.rules import (
     convolution,
     elementwise,
     moving,
+    pooling,
     products,
     reductions,
 )
@@ -20,10 +21,11 @@ derivatives: Mapping[str, Derivative] = {
     **{name: OfOperation(name, rules) for name, rules in elementwise.RULES.items()},
     **{name: OfNode(name, *rule) for name, rule in moving.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in reductions.NODES.items()},
+    **{name: OfNode(name, *rule) for name, rule in pooling.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in products.NODES.items()},
     **{
         name: OfFunction(name, rule)
-        for functions in (activations.RULES, convolution.RULES)
+        for functions in (activations.RULES, convolution.RULES, pooling.RULES)
         for name, rule in functions.items()
     },
 }

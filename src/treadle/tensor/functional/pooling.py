@@ -10,10 +10,10 @@ import math
 from typing import Any
 
 from treadle.core.errors import DtypeError
-from treadle.graph.calls import call, call_of_several
-from treadle.kernels.pool import Windows, max_pool, max_pool_with_places, mean_pool
+from treadle.kernels.pool import Windows
 from treadle.tensor.dtypes import default_integer
-from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.elementwise_functions import FUNCTIONS, where
+from treadle.tensor.functional.pooled import greatest, greatest_with_places, means
 from treadle.tensor.functional.wide import wide_float
 from treadle.tensor.functional.windows import (
     Sizes,
@@ -25,7 +25,7 @@ from treadle.tensor.functional.windows import (
 )
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import mean
-from treadle.tensor.tensor import Tensor, from_node
+from treadle.tensor.tensor import Tensor
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -127,7 +127,8 @@ def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = Fal
 def _adaptive_max_pool(name: str, input: Any, axes: int, wanted: Any, places: bool) -> Pooled:
     x = images(name, input, axes)
     counts = counts_of(name, x, axes, wanted)
-    if not places and max(counts) == 1 and x.size:
+    # (Of equal elements one alone has a gradient, which windows find.)
+    if not places and max(counts) == 1 and x.size and not x.requires_grad:
         return largest(x, axis=last_axes(axes), keepdims=True)
     return _greatest(name, x, shared_windows(x, axes, counts), places)
 
@@ -135,13 +136,9 @@ def _adaptive_max_pool(name: str, input: Any, axes: int, wanted: Any, places: bo
 def _greatest(name: str, x: Tensor, windows: Windows, places: bool) -> Pooled:
     if x.dtype.kind not in ("float", "int", "uint"):
         raise DtypeError(f"{name} takes real numbers, not {x.dtype}: cast them before")
-    shape = windows.shape(x.shape)
     if not places:
-        return from_node(call(max_pool, (x._node,), shape, x.dtype, (windows,)))
-    index = default_integer(x.device)
-    results = ((shape, x.dtype), (shape, index))
-    values, where = call_of_several(max_pool_with_places, (x._node,), results, (windows, index))
-    return from_node(values), from_node(where)
+        return greatest(x, windows)
+    return greatest_with_places(x, windows, default_integer(x.device))
 
 
 # --- the mean -------------------------------------------------------------------------------------
@@ -241,11 +238,9 @@ def adaptive_avg_pool(name: str, x: Tensor, axes: int, wanted: Any) -> Tensor:
 
 
 def _mean(name: str, x: Tensor, windows: Windows, include: bool, divisor: int) -> Tensor:
-    shape = windows.shape(x.shape)
     if x.dtype.kind != "float":
         x = wide_float(name, x)[0]
-    node = call(mean_pool, (x._node,), shape, x.dtype, (windows, include, divisor))
-    return from_node(node)
+    return means(x, windows, include, divisor)
 
 
 # --- norms ----------------------------------------------------------------------------------------
@@ -298,5 +293,8 @@ def _lp_pool(
         raise ValueError(f"{name}: norm_type must be finite and not 0, as {p} is not")
     x, dtype = wide_float(name, images(name, input, axes))
     windows = windows_of(name, x, axes, (kernel_size, stride, 0, 1), ceil_mode)
-    means = _mean(name, _pow(x, p), windows, True, 0)
-    return _pow(means * math.prod(windows.kernel), 1 / p).to(dtype)
+    averages = _mean(name, _pow(x, p), windows, True, 0)
+    sums = averages * math.prod(windows.kernel)
+    # Where the sum is 0 the root has no derivative, and PyTorch's gradient is 0.
+    nothing = (sums == 0) & (p > 0)
+    return where(nothing, 0, _pow(where(nothing, 1, sums), 1 / p)).to(dtype)

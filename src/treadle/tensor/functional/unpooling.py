@@ -7,16 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.core.errors import ShapeError
-from treadle.graph.calls import call
-from treadle.kernels.pool import spread
 from treadle.runtime import settings
-from treadle.tensor.elementwise_functions import where
+from treadle.tensor.functional.pooled import in_all, unpooled
 from treadle.tensor.functional.windows import Sizes, images, numbers_of
-from treadle.tensor.indexed import index_dtype
 from treadle.tensor.manipulation import operand
-from treadle.tensor.ranges import arange
 from treadle.tensor.reductions import any as any_of
-from treadle.tensor.tensor import Tensor, from_node
+from treadle.tensor.tensor import Tensor
 
 __all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]
 
@@ -83,14 +79,9 @@ def _max_unpool(
     image = _unpooled(name, x, axes, sizes, output_size)
     front, size = x.shape[: x.ndim - axes], math.prod(image)
     shape = (*front, *image)
-    inside = (places >= 0) & (places < size)
-    if settings.check and x.size and bool(any_of(~inside)):
+    if settings.check and x.size and bool(any_of((places < 0) | (places >= size))):
         raise IndexError(f"{name}: a place is outside an image of {image}, from 0 to {size - 1}")
-    dtype = index_dtype(math.prod(shape))
-    starts = arange(math.prod(front), dtype=dtype, device=x.device) * size
-    starts = starts.reshape(*front, *(1,) * axes)
-    at = where(inside, places.to(dtype) + starts, -1)
-    return from_node(call(spread, (x._node, at._node), shape, x.dtype, (shape,)))
+    return unpooled(x, in_all(places, image), shape)
 
 
 def _unpooled(

@@ -1,0 +1,91 @@
+"""Pooling as lazy operations of checked operands, and their ways back: their gradients."""
+
+from __future__ import annotations
+
+import math
+
+from treadle.core.dtypes import DType, int32
+from treadle.graph import history
+from treadle.graph.calls import call, call_of_several
+from treadle.kernels import pool, pool_back
+from treadle.kernels.pool import Windows
+from treadle.tensor.as_one import as_one
+from treadle.tensor.elementwise_functions import where
+from treadle.tensor.indexed import gathered, index_dtype
+from treadle.tensor.ranges import arange
+from treadle.tensor.tensor import Tensor, from_node
+
+# --- the greatest element -------------------------------------------------------------------------
+
+
+def greatest(x: Tensor, windows: Windows) -> Tensor:
+    """The greatest element of each window. If gradients are wanted, where these are is kept."""
+    if x._history is not None and history.recording.get():
+        return greatest_with_places(x, windows, int32)[0]
+    node = call(pool.max_pool, (x._node,), windows.shape(x.shape), x.dtype, (windows,))
+    return from_node(node)
+
+
+def greatest_with_places(x: Tensor, windows: Windows, index: DType) -> tuple[Tensor, Tensor]:
+    """The greatest element of each window and its place in the image."""
+    shape = windows.shape(x.shape)
+    results, source = ((shape, x.dtype), (shape, index)), x._node
+    with history.recorded(False):
+        values, places = call_of_several(
+            pool.max_pool_with_places, (source,), results, (windows, index)
+        )
+    if source.history is not None and history.recording.get():
+        derivative = history.derivatives["max_pool"]
+        history.record_as_one(derivative, [values], [source], windows, extra=[places])
+    return from_node(values), from_node(places)
+
+
+@as_one
+def given_to_places(
+    given: Tensor, places: Tensor, windows: Windows, shape: tuple[int, ...]
+) -> Tensor:
+    """An array of a shape with what windows are given at their places in its images; the sums
+    where several have one."""
+    sources = (given._node, places._node)
+    return from_node(call(pool_back.give_to_places, sources, shape, given.dtype, (windows, shape)))
+
+
+def in_all(places: Tensor, image: tuple[int, ...]) -> Tensor:
+    """Places in images as places in all of them together; -1 for those outside."""
+    axes, size = len(image), math.prod(image)
+    front = places.shape[: places.ndim - axes]
+    dtype = index_dtype(math.prod(front) * size)
+    starts = arange(math.prod(front), dtype=dtype, device=places.device) * size
+    starts = starts.reshape(*front, *(1,) * axes)
+    return where((places >= 0) & (places < size), places.to(dtype) + starts, -1)
+
+
+def taken_at(x: Tensor, at: Tensor) -> Tensor:
+    """The elements at places in all images; 0 for those outside."""
+    return from_node(gathered(x.copied()._node, at._node))
+
+
+@as_one
+def unpooled(x: Tensor, at: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Zeros of a shape, but the elements of x at places in all images, the last of those for one
+    place."""
+    return from_node(call(pool.spread, (x._node, at._node), shape, x.dtype, (shape,)))
+
+
+# --- the mean -------------------------------------------------------------------------------------
+
+
+@as_one
+def means(x: Tensor, windows: Windows, include: bool, divisor: int) -> Tensor:
+    """The mean of each window of floats."""
+    options = (windows, include, divisor)
+    return from_node(call(pool.mean_pool, (x._node,), windows.shape(x.shape), x.dtype, options))
+
+
+@as_one
+def shared(
+    given: Tensor, windows: Windows, include: bool, divisor: int, shape: tuple[int, ...]
+) -> Tensor:
+    """What windows are given, shared equally by the elements that their means are made of."""
+    options = (windows, include, divisor, shape)
+    return from_node(call(pool_back.share_equally, (given._node,), shape, given.dtype, options))
