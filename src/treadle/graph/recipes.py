@@ -15,7 +15,7 @@ from treadle.graph.fused import Runner
 from treadle.graph.groups import Group
 from treadle.graph.node import Node
 from treadle.graph.pieces import memory_of, runner_for
-from treadle.graph.schedule import pending_readers
+from treadle.graph.schedule import pending_readers, wanted_later
 from treadle.kernels.product import Filling, filling
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.launch import Repeat
@@ -105,6 +105,9 @@ class Graph:
             parts.append((op, detail, node.shape, node.dtype.short, saved, *numbered))
         if cacheable:
             ends = [position[root] for root in roots]
+            later = wanted_later(order)
+            if later:
+                ends += sorted(~position[node] for node in later)
             # A device that is closed and opened again has another stream; launches are bound to it.
             self.key = (roots[0].device.default_stream, tuple(ends), tuple(parts))
 

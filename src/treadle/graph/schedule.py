@@ -8,7 +8,7 @@ else is computed inside the kernels of its readers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from treadle.graph import kinds
 from treadle.graph.groups import Group, build_group
@@ -21,7 +21,8 @@ _CHEAP = 4  # the operations that may be done again in a second kernel rather th
 _DEAR = (kinds.REDUCE, kinds.PRODUCT)
 _ALONE = (kinds.CALL, kinds.WRITE, kinds.PRODUCT)  # they compute nothing of their sources
 _SHARED = -1  # several kernels need it
-_SAVED = "a derivative needs it"
+_LATER = "it is needed later, by a derivative or by what is not computed yet"
+_DEAREST = 1 << 20
 
 
 class Plan:
@@ -136,6 +137,7 @@ class Plan:
         reducing: set[int] = set()  # groups with reductions
         weight = self._weights()
         self._keep_rows_of_reductions()
+        later = wanted_later(self.order)
         for node in reversed(self.order):
             if node in self.same:
                 continue
@@ -148,10 +150,11 @@ class Plan:
                 self.keep(node, why)
             elif node.op == kinds.PRODUCT and mine in reducing:
                 self.keep(node, "a reduction reads it")
-            elif (mine == _SHARED or node.saved) and node not in self.kept:
-                if weight[node] > _CHEAP:
-                    shared = mine == _SHARED
-                    self.keep(node, "several kernels read it" if shared else _SAVED)
+            elif node not in self.kept and (mine == _SHARED or node.saved or node in later):
+                if weight[node] > _CHEAP and (mine == _SHARED or node.saved):
+                    self.keep(node, "several kernels read it" if mine == _SHARED else _LATER)
+                elif weight[node] >= _DEAREST:
+                    self.keep(node, _LATER)
                 elif node in self.overwritten:
                     self.keep(node, "its source is written before it is read again")
             if node in self.kept:
@@ -191,11 +194,11 @@ class Plan:
         """What it costs to compute a node again, from what is in memory."""
         weight: dict[Node, int] = {}
         for node in self.order:
-            total = 1 << 20 if node.op in _DEAR else cost_of(node.op)
+            total = _DEAREST if node.op in _DEAR else cost_of(node.op)
             for source in node.sources:
                 if source.array is None and source not in self.kept:
                     total += weight[source]
-            weight[node] = min(total, 1 << 20)
+            weight[node] = min(total, _DEAREST)
         return weight
 
 
@@ -204,6 +207,25 @@ def must_lie_in_memory(node: Node, position: int) -> bool:
     if node.op in (kinds.CALL, kinds.PRODUCT):
         return True
     return node.op in (kinds.GATHER, kinds.WRITE) and position == 0
+
+
+def wanted_later(order: Sequence[Node]) -> set[Node]:
+    """The pending nodes of a graph that others, outside of it, still have to read: the gradients of
+    a loss that is read before them, say."""
+    inside: set[Node] | None = None
+    found: set[Node] = set()
+    for node in order:
+        readers = node.readers
+        if readers is None or len(readers) < 2 or node.op in (kinds.CONSTANT, kinds.INDEX):
+            continue
+        if inside is None:
+            inside = set(order)
+        for reference in readers:
+            reader = reference()
+            if reader is not None and reader.array is None and reader not in inside:
+                found.add(node)
+                break
+    return found
 
 
 def pending_readers(node: Node) -> list[Node]:

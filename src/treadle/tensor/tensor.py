@@ -11,6 +11,7 @@ import gc
 from contextvars import ContextVar
 from typing import Any
 from typing import cast as assume
+from weakref import WeakSet
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class Cell:
     """The current version of an array, for all tensors that see parts of it. No two cells have one
     node, since a write may take over its node's memory."""
 
-    __slots__ = ("value",)
+    __slots__ = ("__weakref__", "value")
 
     def __init__(self, value: Node) -> None:
         self.value = value
@@ -106,7 +107,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         node = self._cell.value
         array = node.array
         if array is None:
-            realize((node,))
+            _compute(node)
             array = node.whole_array
         view = self._view
         if view is None:
@@ -159,8 +160,10 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
             self._follow(old, value)
         old.overwritten = True
         cell.value = value
-        if is_deep(cell.value) or cell.value.eager or settings.eager:
-            realize((cell.value,))
+        if is_deep(value) or value.eager or settings.eager:
+            _compute(value)
+        elif array is not None:
+            _states.add(cell)
 
     def _follow(self, old: Node, value: Node) -> None:
         """Give the new value of the cell its history. What is written without recording, or through
@@ -190,7 +193,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         >>> import treadle as td
         >>> x = td.arange(3, device="cpu").realize()
         """
-        realize((self._cell.value,))
+        _compute(self._cell.value)
         return self
 
     # --- what it is ------------------------------------------------------------------------------
@@ -317,7 +320,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
             raise ShapeError(f"item() needs one element; this tensor has shape {self.shape}")
         array = node.array
         if array is None:
-            realize((node,))
+            _compute(node)
             array = node.whole_array
         offset = array.offset if view is None else array.offset + view.offset
         size = array.dtype.itemsize
@@ -471,6 +474,23 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         return from_numpy(await self.numpy_async(), where).to(dtype=dtype)
 
 
+# Cells that were in memory and have been written since. They are computed with whatever is computed
+# next: a program that trains reads its losses, and its parameters must not wait for ever.
+_states: WeakSet[Cell] = WeakSet()
+
+
+def _compute(node: Node) -> None:
+    """Compute a node, and the states that wait."""
+    if not _states:
+        realize((node,))
+        return
+    cells = [cell for cell in _states if cell.value.device is node.device]
+    for cell in cells:
+        _states.discard(cell)
+    states = sorted((cell.value for cell in cells), key=lambda value: value.serial)
+    realize((node, *states))
+
+
 def compute_pending(device: Device) -> None:
     """Compute all lazy tensors on a device. Looking for them takes milliseconds, so that making
     one costs nothing for it."""
@@ -498,7 +518,7 @@ def from_cell(cell: Cell, view: View | None) -> Tensor:
 def from_node(node: Node) -> Tensor:
     """A tensor of a new lazy value, which is in no other cell."""
     if node.eager or settings.eager or is_deep(node):
-        realize((node,))
+        _compute(node)
     made = Tensor.__new__(Tensor)
     made._cell = Cell(node)
     made._view = made._seen = made._boundary = None
