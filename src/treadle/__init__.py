@@ -17,7 +17,13 @@ Write a kernel once, in Python, and run it on the CPU and on any GPU that WebGPU
 """
 
 from treadle import autograd, lang, nn, optim, tensor
-from treadle.autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from treadle.autograd.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from treadle.autograd.transforms import grad, jvp, value_and_grad, vjp
 from treadle.core import errors
 from treadle.core.dtypes import DType
@@ -43,7 +49,7 @@ from treadle.tensor.info import ARRAY_API_VERSION as __array_api_version__  # is
 __all__ = [
     "DType", "Device", "Event", "Graph", "Stream", "__array_api_version__", "__version__",
     "autograd", "default_device", "device", "devices", "enable_grad", "errors", "grad",
-    "is_available", "is_grad_enabled", "jvp", "memory_stats", "nn", "no_grad", "optim",
-    "profile", "set_default_device", "set_grad_enabled", "use_device", "value_and_grad", "vjp",
-    *tensor.__all__, *lang.__all__,
+    "inference_mode", "is_available", "is_grad_enabled", "jvp", "memory_stats", "nn", "no_grad",
+    "optim", "profile", "set_default_device", "set_grad_enabled", "use_device", "value_and_grad",
+    "vjp", *tensor.__all__, *lang.__all__,
 ]  # fmt: skip

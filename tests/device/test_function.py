@@ -177,3 +177,63 @@ def test_that_wrong_gradients_are_told():
         Wrong.result = result
         with pytest.raises(error, match=words):
             Wrong.apply(x, "name").sum().backward()
+
+
+@td.kernel
+def square(x: td.Array[td.f32], y: td.Array[td.f32]):
+    i = td.grid(1)
+    if i < x.size:
+        y[i] = x[i] * x[i]
+
+
+@td.kernel
+def square_back(x: td.Array[td.f32], g: td.Array[td.f32], out: td.Array[td.f32]):
+    i = td.grid(1)
+    if i < x.size:
+        out[i] = 2.0 * x[i] * g[i]
+
+
+class Square(td.autograd.Function):
+    """By kernels in both directions."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        y = td.empty_like(x)
+        square.launch(x.size, x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        out = td.empty_like(x)
+        square_back.launch(x.size, x, g, out)
+        return out
+
+
+def test_kernels_within(device):
+    x = td.asarray([1.0, 2.0, 3.0], device=device).requires_grad_()
+    Square.apply(Square.apply(x * 2)).sum().backward()
+    assert x.grad.tolist() == [4 * 16 * value**3 for value in (1.0, 2.0, 3.0)]
+    with pytest.raises(AutogradError, match="kernel square_back"):
+        td.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
+
+
+def test_a_kernel_that_writes_an_input(device):
+    class InPlace(td.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            square.launch(x.size, x, x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 100
+
+    leaf = td.asarray([1.0, 2.0], device=device).requires_grad_()
+    x = leaf * 3
+    y = InPlace.apply(x)
+    (y * 2).sum().backward()
+    assert y.tolist() == [9.0, 36.0]
+    assert leaf.grad.tolist() == [600.0, 600.0]

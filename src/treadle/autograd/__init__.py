@@ -1,8 +1,15 @@
 """Differentiation: the backward pass over histories, and the derivatives of all operations."""
 
+from treadle.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from treadle.autograd.engine import grad, run_backward
 from treadle.autograd.function import Function
-from treadle.autograd.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from treadle.autograd.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from treadle.autograd.rules import derivatives
 from treadle.graph import history
 
@@ -13,9 +20,13 @@ history.run_backward = run_backward
 __all__ = [
     "Function",
     "backward",
+    "detect_anomaly",
     "enable_grad",
     "grad",
+    "inference_mode",
+    "is_anomaly_enabled",
     "is_grad_enabled",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]

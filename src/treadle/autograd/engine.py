@@ -11,6 +11,7 @@ import heapq
 from collections.abc import Sequence
 from typing import Any
 
+from treadle.autograd.anomaly import checked, is_checked
 from treadle.autograd.placed import Gradients, Placed
 from treadle.core.errors import AutogradError, DtypeError, ShapeError
 from treadle.graph import kinds
@@ -42,12 +43,14 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    allow_unused: bool = False,
+    allow_unused: bool | None = None,
+    materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
     """The gradients of outputs with respect to inputs, as a tuple; `grad` of leaves stays as it is.
 
     `grad_outputs` are the gradients of the outputs, of which those of one element may be left out.
-    AutogradError if an input was not used, unless `allow_unused`: then its gradient is None.
+    AutogradError if an input was not used, unless `allow_unused`: then its gradient is None, or
+    zeros with `materialize_grads`.
 
     >>> import treadle as td
     >>> x = td.asarray(2.0, device="cpu").requires_grad_()
@@ -56,10 +59,20 @@ def grad(
     >>> first.item(), second.item()
     (12.0, 12.0)
     """
-    wanted = _histories_of(_listed(inputs))
+    if materialize_grads and allow_unused is False:
+        raise ValueError("materialize_grads=True gives zeros for what is unused: allow_unused=True")
+    listed = _listed(inputs)
+    wanted = _histories_of(listed)
     found = Pass(retain_graph, create_graph, wanted, False).run(
         _listed(outputs), _listed(grad_outputs)
     )
+    if materialize_grads:
+        return tuple(
+            [
+                zeros_of(each) if gradient is None else gradient
+                for each, gradient in zip(listed, found, strict=True)
+            ]
+        )
     if not allow_unused:
         for number, gradient in enumerate(found):
             if gradient is None:
@@ -136,7 +149,10 @@ class Pass:
                 f"{made.derivative.name} has no derivative: compute it within td.no_grad(), or "
                 "give it one with td.autograd.Function"
             )
-        for edge, gradient in backward(made, gradients):
+        flow = backward(made, gradients)
+        if is_checked.get():
+            flow = checked(made, gradients, flow)
+        for edge, gradient in flow:
             if edge is not None and gradient is not None:
                 self._add(edge, gradient)
         if not self._retain:
@@ -204,6 +220,12 @@ class Pass:
         for waiting in self._waiting.values():
             nodes += [node for each in waiting for node in each.nodes()]
         realize(nodes)
+
+
+def zeros_of(like: Tensor) -> Tensor:
+    """Zeros of a tensor's shape and dtype, where it is."""
+    zero = number_as(0, like.dtype)
+    return from_node(constant(zero, like.shape, like.dtype, like.device))
 
 
 def _root(output: Tensor) -> History:

@@ -2,52 +2,45 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from contextlib import ContextDecorator
-from contextvars import Token
 from typing import Any
 
 from treadle.graph.history import recording
-
-
-class set_grad_enabled(ContextDecorator):
-    """Record operations, or don't, from now on; as a context manager or decorator within it.
-
-    >>> import treadle as td
-    >>> x = td.ones(2, device="cpu").requires_grad_()
-    >>> with td.set_grad_enabled(False):
-    ...     (x * 2).requires_grad
-    False
-    """
-
-    def __init__(self, mode: bool) -> None:
-        self._mode = mode
-        self._tokens: list[Token[bool]] = [recording.set(bool(mode))]
-
-    def __enter__(self) -> None:
-        if len(self._tokens) == 1 and self._fresh:
-            self._fresh = False
-            return
-        self._tokens.append(recording.set(self._mode))
-
-    def __exit__(self, *exception: Any) -> None:
-        recording.reset(self._tokens.pop())
-
-    _fresh = True
 
 
 class _Mode(ContextDecorator):
     """Within it operations are recorded, or not."""
 
     _mode: bool
+    _before: bool
 
-    def __init__(self) -> None:
-        self._tokens: list[Token[bool]] = []
+    def __new__(cls, *arguments: Any) -> Any:
+        if arguments and callable(arguments[0]):  # @td.no_grad, without brackets
+            return cls()(arguments[0])
+        return super().__new__(cls)
 
     def __enter__(self) -> None:
-        self._tokens.append(recording.set(self._mode))
+        self._before = recording.get()
+        recording.set(self._mode)
 
     def __exit__(self, *exception: Any) -> None:
-        recording.reset(self._tokens.pop())
+        recording.set(self._before)
+
+    def __call__(self, function: Callable[..., Any]) -> Any:
+        """The function, within this mode."""
+
+        @functools.wraps(function)
+        def within(*args: Any, **keywords: Any) -> Any:
+            before = recording.get()
+            recording.set(self._mode)
+            try:
+                return function(*args, **keywords)
+            finally:
+                recording.set(before)
+
+        return within
 
 
 class no_grad(_Mode):
@@ -68,6 +61,37 @@ class enable_grad(_Mode):
     """Within it operations are recorded, also inside of `no_grad`."""
 
     _mode = True
+
+
+class inference_mode(_Mode):
+    """`no_grad`, by the name that it has in PyTorch where results are never differentiated."""
+
+    def __init__(self, mode: bool = True) -> None:
+        self._mode = not mode
+
+
+class set_grad_enabled(_Mode):
+    """Record operations, or don't, from now on; as a context manager or decorator within it.
+
+    >>> import treadle as td
+    >>> x = td.ones(2, device="cpu").requires_grad_()
+    >>> with td.set_grad_enabled(False):
+    ...     (x * 2).requires_grad
+    False
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self._mode = bool(mode)
+        self._before = recording.get()
+        recording.set(self._mode)
+
+    def __enter__(self) -> None:
+        recording.set(self._mode)
+
+    def __call__(self, function: Callable[..., Any]) -> Any:
+        """The function, within this mode; nothing else is."""
+        recording.set(self._before)
+        return super().__call__(function)
 
 
 def is_grad_enabled() -> bool:

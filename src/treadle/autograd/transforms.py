@@ -12,14 +12,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from treadle.autograd.engine import Pass
+from treadle.autograd.engine import Pass, zeros_of
 from treadle.autograd.trees import as_variable, leaves, mapped, matched, with_values
 from treadle.autograd.variables import has_others, variable
 from treadle.core.errors import AutogradError, ShapeError
 from treadle.graph.history import History, Leaf, is_differentiable, recorded, recording
-from treadle.graph.node import constant
-from treadle.tensor.operands import number_as
-from treadle.tensor.tensor import Tensor, from_node
+from treadle.tensor.tensor import Tensor
 
 Argnums = int | tuple[int, ...]
 
@@ -169,7 +167,7 @@ def jvp(
         sources, seeds = [each for each, _ in flowing], [each for _, each in flowing]
         found = Pass(False, create, wanted, False).run(sources, list(seeds))
     changes = [
-        _zeros(result) if change is None else change
+        zeros_of(result) if change is None else change
         for result, change in zip(results, found, strict=True)
     ]
     value = with_values(output, iter(reached.outputs()))
@@ -203,7 +201,7 @@ class _Arguments:
         """Gradients, nested as the arguments are; zeros where nothing flows."""
         flat = iter(
             [
-                _zeros(each) if gradient is None else gradient
+                zeros_of(each) if gradient is None else gradient
                 for each, gradient in zip(self.variables, gradients, strict=True)
             ]
         )
@@ -320,14 +318,9 @@ def _tensors(output: Any, name: str) -> list[Tensor]:
     return found
 
 
-def _zeros(like: Tensor) -> Tensor:
-    zero = number_as(0, like.dtype)
-    return from_node(constant(zero, like.shape, like.dtype, like.device))
-
-
 def _variable_like(result: Tensor) -> Tensor:
     """Zeros that can be differentiated by."""
-    made = _zeros(result)
+    made = zeros_of(result)
     if is_differentiable(made._cell.value):
         made._cell.value.history = Leaf(made._cell.value)
     return made

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 # Whether what is computed remembers how; `td.no_grad()` says no.
 recording: ContextVar[bool] = ContextVar("recording", default=True)
 
+# What tells where an operation is made, in words, if somebody wants to know (anomaly detection).
+placing: ContextVar[Callable[[], str] | None] = ContextVar("placing", default=None)
+
 RESULT = -1  # the position of a node's own value among those that a derivative needs
 _serial = itertools.count()
 
@@ -56,7 +59,8 @@ class History:
 
     __slots__ = (
         "__weakref__", "_counted", "_recipe", "_result", "derivative", "device", "dtype", "edges",
-        "hooks", "kept", "needs", "options", "overwritten", "parts", "retained", "serial", "shape",
+        "hooks", "kept", "needs", "options", "overwritten", "parts", "place", "retained", "serial",
+        "shape",
     )  # fmt: skip
 
     def __init__(
@@ -83,6 +87,8 @@ class History:
         self._counted: list[Node] = []
         self._result: ref[Node] | None = None
         self._recipe: Any = None
+        place = placing.get()
+        self.place = None if place is None else place()
         self.needs = derivative.needs([edge is not None for edge in self.edges])
         for position in self.needs:
             if position == RESULT:
@@ -102,19 +108,18 @@ class History:
     def _count(self, value: Node) -> None:
         while value.op == kinds.VIEW:
             value = value.sources[0]
-        if value.array is None:
-            value.saved += 1
-            self._counted.append(value)
+        value.saved += 1
+        self._counted.append(value)
 
     def _keep_result(self, node: Node) -> None:
         # The node has this history, so that having the node here would be a circle: who drops the
         # node would not have its memory back until Python looks for such.
         self._result = ref(node)
+        node.saved += 1
         if node.array is not None:
             self._recipe = node.array
             return
         self._recipe = node.op, node.sources, node.shape, node.dtype, node.device, node.detail
-        node.saved += 1
 
     def computed(self, array: DeviceArray) -> None:
         """The node is computed: what its value is made of is not needed any more."""
@@ -164,7 +169,7 @@ class History:
         self._counted = []
         if self._result is not None:
             result = self._result()
-            if result is not None and result.array is None:
+            if result is not None:
                 result.saved -= 1
             self._result = None
 

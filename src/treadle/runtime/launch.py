@@ -187,6 +187,8 @@ class Launcher:
                     keys.append(value.key)
                     values.append(value.data)
                     continue
+                if array is not value and value._history is not None:  # a tensor
+                    value._check_launch(self.definition.name)
                 if to is None:
                     to = array.device.default_stream
                 keys.append(array.key)
@@ -212,6 +214,8 @@ class Launcher:
                 storage = values[position].storage
                 if storage.readers is not None:
                     memory.finish_readers(storage)
+                if arguments[position] is not values[position]:
+                    arguments[position]._written_by_kernel()
             try:
                 parameters = prepared.pack(values, grid, threads)
             except (struct.error, OverflowError) as error:

@@ -16,7 +16,7 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import AutogradError, DtypeError, ShapeError
 from treadle.graph import history, views
 from treadle.graph.history import History, Leaf, is_differentiable
-from treadle.graph.node import Node, view_of
+from treadle.graph.node import Node, computed, view_of
 from treadle.graph.views import View
 from treadle.runtime.devices import Device
 
@@ -95,6 +95,27 @@ class ForAutograd:
             return None
         owner = boundary.leaf.owner
         return boundary.leaf if owner is not None and owner() is self else None
+
+    def _check_launch(self, kernel: str) -> None:
+        """AutogradError for a kernel's argument with a history, if operations are recorded."""
+        if history.recording.get():
+            raise AutogradError(
+                f"kernel {kernel} is launched with a tensor that requires gradients, and what a "
+                "kernel computes has none: launch it within td.no_grad(), or with x.detach(), if "
+                "no gradient is wanted; else within forward and backward of a td.autograd.Function"
+            )
+
+    def _written_by_kernel(self) -> None:
+        """A kernel writes the memory: what a derivative needs of the old elements is gone."""
+        cell = self._cell
+        old = cell.value
+        if old.saved or old.history is not None:
+            new = computed(old.whole_array)
+            new.history = old.history  # it was written without recording
+            old.overwritten = True
+            if old.history is not None:
+                old.history.overwritten = True
+            cell.value = new
 
     @property
     def _own_leaf(self) -> Leaf | None:
@@ -221,6 +242,26 @@ class ForAutograd:
         if made.hooks is None:
             made.hooks = []
         return Removable(made.hooks, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: _Hook) -> Removable:
+        """Have a function called with the tensor, a leaf, whenever a backward pass has added to its
+        `grad`. `remove()` of the result ends that.
+
+        >>> import treadle as td
+        >>> x = td.ones(2, device="cpu").requires_grad_()
+        >>> handle = x.register_post_accumulate_grad_hook(lambda x: print(x.grad.tolist()))
+        >>> (x * 3).sum().backward()
+        [3.0, 3.0]
+        """
+        leaf = self._leaf
+        if leaf is None:
+            raise AutogradError(
+                "gradients are accumulated in leaves alone, tensors that require_grad_() was "
+                "called of: for others there is register_hook"
+            )
+        if leaf.accumulated is None:
+            leaf.accumulated = []
+        return Removable(leaf.accumulated, hook)
 
     def detach(self) -> Tensor:
         """A view of the same memory that is cut off: what is computed from it has no gradient for

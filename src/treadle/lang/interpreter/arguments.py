@@ -64,6 +64,8 @@ def take_arguments(kernel: Kernel, arguments: Sequence[Any]) -> Taken:
             taken.values.append(numbers.cast(value, number.type))
         else:
             where = f"argument {position + 1} ({parameter.name}) of kernel {kernel.name}"
+            if getattr(value, "_history", None) is not None:
+                value._check_launch(kernel.name)
             array = _array(parameter, _as_numpy(value, taken, where), where)
             kinds.append(ArrayArgument(array.element, array.ndim))
             taken.values.append(array)
@@ -91,6 +93,7 @@ def _as_numpy(value: Any, taken: Taken, where: str) -> np.ndarray[Any, Any]:
                 if array.storage.readers is not None:
                     memory.finish_readers(array.storage)
                 array.assign(copy)
+                value._written_by_kernel()
 
         taken.copies.append(put_back)
         return copy
