@@ -16,7 +16,7 @@ Write a kernel once, in Python, and run it on the CPU and on any GPU that WebGPU
 [2.0, 2.0, 2.0, 2.0]
 """
 
-from treadle import autograd, lang, nn, optim, tensor
+from treadle import autograd, data, lang, nn, optim, tensor
 from treadle.autograd.modes import (
     enable_grad,
     inference_mode,
@@ -28,6 +28,7 @@ from treadle.autograd.transforms import grad, jvp, value_and_grad, vjp
 from treadle.core import errors
 from treadle.core.dtypes import DType
 from treadle.core.version import __version__
+from treadle.data import load, save
 from treadle.lang import *  # noqa: F403  a name of both is one function: of numbers and of tensors
 from treadle.runtime.devices import (
     Device,
@@ -48,8 +49,8 @@ from treadle.tensor.info import ARRAY_API_VERSION as __array_api_version__  # is
 
 __all__ = [
     "DType", "Device", "Event", "Graph", "Stream", "__array_api_version__", "__version__",
-    "autograd", "default_device", "device", "devices", "enable_grad", "errors", "grad",
-    "inference_mode", "is_available", "is_grad_enabled", "jvp", "memory_stats", "nn", "no_grad",
-    "optim", "profile", "set_default_device", "set_grad_enabled", "use_device", "value_and_grad",
-    "vjp", *tensor.__all__, *lang.__all__,
+    "autograd", "data", "default_device", "device", "devices", "enable_grad", "errors", "grad",
+    "inference_mode", "is_available", "is_grad_enabled", "jvp", "load", "memory_stats", "nn",
+    "no_grad", "optim", "profile", "save", "set_default_device", "set_grad_enabled", "use_device",
+    "value_and_grad", "vjp", *tensor.__all__, *lang.__all__,
 ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""File formats, as bytes on a disk and NumPy arrays."""
