@@ -30,6 +30,7 @@ from treadle.core.dtypes import DType
 from treadle.core.version import __version__
 from treadle.data import load, save
 from treadle.lang import *  # noqa: F403  a name of both is one function: of numbers and of tensors
+from treadle.optim.scaling import GradScaler
 from treadle.runtime.devices import (
     Device,
     default_device,
@@ -48,9 +49,38 @@ from treadle.tensor import *  # noqa: F403  every name there is public
 from treadle.tensor.info import ARRAY_API_VERSION as __array_api_version__  # isort: skip
 
 __all__ = [
-    "DType", "Device", "Event", "Graph", "Stream", "__array_api_version__", "__version__",
-    "autograd", "data", "default_device", "device", "devices", "enable_grad", "errors", "grad",
-    "inference_mode", "is_available", "is_grad_enabled", "jvp", "load", "memory_stats", "nn",
-    "no_grad", "optim", "profile", "save", "set_default_device", "set_grad_enabled", "use_device",
-    "value_and_grad", "vjp", *tensor.__all__, *lang.__all__,
-]  # fmt: skip
+    "__array_api_version__",
+    "__version__",
+    "autograd",
+    "data",
+    "default_device",
+    "Device",
+    "device",
+    "devices",
+    "DType",
+    "enable_grad",
+    "errors",
+    "Event",
+    "grad",
+    "GradScaler",
+    "Graph",
+    "inference_mode",
+    "is_available",
+    "is_grad_enabled",
+    "jvp",
+    "load",
+    "memory_stats",
+    "nn",
+    "no_grad",
+    "optim",
+    "profile",
+    "save",
+    "set_default_device",
+    "set_grad_enabled",
+    "Stream",
+    "use_device",
+    "value_and_grad",
+    "vjp",
+    *tensor.__all__,
+    *lang.__all__,
+]

@@ -2,6 +2,7 @@
 
 from treadle.optim.adam import Adam, AdamW
 from treadle.optim.optimizer import Optimizer
+from treadle.optim.scaling import GradScaler
 from treadle.optim.sgd import SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+__all__ = ["SGD", "Adam", "AdamW", "GradScaler", "Optimizer"]

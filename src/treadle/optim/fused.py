@@ -9,6 +9,7 @@ from treadle.core.errors import LaunchError
 from treadle.graph.history import recorded
 from treadle.graph.node import Node
 from treadle.graph.realize import realize
+from treadle.graph.views import View
 from treadle.kernels import update
 from treadle.kernels.device_code import updating
 from treadle.kernels.update import Derivation
@@ -19,7 +20,7 @@ from treadle.optim.optimizer import Optimizer
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.tensor.compiled import tracing
-from treadle.tensor.tensor import Cell, Tensor
+from treadle.tensor.tensor import Cell, Tensor, from_cell
 
 
 class Fused(Optimizer):
@@ -132,6 +133,19 @@ class Fused(Optimizer):
                     for name, value in self._states(group).items():
                         flat.state(name, value)
             self._settle()
+
+    def gradients(self) -> list[Tensor]:
+        """The gradients that there are, in as few pieces as they lie in: to look at all of them, or
+        to change them in place."""
+        found: list[Tensor] = []
+        with recorded(False):
+            for group in self.param_groups:
+                self._place(group)
+                for flat in self._flats[id(group)]:
+                    for run in flat.runs(_gathered(flat)):
+                        piece = View((run.end - run.start,), (1,), run.start)
+                        found.append(from_cell(flat.gradients, piece))
+        return found
 
     # --- a step ----------------------------------------------------------------------------------
 
