@@ -81,6 +81,7 @@ _TRAINING = frozenset({
     "test_backward_pass",
     "test_function",
     "test_gradients_layers",
+    "test_gradients_linalg",
     "test_module_hooks",
     "test_modules",
     "test_state_dicts",

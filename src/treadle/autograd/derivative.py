@@ -79,8 +79,9 @@ class OfFunction:
     """The derivative of a function that is recorded `as_one`.
 
     The rule takes the gradient (of several results: a tuple of theirs, None where there is none),
-    then by name what it needs of the function's arguments and `out`, the result. It gives the
-    gradients of arguments by their names; a single one is that of the first argument.
+    then by name what it needs of the function's arguments and `out`, the result, or a tuple of
+    several. It gives the gradients of arguments by their names; a single one is that of the first
+    argument.
     """
 
     def __init__(self, name: str, rule: Rule) -> None:
@@ -97,9 +98,11 @@ class OfFunction:
         options: Options = made.options
         values: dict[str, Any] = {}
         for name in self.wants:
-            value = RESULT if name == "out" else options[name]
-            is_tensor = name == "out" or isinstance(value, Position)
-            values[name] = tensor_of(made, value) if is_tensor else value
+            if name == "out":
+                values[name] = _result(made)
+                continue
+            value = options[name]
+            values[name] = tensor_of(made, value) if isinstance(value, Position) else value
         given = self._rule(gradients[0] if made.parts == 1 else tuple(gradients), **values)
         if not isinstance(given, Mapping):
             given = {next(iter(options)): given}
@@ -107,6 +110,14 @@ class OfFunction:
             position = options[name]
             if isinstance(position, Position) and gradient is not None:
                 yield made.edges[position], gradient
+
+
+def _result(made: History) -> Any:
+    """The result, or a tuple of several, which are kept behind the sources."""
+    if made.parts == 1:
+        return tensor_of(made, RESULT)
+    first = len(made.edges)
+    return tuple([from_node(made.part(each, first + each)) for each in range(made.parts)])
 
 
 def _named(rule: Rule) -> list[str]:

@@ -179,7 +179,7 @@ class Pass:
         if waiting is None:
             waiting = self._waiting[made] = [Gradients() for _ in range(made.parts)]
             heapq.heappush(self._heap, (-made.serial, made))
-        if not isinstance(gradient, Placed):
+        if not isinstance(gradient, Placed) and made.parts == 1:  # parts' are fitted already
             gradient = _fitted(gradient, made)
         waiting[part].add(gradient)
 

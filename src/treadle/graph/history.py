@@ -9,7 +9,7 @@ needs, is said by a table of the layer above.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,6 +17,7 @@ from weakref import ref
 
 from treadle.core.errors import AutogradError
 from treadle.graph import kinds
+from treadle.graph.views import whole
 from treadle.runtime.arrays import DeviceArray
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ class History:
 
     __slots__ = (
         "__weakref__", "_counted", "_recipe", "_result", "derivative", "device", "dtype", "edges",
-        "hooks", "kept", "needs", "options", "overwritten", "parts", "place", "retained", "serial",
-        "shape",
+        "hooks", "kept", "needs", "options", "overwritten", "overwritten_parts", "parts", "place",
+        "retained", "serial", "shape",
     )  # fmt: skip
 
     def __init__(
@@ -83,6 +84,7 @@ class History:
         self.hooks: list[Callable[[Any], Any]] | None = None
         self.retained: Any = None  # the gradient, for those who asked to see it
         self.overwritten = False  # the result, which the derivative needs
+        self.overwritten_parts: Set[int] = frozenset()  # those of several results
         self.kept: dict[int, Node] | None = {}
         self._counted: list[Node] = []
         self._result: ref[Node] | None = None
@@ -151,6 +153,27 @@ class History:
             made = computed(recipe) if isinstance(recipe, DeviceArray) else Node(*recipe)
         made.history = self  # gradients of gradients go on from here
         return made
+
+    def part(self, number: int, position: int) -> Node:
+        """One of several results, of which the values are kept at a position."""
+        if number in self.overwritten_parts:
+            raise self._written(f"result {number + 1}")
+        value = self.value(position)
+        if not is_differentiable(value):
+            return value
+        from treadle.graph.node import view_of
+
+        node = view_of(value, whole(value.shape))
+        _make_part(self, node, number)
+        return node
+
+    def overwrite(self) -> None:
+        """The result is not in its tensor any more, and perhaps not in memory."""
+        self.overwritten = True
+        if self.derivative is PART:
+            together = self.edges[0]
+            assert together is not None
+            together.overwritten_parts = {*together.overwritten_parts, self.options}
 
     def _written(self, what: str) -> AutogradError:
         return AutogradError(
@@ -270,8 +293,12 @@ def record_as_one(
     together = History(derivative, nodes[0], sources, options, extra, parts=len(nodes))
     for number, node in enumerate(nodes):
         if is_differentiable(node):
-            node.history = History(PART, node, (), number)
-            node.history.edges = (together,)
+            _make_part(together, node, number)
+
+
+def _make_part(together: History, node: Node, number: int) -> None:
+    node.history = History(PART, node, (), number)
+    node.history.edges = (together,)
 
 
 @contextmanager

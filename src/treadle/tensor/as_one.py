@@ -15,7 +15,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from treadle.graph import history
 from treadle.graph.history import record_as_one, recorded, recording
-from treadle.graph.node import Node
+from treadle.graph.node import Node, view_of
+from treadle.graph.views import whole
 from treadle.tensor.precision import LOWERED, WIDENED, lower, suited
 from treadle.tensor.tensor import Cell, Tensor
 
@@ -65,9 +66,11 @@ def as_one(function: Callable[P, R]) -> Callable[P, R]:
         results = result if isinstance(result, tuple) else (result,)
         given = {id(value) for value in (*args, *kwargs.values())}
         if all(id(each) not in given for each in results):
-            named = Named(derivative, options)
             nodes = [_own(each) for each in results]  # type: ignore[arg-type]
-            record_as_one(named, nodes, sources, options)
+            kept: list[Node] = []
+            if len(nodes) > 1 and "out" in derivative.wants:  # type: ignore[attr-defined]
+                kept, nodes = nodes, [_seen(each) for each in results]  # type: ignore[arg-type]
+            record_as_one(Named(derivative, options, bool(kept)), nodes, sources, options, kept)
         return result
 
     return one
@@ -78,13 +81,13 @@ class Named:
 
     __slots__ = ("by_name", "name", "positions")
 
-    def __init__(self, derivative: Any, options: Options) -> None:
+    def __init__(self, derivative: Any, options: Options, several: bool) -> None:
         self.by_name = derivative
         self.name: str = derivative.name
         self.positions = [
             history.RESULT if each == "out" else options[each]
             for each in derivative.wants
-            if each == "out" or isinstance(options.get(each), Position)
+            if (not several if each == "out" else isinstance(options.get(each), Position))
         ]
 
     def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
@@ -104,3 +107,12 @@ def _own(result: Tensor) -> Node:
             node = result.copied()._cell.value
         result._cell, result._view, result._boundary = Cell(node), None, None
     return node
+
+
+def _seen(result: Tensor) -> Node:
+    """A view of a result, for the tensor to have: histories of several results keep these, and
+    would be kept by them in turn."""
+    node = result._cell.value
+    view = view_of(node, whole(node.shape))
+    result._cell = Cell(view)
+    return view

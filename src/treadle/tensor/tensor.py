@@ -177,7 +177,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
                 )
             value.history = old.history
         if old.history is not None:
-            old.history.overwritten = True
+            old.history.overwrite()
 
     def _write_memory(self, value: Node, array: DeviceArray) -> None:
         """Write where other libraries look, now."""

@@ -10,6 +10,7 @@ from treadle.autograd.rules import (
     activations,
     convolution,
     elementwise,
+    linalg,
     moving,
     pooling,
     products,
@@ -25,7 +26,12 @@ derivatives: Mapping[str, Derivative] = {
     **{name: OfNode(name, *rule) for name, rule in products.NODES.items()},
     **{
         name: OfFunction(name, rule)
-        for functions in (activations.RULES, convolution.RULES, pooling.RULES)
+        for functions in (
+            activations.RULES,
+            convolution.RULES,
+            linalg.RULES,
+            pooling.RULES,
+        )
         for name, rule in functions.items()
     },
 }

@@ -16,6 +16,7 @@ from treadle.tensor.tensor import Tensor
 
 _cos, _sin, _cosh, _sinh = (FUNCTIONS[name] for name in ("cos", "sin", "cosh", "sinh"))
 _exp, _log, _sqrt, _sign = (FUNCTIONS[name] for name in ("exp", "log", "sqrt", "sign"))
+_real, _imag = FUNCTIONS["real"], FUNCTIONS["imag"]
 _where, _square, _sigmoid = FUNCTIONS["where"], FUNCTIONS["square"], FUNCTIONS["sigmoid"]
 _reciprocal = FUNCTIONS["reciprocal"]
 _floor = FUNCTIONS["floor"]
@@ -73,6 +74,7 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "cast": (lambda g: g,),
     "cbrt": (lambda g, out: g / (3 * _square(out)),),
     "ceil": (_zero,),
+    "complex": (lambda g: _real(g), lambda g: _imag(g)),
     "conj": (conj,),
     "copy": (lambda g: g,),
     "cos": (lambda g, x: -g * conj(_sin(x)),),
@@ -84,6 +86,7 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "exp2": (lambda g, out: g * out * math.log(2),),
     "expm1": (lambda g, out: g * conj(out + 1),),
     "floor": (_zero,),
+    "imag": (lambda g: g * 1j,),
     "log": (lambda g, x: g / conj(x),),
     "log10": (lambda g, x: g / conj(x * math.log(10)),),
     "log1p": (lambda g, x: g / conj(x + 1),),
@@ -94,6 +97,7 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "multiply": (lambda g, y: g * conj(y), lambda g, x: g * conj(x)),
     "negative": (lambda g: -g,),
     "pow": (_pow_base, _pow_exponent),
+    "real": (lambda g: g,),
     "reciprocal": (lambda g, out: -g * conj(_square(out)),),
     "remainder": (lambda g: g, lambda g, x, y: -g * _floor(x / y)),
     "round": (_zero,),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from treadle.core.dtypes import i32
-from treadle.graph.calls import call
-from treadle.kernels import decompose
-from treadle.tensor.creation import ones, zeros
-from treadle.tensor.linalg.stacks import adjoint, regular, several, stack_of
-from treadle.tensor.tensor import Tensor, from_node
+from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.linalg import operations
+from treadle.tensor.linalg.stacks import adjoint, regular, stack_of
+from treadle.tensor.reductions import sum as total
+from treadle.tensor.tensor import Tensor
 
 __all__ = ["QRResult", "SlogdetResult", "cholesky", "det", "qr", "slogdet"]
 
@@ -40,8 +39,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     """
     stack = stack_of("cholesky", x, square=True)
     a = adjoint(stack.matrices) if upper else stack.matrices
-    results = (a.shape, stack.work), ((stack.count,), i32)
-    found, status = several(decompose.cholesky, [a], results)
+    found, status = operations.cholesky(a)
     found = regular("cholesky", "not positive definite", stack, found, status)
     return stack.unstacked(adjoint(found) if upper else found)
 
@@ -59,12 +57,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
     if mode not in ("reduced", "complete"):
         raise ValueError(f'qr: mode is "reduced" or "complete", not {mode!r}')
     stack = stack_of("qr", x)
-    count, rows, columns = stack.matrices.shape
-    inner = rows if mode == "complete" else min(rows, columns)
-    shapes = (count, rows, inner), (count, inner, columns)
-    results = [(shape, stack.work) for shape in shapes]
-    found = several(decompose.qr, [stack.matrices], results, mode == "complete")
-    return QRResult(*map(stack.unstacked, found))
+    return QRResult(*map(stack.unstacked, operations.qr(stack.matrices, mode == "complete")))
 
 
 def det(x: Any, /) -> Tensor:
@@ -76,9 +69,7 @@ def det(x: Any, /) -> Tensor:
     """
     stack = stack_of("det", x, square=True)
     a = stack.matrices
-    if not stack.rows:
-        return ones(stack.front, dtype=stack.dtype, device=a.device)
-    return stack.unstacked(from_node(call(decompose.det, [a._node], (stack.count,), stack.work)))
+    return stack.unstacked(operations.det(a) if stack.rows else _nothing(a) + 1)
 
 
 def slogdet(x: Any, /) -> SlogdetResult:
@@ -92,11 +83,14 @@ def slogdet(x: Any, /) -> SlogdetResult:
     """
     stack = stack_of("slogdet", x, square=True)
     a, real = stack.matrices, stack.dtype.component
-    if not stack.rows:
-        return SlogdetResult(
-            ones(stack.front, dtype=stack.dtype, device=a.device),
-            zeros(stack.front, dtype=real, device=a.device),
-        )
-    results = [((stack.count,), stack.work), ((stack.count,), stack.work.component)]
-    sign, logs = several(decompose.slogdet, [a], results)
+    if stack.rows:
+        sign, logs = operations.slogdet(a)
+    else:
+        sign, logs = _nothing(a) + 1, FUNCTIONS["real"](_nothing(a))
     return SlogdetResult(stack.unstacked(sign), stack.unstacked(logs, real))
+
+
+def _nothing(a: Tensor) -> Tensor:
+    """0 for each matrix without elements."""
+    found: Tensor = total(a, axis=(1, 2))
+    return found

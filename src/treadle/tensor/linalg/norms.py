@@ -6,18 +6,17 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
-from treadle.graph.calls import call
-from treadle.kernels import lapack
+from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import one_axis, some_axes, takes_dim
 from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.linalg.operations import svdvals
 from treadle.tensor.linalg.stacks import crosses, floating, in_wide, stacked
 from treadle.tensor.manipulation import moveaxis, operand
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import min as smallest
 from treadle.tensor.reductions import sum as total
-from treadle.tensor.tensor import Tensor, from_node
+from treadle.tensor.tensor import Tensor
 
 __all__ = ["matrix_norm", "norm", "vector_norm"]
 
@@ -39,10 +38,12 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
         raise ValueError(f"vector_norm: ord is a number, not {ord!r}; matrices have other norms")
     x = floating("vector_norm", operand("vector_norm", x))
     axes = some_axes("vector_norm", axis, x.ndim)
-    return _vector_norm(in_wide(x), axes, keepdims, ord).to(x.dtype.component)
+    return norm_along(in_wide(x), axes, keepdims, ord).to(x.dtype.component)
 
 
-def _vector_norm(x: Tensor, axes: tuple[int, ...], keepdims: bool, ord: float) -> Tensor:
+@as_one
+def norm_along(x: Tensor, axes: tuple[int, ...], keepdims: bool, ord: float) -> Tensor:
+    """`vector_norm` along axes that are known to be there."""
     if ord == 2:
         return _sqrt(total(_squares(x), axis=axes, keepdims=keepdims))
     sizes = _abs(x)
@@ -132,18 +133,14 @@ def _sums(axis: int, extreme: Callable[..., Tensor]) -> Callable[[Tensor], Tenso
 
 def _of_values(gather: Callable[..., Tensor]) -> Callable[[Tensor], Tensor]:
     def norms(x: Tensor) -> Tensor:
-        a = stacked(x)
-        shape = (a.shape[0], min(a.shape[1:]))
-        dtype: DType = x.dtype.component
-        s = from_node(call(lapack.svdvals, [a._node], shape, dtype))
-        return gather(s, axis=-1).reshape(x.shape[:-2])
+        return gather(svdvals(stacked(x)), axis=-1).reshape(x.shape[:-2])
 
     return norms
 
 
 _BY_SINGULAR_VALUES = ("nuc", 2, -2)
 _MATRIX_NORMS: dict[Any, Callable[[Tensor], Tensor]] = {
-    "fro": lambda x: _vector_norm(x, (x.ndim - 2, x.ndim - 1), False, 2),
+    "fro": lambda x: norm_along(x, (x.ndim - 2, x.ndim - 1), False, 2),
     "nuc": _of_values(total),
     2: _of_values(largest),
     -2: _of_values(smallest),

@@ -9,6 +9,7 @@ from typing import Any
 
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.tensor.as_one import as_one
 from treadle.tensor.assembly import stack as stack_along
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
@@ -93,7 +94,7 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
     left = n.__index__()
     if left == 0:
         one = eye(x.shape[-1], dtype=x.dtype, device=x.device)
-        identity: Tensor = broadcast_to(one, x.shape).copied()
+        identity: Tensor = where(True, broadcast_to(one, x.shape), x)
         return identity
     if left < 0:
         x, left = inv(x), -left
@@ -184,16 +185,21 @@ def matrix_exp(x: Any, /) -> Tensor:
     """
     stack = stack_of("matrix_exp", x, square=True)
     a = stack.matrices
-    if not a.size:
-        return stack.unstacked(a.copied())
+    return stack.unstacked(exponential(a) if a.size else a.copied())
+
+
+@as_one
+def exponential(a: Tensor) -> Tensor:
+    """The exponentials of a stack of matrices."""
+    count, rows, _ = a.shape
     sizes = norm_of_matrices(a, 1)
     most = float(largest(sizes).item())
     times = max(math.ceil(math.log2(most / _MOST_NORM)), 0) if 0 < most < math.inf else 0
     # How often each is squared: matrices of a small norm lose precision by it.
     own = FUNCTIONS["ceil"](FUNCTIONS["log2"](FUNCTIONS["maximum"](sizes / _MOST_NORM, 1.0)))
-    own = own.reshape((stack.count, 1, 1)).realize()
+    own = own.reshape((count, 1, 1)).realize()
     a = (a * FUNCTIONS["exp2"](-own)).realize()
-    one = eye(stack.rows, dtype=stack.work, device=a.device)
+    one = eye(rows, dtype=a.dtype, device=a.device)
     powers = [one, matmul(a, a).realize()]
     powers += [matmul(powers[1], powers[1]).realize()]
     powers += [matmul(powers[1], powers[2]).realize()]
@@ -206,4 +212,4 @@ def matrix_exp(x: Any, /) -> Tensor:
     found = solve(even - odd, even + odd)
     for turn in range(times):
         found = where(own > float(turn), matmul(found, found), found).realize()
-    return stack.unstacked(found)
+    return found

@@ -7,21 +7,20 @@ function, by a HostWarning.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from treadle.core.dtypes import DType, complex64, complex128, float32
-from treadle.graph.calls import call
-from treadle.kernels import lapack
+from treadle.tensor.as_one import as_one
 from treadle.tensor.creation import asarray, full
 from treadle.tensor.dtypes import finfo
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
+from treadle.tensor.linalg import operations
 from treadle.tensor.linalg.norms import norm_of_matrices
-from treadle.tensor.linalg.stacks import Stack, adjoint, crosses, several, stack_of
-from treadle.tensor.linalg.systems import inverse_of
+from treadle.tensor.linalg.stacks import Stack, adjoint, crosses, stack_of
 from treadle.tensor.products import matmul
 from treadle.tensor.reductions import count_nonzero
 from treadle.tensor.reductions import max as largest
-from treadle.tensor.tensor import Tensor, from_node
+from treadle.tensor.tensor import Tensor
 
 __all__ = [
     "EigResult", "EighResult", "SVDResult", "cond", "eig", "eigh", "eigvals", "eigvalsh",
@@ -64,7 +63,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     """
     stack = stack_of("svd", x)
     crosses("svd", stack.matrices.device)
-    u, s, vh = _svd(stack, full_matrices)
+    u, s, vh = operations.svd(stack.matrices, full_matrices)
     real = stack.dtype.component
     return SVDResult(stack.unstacked(u), stack.unstacked(s, real), stack.unstacked(vh))
 
@@ -78,7 +77,7 @@ def svdvals(x: Any, /) -> Tensor:
     """
     stack = stack_of("svdvals", x)
     crosses("svdvals", stack.matrices.device)
-    return stack.unstacked(_svdvals(stack), stack.dtype.component)
+    return stack.unstacked(operations.svdvals(stack.matrices), stack.dtype.component)
 
 
 def eigh(x: Any, /) -> EighResult:
@@ -93,9 +92,7 @@ def eigh(x: Any, /) -> EighResult:
     """
     stack = stack_of("eigh", x, square=True)
     crosses("eigh", stack.matrices.device)
-    shape, real = stack.matrices.shape, stack.work.component
-    results = (shape[:2], real), (shape, stack.work)
-    values, vectors = several(lapack.eigh, [stack.matrices], results)
+    values, vectors = operations.eigh(stack.matrices)
     return EighResult(stack.unstacked(values, stack.dtype.component), stack.unstacked(vectors))
 
 
@@ -104,9 +101,7 @@ def eigvalsh(x: Any, /) -> Tensor:
     the lower triangle is read. Computed on the host."""
     stack = stack_of("eigvalsh", x, square=True)
     crosses("eigvalsh", stack.matrices.device)
-    a = stack.matrices
-    found = from_node(call(lapack.eigvalsh, [a._node], a.shape[:2], stack.work.component))
-    return stack.unstacked(found, stack.dtype.component)
+    return stack.unstacked(operations.eigvalsh(stack.matrices), stack.dtype.component)
 
 
 def eig(x: Any, /) -> EigResult:
@@ -121,9 +116,8 @@ def eig(x: Any, /) -> EigResult:
     """
     stack = stack_of("eig", x, square=True)
     crosses("eig", stack.matrices.device)
-    shape, dtype = stack.matrices.shape, _complex_of(stack)
-    values, vectors = several(lapack.eig, [stack.matrices], [(shape[:2], dtype), (shape, dtype)])
-    return EigResult(stack.unstacked(values, dtype), stack.unstacked(vectors, dtype))
+    values, vectors = operations.eig(stack.matrices)
+    return EigResult(*[stack.unstacked(x, x.dtype) for x in (values, vectors)])
 
 
 def eigvals(x: Any, /) -> Tensor:
@@ -131,14 +125,8 @@ def eigvals(x: Any, /) -> Tensor:
     host."""
     stack = stack_of("eigvals", x, square=True)
     crosses("eigvals", stack.matrices.device)
-    a, dtype = stack.matrices, _complex_of(stack)
-    found = from_node(call(lapack.eigvals, [a._node], a.shape[:2], dtype))
-    return stack.unstacked(found, dtype)
-
-
-def _complex_of(stack: Stack) -> DType:
-    """The dtype of complex numbers with as precise parts."""
-    return complex64 if stack.work.component is float32 else complex128
+    found = operations.eigvals(stack.matrices)
+    return stack.unstacked(found, found.dtype)
 
 
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
@@ -151,7 +139,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     """
     stack = stack_of("matrix_rank", x)
     crosses("matrix_rank", stack.matrices.device)
-    s = stack.unstacked(_svdvals(stack), stack.work.component)
+    s = stack.unstacked(operations.svdvals(stack.matrices), stack.work.component)
     return count_nonzero(_counts(stack, s, rtol), axis=-1)
 
 
@@ -166,11 +154,22 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     """
     stack = stack_of("pinv", x)
     crosses("pinv", stack.matrices.device)
-    u, s, vh = _svd(stack, False)
-    counted = _counts(stack, stack.unstacked(s, s.dtype), rtol).reshape(s.shape)
-    inverse = where(counted, 1.0 / where(counted, s, 1.0), 0.0)
-    scaled = adjoint(vh) * inverse.reshape((stack.count, 1, s.shape[-1]))
-    return stack.unstacked(matmul(scaled, adjoint(u)))
+
+    def counted(s: Tensor) -> Tensor:
+        return _counts(stack, stack.unstacked(s, s.dtype), rtol).reshape(s.shape)
+
+    return stack.unstacked(pseudo_inverse(stack.matrices, counted))
+
+
+@as_one
+def pseudo_inverse(a: Tensor, counted: Callable[[Tensor], Tensor]) -> Tensor:
+    """The pseudo-inverses of a stack of matrices, of which `counted` says what singular values are
+    not 0."""
+    u, s, vh = operations.svd(a, False)
+    counts = counted(s)
+    inverse = where(counts, 1.0 / where(counts, s, 1.0), 0.0)
+    scaled = adjoint(vh) * inverse.reshape((s.shape[0], 1, s.shape[1]))
+    return matmul(scaled, adjoint(u))
 
 
 def cond(x: Any, /, p: Any = None) -> Tensor:
@@ -185,7 +184,7 @@ def cond(x: Any, /, p: Any = None) -> Tensor:
     if p in (None, 2, -2):
         stack = stack_of("cond", x)
         crosses("cond", stack.matrices.device)
-        s = _svdvals(stack)
+        s = operations.svdvals(stack.matrices)
         if not s.shape[-1]:
             found = full((stack.count,), 0.0, dtype=s.dtype, device=s.device)
         else:
@@ -194,32 +193,10 @@ def cond(x: Any, /, p: Any = None) -> Tensor:
         stack = stack_of("cond", x, square=True)
         if p == "nuc":
             crosses("cond", stack.matrices.device)
-        inverse, status = inverse_of(stack)
+        inverse, status = operations.inverse(stack.matrices)
         found = norm_of_matrices(stack.matrices, p) * norm_of_matrices(inverse, p)
         found = where(FUNCTIONS["equal"](status, 0), found, math.inf)
     return stack.unstacked(found, stack.dtype.component)
-
-
-# --- nodes ---------------------------------------------------------------------------------------
-
-
-def _svd(stack: Stack, full_matrices: bool) -> list[Tensor]:
-    a = stack.matrices
-    count, rows, columns = a.shape
-    least = min(rows, columns)
-    wide, high = (rows, columns) if full_matrices else (least, least)
-    results = [
-        ((count, rows, wide), stack.work),
-        ((count, least), stack.work.component),
-        ((count, high, columns), stack.work),
-    ]
-    return several(lapack.svd, [a], results, full_matrices)
-
-
-def _svdvals(stack: Stack) -> Tensor:
-    a = stack.matrices
-    shape = (stack.count, min(a.shape[1:]))
-    return from_node(call(lapack.svdvals, [a._node], shape, stack.work.component))
 
 
 def _counts(stack: Stack, s: Tensor, rtol: Any) -> Tensor:

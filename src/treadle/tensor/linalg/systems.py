@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 
 from numpy.linalg import LinAlgError
 
-from treadle.core.dtypes import i32
 from treadle.core.errors import ShapeError
-from treadle.graph.calls import call
-from treadle.kernels import decompose, triangular
 from treadle.tensor.creation import empty
 from treadle.tensor.dtypes import check_dtype, default_integer, finfo, promote
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
+from treadle.tensor.linalg import operations
 from treadle.tensor.linalg.factors import qr
 from treadle.tensor.linalg.stacks import (
     Stack,
@@ -23,7 +21,6 @@ from treadle.tensor.linalg.stacks import (
     in_wide,
     is_recording,
     regular,
-    several,
     stack_of,
     stacked,
 )
@@ -36,11 +33,10 @@ from treadle.tensor.manipulation import (
 )
 from treadle.tensor.operands import common_shape, device_of
 from treadle.tensor.products import matmul
-from treadle.tensor.ranges import eye
 from treadle.tensor.reductions import any as any_of
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import sum as total
-from treadle.tensor.tensor import Tensor, from_node
+from treadle.tensor.tensor import Tensor
 
 __all__ = ["LstsqResult", "inv", "lstsq", "solve", "solve_triangular"]
 
@@ -84,17 +80,8 @@ def inv(x: Any, /) -> Tensor:
     [[0.0, 0.25], [0.5, 0.0]]
     """
     stack = stack_of("inv", x, square=True)
-    found, status = inverse_of(stack)
+    found, status = operations.inverse(stack.matrices)
     return stack.unstacked(regular("inv", "singular", stack, found, status))
-
-
-def inverse_of(stack: Stack) -> tuple[Tensor, Tensor]:
-    """The inverses, and for each matrix a number that is 0 if it has one."""
-    a = stack.matrices
-    one = eye(stack.rows, dtype=stack.work, device=a.device)
-    results = (a.shape, stack.work), ((stack.count,), i32)
-    found, status = several(decompose.solve, [a, broadcast_to(one, a.shape)], results)
-    return found, status
 
 
 def solve_triangular(
@@ -121,9 +108,7 @@ def solve_triangular(
         a, b, upper = matrix_transpose(a), matrix_transpose(b), not upper
 
     def through(name: str, a: Stack, b: Tensor) -> Tensor:
-        nodes = [a.matrices._node, b._node]
-        options = (not upper, unitriangular)
-        return from_node(call(triangular.solve_triangular, nodes, b.shape, a.work, options))
+        return operations.solve_triangular(a.matrices, b, not upper, unitriangular)
 
     found = _solved("solve_triangular", a, b, through)
     return found if left else matrix_transpose(found)
@@ -236,8 +221,7 @@ def _solved(
 
 
 def _solve_stack(name: str, a: Stack, b: Tensor) -> Tensor:
-    results = (b.shape, a.work), ((a.count,), i32)
-    found, status = several(decompose.solve, [a.matrices, b], results)
+    found, status = operations.solve(a.matrices, b)
     return regular(name, "singular", a, found, status)
 
 

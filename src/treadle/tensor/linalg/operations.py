@@ -1,0 +1,139 @@
+"""What a kernel or LAPACK computes of a stack of matrices: each is one operation for derivatives.
+
+Stacks have one axis in front of the matrices, and a dtype that is computed in. What takes the whole
+of a matrix for granted says so with a status, a number for each matrix that is 0 if all is well.
+"""
+
+from __future__ import annotations
+
+from treadle.core.dtypes import DType, complex64, complex128, float32, i32
+from treadle.graph import history
+from treadle.graph.calls import call
+from treadle.kernels import decompose, lapack, triangular
+from treadle.tensor.as_one import as_one
+from treadle.tensor.linalg.stacks import several
+from treadle.tensor.manipulation import broadcast_to
+from treadle.tensor.ranges import eye
+from treadle.tensor.tensor import Tensor, from_node
+
+Pair = tuple[Tensor, Tensor]
+
+
+@as_one
+def cholesky(a: Tensor) -> Pair:
+    """The lower factors, and statuses."""
+    factors, status = several(decompose.cholesky, [a], [(a.shape, a.dtype), _status(a)])
+    return factors, status
+
+
+@as_one
+def qr(a: Tensor, complete: bool) -> Pair:
+    """Q and R."""
+    count, rows, columns = a.shape
+    inner = rows if complete else min(rows, columns)
+    shapes = (count, rows, inner), (count, inner, columns)
+    q, r = several(decompose.qr, [a], [(shape, a.dtype) for shape in shapes], complete)
+    return q, r
+
+
+@as_one
+def det(a: Tensor) -> Tensor:
+    """Determinants."""
+    return from_node(call(decompose.det, [a._node], a.shape[:1], a.dtype))
+
+
+@as_one
+def slogdet(a: Tensor) -> Pair:
+    """Signs of determinants, and the logarithms of their magnitudes."""
+    results = (a.shape[:1], a.dtype), (a.shape[:1], a.dtype.component)
+    sign, logs = several(decompose.slogdet, [a], results)
+    return sign, logs
+
+
+@as_one
+def solve(a: Tensor, b: Tensor) -> Pair:
+    """Solutions, and statuses."""
+    found, status = several(decompose.solve, [a, b], [(b.shape, a.dtype), _status(a)])
+    return found, status
+
+
+@as_one
+def inverse(a: Tensor) -> Pair:
+    """Inverses, and statuses."""
+    one = broadcast_to(eye(a.shape[-1], dtype=a.dtype, device=a.device), a.shape)
+    found, status = several(decompose.solve, [a, one], [(a.shape, a.dtype), _status(a)])
+    return found, status
+
+
+@as_one
+def solve_triangular(a: Tensor, b: Tensor, lower: bool, unitriangular: bool) -> Tensor:
+    """Solutions for triangles."""
+    options = (lower, unitriangular)
+    nodes = [a._node, b._node]
+    return from_node(call(triangular.solve_triangular, nodes, b.shape, a.dtype, options))
+
+
+@as_one
+def svd(a: Tensor, full_matrices: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Left singular vectors, singular values, right ones."""
+    count, rows, columns = a.shape
+    least = min(rows, columns)
+    wide, high = (rows, columns) if full_matrices else (least, least)
+    results = [
+        ((count, rows, wide), a.dtype),
+        ((count, least), a.dtype.component),
+        ((count, high, columns), a.dtype),
+    ]
+    u, s, vh = several(lapack.svd, [a], results, full_matrices)
+    return u, s, vh
+
+
+def svdvals(a: Tensor) -> Tensor:
+    """Singular values. Their gradients need the vectors."""
+    if _is_recorded(a):
+        return svd(a, False)[1]
+    shape = (a.shape[0], min(a.shape[1:]))
+    return from_node(call(lapack.svdvals, [a._node], shape, a.dtype.component))
+
+
+@as_one
+def eigh(a: Tensor) -> Pair:
+    """Eigenvalues and eigenvectors of symmetric or Hermitian matrices."""
+    results = (a.shape[:2], a.dtype.component), (a.shape, a.dtype)
+    values, vectors = several(lapack.eigh, [a], results)
+    return values, vectors
+
+
+def eigvalsh(a: Tensor) -> Tensor:
+    """The eigenvalues of symmetric or Hermitian matrices."""
+    if _is_recorded(a):
+        return eigh(a)[0]
+    return from_node(call(lapack.eigvalsh, [a._node], a.shape[:2], a.dtype.component))
+
+
+@as_one
+def eig(a: Tensor) -> Pair:
+    """Eigenvalues and eigenvectors, complex."""
+    dtype = _complex_of(a)
+    values, vectors = several(lapack.eig, [a], [(a.shape[:2], dtype), (a.shape, dtype)])
+    return values, vectors
+
+
+def eigvals(a: Tensor) -> Tensor:
+    """Eigenvalues, complex."""
+    if _is_recorded(a):
+        return eig(a)[0]
+    return from_node(call(lapack.eigvals, [a._node], a.shape[:2], _complex_of(a)))
+
+
+def _status(a: Tensor) -> tuple[tuple[int, ...], DType]:
+    return a.shape[:1], i32
+
+
+def _is_recorded(a: Tensor) -> bool:
+    return a._history is not None and history.recording.get()
+
+
+def _complex_of(a: Tensor) -> DType:
+    """The dtype of complex numbers with as precise parts."""
+    return complex64 if a.dtype.component is float32 else complex128
