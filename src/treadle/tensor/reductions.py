@@ -23,6 +23,7 @@ from treadle.graph import kinds, views
 from treadle.graph.node import Node, constant, view_of
 from treadle.runtime.arrays import check_cast, numpy_dtype
 from treadle.runtime.devices import Device
+from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import one_axis, some_axes, takes_dim
 from treadle.tensor.dtypes import check_dtype, default_integer
 from treadle.tensor.operands import cast, device_of, node_of
@@ -228,6 +229,7 @@ def std(x: Any, /, axis: Any = None, correction: float = 0.0, keepdims: bool = F
 
 @cast_by_name
 @takes_dim
+@as_one
 def logsumexp(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) along one axis, several or all, without overflow; of none -inf."""
     values, axes, dtype = _floating("logsumexp", x, axis)

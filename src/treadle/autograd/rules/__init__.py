@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from treadle.autograd.derivative import OfFunction, OfNode, OfOperation
 from treadle.autograd.rules import (
     activations,
+    class_losses,
     convolution,
     elementwise,
     linalg,
@@ -15,6 +16,7 @@ from treadle.autograd.rules import (
     pooling,
     products,
     reductions,
+    rows,
 )
 from treadle.graph.history import Derivative
 
@@ -28,9 +30,11 @@ derivatives: Mapping[str, Derivative] = {
         name: OfFunction(name, rule)
         for functions in (
             activations.RULES,
+            class_losses.RULES,
             convolution.RULES,
             linalg.RULES,
             pooling.RULES,
+            rows.RULES,
         )
         for name, rule in functions.items()
     },

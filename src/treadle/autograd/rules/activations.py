@@ -1,4 +1,8 @@
-"""Derivatives of activations, each one formula of the input or the result."""
+"""Derivatives of activations, each one formula of the input or the result.
+
+Where the result says enough, it is what is kept: it is in memory anyway, for whatever comes next,
+and the input may never be. At corners the slope is PyTorch's choice.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,96 @@ from typing import Any
 
 from treadle.autograd.derivative import Rule
 from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.functional.activations import SELU_ALPHA, SELU_SCALE
 from treadle.tensor.functional.wide import wide
+from treadle.tensor.reductions import sum as total
 
-_erf, _exp, _tanh = FUNCTIONS["erf"], FUNCTIONS["exp"], FUNCTIONS["tanh"]
+_abs, _erf, _exp, _tanh = (FUNCTIONS[name] for name in ("abs", "erf", "exp", "tanh"))
 _square, _where, _sigmoid = FUNCTIONS["square"], FUNCTIONS["where"], FUNCTIONS["sigmoid"]
 
 
+# --- of straight pieces --------------------------------------------------------------------------
+
+
 def _relu(g: Any, out: Any) -> Any:
-    return _where(out > 0, g, 0)
+    return _where(out <= 0, 0, g)
+
+
+def _relu6(g: Any, out: Any) -> Any:
+    return _where((out <= 0) | (out >= 6), 0, g)
+
+
+def _hardtanh(g: Any, out: Any, min_val: float, max_val: float) -> Any:
+    return _where((out <= min_val) | (out >= max_val), 0, g)
+
+
+def _hardsigmoid(g: Any, input: Any) -> Any:
+    (g, _), (x, _) = wide(g), wide(input)
+    return _where((x > -3) & (x < 3), g / 6, 0)
+
+
+def _hardswish(g: Any, input: Any) -> Any:
+    (g, _), (x, _) = wide(g), wide(input)
+    return _where(x <= -3, 0, _where(x < 3, g * (x / 3 + 0.5), g))
+
+
+def _hardshrink(g: Any, input: Any, lambd: float) -> Any:
+    x, _ = wide(input)
+    return _where(_abs(x) <= lambd, 0, g)
+
+
+def _softshrink(g: Any, out: Any) -> Any:
+    return _where(out == 0, 0, g)
+
+
+def _threshold(g: Any, input: Any, threshold: float) -> Any:
+    return _where(input <= threshold, 0, g)
+
+
+def _sloping(g: Any, out: Any, slope: float) -> Any:
+    g, _ = wide(g)
+    return _where(out > 0, g, g * slope)
+
+
+def _sloping_apart(g: Any, input: Any, slope: Any) -> Any:
+    g, _ = wide(g)
+    return _where(input > 0, g, g * slope)
+
+
+def _prelu(g: Any, input: Any, weight: Any) -> dict[str, Any]:
+    (g, _), (x, _), (slopes, _) = wide(g), wide(input), wide(weight)
+    channels = slopes.size != 1
+    shape = (-1,) + (1,) * max(x.ndim - 2, 0) if channels else ()
+    below = _where(x > 0, 0, g * x)
+    others = tuple(axis for axis in range(x.ndim) if axis != 1 or not channels)
+    of_weight = (total(below, axis=others) if others else below).reshape(slopes.shape)
+    return {"input": _where(x > 0, g, g * slopes.reshape(shape)), "weight": of_weight}
+
+
+# --- exponentials for what is negative -----------------------------------------------------------
+
+
+def _elu(g: Any, input: Any, alpha: float) -> Any:
+    (g, _), (x, _) = wide(g), wide(input)
+    return _where(x <= 0, g * alpha * _below(x), g)
+
+
+def _celu(g: Any, input: Any, alpha: float) -> Any:
+    (g, _), (x, _) = wide(g), wide(input)
+    return _where(x <= 0, g * _below(x / alpha), g)
+
+
+def _selu(g: Any, input: Any) -> Any:
+    (g, _), (x, _) = wide(g), wide(input)
+    return _where(x <= 0, g * (SELU_SCALE * SELU_ALPHA) * _below(x), g * SELU_SCALE)
+
+
+def _below(x: Any) -> Any:
+    """exp(x), where x is negative: an overflow elsewhere would be NaN in a second derivative."""
+    return _exp(_where(x > 0, 0, x))
+
+
+# --- smooth --------------------------------------------------------------------------------------
 
 
 def _gelu(g: Any, input: Any, approximate: str) -> Any:
@@ -32,8 +118,62 @@ def _gelu(g: Any, input: Any, approximate: str) -> Any:
 
 def _silu(g: Any, input: Any) -> Any:
     x, _ = wide(input)
+    g, _ = wide(g)
     part = _sigmoid(x)
     return g * (part * (1 + x * (1 - part)))
 
 
-RULES: dict[str, Rule] = {"gelu": _gelu, "relu": _relu, "silu": _silu}
+def _mish(g: Any, input: Any) -> Any:
+    (g, _), (x, _) = wide(g), wide(input)
+    # With e = exp(x), tanh(log(1 + e)) is a quotient of polynomials, here in 1 / e for large x.
+    small = _exp(-_abs(x))
+    above, rising = 1 + 2 * small, small * (small + 2)
+    part = _where(x > 0, above / (above + 2 * _square(small)), rising / (rising + 2))
+    return g * (part + x * _sigmoid(x) * (1 - _square(part)))
+
+
+def _softplus(g: Any, input: Any, beta: float, threshold: float) -> Any:
+    (g, _), (x, _) = wide(g), wide(input)
+    scaled = x * beta
+    return _where(scaled > threshold, g, g * _sigmoid(scaled))
+
+
+def _logsigmoid(g: Any, input: Any) -> Any:
+    (g, _), (x, _) = wide(g), wide(input)
+    return g * _sigmoid(-x)
+
+
+def _softsign(g: Any, input: Any) -> Any:
+    (g, _), (x, _) = wide(g), wide(input)
+    return g / _square(_abs(x) + 1)
+
+
+def _tanhshrink(g: Any, input: Any) -> Any:
+    (g, _), (x, _) = wide(g), wide(input)
+    return g * _square(_tanh(x))
+
+
+RULES: dict[str, Rule] = {
+    "celu": _celu,
+    "elu": _elu,
+    "gelu": _gelu,
+    "hardshrink": _hardshrink,
+    "hardsigmoid": _hardsigmoid,
+    "hardswish": _hardswish,
+    "hardtanh": _hardtanh,
+    "largest_alone": lambda g: g,
+    "logsigmoid": _logsigmoid,
+    "mish": _mish,
+    "prelu": _prelu,
+    "relu": _relu,
+    "relu6": _relu6,
+    "selu": _selu,
+    "silu": _silu,
+    "sloping": _sloping,
+    "sloping_apart": _sloping_apart,
+    "softplus": _softplus,
+    "softshrink": _softshrink,
+    "softsign": _softsign,
+    "tanhshrink": _tanhshrink,
+    "threshold": _threshold,
+}

@@ -10,7 +10,7 @@ from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
 from treadle.tensor.functional.normalization import softmax
-from treadle.tensor.functional.wide import wide, written
+from treadle.tensor.functional.wide import may_write, wide
 from treadle.tensor.generator import Generator
 from treadle.tensor.manipulation import operand
 from treadle.tensor.random import exponential, uniform
@@ -32,13 +32,14 @@ _maximum, _minimum = FUNCTIONS["maximum"], FUNCTIONS["minimum"]
 _tanh, _sigmoid, _square = FUNCTIONS["tanh"], FUNCTIONS["sigmoid"], FUNCTIONS["square"]
 
 # With these, elements of mean 0 and variance 1 keep both (Klambauer et al., 2017).
-_SELU_ALPHA = 1.6732632423543772848170429916717
-_SELU_SCALE = 1.0507009873554804934193349852946
+SELU_ALPHA = 1.6732632423543772848170429916717
+SELU_SCALE = 1.0507009873554804934193349852946
 
 
 # --- zero for what is negative, or less -----------------------------------------------------------
 
 
+@may_write
 @as_one
 def relu(input: Any, inplace: bool = False) -> Tensor:
     """The larger of x and 0.
@@ -47,14 +48,18 @@ def relu(input: Any, inplace: bool = False) -> Tensor:
     >>> td.nn.functional.relu(td.asarray([-1.0, 2.0], device="cpu")).tolist()
     [0.0, 2.0]
     """
-    return written("relu", input, _maximum(input, 0), inplace)
+    return _maximum(input, 0)
 
 
+@may_write
+@as_one
 def relu6(input: Any, inplace: bool = False) -> Tensor:
     """x, limited to 0 … 6."""
-    return written("relu6", input, clip(input, 0, 6), inplace)
+    return clip(input, 0, 6)
 
 
+@may_write
+@as_one
 def hardtanh(
     input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
@@ -63,15 +68,32 @@ def hardtanh(
         raise ValueError(f"hardtanh: min_val={min_val} is greater than max_val={max_val}")
     if operand("hardtanh", input).dtype.is_integer:  # which has no bounds of floats
         min_val, max_val = math.ceil(min_val), math.floor(max_val)
-    return written("hardtanh", input, clip(input, min_val, max_val), inplace)
+    return clip(input, min_val, max_val)
 
 
+@may_write
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x, or x * negative_slope where x is negative."""
+    if negative_slope < 0:
+        return sloping_apart(input, negative_slope)
+    return sloping(input, negative_slope)
+
+
+@as_one
+def sloping(input: Any, slope: float) -> Tensor:
+    """`leaky_relu` with a slope that keeps signs, so that the result says where x was positive."""
     x, dtype = wide(input)
-    return written("leaky_relu", input, where(x > 0, x, x * negative_slope).to(dtype), inplace)
+    return where(x > 0, x, x * slope).to(dtype)
 
 
+@as_one
+def sloping_apart(input: Any, slope: Any) -> Tensor:
+    """The same with any slope, or with one for each element."""
+    x, dtype = wide(input)
+    return where(x > 0, x, x * slope).to(dtype)
+
+
+@as_one
 def prelu(input: Any, weight: Any) -> Tensor:
     """x, or x * weight where x is negative. `weight` has one element, or one for each channel, of
     which axis 1 has the number.
@@ -96,6 +118,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
     return where(x > 0, x, x * slopes).to(dtype)
 
 
+@may_write
 def rrelu(
     input: Any,
     lower: float = 1.0 / 8,
@@ -109,41 +132,49 @@ def rrelu(
     element, drawn from `generator`, else the one in the middle."""
     if not lower <= upper:
         raise ValueError(f"rrelu: lower={lower} must not be greater than upper={upper}")
-    x, dtype = wide(input)
-    slope: Any = (lower + upper) / 2
-    if training:
-        slope = uniform(x.shape, lower, upper, dtype=x.dtype, device=x.device, generator=generator)
-    return written("rrelu", input, where(x > 0, x, x * slope).to(dtype), inplace)
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2)
+    x, _ = wide(input)
+    slope = uniform(x.shape, lower, upper, dtype=x.dtype, device=x.device, generator=generator)
+    return sloping_apart(input, slope)
 
 
+@may_write
+@as_one
 def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """The elements that are above the threshold, and `value` for the others."""
     x = operand("threshold", input)
-    return written("threshold", input, where(x <= threshold, value, x).to(x.dtype), inplace)
+    return where(x <= threshold, value, x).to(x.dtype)
 
 
 # --- exponentials for what is negative ------------------------------------------------------------
 
 
+@may_write
+@as_one
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (exp(x) - 1) where x is negative."""
     x, dtype = wide(input)
-    return written("elu", input, where(x > 0, x, _expm1(x) * alpha).to(dtype), inplace)
+    return where(x > 0, x, _expm1(x) * alpha).to(dtype)
 
 
+@may_write
+@as_one
 def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (exp(x / alpha) - 1) where x is negative: `elu` with slope 1 at 0."""
     if alpha == 0:
         raise ValueError("celu: alpha must not be 0: x is divided by it")
     x, dtype = wide(input)
-    return written("celu", input, where(x > 0, x, _expm1(x / alpha) * alpha).to(dtype), inplace)
+    return where(x > 0, x, _expm1(x / alpha) * alpha).to(dtype)
 
 
+@may_write
+@as_one
 def selu(input: Any, inplace: bool = False) -> Tensor:
     """`elu` scaled so that elements of mean 0 and variance 1 stay so."""
     x, dtype = wide(input)
-    below = _expm1(x) * (_SELU_SCALE * _SELU_ALPHA)
-    return written("selu", input, where(x > 0, x * _SELU_SCALE, below).to(dtype), inplace)
+    below = _expm1(x) * (SELU_SCALE * SELU_ALPHA)
+    return where(x > 0, x * SELU_SCALE, below).to(dtype)
 
 
 # --- smooth ---------------------------------------------------------------------------------------
@@ -168,22 +199,26 @@ def gelu(input: Any, approximate: str = "none") -> Tensor:
     return (x * 0.5 * (inner + 1)).to(dtype)
 
 
+@may_write
 @as_one
 def silu(input: Any, inplace: bool = False) -> Tensor:
     """The product x * sigmoid(x), which some call swish."""
     x, dtype = wide(input)
-    return written("silu", input, (x * _sigmoid(x)).to(dtype), inplace)
+    return (x * _sigmoid(x)).to(dtype)
 
 
 swish = silu
 
 
+@may_write
+@as_one
 def mish(input: Any, inplace: bool = False) -> Tensor:
     """The product x * tanh(log(1 + exp(x)))."""
     x, dtype = wide(input)
-    return written("mish", input, (x * _tanh(_softplus(x))).to(dtype), inplace)
+    return (x * _tanh(_softplus(x))).to(dtype)
 
 
+@as_one
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta; x where beta * x is above the threshold."""
     x, dtype = wide(input)
@@ -196,6 +231,7 @@ def _softplus(x: Tensor) -> Tensor:
     return _maximum(x, 0) + _log1p(_exp(-_abs(x)))
 
 
+@as_one
 def logsigmoid(input: Any) -> Tensor:
     """log(1 / (1 + exp(-x))), precise where that is near 0 or far below."""
     x, dtype = wide(input)
@@ -212,6 +248,7 @@ def tanh(input: Any) -> Tensor:
     return _tanh(input)
 
 
+@as_one
 def softsign(input: Any) -> Tensor:
     """The quotient x / (1 + abs(x))."""
     x, dtype = wide(input)
@@ -221,24 +258,30 @@ def softsign(input: Any) -> Tensor:
 # --- of straight pieces ---------------------------------------------------------------------------
 
 
+@may_write
+@as_one
 def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
     """A straight line, x / 6 + 1 / 2, limited to 0 … 1."""
     x, dtype = wide(input)
-    return written("hardsigmoid", input, (clip(x + 3, 0, 6) / 6).to(dtype), inplace)
+    return (clip(x + 3, 0, 6) / 6).to(dtype)
 
 
+@may_write
+@as_one
 def hardswish(input: Any, inplace: bool = False) -> Tensor:
     """The product x * hardsigmoid(x)."""
     x, dtype = wide(input)
-    return written("hardswish", input, (x * clip(x + 3, 0, 6) / 6).to(dtype), inplace)
+    return (x * clip(x + 3, 0, 6) / 6).to(dtype)
 
 
+@as_one
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """x, or 0 where its magnitude is at most lambd."""
     x, dtype = wide(input)
     return where(_abs(x) <= lambd, 0, x).to(dtype)
 
 
+@as_one
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """Each x moved towards 0 by lambd, and 0 where it would pass it."""
     if lambd < 0:
@@ -247,6 +290,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     return (x - clip(x, -lambd, lambd)).to(dtype)
 
 
+@as_one
 def tanhshrink(input: Any) -> Tensor:
     """The difference x - tanh(x)."""
     x, dtype = wide(input)
@@ -283,7 +327,7 @@ def glu(input: Any, axis: int = -1) -> Tensor:
 def swiglu(input: Any, axis: int = -1) -> Tensor:
     """The product silu(a) * b, where a and b are the halves of the input along an axis (Shazeer,
     2020)."""
-    return _gated("swiglu", input, axis, lambda a, b: a * _sigmoid(a) * b)
+    return _gated("swiglu", input, axis, lambda a, b: silu(a) * b)
 
 
 @takes_dim
@@ -295,7 +339,7 @@ def geglu(input: Any, axis: int = -1, approximate: str = "none") -> Tensor:
 @takes_dim
 def reglu(input: Any, axis: int = -1) -> Tensor:
     """The product relu(a) * b, where a and b are the halves of the input along an axis."""
-    return _gated("reglu", input, axis, lambda a, b: _maximum(a, 0) * b)
+    return _gated("reglu", input, axis, lambda a, b: relu(a) * b)
 
 
 # --- of rows --------------------------------------------------------------------------------------
@@ -335,8 +379,16 @@ def gumbel_softmax(
     noisy = (x + noise) / tau
     if not hard:
         return softmax(noisy, at).to(dtype)
-    places = arange(x.shape[at], device=x.device).reshape((-1,) + (1,) * (x.ndim - at - 1))
-    return (argmax(noisy, axis=at, keepdims=True) == places).to(dtype)
+    # The derivative is that of the softmax, whose value is not needed for it.
+    return largest_alone(softmax(noisy, at), noisy, at).to(dtype)
+
+
+@as_one
+def largest_alone(soft: Tensor, noisy: Tensor, axis: int) -> Tensor:
+    """1 where the largest element along an axis is, else 0. For derivatives it is `soft`."""
+    places = arange(noisy.shape[axis], device=noisy.device)
+    places = places.reshape((-1,) + (1,) * (noisy.ndim - axis - 1))
+    return (argmax(noisy, axis=axis, keepdims=True) == places).to(soft.dtype)
 
 
 # --- in place -------------------------------------------------------------------------------------

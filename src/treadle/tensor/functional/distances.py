@@ -9,7 +9,9 @@ import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
+from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import takes_dim
+from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import promote
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.wide import wide
@@ -50,8 +52,18 @@ def normalize(input: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> 
     >>> td.nn.functional.normalize(td.asarray([[3.0, 1.0]], device="cpu"), p=1).tolist()
     [[0.75, 0.25]]
     """
-    x, dtype = wide(input)
+    x = input if type(input) is Tensor else asarray(input)
+    if p == 2 and x.dtype.kind == "float":
+        return of_length_one(x, axis, eps)
+    x, dtype = wide(x)
     return (x / _maximum(norm(x, p, axis, True), eps)).to(dtype)
+
+
+@as_one
+def of_length_one(input: Tensor, axis: int, eps: float) -> Tensor:
+    """X, divided by its length along an axis, or by eps."""
+    x, dtype = wide(input)
+    return (x / _maximum(norm(x, 2, axis, True), eps)).to(dtype)
 
 
 @takes_dim

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.runtime import settings
+from treadle.tensor.as_one import as_one
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
@@ -40,6 +42,7 @@ class _Classes(NamedTuple):
     weight: Tensor | None
 
 
+@as_one
 def nll_loss(
     input: Any,
     target: Any,
@@ -62,12 +65,13 @@ def nll_loss(
     """
     reduction = reduction_of("nll_loss", reduction, size_average, reduce)
     x, dtype = wide_float("nll_loss", input)
-    axis = _class_axis("nll_loss", x)
-    classes = _classes("nll_loss", x, axis, target, weight, ignore_index)
+    axis = class_axis("nll_loss", x)
+    classes = classes_of("nll_loss", x, axis, target, weight, ignore_index)
     losses = _of_classes(-_picked(input, x, axis, classes), classes)
     return _reduced(losses, classes, reduction).to(dtype)
 
 
+@as_one
 def cross_entropy(
     input: Any,
     target: Any,
@@ -98,18 +102,18 @@ def cross_entropy(
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"cross_entropy: label_smoothing is {label_smoothing}, not from 0 to 1")
     x, dtype = wide_float("cross_entropy", input)
-    axis = _class_axis("cross_entropy", x)
-    goal = _beside("cross_entropy", target, x)
+    axis = class_axis("cross_entropy", x)
+    goal = beside("cross_entropy", target, x)
     if goal.shape == x.shape:
         losses = _of_probabilities(x, axis, goal, weight, ignore_index, label_smoothing)
         rows = mean if reduction == "mean" else total
         return (losses if reduction == "none" else rows(losses)).to(dtype)
-    classes = _classes("cross_entropy", x, axis, goal, weight, ignore_index)
+    classes = classes_of("cross_entropy", x, axis, goal, weight, ignore_index)
     greatest, rest = _greatest_and_rest(x, axis)
     losses = _of_classes(rest - (_picked(input, x, axis, classes) - greatest), classes)
     if not label_smoothing:
         return _reduced(losses, classes, reduction).to(dtype)
-    smooth = _against_all(x, axis, greatest, rest, _along_classes(weight, x, axis))
+    smooth = _against_all(x, axis, greatest, rest, along_classes(weight, x, axis))
     smooth = where(classes.ignored, 0.0, smooth) * (label_smoothing / x.shape[axis])
     both = losses * (1.0 - label_smoothing) + smooth
     return _reduced(both, classes, reduction).to(dtype)
@@ -163,7 +167,7 @@ def _of_probabilities(
     goal = goal.to(x.dtype)
     if smoothing:
         goal = goal * (1.0 - smoothing) + smoothing / x.shape[axis]
-    along = _along_classes(weight, x, axis)
+    along = along_classes(weight, x, axis)
     greatest, rest = _greatest_and_rest(x, axis)
     return _against_all(x, axis, greatest, rest, goal if along is None else goal * along)
 
@@ -171,13 +175,14 @@ def _of_probabilities(
 # --- classes -------------------------------------------------------------------------------------
 
 
-def _class_axis(name: str, x: Tensor) -> int:
+def class_axis(name: str, x: Tensor) -> int:
+    """The axis of classes of scores."""
     if x.ndim == 0:
         raise ShapeError(f"{name}: the input has shape (): it needs an axis of classes")
     return 0 if x.ndim == 1 else 1
 
 
-def _beside(name: str, target: Any, x: Tensor) -> Tensor:
+def beside(name: str, target: Any, x: Tensor) -> Tensor:
     """The target as a tensor on the device of the scores."""
     found = target if type(target) is Tensor else asarray(target, device=x.device)
     if found.device is not x.device:
@@ -188,10 +193,11 @@ def _beside(name: str, target: Any, x: Tensor) -> Tensor:
     return found
 
 
-def _classes(
+def classes_of(
     name: str, x: Tensor, axis: int, target: Any, weight: Any, ignore_index: int
 ) -> _Classes:
-    goal = _beside(name, target, x)
+    """What targets say, which are integers."""
+    goal = beside(name, target, x)
     count = x.shape[axis]
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
     if goal.shape != shape:
@@ -207,16 +213,16 @@ def _classes(
     if settings.check and bool(any_of(outside)):
         raise IndexError(f"{name}: a target is no class from 0 to {count - 1}")
     places = where(ignored | outside, 0, own)
-    along = _along_classes(weight, x, axis)
+    along = along_classes(weight, x, axis)
     each = None if along is None or not count else take(along.reshape(-1), places.reshape(-1))
     return _Classes(places, ignored, outside, None if each is None else each.reshape(shape))
 
 
-def _along_classes(weight: Any, x: Tensor, axis: int) -> Tensor | None:
+def along_classes(weight: Any, x: Tensor, axis: int) -> Tensor | None:
     """The classes' weights, seen along the axis of classes."""
     if weight is None:
         return None
-    found = _beside("weight", weight, x)
+    found = beside("weight", weight, x)
     if found.shape != (x.shape[axis],):
         raise ShapeError(
             f"weight has shape {found.shape}: it has one for each of {x.shape[axis]} classes "
@@ -241,5 +247,10 @@ def _reduced(losses: Tensor, classes: _Classes, reduction: str) -> Tensor:
         return losses
     if reduction == "sum":
         return total(losses)
+    return total(losses) / total(weights_of(classes, losses.dtype))
+
+
+def weights_of(classes: _Classes, dtype: DType) -> Tensor:
+    """What each row counts."""
     counted = where(classes.ignored, 0.0, 1.0 if classes.weight is None else classes.weight)
-    return total(losses) / total(counted.to(losses.dtype))
+    return counted.to(dtype)

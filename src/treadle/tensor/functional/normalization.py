@@ -8,15 +8,18 @@ from typing import Any
 
 from treadle.core.dtypes import float32
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.graph.history import recorded
 from treadle.graph.node import view_of
 from treadle.graph.realize import realize
 from treadle.graph.views import View, whole
+from treadle.tensor.as_one import as_one
 from treadle.tensor.assembly import concat
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.creation import asarray, zeros
 from treadle.tensor.dtypes import finfo
 from treadle.tensor.elementwise_functions import FUNCTIONS
-from treadle.tensor.functional.wide import wide_float
+from treadle.tensor.functional.standardizing import of_mean_square_one, scaled, standardized
+from treadle.tensor.functional.wide import wide, wide_float, working
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import mean
 from treadle.tensor.reductions import sum as total
@@ -35,6 +38,7 @@ _pow = FUNCTIONS["pow"]
 
 
 @takes_dim
+@as_one
 def softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     """exp(x), divided by its sum along an axis. `dtype` casts x before. Rows of nothing but -inf,
     and those with inf or NaN, are NaN, as in PyTorch.
@@ -52,6 +56,7 @@ def softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
 
 
 @takes_dim
+@as_one
 def log_softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
     """The logarithm of `softmax`, precise where that is near 0.
 
@@ -90,11 +95,10 @@ def layer_norm(
     >>> td.nn.functional.layer_norm(x, 2, eps=0.0)[0].tolist()
     [-1.0, 1.0]
     """
-    x, dtype = wide_float("layer_norm", input)
+    x = _floating("layer_norm", input)
     shape = _last_axes("layer_norm", x, normalized_shape)
     _check_shapes("layer_norm", shape, weight=weight, bias=bias)
-    centered = _standard(x, tuple(range(-len(shape), 0)), eps)
-    return _scaled(centered, weight, bias).to(dtype)
+    return standardized(x, tuple(range(-len(shape), 0)), eps, weight, bias)
 
 
 def rms_norm(
@@ -111,12 +115,11 @@ def rms_norm(
     >>> td.nn.functional.rms_norm(td.asarray([3.0, -3.0], device="cpu"), 2).tolist()
     [1.0, -1.0]
     """
-    x, dtype = wide_float("rms_norm", input)
+    x = _floating("rms_norm", input)
     shape = _last_axes("rms_norm", x, normalized_shape)
     _check_shapes("rms_norm", shape, weight=weight)
-    least = finfo(x.dtype).eps if eps is None else eps
-    square = mean(_square(x), axis=tuple(range(-len(shape), 0)), keepdims=True)
-    return _scaled(x * _rsqrt(square + least), weight, None).to(dtype)
+    least = finfo(working(x.dtype)[0]).eps if eps is None else eps
+    return of_mean_square_one(x, tuple(range(-len(shape), 0)), least, weight)
 
 
 def _last_axes(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> tuple[int, ...]:
@@ -160,7 +163,7 @@ def batch_norm(
     >>> so_far.tolist(), td.nn.functional.batch_norm(x, so_far, spread, eps=0.0).shape
     ([0.20000000298023224], (2, 1))
     """
-    x, dtype = wide_float("batch_norm", input)
+    x = _floating("batch_norm", input)
     if x.ndim < 2:
         raise ShapeError(f"batch_norm: x has shape {x.shape}: it needs a batch and channels")
     running = _running("batch_norm", x, running_mean, running_var)
@@ -173,19 +176,19 @@ def batch_norm(
                 "batch_norm without training needs running_mean and running_var, since it does "
                 "not look at the mean and variance of x"
             )
-        return _moved(x, *running, eps, scale, shift).to(dtype)
+        return _moved(x, *running, eps, scale, shift)
     count = math.prod(x.shape[axis] for axis in axes)
     if count == 1:
         raise ShapeError(
             f"batch_norm: channels of one value have no variance to train with: x has shape "
             f"{x.shape}"
         )
-    if running is None or not x.size:
-        return _scaled(_standard(x, axes, eps), scale, shift).to(dtype)
-    middle = mean(x, axis=axes, keepdims=True)
-    spread = mean(_square(x - middle), axis=axes, keepdims=True)
-    _move(running, middle.reshape(-1), spread.reshape(-1), momentum, count)
-    return _scaled((x - middle) * _rsqrt(spread + eps), scale, shift).to(dtype)
+    if not x.size:
+        return standardized(x, axes, eps, scale, shift)
+    middle, spread = _statistics(x, axes)
+    if running is not None:
+        _move(running, middle.reshape(-1), spread.reshape(-1), momentum, count)
+    return standardized(x, axes, eps, scale, shift, middle, spread)
 
 
 def instance_norm(
@@ -207,7 +210,7 @@ def instance_norm(
     >>> td.nn.functional.instance_norm(x, eps=0.0).tolist()
     [[[-1.0, 1.0]], [[-1.0, 1.0]]]
     """
-    x, dtype = wide_float("instance_norm", input)
+    x = _floating("instance_norm", input)
     if x.ndim < 3:
         raise ShapeError(
             f"instance_norm: x has shape {x.shape}: it needs a batch, channels and axes behind them"
@@ -220,19 +223,18 @@ def instance_norm(
             raise ValueError(
                 "instance_norm without use_input_stats needs running_mean and running_var"
             )
-        return _moved(x, *running, eps, scale, shift).to(dtype)
+        return _moved(x, *running, eps, scale, shift)
     axes, count = tuple(range(2, x.ndim)), math.prod(x.shape[2:])
     if count == 1:
         raise ShapeError(
             f"instance_norm: channels of one value have no variance: x has shape {x.shape}"
         )
     if running is None or not x.size:
-        return _scaled(_standard(x, axes, eps), scale, shift).to(dtype)
-    middle = mean(x, axis=axes, keepdims=True)
-    spread = mean(_square(x - middle), axis=axes, keepdims=True)
+        return standardized(x, axes, eps, scale, shift)
+    middle, spread = _statistics(x, axes)
     each = [mean(value.reshape(x.shape[:2]), axis=0) for value in (middle, spread)]
     _move(running, each[0], each[1], momentum, count)
-    return _scaled((x - middle) * _rsqrt(spread + eps), scale, shift).to(dtype)
+    return standardized(x, axes, eps, scale, shift, middle, spread)
 
 
 def group_norm(
@@ -246,7 +248,7 @@ def group_norm(
     >>> td.nn.functional.group_norm(x, 2, eps=0.0).tolist()
     [[-1.0, 1.0, -1.0, 1.0]]
     """
-    x, dtype = wide_float("group_norm", input)
+    x = _floating("group_norm", input)
     if x.ndim < 2:
         raise ShapeError(f"group_norm: x has shape {x.shape}: it needs a batch and channels")
     channels = x.shape[1]
@@ -267,8 +269,8 @@ def group_norm(
         None if value is None else asarray(value).reshape((*groups, *(1,) * (x.ndim - 2)))
         for value in (weight, bias)
     )
-    centered = _standard(split, tuple(range(2, split.ndim)), eps)
-    return _scaled(centered, scale, shift).to(dtype).reshape(x.shape)
+    made = standardized(split, tuple(range(2, split.ndim)), eps, scale, shift)
+    return made.reshape(x.shape)
 
 
 def local_response_norm(
@@ -305,22 +307,28 @@ def local_response_norm(
 # --- what they share -----------------------------------------------------------------------------
 
 
-def _standard(x: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
-    """X with mean 0 and variance 1 over some axes."""
-    centered = x - mean(x, axis=axes, keepdims=True)
-    return centered * _rsqrt(mean(_square(centered), axis=axes, keepdims=True) + eps)
+def _floating(name: str, x: Any) -> Tensor:
+    """X as a tensor of floats as it is given; integers become float32."""
+    tensor = x if type(x) is Tensor else asarray(x)
+    wide, dtype = wide_float(name, tensor)
+    return tensor if tensor.dtype is dtype else wide
 
 
-def _moved(x: Tensor, middle: Tensor, spread: Tensor, eps: float, scale: Any, shift: Any) -> Tensor:
+def _statistics(x: Tensor, axes: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """Mean and variance over axes, which are known to nobody's derivative."""
+    with recorded(False):
+        x = wide(x)[0]
+        middle = mean(x, axis=axes, keepdims=True)
+        return middle, mean(_square(x - middle), axis=axes, keepdims=True)
+
+
+def _moved(
+    input: Tensor, middle: Tensor, spread: Tensor, eps: float, scale: Any, shift: Any
+) -> Tensor:
     """X with a mean and a variance for each channel that are known."""
+    x, dtype = wide(input)
     middle, spread = (_by_channel(value, x.ndim).to(x.dtype) for value in (middle, spread))
-    return _scaled((x - middle) * _rsqrt(spread + eps), scale, shift)
-
-
-def _scaled(x: Tensor, weight: Any, bias: Any) -> Tensor:
-    if weight is not None:
-        x = x * weight
-    return x if bias is None else x + bias
+    return scaled((x - middle) * _rsqrt(spread + eps), scale, shift).to(dtype)
 
 
 def _by_channel(value: Any, ndim: int) -> Any:
@@ -355,9 +363,10 @@ def _move(
     """Move the running mean and variance towards those of x, in place.
 
     They are computed at once: pending, they would keep x in memory until somebody reads them."""
-    sample = spread * (count / (count - 1))
-    for so_far, new in zip(running, (middle, sample), strict=True):
-        so_far[...] = so_far.to(float32 if new.dtype.itemsize < 8 else new.dtype) * (
-            1 - momentum
-        ) + (new * momentum)
+    with recorded(False):
+        sample = spread * (count / (count - 1))
+        for so_far, new in zip(running, (middle, sample), strict=True):
+            so_far[...] = so_far.to(float32 if new.dtype.itemsize < 8 else new.dtype) * (
+                1 - momentum
+            ) + (new * momentum)
     realize([middle._node, spread._node, *(value._node for value in running)])

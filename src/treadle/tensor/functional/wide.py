@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec
 
 from treadle.core.dtypes import DType, bfloat16, float16, float32
 from treadle.core.errors import DtypeError
+from treadle.graph.history import recording
 from treadle.tensor.creation import asarray
 from treadle.tensor.operands import cast
 from treadle.tensor.tensor import Tensor
 
+P = ParamSpec("P")
 _HALVES = (float16, bfloat16)
 
 
@@ -47,6 +52,26 @@ def written(name: str, input: Any, result: Tensor, inplace: bool) -> Tensor:
         return input
     input._write(cast(node, input.dtype))
     return input
+
+
+def may_write(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
+    """Let a function of layers write its result into its first argument where `inplace` says so.
+    The derivative then sees a copy of what is written over, if it needs it."""
+    name, signature = function.__name__, inspect.signature(function)
+    position = list(signature.parameters).index("inplace")
+
+    @functools.wraps(function)
+    def either(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+        if len(args) <= position and "inplace" not in kwargs:
+            return function(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
+        inplace, bound.arguments["inplace"] = bound.arguments["inplace"], False
+        given = bound.arguments["input"]
+        if inplace and type(given) is Tensor and given.requires_grad and recording.get():
+            bound.arguments["input"] = given.copied()
+        return written(name, given, function(*bound.args, **bound.kwargs), inplace)
+
+    return either
 
 
 def wide_float(name: str, x: Any) -> tuple[Tensor, DType]:

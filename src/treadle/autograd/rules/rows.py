@@ -1,0 +1,114 @@
+"""Derivatives of what works on rows: softmax and its kin, and norms.
+
+Each is one formula of the input or the result, which reads a row of it and of the gradient once.
+Statistics of rows are computed again, in the same kernel: that costs nothing where a row is in
+registers, and they have derivatives themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.autograd.derivative import Rule
+from treadle.graph.history import recording
+from treadle.tensor.axes import some_axes
+from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.functional.wide import wide
+from treadle.tensor.manipulation import expand_dims
+from treadle.tensor.reductions import mean
+from treadle.tensor.reductions import sum as total
+
+_exp, _rsqrt, _square = FUNCTIONS["exp"], FUNCTIONS["rsqrt"], FUNCTIONS["square"]
+_isfinite, _sqrt, _where = FUNCTIONS["isfinite"], FUNCTIONS["sqrt"], FUNCTIONS["where"]
+Gradients = dict[str, Any]
+
+
+# --- softmax -------------------------------------------------------------------------------------
+
+
+def _softmax(g: Any, out: Any, axis: int) -> Any:
+    (g, _), (y, _) = wide(g), wide(out)
+    if not y.ndim:
+        return g * 0
+    return y * (g - total(g * y, axis=axis, keepdims=True))
+
+
+def _log_softmax(g: Any, out: Any, axis: int) -> Any:
+    (g, _), (y, _) = wide(g), wide(out)
+    if not y.ndim:
+        return g * 0
+    return g - _exp(y) * total(g, axis=axis, keepdims=True)
+
+
+def _logsumexp(g: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
+    (g, _), (x, _), (y, _) = wide(g), wide(x), wide(out)
+    if not keepdims:
+        for each in sorted(some_axes("logsumexp", axis, x.ndim)):
+            g, y = expand_dims(g, each), expand_dims(y, each)
+    return g * _exp(x - y)
+
+
+# --- norms ---------------------------------------------------------------------------------------
+
+
+def _standardized(
+    g: Any, input: Any, axes: tuple[int, ...], eps: float, scale: Any, middle: Any, spread: Any
+) -> Gradients:
+    (g, _), (x, _) = wide(g), wide(input)
+    if middle is None or recording.get():  # what is given knows not how it depends on x
+        middle = mean(x, axis=axes, keepdims=True)
+        spread = mean(_square(x - middle), axis=axes, keepdims=True)
+    steep = _rsqrt(spread + eps)
+    y = (x - middle) * steep
+    if scale is not None and _varies(scale, axes, x.ndim):
+        return {"input": _across(g * scale, y, axes) * steep, "scale": g * y, "shift": g}
+    # One factor for all that is averaged: the sums are those of the factors' gradients.
+    sums, sums_y = (total(each, axis=axes, keepdims=True) for each in (g, g * y))
+    count = x.size / sums.size if sums.size else 1
+    if scale is not None:
+        steep = steep * scale
+    found = (g - (sums + y * sums_y) / count) * steep
+    return {"input": found, "scale": sums_y, "shift": sums}
+
+
+def _varies(scale: Any, axes: tuple[int, ...], ndim: int) -> bool:
+    """Whether something that broadcasts to so many axes is not the same along some of them."""
+    seen = (1,) * (ndim - scale.ndim) + tuple(scale.shape)
+    return any(seen[axis] != 1 for axis in axes)
+
+
+def _across(g: Any, y: Any, axes: tuple[int, ...]) -> Any:
+    """The part of a gradient that changes neither the mean nor the variance over axes, if y has
+    mean 0 and variance 1."""
+    along = mean(g * y, axis=axes, keepdims=True)
+    return g - mean(g, axis=axes, keepdims=True) - y * along
+
+
+def _of_mean_square_one(
+    g: Any, input: Any, axes: tuple[int, ...], eps: float, scale: Any
+) -> Gradients:
+    (g, _), (x, _) = wide(g), wide(input)
+    steep = _rsqrt(mean(_square(x), axis=axes, keepdims=True) + eps)
+    y = x * steep
+    given = g if scale is None else g * scale
+    found = (given - y * mean(given * y, axis=axes, keepdims=True)) * steep
+    return {"input": found, "scale": g * y}
+
+
+def _of_length_one(g: Any, input: Any, axis: int, eps: float) -> Any:
+    (g, _), (x, _) = wide(g), wide(input)
+    square = total(_square(x), axis=axis, keepdims=True)
+    is_long = square > eps * eps
+    length = _where(is_long, _sqrt(_where(is_long, square, 1)), eps)
+    y = x / length
+    return (g - _where(is_long, y * total(g * y, axis=axis, keepdims=True), 0)) / length
+
+
+RULES: dict[str, Rule] = {
+    "log_softmax": _log_softmax,
+    "logsumexp": _logsumexp,
+    "of_length_one": _of_length_one,
+    "of_mean_square_one": _of_mean_square_one,
+    "softmax": _softmax,
+    "standardized": _standardized,
+}

@@ -1,0 +1,51 @@
+"""Mean 0 and variance 1 over some axes: what all norms end in, and what their derivative is of.
+
+Each is recorded as one operation, which keeps its input (in the input's own dtype), the factors
+and, where they are given, the statistics: nothing else that is as large as the input.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.tensor.as_one import as_one
+from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.functional.wide import wide
+from treadle.tensor.reductions import mean
+from treadle.tensor.tensor import Tensor
+
+_rsqrt, _square = FUNCTIONS["rsqrt"], FUNCTIONS["square"]
+
+
+@as_one
+def standardized(
+    input: Tensor,
+    axes: tuple[int, ...],
+    eps: float,
+    scale: Any,
+    shift: Any,
+    middle: Tensor | None = None,
+    spread: Tensor | None = None,
+) -> Tensor:
+    """An input with mean 0 and variance 1 over axes, times `scale`, plus `shift`, which broadcast.
+    `middle` and `spread` are its mean and variance, with those axes, if somebody knows them."""
+    x, dtype = wide(input)
+    centered = x - (mean(x, axis=axes, keepdims=True) if middle is None else middle)
+    if spread is None:
+        spread = mean(_square(centered), axis=axes, keepdims=True)
+    return scaled(centered * _rsqrt(spread + eps), scale, shift).to(dtype)
+
+
+@as_one
+def of_mean_square_one(input: Tensor, axes: tuple[int, ...], eps: float, scale: Any) -> Tensor:
+    """An input with mean square 1 over axes, times `scale`."""
+    x, dtype = wide(input)
+    square = mean(_square(x), axis=axes, keepdims=True)
+    return scaled(x * _rsqrt(square + eps), scale, None).to(dtype)
+
+
+def scaled(x: Tensor, scale: Any, shift: Any) -> Tensor:
+    """X times a factor, plus a term, if they are there."""
+    if scale is not None:
+        x = x * scale
+    return x if shift is None else x + shift
