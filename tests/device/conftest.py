@@ -80,6 +80,7 @@ _TRAINING = frozenset({
     "test_scaling",
     "test_backward_pass",
     "test_function",
+    "test_gradients_fft",
     "test_gradients_layers",
     "test_gradients_linalg",
     "test_module_hooks",

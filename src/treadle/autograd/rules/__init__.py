@@ -17,6 +17,7 @@ from treadle.autograd.rules import (
     products,
     reductions,
     rows,
+    transforms,
 )
 from treadle.graph.history import Derivative
 
@@ -26,6 +27,7 @@ derivatives: Mapping[str, Derivative] = {
     **{name: OfNode(name, *rule) for name, rule in reductions.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in pooling.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in products.NODES.items()},
+    **{name: OfNode(name, *rule) for name, rule in transforms.NODES.items()},
     **{
         name: OfFunction(name, rule)
         for functions in (

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
+from treadle.graph import history
 from treadle.graph.calls import call
 from treadle.graph.node import Node, constant
 from treadle.kernels import fourier
@@ -52,7 +55,7 @@ def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "ba
     at = axis_of("rfft", axis, node)
     count = length("rfft", n, node.shape[at])
     return from_node(
-        real_forward("rfft", node, at, count, arguments.scale("rfft", norm, count, False))
+        real_forward("rfft", node, at, count, arguments.scale("rfft", norm, count, False), False)
     )
 
 
@@ -93,7 +96,7 @@ def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "b
     at = axis_of("ihfft", axis, node)
     count = length("ihfft", n, node.shape[at])
     scale = arguments.scale("ihfft", norm, count, True)
-    return from_node(real_forward("ihfft", node, at, count, scale, conjugate=True))
+    return from_node(real_forward("ihfft", node, at, count, scale, True))
 
 
 def _complex(name: str, x: Any, n: int | None, axis: int, norm: Any, inverse: bool) -> Tensor:
@@ -115,6 +118,24 @@ def _to_real(name: str, x: Any, n: int | None, axis: int, norm: Any, inverse: bo
 # --- as nodes ------------------------------------------------------------------------------------
 
 
+def _as_one(function: Callable[..., Node]) -> Callable[..., Node]:
+    """Record a transform of a node as one operation, whose derivative has the function's name and
+    is told all that follows the node."""
+
+    @functools.wraps(function)
+    def one(name: str, node: Node, *options: Any) -> Node:
+        if node.history is None or not history.recording.get():
+            return function(name, node, *options)
+        with history.recorded(False):
+            made = function(name, node, *options)
+        derivative = history.derivatives[function.__name__]
+        history.record_as_one(derivative, [made], [node], options)
+        return made
+
+    return one
+
+
+@_as_one
 def complex_along(name: str, node: Node, axis: int, n: int, inverse: bool, scale: float) -> Node:
     """`fft` or `ifft` along an axis, times a number."""
     shape, dtype = resized(name, node, axis, n), complex_of(node.dtype)
@@ -123,9 +144,8 @@ def complex_along(name: str, node: Node, axis: int, n: int, inverse: bool, scale
     return call(fourier.transform, (node,), shape, dtype, (axis, n, inverse, scale))
 
 
-def real_forward(
-    name: str, node: Node, axis: int, n: int, scale: float, conjugate: bool = False
-) -> Node:
+@_as_one
+def real_forward(name: str, node: Node, axis: int, n: int, scale: float, conjugate: bool) -> Node:
     """`rfft` along an axis, times a number; or its conjugate."""
     resized(name, node, axis, n)
     shape, dtype = resized(name, node, axis, n // 2 + 1), complex_of(node.dtype)
@@ -134,6 +154,7 @@ def real_forward(
     return call(fourier.transform_real, (node,), shape, dtype, (axis, n, conjugate, scale))
 
 
+@_as_one
 def real_backward(name: str, node: Node, axis: int, n: int, inverse: bool, scale: float) -> Node:
     """`irfft` or `hfft` along an axis, times a number."""
     shape, dtype = resized(name, node, axis, n), real_of(node.dtype)

@@ -88,7 +88,7 @@ def _from_real(name: str, x: Any, s: Any, axes: Any, norm: Any) -> Tensor:
     if not found:
         raise ValueError(f"{name}: axes is empty, and real numbers are transformed along one")
     scales = [arguments.scale(name, norm, n, False) for n in lengths]
-    node = real_forward(name, node, found[-1], lengths[-1], scales[-1])
+    node = real_forward(name, node, found[-1], lengths[-1], scales[-1], False)
     others = list(zip(found, lengths, scales, strict=True))[:-1]
     for axis, n, scale in reversed(others):
         node = complex_along(name, node, axis, n, False, scale)
