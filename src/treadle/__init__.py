@@ -17,6 +17,7 @@ Write a kernel once, in Python, and run it on the CPU and on any GPU that WebGPU
 """
 
 from treadle import autograd, data, lang, nn, optim, tensor
+from treadle.autograd.checkpoint import checkpoint
 from treadle.autograd.modes import (
     enable_grad,
     inference_mode,
@@ -52,6 +53,7 @@ __all__ = [
     "__array_api_version__",
     "__version__",
     "autograd",
+    "checkpoint",
     "data",
     "default_device",
     "Device",

@@ -79,6 +79,7 @@ _TRAINING = frozenset({
     "test_autograd",
     "test_scaling",
     "test_backward_pass",
+    "test_checkpoint",
     "test_function",
     "test_gradients_fft",
     "test_gradients_layers",

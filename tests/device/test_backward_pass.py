@@ -256,3 +256,25 @@ def test_that_training_leaves_nothing_behind():
         assert count() <= before + 2
     finally:
         gc.enable()
+
+
+# --- leaves that are parts -----------------------------------------------------------------------
+
+
+def test_a_leaf_that_is_a_part_of_an_array(device):
+    base = td.asarray(np.arange(6, dtype=np.float32).reshape(2, 3), device=device)
+    x = base[:, 1].requires_grad_()  # 1 and 4
+    (x * x + x[1:] * x[:1]).sum().backward()
+    assert x.grad.tolist() == [2 + 2 * 4.0, 8 + 2 * 1.0]
+    (found,) = td.autograd.grad((x[1:] * 3).sum(), x)
+    assert found.tolist() == [0.0, 3.0]
+    assert not base.requires_grad
+
+
+def test_that_an_inner_value_keeps_its_own_graph(device):
+    x = td.ones(2, device=device).requires_grad_()
+    y = x * x
+    (by_y,) = td.autograd.grad((y * y).sum(), y)
+    assert by_y.tolist() == [2.0, 2.0]
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]

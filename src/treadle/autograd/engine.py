@@ -16,12 +16,12 @@ from treadle.autograd.placed import Gradients, Placed
 from treadle.core.errors import AutogradError, DtypeError, ShapeError
 from treadle.graph import kinds
 from treadle.graph.history import PART, History, Leaf, recorded
-from treadle.graph.node import Node, constant
+from treadle.graph.node import Node, constant, view_of
 from treadle.graph.realize import realize
 from treadle.tensor.operands import number_as
 from treadle.tensor.tensor import Tensor, from_node
 
-_COMPUTED_AFTER = 200  # histories: about two layers of a transformer
+COMPUTED_AFTER = 200  # histories: about two layers of a transformer
 
 
 def run_backward(
@@ -92,10 +92,12 @@ class Pass:
         create_graph: bool,
         wanted: list[History] | None,
         accumulate: bool,
+        is_inner: bool = False,
     ) -> None:
         self._retain = create_graph if retain_graph is None else retain_graph
         self._create = create_graph
         self._accumulate = accumulate
+        self._is_inner = is_inner  # what it finds goes on in another pass
         self._wanted = wanted
         self._found: dict[History, Tensor] = {}
         self._waiting: dict[History, list[Gradients]] = {}
@@ -127,9 +129,10 @@ class Pass:
             each.total(made.shape, made.dtype, made.device) for each in waiting
         ]
         first = gradients[0]
-        if first is not None and made.parts == 1:
-            gradients[0] = first = self._hooked(made, first)
-        if self._wanted is not None and made in self._wanted:
+        is_wanted = self._wanted is not None and made in self._wanted
+        if first is not None and made.parts == 1 and not (is_wanted and self._is_inner):
+            gradients[0] = first = self._hooked(made, _part_of(first, made))
+        if is_wanted:
             assert first is not None
             if not self._accumulate:
                 self._found[made] = first
@@ -140,6 +143,8 @@ class Pass:
                 assert first is not None
                 self._accumulated(made, first)
             return
+        if self._needed is not None and self._needed.isdisjoint(made.edges):
+            return  # nothing else that is wanted lies behind it
         if made.derivative is PART:
             self._add(made.edges[0], first, made.options)
             return
@@ -157,8 +162,8 @@ class Pass:
                 self._add(edge, gradient)
         if not self._retain:
             made.release()
-        self._since += 1
-        if self._since >= _COMPUTED_AFTER and not self._create:
+        self._since += getattr(made.derivative, "weight", 1)
+        if self._since >= COMPUTED_AFTER and not self._create:
             self._compute()
 
     def _hooked(self, made: History, gradient: Tensor) -> Tensor:
@@ -187,8 +192,6 @@ class Pass:
         owner = leaf.owner() if leaf.owner is not None else None
         if owner is None:
             return  # nobody can ask for it
-        if leaf.shape != gradient.shape:  # a leaf that is a part of its cell
-            gradient = gradient._seen_through(owner._where)
         before = leaf.gradient
         if before is not None and self._create:
             leaf.gradient = before + gradient
@@ -269,10 +272,18 @@ def _histories_of(inputs: list[Tensor]) -> list[History]:
             raise AutogradError(
                 f"input {number} requires no gradient: call its requires_grad_() before it is used"
             )
-        made = tensor._node.history
+        made = tensor._leaf or tensor._node.history
         assert made is not None
         found.append(made)
     return found
+
+
+def _part_of(gradient: Tensor, made: History) -> Tensor:
+    """Of a leaf that is a part of its cell, the gradient of that part."""
+    owner = made.owner() if isinstance(made, Leaf) and made.owner is not None else None
+    if owner is None or owner._view is None:
+        return gradient
+    return from_node(view_of(gradient._node, owner._view))
 
 
 def _seed(output: Tensor, gradient: Any) -> Tensor:

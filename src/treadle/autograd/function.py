@@ -169,7 +169,7 @@ def _record(
             is_dirty = any(each is other for other in ctx._dirty)
             if not is_dirty and any(each is other for other in args):
                 each = results[number] = each.copied()  # an input is not a result of this
-            nodes.append(_fresh(each, is_dirty))
+            nodes.append(_written_node(each) if is_dirty else own_node(each))
             places.append(number)
     if nodes:
         derivative = _OfFunction(cls, ctx, args, results, places)
@@ -178,19 +178,23 @@ def _record(
     return tuple(results) if isinstance(returned, tuple) else results[0]
 
 
-def _fresh(result: Tensor, is_dirty: bool) -> Node:
-    """The node of a result, without a history, in no other cell."""
+def own_node(result: Tensor) -> Node:
+    """The node of a result that is to have another history: in no other cell, and without one."""
     node = result._cell.value
-    if is_dirty:
-        if result._view is not None:
-            raise AutogradError("mark_dirty takes whole tensors, not views of others: x.clone()")
-        node.history = None
-        return node
     if result._view is not None or result._boundary is not None or node.history is not None:
         with recorded(False):
             node = result.copied()._cell.value
         node.history = None
         result._cell, result._view, result._boundary = Cell(node), None, None
+    return node
+
+
+def _written_node(result: Tensor) -> Node:
+    """The node of an input that was written, without the history that it had."""
+    if result._view is not None:
+        raise AutogradError("mark_dirty takes whole tensors, not views of others: x.clone()")
+    node = result._cell.value
+    node.history = None
     return node
 
 

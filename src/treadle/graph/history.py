@@ -28,9 +28,16 @@ recording: ContextVar[bool] = ContextVar("recording", default=True)
 
 # What tells where an operation is made, in words, if somebody wants to know (anomaly detection).
 placing: ContextVar[Callable[[], str] | None] = ContextVar("placing", default=None)
+# Whether histories keep what derivatives need. Those that don't only tell what came from what.
+keeping: ContextVar[bool] = ContextVar("keeping", default=True)
 
 RESULT = -1  # the position of a node's own value among those that a derivative needs
 _serial = itertools.count()
+
+
+def next_serial() -> int:
+    """A number that is greater than those of all histories until now, and less than all others."""
+    return next(_serial)
 
 
 class Derivative(Protocol):
@@ -91,6 +98,9 @@ class History:
         self._recipe: Any = None
         place = placing.get()
         self.place = None if place is None else place()
+        self.needs: Sequence[int] = ()
+        if not keeping.get():
+            return
         self.needs = derivative.needs([edge is not None for edge in self.edges])
         for position in self.needs:
             if position == RESULT:
@@ -223,7 +233,8 @@ class _Leaf:
 
 
 class Leaf(History):
-    """Where a backward pass ends: a tensor that was made to require gradients, and has one."""
+    """Where a backward pass ends: a tensor that was made to require gradients, and has one. If the
+    tensor is a part of its cell, the history is that of the whole."""
 
     __slots__ = ("accumulated", "gradient", "home", "is_parameter", "owner")
 

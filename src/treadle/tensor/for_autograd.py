@@ -172,7 +172,6 @@ class ForAutograd:
                 f"{self.dtype}: cast it first, as in x.to(td.float32)"
             )
         leaf = Leaf(value, is_parameter)
-        leaf.shape = self.shape
         leaf.owner = ref(self)
         self._boundary = Boundary(leaf) if requires_grad else Boundary(None, frozen=leaf)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,34 @@ if TYPE_CHECKING:
 
 # What a function that is traced draws (`tensor/compiled`).
 recorder: ContextVar[Draws | None] = ContextVar("recorder", default=None)
+
+
+class Tape:
+    """The draws of a function, each as the words that tell it from others: what has them again is
+    drawn again, and no generator goes on for it."""
+
+    def __init__(self, words: Sequence[Any] | None = None) -> None:
+        self._outer = tape.get()
+        self._taken: list[Any] = []
+        self._again = None if words is None else iter(words)
+
+    def again(self) -> Tape:
+        """A tape to draw the same once more."""
+        return Tape(self._taken)
+
+    def words(self, make: Callable[[], Any]) -> Any:
+        """The words of the next draw; `make` makes those of a new one."""
+        if self._again is not None:
+            found = next(self._again, None)
+            if found is not None:
+                return found
+        found = make() if self._outer is None else self._outer.words(make)
+        self._taken.append(found)
+        return found
+
+
+# What notes the draws of a function, or repeats them.
+tape: ContextVar[Tape | None] = ContextVar("tape", default=None)
 
 
 class Generator:

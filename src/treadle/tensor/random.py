@@ -24,7 +24,7 @@ from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.creation import Shape, extents_of
 from treadle.tensor.dtypes import check_dtype, check_fits, default_integer, promote, supports
-from treadle.tensor.generator import Generator, default_generator, recorder
+from treadle.tensor.generator import Generator, default_generator, recorder, tape
 from treadle.tensor.operands import (
     as_python,
     cast,
@@ -417,6 +417,13 @@ def _draw(
 
 def _next_words(source: Generator, device: Device, shape: tuple[int, ...]) -> tuple[Node, ...]:
     """The number of the next draw and the seed, two words each, in arrays of a shape."""
+    noted = tape.get()
+    if noted is not None:
+        return tuple(noted.words(lambda: _new_words(source, device, shape)))
+    return _new_words(source, device, shape)
+
+
+def _new_words(source: Generator, device: Device, shape: tuple[int, ...]) -> tuple[Node, ...]:
     seed, number = source.next_draw()
     recording = recorder.get()
     if recording is not None:
