@@ -13,7 +13,8 @@ from treadle.graph.history import History
 from treadle.graph.node import Node, constant, view_of
 from treadle.graph.views import View
 from treadle.kernels.scatter import scattered
-from treadle.tensor.indexed import index_dtype
+from treadle.tensor.as_one import as_one
+from treadle.tensor.indexed import gathered, index_dtype
 from treadle.tensor.operands import number_as
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor, from_node
@@ -61,12 +62,17 @@ def _added_up(g: Tensor, view: View, shape: tuple[int, ...]) -> Tensor:
     return added_at(places, g, shape)
 
 
+@as_one
 def added_at(places: Tensor, g: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Zeros of a shape, with gradients added at linear places; those outside are dropped."""
     size = math.prod(shape)
     zeros = constant(number_as(0, g.dtype), (size,), g.dtype, g.device)
     flat = [each.reshape(-1)._node for each in (places, g)]
     return from_node(call(scattered, (zeros, *flat), (size,), g.dtype, ("sum",))).reshape(shape)
+
+
+def _added_at(g: Tensor, places: Tensor) -> Any:
+    return {"g": from_node(gathered(g.copied()._node, places._node))}
 
 
 def _of_gather(g: Tensor, made: History) -> tuple[Any, None]:
@@ -106,3 +112,5 @@ NODES: dict[str, tuple[Rule, tuple[int, ...]]] = {
     kinds.WRITE: (_of_write, ()),
     "moved": (_of_moved, ()),
 }
+
+RULES: dict[str, Rule] = {"added_at": _added_at}

@@ -29,7 +29,8 @@ _abs, _maximum, _pow = FUNCTIONS["abs"], FUNCTIONS["maximum"], FUNCTIONS["pow"]
 _sqrt, _square = FUNCTIONS["sqrt"], FUNCTIONS["square"]
 
 
-def norm(x: Tensor, p: float, axis: int, keepdims: bool) -> Tensor:
+@as_one
+def lengths(x: Tensor, p: float, axis: int, keepdims: bool) -> Tensor:
     """The p-th root of the sum of |x|**p along an axis: for p=0 how many elements are not 0, for
     infinities the greatest or the least magnitude."""
     if p == 2:
@@ -56,14 +57,14 @@ def normalize(input: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> 
     if p == 2 and x.dtype.kind == "float":
         return of_length_one(x, axis, eps)
     x, dtype = wide(x)
-    return (x / _maximum(norm(x, p, axis, True), eps)).to(dtype)
+    return (x / _maximum(lengths(x, p, axis, True), eps)).to(dtype)
 
 
 @as_one
 def of_length_one(input: Tensor, axis: int, eps: float) -> Tensor:
     """X, divided by its length along an axis, or by eps."""
     x, dtype = wide(input)
-    return (x / _maximum(norm(x, 2, axis, True), eps)).to(dtype)
+    return (x / _maximum(lengths(x, 2, axis, True), eps)).to(dtype)
 
 
 @takes_dim
@@ -77,8 +78,8 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Ten
     1.0
     """
     a, b, dtype = _pair("cosine_similarity", x1, x2)
-    lengths = [_maximum(norm(x, 2, axis, True), eps) for x in (a, b)]
-    return total(a / lengths[0] * (b / lengths[1]), axis=axis).to(dtype)
+    one, other = (_maximum(lengths(x, 2, axis, True), eps) for x in (a, b))
+    return total(a / one * (b / other), axis=axis).to(dtype)
 
 
 def pairwise_distance(
@@ -92,7 +93,7 @@ def pairwise_distance(
     [5.0]
     """
     a, b, dtype = _pair("pairwise_distance", x1, x2)
-    return norm(a - b + eps, p, -1, keepdim).to(dtype)
+    return lengths(a - b + eps, p, -1, keepdim).to(dtype)
 
 
 def pdist(input: Any, p: float = 2.0) -> Tensor:
@@ -110,7 +111,7 @@ def pdist(input: Any, p: float = 2.0) -> Tensor:
     if p < 0:
         raise ValueError(f"pdist: p must not be negative, as {p} is")
     one, other = np.triu_indices(x.shape[0], 1)
-    return norm(take(x, one, axis=0) - take(x, other, axis=0), p, -1, False).to(dtype)
+    return lengths(take(x, one, axis=0) - take(x, other, axis=0), p, -1, False).to(dtype)
 
 
 def _pair(name: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor, DType]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.core.errors import ShapeError
+from treadle.tensor.as_one import as_one
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.functional.reducing import (
     REDUCTIONS,
@@ -148,8 +149,7 @@ def binary_cross_entropy(
     reduction = reduction_of(name, reduction, size_average, reduce)
     (p, t), dtype = operands(name, input, target)
     check_same_shape(name, input=p, target=t)
-    yes, no = _maximum(_log(p), _LEAST_LOG), _maximum(_log1p(-p), _LEAST_LOG)
-    losses = (t - 1) * no - t * yes
+    losses = unlikeliness(p, t)
     if weight is not None:
         losses = losses * operands(name, weight)[0][0]
     return reduced(losses, reduction, dtype)
@@ -170,13 +170,32 @@ def binary_cross_entropy_with_logits(
     reduction = reduction_of(name, reduction, size_average, reduce)
     (x, t), dtype = operands(name, input, target)
     check_same_shape(name, input=x, target=t)
-    rest = _log1p(_exp(-_abs(x))) + _maximum(-x, 0)  # -log(sigmoid(x))
-    if pos_weight is not None:
-        rest = rest * ((operands(name, pos_weight)[0][0] - 1) * t + 1)
-    losses = (1 - t) * x + rest
+    positive = None if pos_weight is None else operands(name, pos_weight)[0][0]
+    losses = unlikeliness_of_logits(x, t, positive)
     if weight is not None:
         losses = losses * operands(name, weight)[0][0]
     return reduced(losses, reduction, dtype)
+
+
+@as_one
+def unlikeliness(p: Tensor, t: Tensor) -> Tensor:
+    """-(t * log(p) + (1 - t) * log(1 - p)), with logarithms of -100 at least."""
+    yes, no = _maximum(_log(p), _LEAST_LOG), _maximum(_log1p(-p), _LEAST_LOG)
+    return (t - 1) * no - t * yes
+
+
+@as_one
+def unlikeliness_of_logits(x: Tensor, t: Tensor, positive: Tensor | None) -> Tensor:
+    """The same of sigmoid(x); `positive` is what the first part counts."""
+    rest = softplus_of_negative(x)
+    if positive is not None:
+        rest = rest * ((positive - 1) * t + 1)
+    return (1 - t) * x + rest
+
+
+def softplus_of_negative(x: Tensor) -> Tensor:
+    """-log(sigmoid(x)), which is log(1 + exp(-x))."""
+    return _log1p(_exp(-_abs(x))) + _maximum(-x, 0)
 
 
 def kl_div(

@@ -22,7 +22,7 @@ from treadle.runtime.devices import default_device
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import clip, where
-from treadle.tensor.functional.distances import norm
+from treadle.tensor.functional.distances import lengths
 from treadle.tensor.functional.places import Places, taken
 from treadle.tensor.functional.wide import wide_float
 from treadle.tensor.manipulation import expand_dims, operand
@@ -192,8 +192,8 @@ def _renormalize(name: str, index: Tensor, table: Tensor, most: float, p: float)
     """Scale the rows that are named and longer than allowed, in the table."""
     flat = index.reshape(-1)
     rows, dtype = wide_float(name, _rows(flat, table))
-    lengths = norm(rows, p, -1, True)
-    scaled = where(lengths > most, rows * (most / (lengths + 1e-7)), rows).to(dtype)
+    length = lengths(rows, p, -1, True)
+    scaled = where(length > most, rows * (most / (length + 1e-7)), rows).to(dtype)
     dropped = where((flat >= 0) & (flat < table.shape[0]), flat, table.shape[0])
     table[dropped] = scaled
 
