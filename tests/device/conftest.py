@@ -81,6 +81,7 @@ _TRAINING = frozenset({
     "test_backward_pass",
     "test_checkpoint",
     "test_function",
+    "test_gradients_array",
     "test_gradients_fft",
     "test_gradients_layers",
     "test_gradients_linalg",

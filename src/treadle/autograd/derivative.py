@@ -11,6 +11,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from treadle.core.dtypes import bfloat16, float16, float32
 from treadle.graph.history import RESULT, History
 from treadle.tensor.as_one import Options, Position
 from treadle.tensor.tensor import Tensor, from_node
@@ -18,12 +19,18 @@ from treadle.tensor.tensor import Tensor, from_node
 # What a derivative gives: gradients of sources, each with the source's history.
 Flow = Iterable[tuple[History | None, Any]]
 Rule = Callable[..., Any]
+HALVES = (float16, bfloat16)
 _POSITIONS = {"x": 0, "y": 1, "z": 2, "out": RESULT}
 
 
 def tensor_of(made: History, position: int) -> Tensor:
     """A value that a history keeps. Nobody writes to it."""
     return from_node(made.value(position))
+
+
+def _wide(x: Tensor) -> Tensor:
+    """What a rule computes with: halves in float32, so that they are rounded once."""
+    return x.to(float32) if x.dtype in HALVES else x
 
 
 class OfOperation:
@@ -51,10 +58,15 @@ class OfOperation:
     def backward(self, made: History, gradients: Sequence[Tensor | None]) -> Flow:
         """The gradients of the sources."""
         gradient = gradients[0]
+        assert gradient is not None
         for edge, rule, names in zip(made.edges, self.rules, self._wants, strict=True):
-            if edge is not None and rule is not None:
-                values = {name: tensor_of(made, _POSITIONS[name]) for name in names}
-                yield edge, rule(gradient, **values)
+            if edge is None or rule is None:
+                continue
+            if not names:
+                yield edge, rule(gradient)
+                continue
+            values = {name: _wide(tensor_of(made, _POSITIONS[name])) for name in names}
+            yield edge, rule(_wide(gradient), **values)
 
 
 class OfNode:

@@ -271,8 +271,11 @@ def record(node: Node) -> None:
     """Give a node that was just made of nodes with histories its own. Views have one in any case:
     they are how a tensor is looked at."""
     if (recording.get() or node.op == kinds.VIEW) and is_differentiable(node):
-        derivative = derivatives.get(node.op)
-        node.history = History(derivative or Unknown(node.op), node, node.sources, node.detail)
+        name = node.op
+        if name == kinds.REDUCE:
+            name = f"{name} {node.detail[0]}"
+        derivative = derivatives.get(name) or Unknown(getattr(node.detail, "name", name))
+        node.history = History(derivative, node, node.sources, node.detail)
 
 
 class Unknown:

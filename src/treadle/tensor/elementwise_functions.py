@@ -16,6 +16,7 @@ from treadle.graph.kinds import COPY
 from treadle.graph.node import Node
 from treadle.lang.builtins import NAMES, BuiltinFunction
 from treadle.runtime.devices import Device
+from treadle.tensor.as_one import as_one
 from treadle.tensor.dtypes import RANK, check_dtype, default_dtype
 from treadle.tensor.operands import (
     alike,
@@ -251,6 +252,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
 _CLIP = Rule(3, _REAL, "same", "")
 
 
+@as_one
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     """X limited to min … max: numbers, or arrays that broadcast with x. The dtype is x's; NaN where
     one of them is NaN.

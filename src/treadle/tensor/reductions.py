@@ -210,6 +210,7 @@ def mean(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 @takes_dim
+@as_one
 def var(x: Any, /, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The mean square of the distances from the mean, their sum divided by their number less
     `correction` (1 for a sample's variance).
@@ -222,6 +223,7 @@ def var(x: Any, /, axis: Any = None, correction: float = 0.0, keepdims: bool = F
 
 
 @takes_dim
+@as_one
 def std(x: Any, /, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The standard deviation: the square root of `var`."""
     return _spread("std", x, axis, correction, keepdims)

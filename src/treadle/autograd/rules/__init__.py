@@ -19,6 +19,7 @@ from treadle.autograd.rules import (
     products,
     reductions,
     rows,
+    scans,
     transforms,
 )
 from treadle.graph.history import Derivative
@@ -37,11 +38,14 @@ derivatives: Mapping[str, Derivative] = {
             class_losses.RULES,
             convolution.RULES,
             distances.RULES,
+            elementwise.FUNCTIONS_AS_ONE,
             linalg.RULES,
             losses.RULES,
             moving.RULES,
             pooling.RULES,
+            reductions.RULES,
             rows.RULES,
+            scans.RULES,
         )
         for name, rule in functions.items()
     },

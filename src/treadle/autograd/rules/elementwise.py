@@ -11,15 +11,16 @@ import math
 from typing import Any
 
 from treadle.autograd.derivative import Rule
+from treadle.graph import kinds
+from treadle.tensor.creation import zeros_like
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.tensor import Tensor
 
 _cos, _sin, _cosh, _sinh = (FUNCTIONS[name] for name in ("cos", "sin", "cosh", "sinh"))
 _exp, _log, _sqrt, _sign = (FUNCTIONS[name] for name in ("exp", "log", "sqrt", "sign"))
-_real, _imag = FUNCTIONS["real"], FUNCTIONS["imag"]
 _where, _square, _sigmoid = FUNCTIONS["where"], FUNCTIONS["square"], FUNCTIONS["sigmoid"]
-_reciprocal = FUNCTIONS["reciprocal"]
-_floor = FUNCTIONS["floor"]
+_abs, _real, _imag = FUNCTIONS["abs"], FUNCTIONS["real"], FUNCTIONS["imag"]
+_reciprocal, _pow, _round = FUNCTIONS["reciprocal"], FUNCTIONS["pow"], FUNCTIONS["round"]
 
 
 def conj(x: Tensor) -> Tensor:
@@ -29,45 +30,153 @@ def conj(x: Tensor) -> Tensor:
 
 def _zero(g: Any) -> Any:
     """Steps are flat."""
-    return _where(True, 0, g)
+    return zeros_like(g)
 
 
-def _abs(g: Any, x: Any) -> Any:
-    return g * _sign(x)
+# --- powers --------------------------------------------------------------------------------------
 
 
 def _pow_base(g: Any, x: Any, y: Any) -> Any:
-    slope = y * FUNCTIONS["pow"](x, y - 1)
-    return g * conj(_where(y == 0, 0, slope))
+    number = _number_of(y)
+    if number is None:
+        # 0 to the power of -1 is nowhere, not even where it is not chosen.
+        base = _where(y == 0, 1, x)
+        return g * conj(_where(y == 0, 0, y * _pow(base, y - 1)))
+    if number == 0:
+        return _zero(g)
+    return g if number == 1 else g * conj(x ** (number - 1) * number)
+
+
+def _number_of(y: Tensor) -> Any:
+    """The number that all elements are, if that is known."""
+    node = y._node
+    if node.op != kinds.CONSTANT:
+        return None
+    number = node.detail
+    is_whole = isinstance(number, float) and number.is_integer() and abs(number) < _MOST_WHOLE
+    return int(number) if is_whole else number
+
+
+_MOST_WHOLE = 1 << 20
 
 
 def _pow_exponent(g: Any, x: Any, y: Any, out: Any) -> Any:
     # 0 to a power has no logarithm; it stays 0 (or 1) for exponents nearby.
-    flat = x == 0 if x.dtype.kind == "complex" else (x == 0) & (y >= 0)
+    flat = (x == 0) & (_real(y) >= 0)
     return g * conj(_where(flat, 0, out * _log(_where(flat, 1, x))))
 
 
+# --- extremes and signs --------------------------------------------------------------------------
+
+
 def _greater(g: Any, x: Any, y: Any) -> Any:
-    return _where(x == y, g * 0.5, _where(x > y, g, 0)).to(g.dtype)
+    return _where(x == y, g * 0.5, _where(x < y, 0, g))
 
 
 def _less(g: Any, x: Any, y: Any) -> Any:
-    return _where(x == y, g * 0.5, _where(x < y, g, 0)).to(g.dtype)
+    return _where(x == y, g * 0.5, _where(x > y, 0, g))
+
+
+def _of_abs(g: Any, x: Any) -> Any:
+    return g * _sign(x)
+
+
+def _of_sign(g: Any, x: Any) -> Any:
+    """Of a complex number: what is left of g across its direction."""
+    if x.dtype.kind != "complex":
+        return _zero(g)
+    length = _abs(_where(x == 0, 1, x))
+    direction = x / length
+    across = g - direction * _real(g * conj(direction))
+    return _where(x == 0, 0, across / length)
+
+
+def _of_angle(g: Any, x: Any) -> Any:
+    if x.dtype.kind != "complex":
+        return _zero(g)
+    real, imaginary = _real(x), _imag(x)
+    square = _square(real) + _square(imaginary)
+    turned = g / _where(square == 0, 1, square) * x * 1j
+    return _where(square == 0, 0, turned)
+
+
+def _distance(x: Any, y: Any) -> Any:
+    """From the origin, squared; 1 at the origin, which has no direction."""
+    square = _square(x) + _square(y)
+    return _where(square == 0, 1, square)
+
+
+def _copysign(g: Any, x: Any, y: Any) -> Any:
+    turned = _not_equal(_signbit(x), _signbit(y))
+    return _where(x == 0, 0, _where(turned, -g, g))
+
+
+_not_equal, _signbit = FUNCTIONS["not_equal"], FUNCTIONS["signbit"]
+
+
+def _clip(g: Any, x: Any, min: Any, max: Any) -> dict[str, Any]:
+    """Of what is between the bounds, or on one of them; and of bounds where they are the result."""
+    inside: Any = True
+    if min is not None:
+        inside = x >= min
+    if max is not None:
+        inside = inside & (x <= max)
+    found = {"x": _where(inside, g, 0)}
+    low: Any = None if min is None else x < min
+    high: Any = None if max is None else x > max
+    if low is not None and high is not None:
+        low, high = low & (min < max), high | (max < min)
+    if isinstance(min, Tensor):
+        found["min"] = _where(low, g, 0)
+    if isinstance(max, Tensor):
+        found["max"] = _where(high, g, 0)
+    return found
+
+
+# --- the gamma function --------------------------------------------------------------------------
+
+# B(2k) / 2k, the coefficients of the asymptotic series of digamma in 1 / x**2 (DLMF 5.11.2).
+_SERIES = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12)
+_SHIFT = 10  # from here on the series is exact to 1e-16
+
+
+def digamma(x: Tensor) -> Tensor:
+    """The derivative of lgamma, made of operations that have all derivatives themselves.
+
+    Below 1/2 it is reflected (DLMF 5.5.4), and moved up by its recurrence (5.5.2) to where the
+    asymptotic series holds. At 0 it is -inf, and NaN at the other poles, as PyTorch's.
+    """
+    low: Any = x < 0.5
+    z: Any = _where(low, 1 - x, x)
+    steps = _reciprocal(z)
+    for step in range(1, _SHIFT):
+        steps = steps + _reciprocal(z + step)
+    z = z + _SHIFT
+    square = _reciprocal(_square(z))
+    series = square * _SERIES[-1]
+    for coefficient in reversed(_SERIES[:-1]):
+        series = square * (series + coefficient)
+    value = _log(z) - 0.5 / z - series - steps
+    inside: Any = _where(low, x, 0.25)
+    turned = FUNCTIONS["tan"]((inside - _round(inside)) * math.pi)
+    found = _where(low, value - math.pi / turned, value)
+    return _where((x < 0) & (x == FUNCTIONS["floor"](x)), math.nan, found)
 
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
 RULES: dict[str, tuple[Rule | None, ...]] = {
-    "abs": (_abs,),
+    "abs": (_of_abs,),
     "acos": (lambda g, x: -g * conj(_reciprocal(_sqrt(1 - _square(x)))),),
     "acosh": (lambda g, x: g * conj(_reciprocal(_sqrt(x - 1) * _sqrt(x + 1))),),
     "add": (lambda g: g, lambda g: g),
+    "angle": (_of_angle,),
     "asin": (lambda g, x: g * conj(_reciprocal(_sqrt(1 - _square(x)))),),
     "asinh": (lambda g, x: g * conj(_reciprocal(_sqrt(_square(x) + 1))),),
     "atan": (lambda g, x: g * conj(_reciprocal(_square(x) + 1)),),
     "atan2": (
-        lambda g, x, y: g * y / (_square(x) + _square(y)),
-        lambda g, x, y: -g * x / (_square(x) + _square(y)),
+        lambda g, x, y: g * (y / _distance(x, y)),
+        lambda g, x, y: -g * (x / _distance(x, y)),
     ),
     "atanh": (lambda g, x: g * conj(_reciprocal(1 - _square(x))),),
     "careful_quotient": (lambda g, y: g / y, lambda g, y, out: -g * out / y),
@@ -77,6 +186,7 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "complex": (lambda g: _real(g), lambda g: _imag(g)),
     "conj": (conj,),
     "copy": (lambda g: g,),
+    "copysign": (_copysign, _zero),
     "cos": (lambda g, x: -g * conj(_sin(x)),),
     "cosh": (lambda g, x: g * conj(_sinh(x)),),
     "divide": (lambda g, y: g / conj(y), lambda g, y, out: -g * conj(out / y)),
@@ -86,7 +196,11 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "exp2": (lambda g, out: g * out * math.log(2),),
     "expm1": (lambda g, out: g * conj(out + 1),),
     "floor": (_zero,),
+    "floor_divide": (_zero, _zero),
+    "gamma": (lambda g, x, out: g * out * digamma(x),),
+    "hypot": (lambda g, x, out: g * (x / out), lambda g, y, out: g * (y / out)),
     "imag": (lambda g: g * 1j,),
+    "lgamma": (lambda g, x: g * digamma(x),),
     "log": (lambda g, x: g / conj(x),),
     "log10": (lambda g, x: g / conj(x * math.log(10)),),
     "log1p": (lambda g, x: g / conj(x + 1),),
@@ -96,13 +210,15 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "minimum": (_less, lambda g, x, y: _less(g, y, x)),
     "multiply": (lambda g, y: g * conj(y), lambda g, x: g * conj(x)),
     "negative": (lambda g: -g,),
+    "nextafter": (lambda g: g, _zero),
     "pow": (_pow_base, _pow_exponent),
     "real": (lambda g: g,),
     "reciprocal": (lambda g, out: -g * conj(_square(out)),),
-    "remainder": (lambda g: g, lambda g, x, y: -g * _floor(x / y)),
+    "remainder": (lambda g: g, lambda g, x, y: -g * FUNCTIONS["floor_divide"](x, y)),
     "round": (_zero,),
     "rsqrt": (lambda g, out: g * -0.5 * out * _square(out),),
     "sigmoid": (lambda g, out: g * (out * (1 - out)),),
+    "sign": (_of_sign,),
     "sin": (lambda g, x: g * conj(_cos(x)),),
     "sinh": (lambda g, x: g * conj(_cosh(x)),),
     "sqrt": (lambda g, out: g / (2 * conj(out)),),
@@ -113,3 +229,6 @@ RULES: dict[str, tuple[Rule | None, ...]] = {
     "trunc": (_zero,),
     "where": (None, lambda g, x: _where(x, g, 0), lambda g, x: _where(x, 0, g)),
 }
+
+# Functions that are recorded as one.
+FUNCTIONS_AS_ONE: dict[str, Rule] = {"clip": _clip}

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 from treadle.autograd.derivative import Rule, tensor_of
 from treadle.graph import kinds, views
 from treadle.graph.history import RESULT, History
+from treadle.tensor.axes import some_axes
+from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.functional.wide import wide
+from treadle.tensor.reductions import mean
+from treadle.tensor.reductions import prod as product
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
+
+_where, _conj = FUNCTIONS["where"], FUNCTIONS["conj"]
 
 
 def spread(g: Tensor, axes: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
@@ -19,25 +28,95 @@ def spread(g: Tensor, axes: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
     return g._seen_through(views.expand(view, shape))
 
 
-def _of_reduction(g: Tensor, made: History) -> tuple[Any]:
-    kind, axes, *_ = made.options
+# --- sums, extremes, products --------------------------------------------------------------------
+
+
+def _edge_shape(made: History) -> tuple[int, ...]:
     edge = made.edges[0]
     assert edge is not None
-    return (_KINDS[kind](g, made, axes, edge.shape),)
+    return edge.shape
 
 
-def _sum(g: Tensor, made: History, axes: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
-    return spread(g, axes, shape)
+def _sum(g: Tensor, made: History) -> tuple[Any]:
+    return (spread(g, made.options[1], _edge_shape(made)),)
 
 
-def _extreme(g: Tensor, made: History, axes: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+def _extreme(g: Tensor, made: History) -> tuple[Any]:
     """Those that are as great as the greatest have equal parts of its gradient."""
+    axes, shape = made.options[1], _edge_shape(made)
     x, out = tensor_of(made, 0), tensor_of(made, RESULT)
-    found = x == spread(out, axes, shape)
-    count = total(found.to(g.dtype), axis=axes)
-    return found.to(g.dtype) * spread(g / count, axes, shape)
+    found: Any = x == spread(out, axes, shape)
+    return (_where(found, spread(g / total(found.to(g.dtype), axis=axes), axes, shape), 0),)
 
 
-_KINDS = {"sum": _sum, "max": _extreme, "min": _extreme}
+def _product(g: Tensor, made: History) -> tuple[Any]:
+    axes, shape = made.options[1], _edge_shape(made)
 
-NODES: dict[str, tuple[Rule, tuple[int, ...]]] = {kinds.REDUCE: (_of_reduction, (0, RESULT))}
+    def gathered(x: Tensor, kind: str) -> Tensor:
+        return spread((product if kind == "prod" else total)(x, axis=axes), axes, shape)
+
+    return (spread(g, axes, shape) * of_others(tensor_of(made, 0), gathered),)
+
+
+def of_others(x: Any, gathered: Callable[[Any, str], Any]) -> Any:
+    """For each factor the (conjugate) product of all others. `gathered` gives each element the
+    "sum" or "prod" of all that are multiplied with it.
+
+    It is the product divided by the factor where none is 0. Where some are, their own product is
+    that of the only one, and else flat; what is here for it is their sum, so that the gradient of
+    this has the right value as well.
+    """
+    is_zero: Any = x == 0
+    safe = _where(is_zero, 1, x)
+    zeros = gathered(is_zero.to(x.dtype.component), "sum")
+    sum_of_zeros = gathered(_where(is_zero, x, 0), "sum")
+    others = gathered(safe, "prod") / safe
+    beside_zeros = _where(zeros == 1, 1, _where(zeros == 2, sum_of_zeros - x, 0))
+    beside_others = _where(zeros == 0, 1, _where(zeros == 1, sum_of_zeros, 0))
+    found = others * _where(is_zero, beside_zeros, beside_others)
+    return _conj(found) if x.dtype.kind == "complex" else found
+
+
+NODES: dict[str, tuple[Rule, tuple[int, ...]]] = {
+    f"{kinds.REDUCE} max": (_extreme, (0, RESULT)),
+    f"{kinds.REDUCE} min": (_extreme, (0, RESULT)),
+    f"{kinds.REDUCE} prod": (_product, (0,)),
+    f"{kinds.REDUCE} sum": (_sum, ()),
+}
+
+
+# --- statistics ----------------------------------------------------------------------------------
+
+
+def _over(g: Any, x: Tensor, axis: Any, keepdims: bool) -> Any:
+    """A result's gradient, or the result, over the elements; halves in float32."""
+    g, _ = wide(g)
+    axes = some_axes("gradient", axis, len(x.shape))
+    if keepdims:
+        from treadle.tensor.manipulation import broadcast_to
+
+        return broadcast_to(g, x.shape)
+    return spread(g, axes, x.shape)
+
+
+def _distance(x: Any, axis: Any, correction: float) -> tuple[Any, float]:
+    """From the mean, and the factor that the derivative of its mean square has."""
+    x, _ = wide(x)
+    count = math.prod(x.shape[each] for each in some_axes("var", axis, len(x.shape)))
+    free = count - correction
+    return x - mean(x, axis=axis, keepdims=True), 2 / free if free > 0 else math.inf
+
+
+def _var(g: Any, x: Any, axis: Any, correction: float, keepdims: bool) -> Any:
+    away, factor = _distance(x, axis, correction)
+    return _over(g, x, axis, keepdims) * factor * away
+
+
+def _std(g: Any, x: Any, out: Any, axis: Any, correction: float, keepdims: bool) -> Any:
+    away, factor = _distance(x, axis, correction)
+    g, out = wide(g)[0], wide(out)[0]
+    slope = _where(out == 0, 0, g / (2 * _where(out == 0, 1, out)))
+    return _over(slope, x, axis, keepdims) * factor * away
+
+
+RULES: dict[str, Rule] = {"std": _std, "var": _var}
