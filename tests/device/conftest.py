@@ -92,6 +92,7 @@ _TRAINING = frozenset({
     "test_optimizers",
     "test_data",
     "test_gradients_rows",
+    "test_schedulers",
 })  # fmt: skip
 _LEFT_OUT = {
     **dict.fromkeys(_ARRAY_KERNELS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),

@@ -19,6 +19,9 @@ _OPTIONS = [
     ("Adam", {"amsgrad": True, "weight_decay": 0.1, "maximize": True}),
     ("AdamW", {"betas": (0.8, 0.95), "eps": 1e-6}),
     ("AdamW", {"amsgrad": True}),
+    ("RMSprop", {"momentum": 0.9}),
+    ("RMSprop", {"centered": True, "weight_decay": 0.1, "maximize": True}),
+    ("Adagrad", {"lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5}),
 ]
 
 

@@ -35,6 +35,7 @@ class Fused(Optimizer):
     _step_supports_amp_scaling = True
     _derivation: ClassVar[Derivation] = updating.nothing
     _has_steps = True  # whether the state of a parameter has `step`
+    _remembers_at_once = False  # whether it is there before the first step
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         self._flats: dict[int, list[Flat]] = {}  # by the groups' identities
@@ -112,6 +113,8 @@ class Fused(Optimizer):
                 for name, value in self._states(group).items():
                     flat.state(name, value)
                 flats.append(flat)
+                if self._remembers_at_once:
+                    self._remember(flat, flat.states, range(len(parameters)))
 
     def _settle(self) -> None:
         """Have parameters and their gradients where they belong."""
@@ -215,7 +218,7 @@ class Fused(Optimizer):
         scale = known[1] if self.grad_scale is None else self.grad_scale.reshape(1)._array
         return found, scale
 
-    def _remember(self, flat: Flat, names: Iterable[str], present: tuple[int, ...]) -> None:
+    def _remember(self, flat: Flat, names: Iterable[str], present: Iterable[int]) -> None:
         """Have `state` show what is remembered; what somebody else has put there is taken over."""
         for k in present:
             own = self.state[flat.params[k]]

@@ -33,6 +33,7 @@ class Optimizer:
         self.param_groups: list[Group] = []
         self._hooks: dict[str, list[Callable[..., Any]]] = defaultdict(list)
         self._steps_taken = 0  # since this was made, by Python
+        self._gets_first_rates = False  # from a schedule that is being made
         if isinstance(params, Tensor):
             raise TypeError(
                 "an optimizer takes an iterable of tensors or dicts, and this is one tensor: pass "

@@ -189,3 +189,79 @@ def adam(form: Form, amsgrad: bool, decoupled: bool) -> Kernel:
             p[i] = stored(value - mean / root * now[row + DERIVED])
 
     return update_adam
+
+
+@functools.cache
+def rmsprop(form: Form, momentum: bool, centered: bool) -> Kernel:
+    """RMSprop. Given: lr, weight decay, the decay of averages, its distance from 1, epsilon,
+    momentum."""
+    stored, work = _forms(form)
+    gradient = _gradient(form)
+    array: Any = td.Array[stored]
+    if_kept: Any = array if momentum else td.i32
+    if_mean: Any = array if centered else td.i32
+
+    @td.kernel(checked=False)
+    def update_rmsprop(
+        p: array, g: array, squares: array, kept: if_kept, means: if_mean, given, now, row: td.i32,
+        n: td.i32,
+    ):  # fmt: skip
+        i = td.grid(1)
+        if i < n and now[row + SKIPPED] == 0.0:
+            value = work(p[i])
+            change = gradient(g, now, row, i) + value * given[1]
+            square = work(squares[i]) * given[2] + change * change * given[3]
+            squares[i] = stored(square)
+            if centered:
+                mean = work(means[i])
+                mean = mean + (change - mean) * given[3]
+                means[i] = stored(mean)
+                square = square - mean * mean
+            change = change / (td.sqrt(square) + given[4])
+            if momentum:
+                change = work(kept[i]) * given[5] + change
+                kept[i] = stored(change)
+            p[i] = stored(value - change * given[0])
+
+    return update_rmsprop
+
+
+@functools.cache
+def adagrad(form: Form) -> Kernel:
+    """Adagrad. Given: lr, its decay, weight decay, epsilon."""
+    stored, work = _forms(form)
+    gradient = _gradient(form)
+    array: Any = td.Array[stored]
+
+    @td.kernel(checked=False)
+    def update_adagrad(p: array, g: array, sums: array, given, now, row: td.i32, n: td.i32):
+        i = td.grid(1)
+        if i < n and now[row + SKIPPED] == 0.0:
+            value = work(p[i])
+            change = gradient(g, now, row, i) + value * given[2]
+            total = work(sums[i]) + change * change
+            sums[i] = stored(total)
+            change = change / (td.sqrt(total) + given[3])
+            p[i] = stored(value - change * now[row + DERIVED])
+
+    return update_adagrad
+
+
+@functools.cache
+def lion(form: Form) -> Kernel:
+    """Lion. Given: lr, both decays, their distances from 1, what weight decay leaves of
+    parameters."""
+    stored, work = _forms(form)
+    gradient = _gradient(form)
+    array: Any = td.Array[stored]
+
+    @td.kernel(checked=False)
+    def update_lion(p: array, g: array, means: array, given, now, row: td.i32, n: td.i32):
+        i = td.grid(1)
+        if i < n and now[row + SKIPPED] == 0.0:
+            change, mean = gradient(g, now, row, i), work(means[i])
+            direction = td.sign(mean * given[1] + change * given[3])
+            means[i] = stored(mean * given[2] + change * given[4])
+            p[i] = stored(work(p[i]) * given[5] - direction * given[0])
+
+    return update_lion

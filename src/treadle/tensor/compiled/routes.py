@@ -1,7 +1,8 @@
 """Where a function finds the tensors that it has from outside: `self.weight`, `state["step"]`.
 
 A recording goes on with the memory it was made with. If somebody has put another tensor into an
-attribute, a dict or a list since, the function itself would use that one: so it is traced anew.
+attribute, a dict or a list since, the function itself would use that one: so it is traced anew. So
+it is where a tensor has got other data (`weight.data = loaded`), or requires gradients or no more.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treadle.tensor.for_autograd import Boundary
 from treadle.tensor.tensor import Cell, Tensor
 
 _MOST = 100_000  # objects that are looked at, once for each trace
@@ -24,18 +26,23 @@ _CLOSED = (
 
 
 class Step(NamedTuple):
-    """A dict (an object's own, say), a list or a tuple, and what lies there."""
+    """A dict (an object's own, say), a list or a tuple, and what lies there; of a tensor, what it
+    is made of."""
 
     holder: Any
     key: Any
     part: Any
+    cell: Cell | None = None
+    boundary: Boundary | None = None
 
 
 def is_current(steps: Iterable[Step]) -> bool:
     """Whether everything lies where it did."""
-    for holder, key, part in steps:
+    for holder, key, part, cell, boundary in steps:
         try:
             if holder[key] is not part:
+                return False
+            if cell is not None and (part._cell is not cell or part._boundary is not boundary):
                 return False
         except LookupError:
             return False
@@ -55,7 +62,7 @@ def steps_to(cells: Iterable[Cell], roots: Iterable[Any]) -> list[Step]:
         elif step.part._cell in wanted:
             before: tuple[Step, int] | None = (step, origin)
             while before is not None and id(before[0]) not in found:
-                if type(before[0].holder) is not tuple:
+                if type(before[0].holder) is not tuple or before[0].cell is not None:
                     found[id(before[0])] = before[0]
                 before = came.get(before[1])
     return list(found.values())
@@ -85,11 +92,17 @@ def _parts(value: Any) -> Iterator[Step]:
     """What lies in a container or in an object's attributes, and where."""
     if isinstance(value, dict):
         for key, part in list(value.items()):
-            yield Step(value, key, part)
+            yield _step(value, key, part)
     elif isinstance(value, (list, tuple)):
         for at, part in enumerate(value):
-            yield Step(value, at, part)
+            yield _step(value, at, part)
     own = getattr(value, "__dict__", None)
     if type(own) is dict:
         for key, part in list(own.items()):
-            yield Step(own, key, part)
+            yield _step(own, key, part)
+
+
+def _step(holder: Any, key: Any, part: Any) -> Step:
+    if isinstance(part, Tensor):
+        return Step(holder, key, part, part._cell, part._boundary)
+    return Step(holder, key, part)
