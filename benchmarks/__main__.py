@@ -3,8 +3,8 @@
 A suite is named for what it measures and, where there are several, the device: `gpu-cuda` is the
 throughput of a large GPU, `launch-cuda` what launches cost the host, `arrays-cuda` is about lazy
 arrays, `library-cuda` about the kernel library, `compiled-cuda` what calls of compiled functions
-cost the host, `compile-cuda` how long a new kernel takes, `ptx` our PTX beside NVRTC's. A device's
-name stands for all its suites that fit this machine.
+cost the host, `training-cuda` is about steps of training, `compile-cuda` about how long a new
+kernel takes, `ptx` our PTX beside NVRTC's. A device's name stands for all its suites that fit this machine.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ SUITES: dict[str, tuple[str, ...]] = {
     **{f"library-{name}": ("library", name) for name in DEVICES},
     "compiled-cpu": ("compiled", "cpu"),
     **{f"compiled-{name}": ("compiled", name) for name in DEVICES},
+    "training-cpu": ("training", "cpu"),
+    **{f"training-{name}": ("training", name) for name in DEVICES},
     "compile-cuda": ("compile", "cuda"),
     "compile-webgpu": ("compile", "webgpu"),
     "ptx": ("ptx",),
@@ -44,7 +46,9 @@ def fits(suite: str) -> bool:
     name = "cuda" if suite == "ptx" else name
     if not name:
         return True
-    return td.is_available(name) and (kind != "gpu" or td.device(name).kind == "discrete")
+    return td.is_available(name) and (
+        kind not in ("gpu", "training") or name == "cpu" or td.device(name).kind == "discrete"
+    )
 
 
 def suites_of(words: list[str]) -> list[str]:

@@ -17,7 +17,10 @@ from treadle.graph.operations import cost_of
 from treadle.graph.product_groups import why_kept
 from treadle.graph.views import is_whole
 
-_CHEAP = 4  # the operations that may be done again in a second kernel rather than kept in memory
+# The operations that may be done again in a second kernel rather than kept in memory. A GPU does
+# some hundred in the time that it takes to write and read a number.
+_CHEAP = {"cpu": 4}
+_CHEAP_ON_GPUS = 40
 _DEAR = (kinds.REDUCE, kinds.PRODUCT)
 _ALONE = (kinds.CALL, kinds.WRITE, kinds.PRODUCT)  # they compute nothing of their sources
 _SHARED = -1  # several kernels need it
@@ -135,23 +138,19 @@ class Plan:
         """Keep what several kernels need and is not cheap; a node that one kernel needs is its."""
         group: dict[Node, int] = {}
         reducing: set[int] = set()  # groups with reductions
+        self._keep_what_stands_alone()
         weight = self._weights()
         self._keep_rows_of_reductions()
         later = wanted_later(self.order)
+        cheap = _CHEAP.get(self.roots[0].device.backend, _CHEAP_ON_GPUS) if self.roots else 0
         for node in reversed(self.order):
             if node in self.same:
                 continue
             mine = group.get(node, _SHARED)
-            if node.op == kinds.WRITE:
-                self.keep(node, "it writes an array")
-            elif node.op == kinds.CALL:
-                self.keep(node, "it is a kernel of its own")
-            elif node.op == kinds.PRODUCT and (why := why_kept(node)) is not None:
-                self.keep(node, why)
-            elif node.op == kinds.PRODUCT and mine in reducing:
+            if node.op == kinds.PRODUCT and mine in reducing:
                 self.keep(node, "a reduction reads it")
             elif node not in self.kept and (mine == _SHARED or node.saved or node in later):
-                if weight[node] > _CHEAP and (mine == _SHARED or node.saved):
+                if weight[node] > cheap and (mine == _SHARED or node.saved):
                     self.keep(node, "several kernels read it" if mine == _SHARED else _LATER)
                 elif weight[node] >= _DEAREST:
                     self.keep(node, _LATER)
@@ -169,6 +168,19 @@ class Plan:
                     self._keep_source(source, node)
                 known = group.get(source)
                 group[source] = mine if known is None or known == mine else _SHARED
+
+    def _keep_what_stands_alone(self) -> None:
+        """Keep what is a kernel of its own, whoever reads it. What follows from it at little cost
+        then is cheap."""
+        for node in self.order:
+            if node in self.same:
+                continue
+            if node.op == kinds.WRITE:
+                self.keep(node, "it writes an array")
+            elif node.op == kinds.CALL:
+                self.keep(node, "it is a kernel of its own")
+            elif node.op == kinds.PRODUCT and (why := why_kept(node)) is not None:
+                self.keep(node, why)
 
     def _keep_rows_of_reductions(self) -> None:
         """Keep what a reduction gathers if it is made of other reductions' results, one of each,

@@ -29,7 +29,7 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     >>> (a @ a).tolist(), td.matmul(a, td.asarray([1.0, 10.0], device="cpu")).tolist()
     ([[7.0, 10.0], [15.0, 22.0]], [21.0, 43.0])
     """
-    left, right = _operands("matmul", x1, x2)
+    left, right = operands_of("matmul", x1, x2)
     for node in (left, right):
         if not node.shape:
             raise ShapeError("matmul takes arrays with axes: with a number, write x * y")
@@ -54,7 +54,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
     >>> td.tensordot(x, x, axes=((1,), (1,))).tolist()
     [[5.0, 14.0], [14.0, 50.0]]
     """
-    left, right = _operands("tensordot", x1, x2)
+    left, right = operands_of("tensordot", x1, x2)
     along1, along2 = _axes_of_pair(axes, len(left.shape), len(right.shape))
     for a, b in zip(along1, along2, strict=True):
         if left.shape[a] != right.shape[b]:
@@ -77,7 +77,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     >>> td.vecdot(rows, td.asarray([1.0, 10.0], device="cpu")).tolist()
     [21.0, 43.0]
     """
-    left, right = _operands("vecdot", x1, x2)
+    left, right = operands_of("vecdot", x1, x2)
     most, least = sorted((len(left.shape), len(right.shape)), reverse=True)
     at = one_axis("vecdot", axis, most) - most  # counted from the end, where shapes are aligned
     if at < -least:
@@ -95,7 +95,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
 def dot(x1: Any, x2: Any, /) -> Tensor:
     """NumPy's product: of numbers x1 * x2, else the sum of products along the last axis of x1 and
     the last but one of x2 (its only one, if it has one)."""
-    left, right = _operands("dot", x1, x2)
+    left, right = operands_of("dot", x1, x2)
     if not left.shape or not right.shape:
         return apply("multiply", x1, x2)
     return tensordot(x1, x2, axes=((-1,), (max(len(right.shape) - 2, 0),)))
@@ -108,7 +108,7 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     >>> td.outer(td.asarray([1, 2], device="cpu"), td.asarray([1, 10], device="cpu")).tolist()
     [[1, 10], [2, 20]]
     """
-    left, right = _operands("outer", x1, x2)
+    left, right = operands_of("outer", x1, x2)
     for node in (left, right):
         if len(node.shape) != 1:
             raise ShapeError(f"outer takes arrays of one axis, not of shape {node.shape}")
@@ -118,7 +118,7 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
 # --- operands ------------------------------------------------------------------------------------
 
 
-def _operands(name: str, x1: Any, x2: Any) -> tuple[Node, Node]:
+def operands_of(name: str, x1: Any, x2: Any) -> tuple[Node, Node]:
     """Both arrays in their common dtype."""
     for value in (x1, x2):
         if is_number(value):

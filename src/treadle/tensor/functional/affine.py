@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.core.errors import ShapeError
-from treadle.tensor.manipulation import expand_dims, matrix_transpose, operand, swapaxes
+from treadle.tensor.contraction import contracted
+from treadle.tensor.manipulation import expand_dims, operand, swapaxes
 from treadle.tensor.precision import cast_by_name
-from treadle.tensor.products import matmul
+from treadle.tensor.products import matmul, operands_of
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
 
@@ -30,7 +31,10 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
             f"linear: an input of shape {x.shape} does not fit a weight of shape {w.shape}, which "
             "is (out, in): the last extents must be equal"
         )
-    product = matmul(x, matrix_transpose(w) if w.ndim == 2 else w)
+    left, right = operands_of("linear", x, w)
+    # Not as a product with the transposed weight: so its gradient lies as it does.
+    rows, columns = tuple(range(x.ndim - 1)), ("column",) if w.ndim == 2 else ()
+    product = contracted((left, (*rows, "inner")), (right, (*columns, "inner")), (*rows, *columns))
     return product if bias is None else product + _bias("linear", bias, w)
 
 
