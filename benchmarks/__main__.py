@@ -4,7 +4,8 @@ A suite is named for what it measures and, where there are several, the device: 
 throughput of a large GPU, `launch-cuda` what launches cost the host, `arrays-cuda` is about lazy
 arrays, `library-cuda` about the kernel library, `compiled-cuda` what calls of compiled functions
 cost the host, `training-cuda` is about steps of training, `compile-cuda` about how long a new
-kernel takes, `ptx` our PTX beside NVRTC's. A device's name stands for all its suites that fit this machine.
+kernel takes, `ptx` our PTX beside NVRTC's. A device's name stands for all its suites that fit
+this machine.
 """
 
 from __future__ import annotations
