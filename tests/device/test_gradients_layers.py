@@ -133,6 +133,9 @@ def _numbers(kinds, rng):
 
 _LOSSES = [
     ("mse_loss", "rrp", {}),
+    ("huber_loss", "rr", {"reduction": "none"}),
+    ("multilabel_soft_margin_loss", "rp", {}),
+    ("pairwise_distance", "rr", {"p": 3.0}),
     ("binary_cross_entropy", "pp", {}),
     ("binary_cross_entropy_with_logits", "rp", {"reduction": "none"}),
     ("kl_div", "rp", {"reduction": "batchmean"}),
@@ -205,3 +208,62 @@ def test_that_rows_of_zeros_have_gradients():
     x = td.zeros((2, 3), device="cpu").requires_grad_()
     (F.normalize(x).sum() + F.cosine_similarity(x, td.ones((2, 3), device="cpu")).sum()).backward()
     assert bool(td.isfinite(x.grad).all())
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+_BAGS = [
+    {"mode": "sum", "padding_idx": 1},
+    {"mode": "mean", "padding_idx": -1},
+    {"mode": "max", "padding_idx": 2},
+    {"mode": "sum", "include_last_offset": True},
+]
+
+if torch is not None:
+
+    @pytest.mark.parametrize("options", [{"padding_idx": -2}, {"scale_grad_by_freq": True}, {}])
+    def test_that_tables_have_gradients_on_devices(options, device, rng):
+        index, table = rng.integers(0, 5, (3, 4)), rng.standard_normal((5, 3)).astype(np.float32)
+        narrow = index.astype(np.int32)
+        check_beside_torch(
+            lambda table: F.embedding(td.asarray(narrow, device=device), table, **options),
+            lambda table: T.embedding(torch.tensor(index), table, **options),
+            table, device=device, second=not options, rtol=1e-4, atol=1e-5,
+        )  # fmt: skip
+
+    @pytest.mark.parametrize("options", _BAGS)
+    def test_that_bags_have_gradients_as_pytorchs(options, rng):
+        index, offsets = rng.integers(0, 5, 9), np.array([0, 3, 3, 9])
+
+        def of(functions, made):
+            def function(table):
+                return functions.embedding_bag(made(index), table, made(offsets), **options)
+
+            return function
+
+        mine, table = of(F, lambda x: td.asarray(x, device="cpu")), rng.standard_normal((5, 3))
+        check_beside_torch(mine, of(T, torch.tensor), table, second=False)
+
+    def test_that_samples_weights_have_gradients_as_pytorchs(rng):
+        index = rng.integers(0, 5, (3, 4))
+        here, named = td.asarray(index, device="cpu"), {"mode": "sum"}
+        check_beside_torch(
+            lambda t, w: F.embedding_bag(here, t, per_sample_weights=w, **named),
+            lambda t, w: T.embedding_bag(torch.tensor(index), t, per_sample_weights=w, **named),
+            rng.standard_normal((5, 3)), rng.standard_normal((3, 4)), second=False,
+        )  # fmt: skip
+
+
+def test_that_bags_divide_by_how_often_a_row_is_named():
+    table = td.zeros((3, 1), device="cpu").requires_grad_()
+    index, offsets = td.asarray([0, 1, 0, 2], device="cpu"), td.asarray([0, 3], device="cpu")
+    F.embedding_bag(index, table, offsets, mode="sum", scale_grad_by_freq=True).sum().backward()
+    assert table.grad.tolist() == [[1.0], [1.0], [1.0]]
+
+
+def test_that_renormalized_tables_have_gradients():
+    table = td.asarray([[3.0, 4.0], [0.3, 0.4]], device="cpu").requires_grad_()
+    index = td.asarray([0, 1, 0], device="cpu")
+    F.embedding(index, table, max_norm=1.0).sum().backward()
+    assert table.grad.tolist() == [[2.0, 2.0], [1.0, 1.0]]
+    np.testing.assert_allclose(table.detach().numpy(), [[0.6, 0.8], [0.3, 0.4]], rtol=1e-6)

@@ -13,9 +13,7 @@ import numpy as np
 from treadle.core.dtypes import int32
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.core.limits import MOST_NARROW
-from treadle.graph.calls import call, call_of_several
-from treadle.graph.views import is_whole
-from treadle.kernels.bag import add_bags, greatest_of_bags
+from treadle.graph.history import recorded
 from treadle.kernels.device_code.bagging import IGNORED, OUTSIDE
 from treadle.runtime import settings
 from treadle.runtime.devices import default_device
@@ -23,13 +21,13 @@ from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import clip, where
 from treadle.tensor.functional.distances import lengths
-from treadle.tensor.functional.places import Places, taken
+from treadle.tensor.functional.looked_up import Giving, bags_of, greatest_bags, rows_of
 from treadle.tensor.functional.wide import wide_float
 from treadle.tensor.manipulation import expand_dims, operand
 from treadle.tensor.operands import device_of
 from treadle.tensor.ranges import arange
 from treadle.tensor.reductions import max as largest
-from treadle.tensor.tensor import Tensor, from_node
+from treadle.tensor.tensor import Tensor
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]
 
@@ -69,7 +67,8 @@ def embedding(
     of a row.
 
     With `max_norm` rows that are named and whose norm is greater are first scaled to it, in the
-    table itself. `padding_idx`, `scale_grad_by_freq` and `sparse` only say how gradients are made.
+    table itself. The row `padding_idx` gets no gradient; with `scale_grad_by_freq` gradients are
+    divided by how often a row is named. Gradients are never `sparse`.
 
     >>> import treadle as td
     >>> table = td.asarray([[0.0, 1.0], [2.0, 3.0]], device="cpu")
@@ -79,7 +78,7 @@ def embedding(
     index, table = _looked_up("embedding", input, weight, padding_idx)
     if max_norm is not None:
         _renormalize("embedding", index, table, max_norm, norm_type)
-    return _rows(index, table)
+    return rows_of(index, table, _giving(table, padding_idx, scale_grad_by_freq))
 
 
 def embedding_bag(
@@ -126,14 +125,10 @@ def embedding_bag(
     if padding_idx is not None:
         rows = where(index == padding_idx % table.shape[0], IGNORED, rows)
     flat = rows.to(int32).reshape(-1)
-    sources = (table._node, flat._node, starts._node)
-    shape = (bags, table.shape[1])
     if mode == "max":
-        results = ((shape, table.dtype), (shape, int32))
-        return from_node(call_of_several(greatest_of_bags, sources, results, (bags,))[0])
-    weights = () if samples is None else (samples._node,)
-    options = (bags, mode == "mean")
-    return from_node(call(add_bags, (*sources, *weights), shape, table.dtype, options))
+        return greatest_bags(table, flat, starts, bags)
+    giving = _giving(table, None, scale_grad_by_freq)
+    return bags_of(table, flat, starts, samples, bags, mode == "mean", giving)
 
 
 # --- what is looked up, and where -----------------------------------------------------------------
@@ -178,24 +173,20 @@ def _check_inside(name: str, given: Any, index: Tensor, count: int) -> None:
         raise IndexError(f"{name}: {wrong} is not from 0 to {count - 1}")
 
 
-def _rows(index: Tensor, table: Tensor) -> Tensor:
-    axes = tuple(range(index.ndim))
-    shape = (*index.shape, table.shape[1])
-    rows, size = table.shape[0], table.size
-    inside: Tensor | None = (index >= 0) & (index < rows)
-    if is_whole(table._where, table._cell.value.shape) and size + table.shape[1] < MOST_NARROW:
-        index, inside = clip(index, -1, rows), None  # what is outside the array is 0
-    return taken(table, shape, {index.ndim: 1}, [Places(0, index, axes, inside)])
+def _giving(table: Tensor, padding_idx: int | None, by_frequency: bool) -> Giving:
+    rows = table.shape[0]
+    return Giving(rows, by_frequency, None if padding_idx is None else padding_idx % rows)
 
 
 def _renormalize(name: str, index: Tensor, table: Tensor, most: float, p: float) -> None:
     """Scale the rows that are named and longer than allowed, in the table."""
     flat = index.reshape(-1)
-    rows, dtype = wide_float(name, _rows(flat, table))
-    length = lengths(rows, p, -1, True)
-    scaled = where(length > most, rows * (most / (length + 1e-7)), rows).to(dtype)
-    dropped = where((flat >= 0) & (flat < table.shape[0]), flat, table.shape[0])
-    table[dropped] = scaled
+    with recorded(False):  # the table is changed as an optimizer changes it
+        rows, dtype = wide_float(name, rows_of(flat, table, Giving(table.shape[0])))
+        length = lengths(rows, p, -1, True)
+        scaled = where(length > most, rows * (most / (length + 1e-7)), rows).to(dtype)
+        dropped = where((flat >= 0) & (flat < table.shape[0]), flat, table.shape[0])
+        table[dropped] = scaled
 
 
 # --- bags -----------------------------------------------------------------------------------------

@@ -1,0 +1,88 @@
+"""Rows of tables, and bags of them, as lazy operations of checked operands, with what their
+gradients are made of."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from treadle.core.dtypes import int32
+from treadle.core.limits import MOST_NARROW
+from treadle.graph import history
+from treadle.graph.calls import call, call_of_several
+from treadle.graph.node import constant
+from treadle.graph.views import is_whole
+from treadle.kernels.add_rows import add_rows
+from treadle.kernels.bag import add_bags, greatest_of_bags
+from treadle.kernels.scatter import scattered
+from treadle.tensor.as_one import as_one
+from treadle.tensor.elementwise_functions import clip
+from treadle.tensor.functional.places import Places, counted, taken
+from treadle.tensor.operands import number_as
+from treadle.tensor.tensor import Tensor, from_node
+
+
+class Giving(NamedTuple):
+    """How a table is given gradients: of so many rows, divided by how often they are named if
+    `by_frequency`; the row `padding` gets none."""
+
+    rows: int
+    by_frequency: bool = False
+    padding: int | None = None
+
+
+@as_one
+def rows_of(index: Tensor, table: Tensor, giving: Giving) -> Tensor:
+    """The rows of a table that integers name; zeros for those of no row."""
+    axes = tuple(range(index.ndim))
+    shape = (*index.shape, table.shape[1])
+    rows, size = table.shape[0], table.size
+    inside: Tensor | None = (index >= 0) & (index < rows)
+    if is_whole(table._where, table._cell.value.shape) and size + table.shape[1] < MOST_NARROW:
+        index, inside = clip(index, -1, rows), None  # what is outside the array is 0
+    return taken(table, shape, {index.ndim: 1}, [Places(0, index, axes, inside)])
+
+
+@as_one
+def rows_added(values: Tensor, index: Tensor, rows: int) -> Tensor:
+    """So many rows, each the sum of the rows of values whose index it is."""
+    columns = values.shape[1]
+    shape, device = (rows, columns), values.device
+    narrow = max(math.prod(shape), values.size) < MOST_NARROW
+    if narrow and (values.dtype.itemsize < 8 or device.backend != "webgpu"):
+        nodes = (values._node, index._node)
+        return from_node(call(add_rows, nodes, shape, values.dtype, (rows,)))
+    # Element by element, where devices lack what rows need.
+    wide = index.reshape(-1, 1).to(counted(values, 0).dtype)
+    places = (wide * columns + counted(values, columns)).reshape(-1)
+    zeros = constant(number_as(0, values.dtype), (rows * columns,), values.dtype, device)
+    sources = (zeros, places._node, values.reshape(-1)._node)
+    found = call(scattered, sources, (rows * columns,), values.dtype, ("sum",))
+    return from_node(found).reshape(shape)
+
+
+@as_one
+def bags_of(
+    table: Tensor, index: Tensor, starts: Tensor, samples: Tensor | None, bags: int,
+    averaged: bool, giving: Giving,
+) -> Tensor:  # fmt: skip
+    """The sums of the rows of each bag, times `samples`, or their means; arguments are those of
+    `kernels.bag.add_bags`."""
+    sources = [each._node for each in (table, index, starts, samples) if each is not None]
+    shape = (bags, table.shape[1])
+    return from_node(call(add_bags, sources, shape, table.dtype, (bags, averaged)))
+
+
+def greatest_bags(table: Tensor, index: Tensor, starts: Tensor, bags: int) -> Tensor:
+    """The greatest elements of the rows of each bag. If gradients are wanted, where these are is
+    kept."""
+    source, shape = table._node, (bags, table.shape[1])
+    results = ((shape, table.dtype), (shape, int32))
+    with history.recorded(False):
+        values, rows = call_of_several(
+            greatest_of_bags, (source, index._node, starts._node), results, (bags,)
+        )
+    if source.history is not None and history.recording.get():
+        derivative = history.derivatives["greatest_bags"]
+        history.record_as_one(derivative, [values], [source], extra=[rows])
+    return from_node(values)
