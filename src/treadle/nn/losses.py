@@ -1,33 +1,432 @@
-"""Losses as modules: the functions of `td.nn.functional` with their settings."""
+"""Losses as modules: the functions of `td.nn.functional` with their settings as attributes.
+
+`reduction` is "mean", "sum" or "none"; `size_average` and `reduce` are an older way to say that.
+Weights of classes are buffers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from treadle.nn.module import Module
-from treadle.tensor.functional import element_losses
+from treadle.tensor.creation import asarray
+from treadle.tensor.functional import element_losses, losses, margin_losses
+from treadle.tensor.functional.distances import pairwise_distance
 from treadle.tensor.functional.reducing import reduction_of
 from treadle.tensor.tensor import Tensor
+
+Old = bool | None
 
 
 class _Loss(Module):
     """A loss that is reduced to its mean or sum, or not."""
 
-    def __init__(
-        self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
-    ) -> None:
+    def __init__(self, size_average: Old, reduce: Old, reduction: str) -> None:
         super().__init__()
-        self.reduction = reduction_of(type(self).__name__, reduction, size_average, reduce)
+        self.reduction: str = reduction_of(type(self).__name__, reduction, size_average, reduce)
 
 
-class MSELoss(_Loss):
-    """(input - target)**2, and its mean.
+class _PlainLoss(_Loss):
+    """A loss of an input and a target, without settings of its own."""
+
+    _function: Callable[..., Tensor]
+
+    def __init__(
+        self, size_average: Old = None, reduce: Old = None, reduction: str = "mean"
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+
+    def forward(self, input: Any, target: Any) -> Tensor:
+        """The loss."""
+        return type(self)._function(input, target, reduction=self.reduction)
+
+
+class _WeightedLoss(_Loss):
+    """A loss with a weight for each class, or each element."""
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        weight: Any = None,
+        size_average: Old = None,
+        reduce: Old = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.register_buffer("weight", None if weight is None else asarray(weight))
+
+
+# --- of elements ---------------------------------------------------------------------------------
+
+
+class MSELoss(_PlainLoss):
+    """(input - target)**2.
 
     >>> import treadle as td
     >>> td.nn.MSELoss()(td.asarray([1.0, 4.0], device="cpu"), [1.0, 2.0]).item()
     2.0
     """
 
+    _function = staticmethod(element_losses.mse_loss)
+
+
+class L1Loss(_PlainLoss):
+    """|input - target|."""
+
+    _function = staticmethod(element_losses.l1_loss)
+
+
+class SmoothL1Loss(_Loss):
+    """`L1Loss` with a parabola where input and target are less than `beta` apart."""
+
+    def __init__(
+        self,
+        size_average: Old = None,
+        reduce: Old = None,
+        reduction: str = "mean",
+        beta: float = 1.0,
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.beta = beta
+
     def forward(self, input: Any, target: Any) -> Tensor:
         """The loss."""
-        return element_losses.mse_loss(input, target, reduction=self.reduction)
+        return element_losses.smooth_l1_loss(
+            input, target, reduction=self.reduction, beta=self.beta
+        )
+
+
+class HuberLoss(_Loss):
+    """`SmoothL1Loss` times `delta`."""
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        super().__init__(None, None, reduction)
+        self.delta = delta
+
+    def forward(self, input: Any, target: Any) -> Tensor:
+        """The loss."""
+        return element_losses.huber_loss(input, target, self.reduction, self.delta)
+
+
+class BCELoss(_WeightedLoss):
+    """How unlikely truth values are, given probabilities."""
+
+    def forward(self, input: Any, target: Any) -> Tensor:
+        """The loss."""
+        return element_losses.binary_cross_entropy(
+            input, target, self.weight, reduction=self.reduction
+        )
+
+
+class BCEWithLogitsLoss(_WeightedLoss):
+    """`BCELoss` of the sigmoid, which it does not compute; positive ones count `pos_weight`
+    times."""
+
+    pos_weight: Tensor | None
+
+    def __init__(
+        self,
+        weight: Any = None,
+        size_average: Old = None,
+        reduce: Old = None,
+        reduction: str = "mean",
+        pos_weight: Any = None,
+    ) -> None:
+        super().__init__(weight, size_average, reduce, reduction)
+        self.register_buffer("pos_weight", None if pos_weight is None else asarray(pos_weight))
+
+    def forward(self, input: Any, target: Any) -> Tensor:
+        """The loss."""
+        return element_losses.binary_cross_entropy_with_logits(
+            input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight
+        )
+
+
+class KLDivLoss(_Loss):
+    """How far the distribution with these logarithms (the input) is from the target's."""
+
+    def __init__(
+        self,
+        size_average: Old = None,
+        reduce: Old = None,
+        reduction: str = "mean",
+        log_target: bool = False,
+    ) -> None:
+        Module.__init__(self)
+        choices = ("mean", "sum", "none", "batchmean")
+        self.reduction = reduction_of("KLDivLoss", reduction, size_average, reduce, choices)
+        self.log_target = log_target
+
+    def forward(self, input: Any, target: Any) -> Tensor:
+        """The loss."""
+        return element_losses.kl_div(
+            input, target, reduction=self.reduction, log_target=self.log_target
+        )
+
+
+class PoissonNLLLoss(_Loss):
+    """How unlikely counts are, given their expectations, or the logarithms of those."""
+
+    def __init__(
+        self,
+        log_input: bool = True,
+        full: bool = False,
+        size_average: Old = None,
+        eps: float = 1e-8,
+        reduce: Old = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.log_input = log_input
+        self.full = full
+        self.eps = eps
+
+    def forward(self, log_input: Any, target: Any) -> Tensor:
+        """The loss."""
+        return element_losses.poisson_nll_loss(
+            log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction
+        )
+
+
+class GaussianNLLLoss(_Loss):
+    """How unlikely targets are, given means and variances."""
+
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
+        super().__init__(None, None, reduction)
+        self.full = full
+        self.eps = eps
+
+    def forward(self, input: Any, target: Any, var: Any) -> Tensor:
+        """The loss."""
+        return element_losses.gaussian_nll_loss(
+            input, target, var, full=self.full, eps=self.eps, reduction=self.reduction
+        )
+
+
+class SoftMarginLoss(_PlainLoss):
+    """log(1 + exp(-target * input)), with targets -1 and 1."""
+
+    _function = staticmethod(margin_losses.soft_margin_loss)
+
+
+# --- of classes ----------------------------------------------------------------------------------
+
+
+class NLLLoss(_WeightedLoss):
+    """The negative logarithm of the target's probability, given the logarithms of all."""
+
+    def __init__(
+        self,
+        weight: Any = None,
+        size_average: Old = None,
+        ignore_index: int = -100,
+        reduce: Old = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(weight, size_average, reduce, reduction)
+        self.ignore_index = ignore_index
+
+    def forward(self, input: Any, target: Any) -> Tensor:
+        """The loss."""
+        return losses.nll_loss(
+            input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction
+        )
+
+
+class CrossEntropyLoss(_WeightedLoss):
+    """`NLLLoss` of the logarithm of the softmax, which it does not compute; targets are classes, or
+    probabilities of all.
+
+    >>> import treadle as td
+    >>> loss = td.nn.CrossEntropyLoss(reduction="sum")
+    >>> round(loss(td.zeros((1, 2), device="cpu"), td.asarray([1], device="cpu")).item(), 4)
+    0.6931
+    """
+
+    def __init__(
+        self,
+        weight: Any = None,
+        size_average: Old = None,
+        ignore_index: int = -100,
+        reduce: Old = None,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:
+        super().__init__(weight, size_average, reduce, reduction)
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+
+    def forward(self, input: Any, target: Any) -> Tensor:
+        """The loss."""
+        return losses.cross_entropy(
+            input,
+            target,
+            self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+        )
+
+
+class MultiMarginLoss(_WeightedLoss):
+    """By how much other classes come closer to the target's than a margin, to the power p."""
+
+    def __init__(
+        self,
+        p: int = 1,
+        margin: float = 1.0,
+        weight: Any = None,
+        size_average: Old = None,
+        reduce: Old = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(weight, size_average, reduce, reduction)
+        self.p = p
+        self.margin = margin
+
+    def forward(self, input: Any, target: Any) -> Tensor:
+        """The loss."""
+        return margin_losses.multi_margin_loss(
+            input, target, self.p, self.margin, self.weight, reduction=self.reduction
+        )
+
+
+class MultiLabelMarginLoss(_PlainLoss):
+    """`MultiMarginLoss` with several targets for each element of the batch."""
+
+    _function = staticmethod(margin_losses.multilabel_margin_loss)
+
+
+class MultiLabelSoftMarginLoss(_WeightedLoss):
+    """`BCEWithLogitsLoss`, and its mean over the classes."""
+
+    def forward(self, input: Any, target: Any) -> Tensor:
+        """The loss."""
+        return margin_losses.multilabel_soft_margin_loss(
+            input, target, self.weight, reduction=self.reduction
+        )
+
+
+# --- of pairs and triplets -----------------------------------------------------------------------
+
+
+class _MarginLoss(_Loss):
+    def __init__(
+        self,
+        margin: float = 0.0,
+        size_average: Old = None,
+        reduce: Old = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+
+class HingeEmbeddingLoss(_MarginLoss):
+    """Distances of pairs with target 1, and by how much others are below a margin."""
+
+    def __init__(
+        self,
+        margin: float = 1.0,
+        size_average: Old = None,
+        reduce: Old = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(margin, size_average, reduce, reduction)
+
+    def forward(self, input: Any, target: Any) -> Tensor:
+        """The loss."""
+        return margin_losses.hinge_embedding_loss(
+            input, target, self.margin, reduction=self.reduction
+        )
+
+
+class MarginRankingLoss(_MarginLoss):
+    """By how much a pair is not in the order that the target (1 or -1) says, with a margin."""
+
+    def forward(self, input1: Any, input2: Any, target: Any) -> Tensor:
+        """The loss."""
+        return margin_losses.margin_ranking_loss(
+            input1, input2, target, self.margin, reduction=self.reduction
+        )
+
+
+class CosineEmbeddingLoss(_MarginLoss):
+    """One less the cosine of pairs with target 1, and by how much that of others is above a
+    margin."""
+
+    def forward(self, input1: Any, input2: Any, target: Any) -> Tensor:
+        """The loss."""
+        return margin_losses.cosine_embedding_loss(
+            input1, input2, target, self.margin, reduction=self.reduction
+        )
+
+
+class TripletMarginLoss(_Loss):
+    """By how much an anchor is not closer to a positive than to a negative, with a margin."""
+
+    def __init__(
+        self,
+        margin: float = 1.0,
+        p: float = 2.0,
+        eps: float = 1e-6,
+        swap: bool = False,
+        size_average: Old = None,
+        reduce: Old = None,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        if margin <= 0:
+            raise ValueError(f"TripletMarginLoss: the margin is greater than 0, not {margin}")
+        self.margin = margin
+        self.p = p
+        self.eps = eps
+        self.swap = swap
+
+    def forward(self, anchor: Any, positive: Any, negative: Any) -> Tensor:
+        """The loss."""
+        return margin_losses.triplet_margin_loss(
+            anchor,
+            positive,
+            negative,
+            margin=self.margin,
+            p=self.p,
+            eps=self.eps,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """`TripletMarginLoss` with a distance of one's own."""
+
+    def __init__(
+        self,
+        *,
+        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+        margin: float = 1.0,
+        swap: bool = False,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__(None, None, reduction)
+        if margin <= 0:
+            raise ValueError(
+                f"TripletMarginWithDistanceLoss: the margin is greater than 0, not {margin}"
+            )
+        self.distance_function: Callable[..., Tensor] = distance_function or pairwise_distance
+        self.margin = margin
+        self.swap = swap
+
+    def forward(self, anchor: Any, positive: Any, negative: Any) -> Tensor:
+        """The loss."""
+        return margin_losses.triplet_margin_with_distance_loss(
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )

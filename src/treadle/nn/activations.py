@@ -1,0 +1,309 @@
+"""Activations as modules: the functions of `td.nn.functional` with their settings as attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.nn import init as initial
+from treadle.nn.module import Module
+from treadle.nn.of_function import OfFunction
+from treadle.nn.parameter import Parameter
+from treadle.tensor.creation import empty
+from treadle.tensor.functional import activations, normalization
+from treadle.tensor.tensor import Tensor
+
+
+class _InPlace(OfFunction):
+    """A function without settings, but that it may write its input."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(inplace=inplace)
+
+
+# --- without parameters --------------------------------------------------------------------------
+
+
+class ReLU(_InPlace):
+    """The greater of x and 0.
+
+    >>> import treadle as td
+    >>> td.nn.ReLU()(td.asarray([-1.0, 2.0], device="cpu")).tolist()
+    [0.0, 2.0]
+    """
+
+    _function = staticmethod(activations.relu)
+
+
+class ReLU6(_InPlace):
+    """X within 0 and 6."""
+
+    _function = staticmethod(activations.relu6)
+
+
+class SELU(_InPlace):
+    """`elu` with the factors of self-normalizing networks."""
+
+    _function = staticmethod(activations.selu)
+
+
+class SiLU(_InPlace):
+    """x * sigmoid(x), which is also called swish."""
+
+    _function = staticmethod(activations.silu)
+
+
+class Mish(_InPlace):
+    """x * tanh(softplus(x))."""
+
+    _function = staticmethod(activations.mish)
+
+
+class Hardsigmoid(_InPlace):
+    """x / 6 + 1/2 within 0 and 1."""
+
+    _function = staticmethod(activations.hardsigmoid)
+
+
+class Hardswish(_InPlace):
+    """x * hardsigmoid(x)."""
+
+    _function = staticmethod(activations.hardswish)
+
+
+class Sigmoid(OfFunction):
+    """1 / (1 + exp(-x))."""
+
+    _function = staticmethod(activations.sigmoid)
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class Tanh(OfFunction):
+    """The hyperbolic tangent."""
+
+    _function = staticmethod(activations.tanh)
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class LogSigmoid(OfFunction):
+    """The logarithm of the sigmoid."""
+
+    _function = staticmethod(activations.logsigmoid)
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class Softsign(OfFunction):
+    """x / (1 + |x|)."""
+
+    _function = staticmethod(activations.softsign)
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+class Tanhshrink(OfFunction):
+    """x - tanh(x)."""
+
+    _function = staticmethod(activations.tanhshrink)
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+# --- with numbers --------------------------------------------------------------------------------
+
+
+class Hardtanh(OfFunction):
+    """X within `min_val` and `max_val`."""
+
+    _function = staticmethod(activations.hardtanh)
+    _text = "min_val={min_val}, max_val={max_val}"
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
+
+
+class Threshold(OfFunction):
+    """X where it is above a threshold, else a value."""
+
+    _function = staticmethod(activations.threshold)
+    _text = "threshold={threshold}, value={value}"
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__(threshold=threshold, value=value, inplace=inplace)
+
+
+class LeakyReLU(OfFunction):
+    """X where it is positive, else `negative_slope` * x."""
+
+    _function = staticmethod(activations.leaky_relu)
+    _text = "negative_slope={negative_slope}"
+
+    def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
+        super().__init__(negative_slope=negative_slope, inplace=inplace)
+
+
+class RReLU(OfFunction):
+    """`LeakyReLU` with slopes drawn between `lower` and `upper` in training, else their middle."""
+
+    _function = staticmethod(activations.rrelu)
+    _text = "lower={lower}, upper={upper}"
+
+    def __init__(
+        self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
+    ) -> None:
+        super().__init__(lower=lower, upper=upper, inplace=inplace)
+
+    def forward(self, input: Any) -> Tensor:
+        """The slopes are drawn for each element."""
+        return activations.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+
+class ELU(OfFunction):
+    """X where it is positive, else alpha * (exp(x) - 1)."""
+
+    _function = staticmethod(activations.elu)
+    _text = "alpha={alpha}"
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(alpha=alpha, inplace=inplace)
+
+
+class CELU(OfFunction):
+    """X where it is positive, else alpha * (exp(x / alpha) - 1)."""
+
+    _function = staticmethod(activations.celu)
+    _text = "alpha={alpha}"
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(alpha=alpha, inplace=inplace)
+
+
+class GELU(OfFunction):
+    """X times the normal distribution's function of x, or nearly that (`approximate="tanh"`)."""
+
+    _function = staticmethod(activations.gelu)
+    _text = "approximate={approximate}"
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__(approximate=approximate)
+
+
+class Softplus(OfFunction):
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
+
+    _function = staticmethod(activations.softplus)
+    _text = "beta={beta}, threshold={threshold}"
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
+        super().__init__(beta=beta, threshold=threshold)
+
+
+class Hardshrink(OfFunction):
+    """X where it is further than `lambd` from 0, else 0."""
+
+    _function = staticmethod(activations.hardshrink)
+    _text = "{lambd}"
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__(lambd=lambd)
+
+
+class Softshrink(OfFunction):
+    """X moved towards 0 by `lambd`."""
+
+    _function = staticmethod(activations.softshrink)
+    _text = "{lambd}"
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__(lambd=lambd)
+
+
+class PReLU(Module):
+    """X where it is positive, else a learned slope times x: one, or one for each channel."""
+
+    weight: Parameter
+
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = Parameter(empty(num_parameters, dtype=dtype, device=device))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Begin anew with `init`."""
+        initial.constant_(self.weight, self.init)
+
+    def forward(self, input: Any) -> Tensor:
+        """The channels are axis 1."""
+        return activations.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        """The number of slopes."""
+        return f"num_parameters={self.num_parameters}"
+
+
+# --- along an axis -------------------------------------------------------------------------------
+
+
+class GLU(OfFunction):
+    """The first half along an axis times the sigmoid of the second."""
+
+    _function = staticmethod(activations.glu)
+    _text = "dim={dim}"
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__(dim=dim)
+
+
+class _AlongRows(OfFunction):
+    """A function along an axis, which is the last one if none is named."""
+
+    _text = "dim={dim}"
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__(dim=dim)
+
+    def forward(self, input: Any) -> Tensor:
+        """Rows of the input's shape."""
+        found: Tensor = type(self)._function(input, axis=-1 if self.dim is None else self.dim)
+        return found
+
+
+class Softmax(_AlongRows):
+    """exp(x), divided by its sum along an axis.
+
+    >>> import treadle as td
+    >>> td.nn.Softmax(dim=0)(td.zeros(2, device="cpu")).tolist()
+    [0.5, 0.5]
+    """
+
+    _function = staticmethod(normalization.softmax)
+
+
+class LogSoftmax(_AlongRows):
+    """The logarithm of the softmax."""
+
+    _function = staticmethod(normalization.log_softmax)
+
+
+class Softmin(_AlongRows):
+    """The softmax of -x."""
+
+    _function = staticmethod(activations.softmin)
+
+
+class Softmax2d(Module):
+    """The softmax over the channels of images, of shape (N, C, H, W) or (C, H, W)."""
+
+    def forward(self, input: Any) -> Tensor:
+        """Of the input's shape."""
+        return normalization.softmax(input, axis=-3)

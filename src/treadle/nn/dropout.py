@@ -1,0 +1,65 @@
+"""What leaves elements out at random in training, and nothing otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.nn.of_function import OfFunction
+from treadle.tensor.functional import dropouts
+from treadle.tensor.tensor import Tensor
+
+
+class _Dropout(OfFunction):
+    _text = "p={p}, inplace={inplace}"
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        if not 0 <= p <= 1:
+            raise ValueError(f"{type(self).__name__}: p is a probability, not {p}")
+        super().__init__(p=p, inplace=inplace)
+
+    def forward(self, input: Any) -> Tensor:
+        """The input itself, unless the module is in training mode."""
+        found: Tensor = type(self)._function(input, self.p, self.training, self.inplace)
+        return found
+
+
+class Dropout(_Dropout):
+    """Make elements 0 with probability p, and divide those that stay by 1 - p.
+
+    >>> import treadle as td
+    >>> layer, x = td.nn.Dropout(0.5), td.ones(100, device="cpu")
+    >>> set(layer(x).tolist()) <= {0.0, 2.0}, layer.eval()(x) is x
+    (True, True)
+    """
+
+    _function = staticmethod(dropouts.dropout)
+
+
+class Dropout1d(_Dropout):
+    """`Dropout` of whole channels, of shape (N, C, L) or (C, L)."""
+
+    _function = staticmethod(dropouts.dropout1d)
+
+
+class Dropout2d(_Dropout):
+    """`Dropout` of whole channels, of shape (N, C, H, W)."""
+
+    _function = staticmethod(dropouts.dropout2d)
+
+
+class Dropout3d(_Dropout):
+    """`Dropout` of whole channels, of shape (N, C, D, H, W)."""
+
+    _function = staticmethod(dropouts.dropout3d)
+
+
+class AlphaDropout(_Dropout):
+    """`Dropout` that keeps mean and variance, for `SELU`."""
+
+    _function = staticmethod(dropouts.alpha_dropout)
+
+
+class FeatureAlphaDropout(_Dropout):
+    """`AlphaDropout` of whole channels."""
+
+    _function = staticmethod(dropouts.feature_alpha_dropout)

@@ -1,0 +1,184 @@
+"""Modules that only lay elements out anew, fill images up, or measure distances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.nn.of_function import OfFunction
+from treadle.tensor.axes import one_axis
+from treadle.tensor.functional import distances, folding, interpolation
+from treadle.tensor.manipulation import flatten
+from treadle.tensor.tensor import Tensor
+
+Sizes = int | tuple[int, ...]
+
+
+class Flatten(OfFunction):
+    """Make one axis of those from `start_dim` to `end_dim`.
+
+    >>> import treadle as td
+    >>> td.nn.Flatten()(td.ones((2, 3, 4), device="cpu")).shape
+    (2, 12)
+    """
+
+    _text = "start_dim={start_dim}, end_dim={end_dim}"
+    _function = staticmethod(flatten)
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__(start_dim=start_dim, end_dim=end_dim)
+
+
+class Unflatten(OfFunction):
+    """Make several axes of one; one of their extents may be -1.
+
+    >>> import treadle as td
+    >>> td.nn.Unflatten(1, (3, -1))(td.ones((2, 12), device="cpu")).shape
+    (2, 3, 4)
+    """
+
+    _text = "dim={dim}, unflattened_size={unflattened_size}"
+
+    def __init__(self, dim: int, unflattened_size: Sequence[int]) -> None:
+        super().__init__(dim=dim, unflattened_size=tuple(unflattened_size))
+
+    def forward(self, input: Tensor) -> Tensor:
+        """A view where strides can express it."""
+        at = one_axis("Unflatten", self.dim, input.ndim)
+        return input.reshape((*input.shape[:at], *self.unflattened_size, *input.shape[at + 1 :]))
+
+
+# --- images --------------------------------------------------------------------------------------
+
+
+class Upsample(OfFunction):
+    """Images (N, C, …) of another size, or `scale_factor` times as large: see
+    `td.nn.functional.interpolate`."""
+
+    _function = staticmethod(interpolation.interpolate)
+
+    def __init__(
+        self,
+        size: int | Sequence[int] | None = None,
+        scale_factor: float | Sequence[float] | None = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ) -> None:
+        if isinstance(scale_factor, (tuple, list)):
+            scale_factor = tuple(float(each) for each in scale_factor)
+        elif scale_factor is not None:
+            scale_factor = float(scale_factor)  # type: ignore[arg-type]
+        super().__init__(
+            size=size,
+            scale_factor=scale_factor,
+            mode=mode,
+            align_corners=align_corners,
+            recompute_scale_factor=recompute_scale_factor,
+        )
+
+    def extra_repr(self) -> str:
+        """The size, or how many times as large."""
+        if self.scale_factor is not None:
+            return f"scale_factor={self.scale_factor!r}, mode={self.mode!r}"
+        return f"size={self.size!r}, mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """`Upsample` in the mode "nearest"."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, mode="nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """`Upsample` in the mode "bilinear", with aligned corners."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
+
+
+class PixelShuffle(OfFunction):
+    """Make r * r channels one that is r times as high and wide."""
+
+    _text = "upscale_factor={upscale_factor}"
+    _function = staticmethod(folding.pixel_shuffle)
+
+    def __init__(self, upscale_factor: int) -> None:
+        super().__init__(upscale_factor=upscale_factor)
+
+
+class PixelUnshuffle(OfFunction):
+    """What `PixelShuffle` did, undone."""
+
+    _text = "downscale_factor={downscale_factor}"
+    _function = staticmethod(folding.pixel_unshuffle)
+
+    def __init__(self, downscale_factor: int) -> None:
+        super().__init__(downscale_factor=downscale_factor)
+
+
+class ChannelShuffle(OfFunction):
+    """Channels in another order: the first of each group, then the second of each, …"""
+
+    _text = "groups={groups}"
+    _function = staticmethod(folding.channel_shuffle)
+
+    def __init__(self, groups: int) -> None:
+        super().__init__(groups=groups)
+
+
+class Unfold(OfFunction):
+    """The windows of images, each a column."""
+
+    _text = "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}"
+    _function = staticmethod(folding.unfold)
+
+    def __init__(
+        self, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
+    ) -> None:
+        super().__init__(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+
+
+class Fold(OfFunction):
+    """Images of windows: what overlaps is added."""
+
+    _text = "output_size={output_size}, " + Unfold._text
+    _function = staticmethod(folding.fold)
+
+    def __init__(
+        self,
+        output_size: Sizes,
+        kernel_size: Sizes,
+        dilation: Sizes = 1,
+        padding: Sizes = 0,
+        stride: Sizes = 1,
+    ) -> None:
+        super().__init__(
+            output_size=output_size,
+            kernel_size=kernel_size,
+            dilation=dilation,
+            padding=padding,
+            stride=stride,
+        )
+
+
+# --- distances -----------------------------------------------------------------------------------
+
+
+class CosineSimilarity(OfFunction):
+    """The cosine of the angle between vectors along an axis."""
+
+    _function = staticmethod(distances.cosine_similarity)
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        super().__init__(dim=dim, eps=eps)
+
+
+class PairwiseDistance(OfFunction):
+    """The p-norm of the differences of vectors."""
+
+    _function = staticmethod(distances.pairwise_distance)
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
+        super().__init__(p=p, eps=eps, keepdim=keepdim)

@@ -1,0 +1,129 @@
+"""Gradients that are not to be too large. The device decides: nothing is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from treadle.core.dtypes import float32, float64
+from treadle.graph.history import recorded
+from treadle.graph.realize import realize
+from treadle.tensor.assembly import stack
+from treadle.tensor.creation import zeros
+from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.reductions import max as greatest
+from treadle.tensor.reductions import min as least
+from treadle.tensor.reductions import sum as total
+from treadle.tensor.tensor import Tensor
+
+_abs, _clip, _isfinite = FUNCTIONS["abs"], FUNCTIONS["clip"], FUNCTIONS["isfinite"]
+_minimum, _pow, _sqrt, _square = (FUNCTIONS[name] for name in ("minimum", "pow", "sqrt", "square"))
+Tensors = Tensor | Iterable[Tensor]
+
+
+def get_total_norm(
+    tensors: Tensors,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """The norm of all tensors' elements together, on the device of the first, in float32 at least.
+    `error_if_nonfinite` has it read, and raises RuntimeError if it is infinite or NaN.
+
+    >>> import treadle as td
+    >>> td.nn.utils.get_total_norm([td.ones(9, device="cpu"), td.ones(16, device="cpu")]).item()
+    5.0
+    """
+    listed = _listed(tensors)
+    if not listed:
+        return zeros(())
+    with recorded(False):
+        found = _norm(listed, float(norm_type))
+    if error_if_nonfinite and not bool(_isfinite(found).item()):
+        raise RuntimeError(
+            f"the norm of order {norm_type} of the gradients is {found.item()}: find the step that "
+            "overflowed, or leave error_if_nonfinite away to clip by it"
+        )
+    return found
+
+
+def _norm(tensors: Sequence[Tensor], p: float) -> Tensor:
+    device = tensors[0].device
+    wide = [
+        x.to(float64 if x.dtype is float64 else float32) for x in tensors if x.size or p != math.inf
+    ]
+    if math.isinf(p):
+        of_all = greatest if p > 0 else least
+        return of_all(_together([of_all(_abs(x)) for x in wide], device))
+    if p == 0:
+        return total(_together([total((x != 0).to(x.dtype)) for x in wide], device))
+    if p == 2:
+        found: Tensor = _sqrt(total(_together([total(_square(x)) for x in wide], device)))
+        return found
+    powers = _together([total(_pow(_abs(x), p)) for x in wide], device)
+    root: Tensor = _pow(total(powers), 1 / p)
+    return root
+
+
+def _together(parts: list[Any], device: Any) -> Tensor:
+    widest = float64 if any(part.dtype is float64 for part in parts) else float32
+    return stack([part.to(dtype=widest, device=device) for part in parts])
+
+
+def clip_grads_with_norm_(
+    parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Multiply the parameters' gradients by max_norm / total_norm, where that is less than 1."""
+    gradients = _gradients(parameters)
+    with recorded(False):
+        factor = _minimum(float(max_norm) / (total_norm + 1e-6), 1.0)
+        _write(
+            [(each, each * factor.to(dtype=each.dtype, device=each.device)) for each in gradients]
+        )
+
+
+def clip_grad_norm_(
+    parameters: Tensors,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scale the parameters' gradients so that the norm of all together is `max_norm` at most; the
+    norm that they had. A norm that is NaN makes all of them NaN, unless `error_if_nonfinite`.
+
+    >>> import treadle as td
+    >>> x = td.nn.Parameter(td.asarray([3.0, 4.0], device="cpu"))
+    >>> (x * x / 2).sum().backward()
+    >>> td.nn.utils.clip_grad_norm_(x, 1.0).item()
+    5.0
+    >>> [round(value, 4) for value in x.grad.tolist()]
+    [0.6, 0.8]
+    """
+    listed = _listed(parameters)
+    found = get_total_norm(_gradients(listed), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(listed, max_norm, found)
+    return found
+
+
+def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
+    """Bring the elements of the parameters' gradients within -clip_value and clip_value."""
+    bound = float(clip_value)
+    with recorded(False):
+        _write([(each, _clip(each, -bound, bound)) for each in _gradients(parameters)])
+
+
+def _listed(tensors: Tensors) -> list[Tensor]:
+    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+
+
+def _gradients(parameters: Tensors) -> list[Tensor]:
+    return [each.grad.detach() for each in _listed(parameters) if each.grad is not None]
+
+
+def _write(changes: Sequence[tuple[Tensor, Tensor]]) -> None:
+    """Replace tensors' elements, without waiting until somebody reads them."""
+    for gradient, value in changes:
+        gradient[...] = value
+    realize([gradient._node for gradient, _ in changes])
