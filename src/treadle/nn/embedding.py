@@ -124,7 +124,7 @@ class Embedding(_Table):
 
     def extra_repr(self) -> str:
         """The table's shape, and what is not as usual."""
-        return _described(self, padding_idx=None, max_norm=None, norm_type=2.0)
+        return _described(self, ("padding_idx", *_NAMED, "sparse"))
 
 
 class EmbeddingBag(_Table):
@@ -172,15 +172,20 @@ class EmbeddingBag(_Table):
 
     def extra_repr(self) -> str:
         """The table's shape, the mode, and what is not as usual."""
-        shown = [_described(self, max_norm=None, norm_type=2.0), f"mode={self.mode!r}"]
+        shown = [_described(self, _NAMED), f"mode={self.mode!r}"]
         if self.padding_idx is not None:
             shown.append(f"padding_idx={self.padding_idx}")
         return ", ".join(shown)
 
 
-def _described(module: Any, **usual: Any) -> str:
-    parts = [str(module.num_embeddings), str(module.embedding_dim)]
-    for name, value in usual.items():
-        if getattr(module, name) != value:
-            parts.append(f"{name}={getattr(module, name)}")
-    return ", ".join(parts)
+_NAMED = ("max_norm", "norm_type", "scale_grad_by_freq")
+_USUAL = {
+    "padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False,
+    "sparse": False,
+}  # fmt: skip
+
+
+def _described(module: Any, names: tuple[str, ...]) -> str:
+    values = {name: getattr(module, name) for name in names}
+    unusual = [f"{name}={value}" for name, value in values.items() if value != _USUAL[name]]
+    return ", ".join([str(module.num_embeddings), str(module.embedding_dim), *unusual])
