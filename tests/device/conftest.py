@@ -85,6 +85,7 @@ _TRAINING = frozenset({
     "test_gradients_fft",
     "test_gradients_layers",
     "test_gradients_linalg",
+    "test_gradients_moving",
     "test_initial_values",
     "test_layers",
     "test_module_hooks",

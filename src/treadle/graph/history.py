@@ -133,6 +133,11 @@ class History:
             return
         self._recipe = node.op, node.sources, node.shape, node.dtype, node.device, node.detail
 
+    def keeps(self, value: Node) -> bool:
+        """Whether an operand that is needed is this value, or a view of it."""
+        kept = self.kept or {}
+        return any(value is each for node in kept.values() for each in _seen_in(node))
+
     def computed(self, array: DeviceArray) -> None:
         """The node is computed: what its value is made of is not needed any more."""
         if self._recipe is not None:
@@ -215,11 +220,15 @@ class History:
 
 
 def _is_overwritten(node: Node) -> bool:
-    while not node.overwritten:
-        if node.op != kinds.VIEW:
-            return False
+    return any(each.overwritten for each in _seen_in(node))
+
+
+def _seen_in(node: Node) -> Iterator[Node]:
+    """A node, and what it is a view of."""
+    yield node
+    while node.op == kinds.VIEW:
         node = node.sources[0]
-    return True
+        yield node
 
 
 # --- the ends ------------------------------------------------------------------------------------

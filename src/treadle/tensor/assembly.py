@@ -13,6 +13,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType, bool_
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.graph import history as histories
 from treadle.graph import kinds, views
 from treadle.graph.node import Node, view_of
 from treadle.graph.views import View
@@ -32,10 +33,14 @@ def assembled(
     shape: tuple[int, ...], dtype: DType, device: Device, parts: Iterable[Part]
 ) -> Tensor:
     """A tensor whose parts, which cover it, are these values."""
+    placed = [(view, cast(value, dtype)) for view, value in parts if value.size]
     node = unwritten(shape, dtype, device)
-    for view, value in parts:
-        if value.size:
-            node = Node(kinds.WRITE, (node, cast(value, dtype)), shape, dtype, device, view)
+    with histories.recorded(False):  # not as writes, of which each would have to copy the gradient
+        for view, value in placed:
+            node = Node(kinds.WRITE, (node, value), shape, dtype, device, view)
+    if histories.recording.get() and any(value.history is not None for _, value in placed):
+        where, values = [view for view, _ in placed], [value for _, value in placed]
+        histories.record_as_one(histories.derivatives["assembled"], [node], values, where)
     return from_node(node)
 
 

@@ -8,12 +8,11 @@ import numpy as np
 
 from treadle.core.dtypes import DType, bool_, float32, float64, int32
 from treadle.core.errors import DtypeError, ShapeError
-from treadle.graph.calls import call
 from treadle.graph.node import Node, constant
-from treadle.kernels.scatter import scattered
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer, supports
 from treadle.tensor.elementwise_functions import FUNCTIONS, apply
+from treadle.tensor.indexed import scattered_at
 from treadle.tensor.operands import cast, prepare
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import min as smallest
@@ -125,7 +124,7 @@ def _counted(places: Node, weights: Node | None, length: int, dtype: DType) -> T
     if not length or not places.size:
         return from_node(zeros)
     values = weights or constant(1, (1,), dtype, device)
-    return from_node(call(scattered, (zeros, places, values), (length,), dtype, ("sum",)))
+    return from_node(scattered_at(zeros, places, values, "sum"))
 
 
 def _real(name: str, values: Tensor) -> Tensor:

@@ -88,6 +88,11 @@ class ForAutograd:
         return self._cell.value.history if boundary is None else boundary.leaf
 
     @property
+    def _made(self) -> History | None:
+        """The history of what the tensor sees: of a view its own."""
+        return self._leaf or self._node.history
+
+    @property
     def _leaf(self) -> Leaf | None:
         """The leaf that this tensor itself is; a view of a leaf is none."""
         boundary = self._boundary
@@ -104,6 +109,12 @@ class ForAutograd:
                 "kernel computes has none: launch it within td.no_grad(), or with x.detach(), if "
                 "no gradient is wanted; else within forward and backward of a td.autograd.Function"
             )
+
+    def _is_kept_by(self, result: ForAutograd) -> bool:
+        """Whether the derivative of what is to be written here needs what it was made of: that is
+        copied, then, before it is written over."""
+        made = result._history
+        return made is not None and made.keeps(self._cell.value)
 
     def _written_by_kernel(self) -> None:
         """A kernel writes the memory: what a derivative needs of the old elements is gone."""
@@ -186,7 +197,7 @@ class ForAutograd:
         leaf = self._own_leaf
         if leaf is not None:
             return leaf.gradient
-        made = self._history
+        made = self._made
         if made is None:
             return None
         if made.retained is None:
@@ -218,7 +229,7 @@ class ForAutograd:
 
     def retain_grad(self) -> None:
         """Have backward passes keep the gradient of this tensor, too, though it is no leaf."""
-        made = self._history
+        made = self._made
         if made is None:
             raise AutogradError("a tensor that requires no gradient has none to be kept")
         if self._leaf is None and made.retained is None:
@@ -235,7 +246,7 @@ class ForAutograd:
         >>> x.grad.tolist()
         [10.0, 10.0]
         """
-        made = self._history
+        made = self._made
         if made is None:
             raise AutogradError("a tensor that requires no gradient never gets one: no hook")
         if made.hooks is None:

@@ -19,11 +19,14 @@ import numpy as np
 
 from treadle.core.dtypes import DType, bool_, int32, int64, uint8, uint32
 from treadle.core.errors import DtypeError
+from treadle.graph import history as histories
 from treadle.graph import kinds, views
+from treadle.graph.calls import call
 from treadle.graph.node import Node, computed, constant, view_of
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import Integers, View
 from treadle.kernels.scatter import put as scatter
+from treadle.kernels.scatter import scattered
 from treadle.kernels.select import positions
 from treadle.runtime import settings
 from treadle.runtime.arrays import DeviceArray, numpy_dtype
@@ -52,6 +55,18 @@ def picked(tensor: Tensor, plan: Plan) -> Tensor:
 def gathered(source: Node, index: Node) -> Node:
     """The elements of a whole array at linear indices; 0 for those outside."""
     return Node(kinds.GATHER, (source, index), index.shape, source.dtype, source.device)
+
+
+def scattered_at(
+    x: Node, places: Node, values: Node, how: str = "put", distinct: bool = False
+) -> Node:
+    """A copy of an array with values put, added or folded at linear places; those outside are
+    dropped. There is one value, or one for each place."""
+    made = call(scattered, (x, places, values), x.shape, x.dtype, (how, distinct))
+    if made.history is not None:
+        derivative = histories.derivatives[f"scattered {how}"]
+        histories.record_as_one(derivative, [made], [x, places, values], distinct)
+    return made
 
 
 def put(tensor: Tensor, plan: Plan, value: Any) -> None:
@@ -264,6 +279,12 @@ def _scatter(tensor: Tensor, plan: Plan, values: Node, distinct: bool) -> None:
     array = source.whole_array
     if array.key.read_only:
         raise ValueError("this tensor is memory that may only be read: copy it first")
+    made = computed(array)
+    is_tracked = values.history is not None
+    if histories.recording.get() and (is_tracked or source.history is not None):
+        derivative = histories.derivatives["scattered put"]
+        histories.record_as_one(derivative, [made], [source, index, values], distinct)
+    tensor._replace(made, is_tracked)
     finish_readers(array.storage)
     scatter(array, index.whole_array, values.whole_array, distinct)
 

@@ -51,6 +51,9 @@ def _in_place(name: str) -> Callable[[Tensor, Any], Any]:
         if not is_operand(other):
             return NotImplemented
         result = apply(name, self, other)
+        if self._is_kept_by(result):
+            old = self.copied()
+            result = apply(name, old, old if other is self else other)
         node = result._node
         if node.shape != self.shape:
             raise ShapeError(

@@ -17,14 +17,12 @@ import numpy as np
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
-from treadle.graph.calls import call
 from treadle.graph.node import Node, constant
 from treadle.graph.views import View
-from treadle.kernels.scatter import scattered
 from treadle.tensor.axes import one_axis
 from treadle.tensor.dtypes import iinfo
 from treadle.tensor.elementwise_functions import FUNCTIONS, apply
-from treadle.tensor.indexed import Term, gathered, places_along, sum_of
+from treadle.tensor.indexed import Term, gathered, places_along, scattered_at, sum_of
 from treadle.tensor.indexing import Pick, all_inside
 from treadle.tensor.manipulation import broadcast_arrays, operand
 from treadle.tensor.operands import cast, is_number, number_as, prepare, values_of
@@ -153,7 +151,10 @@ def scatter_reduce(
     ones = constant(1, (1,), x.dtype, x.device)
     count = from_node(_put(count, places, ones, "sum"))
     divide = "divide" if x.dtype.kind == "float" else "floor_divide"
-    return FUNCTIONS["where"](apply("equal", count, 0), x, apply(divide, result, count)).to(x.dtype)
+    none = apply("equal", count, 0)
+    # Divided by 1 where there is none, so that no gradient is NaN there.
+    mean = apply(divide, result, FUNCTIONS["where"](none, 1, count))
+    return FUNCTIONS["where"](none, x, mean).to(x.dtype)
 
 
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
@@ -261,7 +262,7 @@ def _put(x: Tensor, places: Node, values: Node, how: str) -> Node:
     """The elements of x, with values at flat places."""
     if how in ("prod", "min", "max") and x.dtype.kind == "complex":
         raise DtypeError("complex numbers are put together by sums only: work on their parts")
-    return call(scattered, (x._node, places, values), x.shape, x.dtype, (how,))
+    return scattered_at(x._node, places, values, how)
 
 
 def _neutral(how: str, dtype: DType, x: Tensor) -> Node:
@@ -309,7 +310,10 @@ def _along_one_axis(name: str, input: Any, dim: int, index: Any, source: Any, ho
 
 def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
-        self._write(function(self, *arguments, **keywords)._node)
+        made = function(self, *arguments, **keywords)
+        if self._is_kept_by(made):
+            made = function(self.copied(), *arguments, **keywords)
+        self._write(made._node)
         return self
 
     name = f"{function.__name__}_"

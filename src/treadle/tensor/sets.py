@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType, int32
 from treadle.core.errors import DtypeError
+from treadle.graph.history import Unknown, record_as_one, recording
 from treadle.kernels import unique as kernels
 from treadle.runtime.arrays import DeviceArray
 from treadle.tensor.creation import asarray, full
@@ -62,6 +63,8 @@ def unique_all(x: Any, /) -> UniqueAll:
     places = default_integer(tensor.device)
     found = _of_complex if dtype.kind == "complex" else kernels.unique
     values, first, inverse, counts = (Tensor(part) for part in found(array, places))
+    if tensor._history is not None and recording.get():
+        record_as_one(Unknown("unique_all"), [values._cell.value], [tensor._node])
     return UniqueAll(values, first, inverse.reshape(tensor.shape), counts)
 
 

@@ -8,12 +8,14 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
 from treadle.graph.calls import Function, call, call_of_several
+from treadle.graph.history import recording
 from treadle.graph.node import Node, view_of
 from treadle.kernels import sort as kernels
 from treadle.kernels.topk import topk as top_k
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.operands import device_of, node_of
+from treadle.tensor.searching import take_along_axis
 from treadle.tensor.tensor import Tensor, from_node
 
 
@@ -25,6 +27,8 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
     >>> td.sort(td.asarray([3.0, float("nan"), 1.0], device="cpu"), descending=True).tolist()
     [3.0, 1.0, nan]
     """
+    if _is_recorded(x):  # as gathering, which has a derivative
+        return take_along_axis(x, argsort(x, axis=axis, descending=descending), axis=axis)
     return _along("sort", x, axis, None, kernels.sort, (descending,))
 
 
@@ -74,7 +78,14 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True, sorted: bool = Tr
     made = call_of_several(
         top_k, (node,), [(shape, node.dtype), (shape, places)], (k, largest, places)
     )
-    return TopK(*[_back(from_node(each), at) for each in made])
+    values, indices = (_back(from_node(each), at) for each in made)
+    if _is_recorded(x):  # as gathering, which has a derivative
+        values = take_along_axis(x.reshape(x.shape or (1,)), indices, axis=at)
+    return TopK(values, indices)
+
+
+def _is_recorded(x: Any) -> bool:
+    return type(x) is Tensor and x._history is not None and recording.get()
 
 
 def _along(

@@ -19,7 +19,7 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import AutogradError, DeviceNotFound, DtypeError, ShapeError
 from treadle.graph import history as histories
 from treadle.graph import kinds, views
-from treadle.graph.history import recording
+from treadle.graph.history import recorded, recording
 from treadle.graph.node import Node, computed, is_deep, view_of
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import View
@@ -92,6 +92,10 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         if seen is not None and seen[0] is value and not seen[1].eager and seen[1].array is None:
             return assume(Node, seen[1])
         node = view_of(value, view)
+        if seen is not None and node.history is not None:
+            before = seen[1].history
+            if before is not None and before.edges == node.history.edges:
+                node.history = before  # which may have hooks, and be asked for
         self._seen = value, node
         return node
 
@@ -153,11 +157,11 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
                     )
                 self._write_memory(value, array)
                 return
-        whole = view is None
-        if not whole:
+        is_tracked = value.history is not None
+        if view is not None:
             value = Node(kinds.WRITE, (old, value), old.shape, old.dtype, old.device, view)
-        if old.history is not None or value.history is not None or self._boundary is not None:
-            self._follow(old, value)
+        if old.history is not None or is_tracked or self._boundary is not None:
+            self._follow(old, value, is_tracked)
         old.overwritten = True
         cell.value = value
         if is_deep(value) or value.eager or settings.eager:
@@ -165,15 +169,22 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         elif array is not None:
             _states.add(cell)
 
-    def _follow(self, old: Node, value: Node) -> None:
-        """Give the new value of the cell its history. What is written without recording, or through
-        a tensor that is cut off, is for derivatives what it was."""
+    def _follow(self, old: Node, value: Node, is_tracked: bool) -> None:
+        """Give the new value of the cell its history; `is_tracked` says whether what is written
+        has one. What is written without recording, or through a tensor that is cut off, is for
+        derivatives what it was."""
         if not recording.get() or self._boundary is not None:
             if recording.get() and self._history is not None:
                 raise AutogradError(
                     "a leaf that requires gradients, or a view of one, is not written in place "
                     "while operations are recorded: do it within td.no_grad(), or write to a "
                     "x.clone()"
+                )
+            if recording.get() and is_tracked:
+                raise AutogradError(
+                    "a tensor that is cut off from gradients, as x.detach() is, is not written "
+                    "with values that require gradients, which would be lost: write into a "
+                    "x.clone(), or write values.detach()"
                 )
             value.history = old.history
         if old.history is not None:
@@ -184,8 +195,20 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         old = self._cell.value
         realize((value,))
         finish_readers(array.storage)
-        write = Node(kinds.WRITE, (old, value), old.shape, old.dtype, old.device, self._where)
+        with recorded(False):
+            write = Node(kinds.WRITE, (old, value), old.shape, old.dtype, old.device, self._where)
         realize((write,))
+        self._replace(write)
+
+    def _replace(self, made: Node, is_tracked: bool = False) -> None:
+        """Note that the memory of the cell is written at once, after which `made` is in it."""
+        old = self._cell.value
+        if old.history is not None or is_tracked or self._boundary is not None:
+            self._follow(old, made, is_tracked)
+        elif not old.saved:
+            return  # nobody needs the old elements
+        old.overwritten = True
+        self._cell.value = made
 
     def realize(self) -> Tensor:
         """Have the elements computed (what is pending is launched, not waited for). The tensor.
@@ -291,7 +314,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
 
     def __deepcopy__(self, memo: Any) -> Tensor:
         leaf = self._own_leaf
-        with histories.recorded(False):
+        with recorded(False):
             made = self.copied()
             if leaf is not None:
                 made._begin(leaf.is_parameter, self.requires_grad)
@@ -450,11 +473,14 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
     def _moved(self, device: Device) -> Tensor:
         """A copy on another device. Its gradient comes back to this one."""
         made = Tensor(self._array.copy_to(device))
+        self._record_move(made)
+        return made
+
+    def _record_move(self, made: Tensor) -> None:
         if self._history is not None and recording.get():
             histories.record_as_one(
                 histories.derivatives["moved"], [made._cell.value], [self._node]
             )
-        return made
 
     async def to_async(
         self, target: DType | Device | str | None = None, *, dtype: Any = None, device: Any = None
@@ -471,7 +497,9 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         if dtype is not None and not _has(where, self.dtype):
             return await self.to(dtype=dtype).to_async(device=where)
         check_dtype(self.dtype, where)
-        return from_numpy(await self.numpy_async(), where).to(dtype=dtype)
+        made = from_numpy(await self.numpy_async(), where)
+        self._record_move(made)
+        return made.to(dtype=dtype)
 
 
 # Cells that were in memory and have been written since. They are computed with whatever is computed

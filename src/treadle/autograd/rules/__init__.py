@@ -21,6 +21,7 @@ from treadle.autograd.rules import (
     reductions,
     rows,
     scans,
+    scattering,
     transforms,
 )
 from treadle.graph.history import Derivative
@@ -32,6 +33,7 @@ derivatives: Mapping[str, Derivative] = {
     **{name: OfNode(name, *rule) for name, rule in embeddings.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in pooling.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in products.NODES.items()},
+    **{name: OfNode(name, *rule) for name, rule in scattering.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in transforms.NODES.items()},
     **{
         name: OfFunction(name, rule)

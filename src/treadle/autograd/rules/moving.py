@@ -93,6 +93,15 @@ def _of_write(g: Tensor, made: History) -> tuple[Any, Any]:
     return old, g.reshape(-1)._seen_through(_behind(g, view)) if made.edges[1] is not None else None
 
 
+def _of_assembled(g: Tensor, made: History) -> list[Any]:
+    """Of parts, each of which is seen in the gradient where it was put."""
+    flat = g.reshape(-1)
+    return [
+        None if edge is None else flat._seen_through(_behind(g, view))
+        for edge, view in zip(made.edges, made.options, strict=True)
+    ]
+
+
 def _behind(g: Tensor, view: View) -> View:
     flat = g.reshape(-1)
     seen = views.compose(view, flat._where)
@@ -110,6 +119,7 @@ NODES: dict[str, tuple[Rule, tuple[int, ...]]] = {
     kinds.GATHER: (_of_gather, (1,)),
     kinds.VIEW: (of_view, ()),
     kinds.WRITE: (_of_write, ()),
+    "assembled": (_of_assembled, ()),
     "moved": (_of_moved, ()),
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from treadle.autograd.derivative import Rule, tensor_of
@@ -52,25 +51,30 @@ def _extreme(g: Tensor, made: History) -> tuple[Any]:
 def _product(g: Tensor, made: History) -> tuple[Any]:
     axes, shape = made.options[1], _edge_shape(made)
 
-    def gathered(x: Tensor, kind: str) -> Tensor:
-        return spread((product if kind == "prod" else total)(x, axis=axes), axes, shape)
+    x: Any = tensor_of(made, 0)
+    groups = [
+        spread(gather(values, axis=axes), axes, shape)
+        for gather, values in zip((product, total, total), parts_of_factors(x), strict=True)
+    ]
+    return (spread(g, axes, shape) * of_others(x, *groups),)
 
-    return (spread(g, axes, shape) * of_others(tensor_of(made, 0), gathered),)
+
+def parts_of_factors(x: Any) -> tuple[Any, Any, Any]:
+    """Of factors: what to multiply, and what to add up, for `of_others`."""
+    is_zero: Any = x == 0
+    return _where(is_zero, 1, x), is_zero.to(x.dtype.component), _where(is_zero, x, 0)
 
 
-def of_others(x: Any, gathered: Callable[[Any, str], Any]) -> Any:
-    """For each factor the (conjugate) product of all others. `gathered` gives each element the
-    "sum" or "prod" of all that are multiplied with it.
+def of_others(x: Any, product: Any, zeros: Any, sum_of_zeros: Any) -> Any:
+    """For each factor the (conjugate) product of all others: from that of all that are not 0, how
+    many are 0, and their sum.
 
     It is the product divided by the factor where none is 0. Where some are, their own product is
     that of the only one, and else flat; what is here for it is their sum, so that the gradient of
     this has the right value as well.
     """
     is_zero: Any = x == 0
-    safe = _where(is_zero, 1, x)
-    zeros = gathered(is_zero.to(x.dtype.component), "sum")
-    sum_of_zeros = gathered(_where(is_zero, x, 0), "sum")
-    others = gathered(safe, "prod") / safe
+    others = product / _where(is_zero, 1, x)
     beside_zeros = _where(zeros == 1, 1, _where(zeros == 2, sum_of_zeros - x, 0))
     beside_others = _where(zeros == 0, 1, _where(zeros == 1, sum_of_zeros, 0))
     found = others * _where(is_zero, beside_zeros, beside_others)
