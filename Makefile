@@ -27,7 +27,7 @@ $(VENV)/.installed-%: pyproject.toml tools/environment.sh
 
 $(VENV)/.installed-test: EXTRAS := test,docs
 
-demo: $(VENV)/.installed-plot
+demo: $(VENV)/.installed-demo
 	@$(BIN)/treadle demo
 
 test: lint docs software-gpu

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 
 import pytest
+
+import treadle as td
+from treadle.cli.demo import training
+from treadle.core.errors import TreadleError
+
+HAS_DIGITS = importlib.util.find_spec("sklearn") is not None
 
 KERNELS = """
 import treadle as td
@@ -145,10 +153,38 @@ def test_cache(tmp_path):
 
 def test_demo_on_the_cpu(tmp_path):
     picture = tmp_path / "demo.png"
-    done = treadle("demo", "--device", "cpu", "-o", picture)
+    options = ("--epochs", 1) if HAS_DIGITS else ("--no-train",)
+    done = treadle("demo", "--device", "cpu", *options, "-o", picture)
     assert done.returncode == 0, done.stderr
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "wave" in done.stdout
+    assert "\x1b" not in done.stdout + done.stderr  # no progress where nobody looks
+    if HAS_DIGITS:
+        right, count = re.search(r"(\d+) of (\d+) new ones are right", done.stdout).groups()
+        assert int(right) > 0.5 * int(count)
+
+
+def test_the_demo_has_to_show_something():
+    done = treadle("demo", "--no-train", "--no-kernels")
+    assert done.returncode == 2
+    assert "nothing to show" in done.stderr
+
+
+def test_the_demo_says_what_training_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    with pytest.raises(TreadleError, match=r"treadle\[demo\].*--no-train"):
+        training.load_digits()
+
+
+if HAS_DIGITS:
+
+    @pytest.mark.slow
+    def test_the_demo_reads_97_of_100():
+        digits = training.load_digits()
+        for seed in range(3):
+            trained = training.train(digits, td.device("cpu"), 15, seed)
+            assert trained.accuracies[-1] >= 0.97
+            assert len(trained.losses) == 15
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)], ids=["table", "json"])

@@ -1,1 +1,1 @@
-"""`treadle demo`: kernels on a real photograph and a wave, on every device, compared."""
+"""`treadle demo`: kernels on every device, compared, and a network that learns to read digits."""

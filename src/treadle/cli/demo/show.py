@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -10,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import treadle as td
-from treadle.cli.demo import work
+from treadle.cli.demo import training, work
 from treadle.cli.transpile import check_output
 from treadle.core.errors import TreadleError
 
@@ -18,16 +19,40 @@ _PARTS = ("blur", "edges", "histogram", "wave")
 _TOLERANCE = 1e-4  # of the relative norm, against float64; the wave takes 300 float32 steps
 
 
-def run_demo(device: str | None, output: Path) -> None:
-    """Run on one device or all, print the comparison, save the picture.
+def run_demo(device: str | None, output: Path, with_kernels: bool, epochs: int, seed: int) -> None:
+    """Run kernels on one device or all, train for some epochs on the best of them, save a picture.
 
-    Raises TreadleError if a device's result is not NumPy's.
+    Raises TreadleError if a kernel's result is not NumPy's.
     """
     console = Console()
     check_output(output)
     _check_format(output)
     chosen = [td.device(device)] if device else td.devices()
-    image = photograph()
+    digits = training.load_digits() if epochs else None  # what is missing is said at once
+    image = photograph() if with_kernels else None
+    result, wrong = (None, []) if image is None else _run_kernels(console, chosen, image)
+    if len(chosen) == 1 and device is None:
+        console.print("Only the CPU was found. `treadle devices` says how to make a GPU appear.")
+    trained = None
+    if digits is not None:
+        where = chosen[0]
+        trained = training.train(digits, where, epochs, seed, console)
+        count = round(trained.accuracies[-1] * len(trained.labels))
+        console.print(
+            f"{where.id} learned to read digits in {trained.seconds:.1f} s: "
+            f"{count} of {len(trained.labels)} new ones are right ({trained.accuracies[-1]:.1%})",
+            highlight=False,
+        )
+    save_picture(image, result, trained, output)
+    console.print(f"The picture is in {output}", highlight=False)
+    if wrong:
+        raise TreadleError("results differ from NumPy's: " + "; ".join(wrong))
+
+
+def _run_kernels(
+    console: Console, chosen: list[td.Device], image: work.Picture
+) -> tuple[work.Results, list[str]]:
+    """The first device's results, and what is wrong with those of any."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     results: dict[str, work.Results] = {}
     with Progress(*columns, console=console) as progress:
@@ -41,18 +66,13 @@ def run_demo(device: str | None, output: Path) -> None:
             results[one.id] = work.run_on_device(image, one, step)
         progress.update(task, advance=1, description="done")
     console.print(_table(chosen, results, truth))
-    if len(chosen) == 1 and device is None:
-        console.print("Only the CPU was found. `treadle devices` says how to make a GPU appear.")
-    save_picture(image, truth if not results else next(iter(results.values())), output)
-    console.print(f"The picture is in {output}", highlight=False)
     wrong = [
         f"{part} on {name} is off by {off:.1e}"
         for name, result in results.items()
         for part, off in _differences(result, truth).items()
         if not off <= _TOLERANCE
     ]
-    if wrong:
-        raise TreadleError("results differ from NumPy's: " + "; ".join(wrong))
+    return next(iter(results.values())), wrong
 
 
 def _check_format(output: Path) -> None:
@@ -113,11 +133,27 @@ def _table(chosen: list[td.Device], results: dict[str, work.Results], truth: wor
     return table
 
 
-def save_picture(image: work.Picture, result: work.Results, output: Path) -> None:
-    """One PNG: photograph, blur, edges, histogram, wave."""
+def save_picture(
+    image: work.Picture | None,
+    result: work.Results | None,
+    trained: training.Trained | None,
+    output: Path,
+) -> None:
+    """One picture: what the kernels made, and how the training went."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(15, 4), layout="constrained")
+    rows = (result is not None) + (trained is not None)
+    figure = Figure(figsize=(15, 4 * rows), layout="constrained")
+    parts: Any = iter(figure.subfigures(rows, 1, squeeze=False).flat)
+    if image is not None and result is not None:
+        _draw_kernels(next(parts), image, result)
+    if trained is not None:
+        _draw_training(next(parts), trained)
+    figure.savefig(output, dpi=100)
+
+
+def _draw_kernels(figure: Any, image: work.Picture, result: work.Results) -> None:
+    """Photograph, blur, edges, histogram, wave."""
     axes = figure.subplots(1, 5)
     pictures = (
         ("photograph", image, "gray"), ("Gaussian blur", result.blurred, "gray"),
@@ -130,4 +166,26 @@ def save_picture(image: work.Picture, result: work.Results, output: Path) -> Non
         place.set_axis_off()
     axes[3].bar(range(len(result.counts)), result.counts, width=1.0, color="0.3")
     axes[3].set_title("histogram")
-    figure.savefig(output, dpi=100)
+
+
+def _draw_training(figure: Any, trained: training.Trained) -> None:
+    """The loss, the accuracy, and what is read in test pictures, what is wrong first."""
+    curves, pictures = figure.subfigures(1, 2, width_ratios=(2, 3))
+    loss, accuracy = curves.subplots(1, 2)
+    epochs = range(1, len(trained.losses) + 1)
+    loss.plot(epochs, trained.losses, color="0.3")
+    loss.set_title("loss in training")
+    accuracy.plot(epochs, [100 * one for one in trained.accuracies], color="0.3")
+    accuracy.set_title(f"% of new digits read right: {100 * trained.accuracies[-1]:.1f}")
+    for one in (loss, accuracy):
+        one.set_xlabel("epoch")
+    is_wrong = trained.readings != trained.labels
+    order = np.argsort(~is_wrong, kind="stable")
+    for number, place in zip(order, pictures.subplots(4, 10).flat, strict=False):
+        place.imshow(trained.pictures[number].reshape(8, 8), cmap="gray_r")
+        place.set_axis_off()
+        read, label = trained.readings[number], trained.labels[number]
+        place.set_title(
+            f"{read}, is {label}" if is_wrong[number] else f"{read}",
+            color="crimson" if is_wrong[number] else "0.2", fontsize=9,
+        )  # fmt: skip
