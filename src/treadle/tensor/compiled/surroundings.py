@@ -76,7 +76,7 @@ def _tell(value: Any, parts: list[Any]) -> None:
     elif kind is float or kind is complex:
         parts += (kind, repr(value))
     elif kind is Tensor:
-        parts += (value._cell, value._view)
+        parts += (value._cell, value._view, value._boundary)
     else:
         parts.append(kind)
 
