@@ -199,6 +199,17 @@ def test_that_replaced_data_is_stepped(device):
     assert x.tolist() == [3] * 3
 
 
+def test_that_parameters_may_change_their_dtype(device):
+    x, y = td.ones(3).requires_grad_(), td.ones(2).requires_grad_()
+    optimizer = td.optim.SGD([x, y], lr=1.0, momentum=0.5)
+    for dtype in ("float32", "float16", "float16"):
+        for each in (x, y):
+            each.data = each.detach().to(dtype)
+        x.grad = td.ones(3, dtype=dtype)
+        optimizer.step()
+    assert x.tolist() == [1 - 1 - 1.5 - 1.75] * 3
+
+
 def test_that_parts_and_shared_memory_are_stepped(device):
     whole = td.ones((4, 3))
     part, turned = whole[1].requires_grad_(), td.ones((2, 3)).T.requires_grad_()

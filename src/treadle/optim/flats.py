@@ -97,6 +97,15 @@ class Flat:
 
     # --- where things are ------------------------------------------------------------------------
 
+    def fits(self) -> bool:
+        """Whether the parameters still are of this dtype and device: `model.to` changes them."""
+        device, dtype = self.device, self.dtype
+        for each in self.params:
+            node = each._cell.value
+            if node.dtype is not dtype or node.device is not device:
+                return False
+        return True
+
     def pending(self) -> list[Node]:
         """What has to be computed before parameters can be settled."""
         return [v for each in self.params if (v := each._cell.value).array is None]

@@ -16,7 +16,7 @@ from treadle.kernels.update import Derivation
 from treadle.lang.kernel import Kernel
 from treadle.optim.flats import Flat, alignment, full, most_elements, padded
 from treadle.optim.groups import Group
-from treadle.optim.optimizer import Optimizer
+from treadle.optim.optimizer import Optimizer, taken
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.tensor.compiled import tracing
@@ -81,7 +81,22 @@ class Fused(Optimizer):
             flat.give(numbers)
 
     def _place(self, group: Group) -> None:
-        """Give memory to parameters that require gradients and have none yet."""
+        """Give memory to parameters that require gradients and have none yet, or have moved to
+        another device or dtype."""
+        flats = self._flats[id(group)]
+        if not all(flat.fits() for flat in flats):
+            flats.clear()
+            self._make(group)
+            states = self._states(group)
+            for flat in flats:
+                for parameter in flat.params:
+                    own = self.state.get(parameter) or {}
+                    own.update({name: taken(parameter, name, own[name]) for name in own})
+                self._load(flat, states)
+        else:
+            self._make(group)
+
+    def _make(self, group: Group) -> None:
         flats = self._flats[id(group)]
         known = {id(each) for flat in flats for each in flat.params}
         kinds: dict[tuple[Device, Any], list[list[Tensor]]] = {}

@@ -176,7 +176,7 @@ class Optimizer:
             for key, value in state_dict["state"].items():
                 known = parameters.get(key)
                 self.state[key if known is None else known] = (
-                    value if known is None else {n: _taken(known, n, v) for n, v in value.items()}
+                    value if known is None else {n: taken(known, n, v) for n, v in value.items()}
                 )
             self._loaded()
         for hook in tuple(self._hooks["after loading"]):
@@ -222,7 +222,7 @@ def _parameters(given: Any) -> tuple[list[Tensor], list[str]]:
     return found, names
 
 
-def _taken(parameter: Tensor, name: str, value: Any) -> Any:
+def taken(parameter: Tensor, name: str, value: Any) -> Any:
     """A value of a state, for a parameter."""
     if not hasattr(value, "shape"):
         return copy.deepcopy(value)
