@@ -77,6 +77,7 @@ _LIBRARY = frozenset({
 _TRAINING = frozenset({
     "test_autocast",
     "test_autograd",
+    "test_ctc",
     "test_scaling",
     "test_backward_pass",
     "test_checkpoint",

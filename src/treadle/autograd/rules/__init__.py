@@ -31,6 +31,7 @@ derivatives: Mapping[str, Derivative] = {
     **{name: OfNode(name, *rule) for name, rule in moving.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in reductions.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in embeddings.NODES.items()},
+    **{name: OfNode(name, *rule) for name, rule in losses.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in pooling.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in products.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in scattering.NODES.items()},

@@ -22,6 +22,7 @@ from treadle.tensor.functional import (
     padding,
     pooling,
     sampling,
+    sequence_losses,
     unpooling,
 )
 from treadle.tensor.functional.activations import *  # noqa: F403  what its __all__ names
@@ -40,6 +41,7 @@ from treadle.tensor.functional.normalization import *  # noqa: F403
 from treadle.tensor.functional.padding import *  # noqa: F403
 from treadle.tensor.functional.pooling import *  # noqa: F403
 from treadle.tensor.functional.sampling import *  # noqa: F403
+from treadle.tensor.functional.sequence_losses import *  # noqa: F403
 from treadle.tensor.functional.unpooling import *  # noqa: F403
 
 # What is a method of tensors, too: `x.softmax(axis=0)`.
@@ -67,5 +69,6 @@ __all__ = [
     *padding.__all__,
     *pooling.__all__,
     *sampling.__all__,
+    *sequence_losses.__all__,
     *unpooling.__all__,
 ]
