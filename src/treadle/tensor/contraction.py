@@ -37,12 +37,37 @@ def contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Name
     those names that are not kept. Axes of one name have one extent, or extent 1."""
     if (first[0].history is None and second[0].history is None) or not histories.recording.get():
         return _contracted(first, second, kept)
+    first, second = _unrepeated(first, second), _unrepeated(second, first)
     with histories.recorded(False):
         made = _contracted(first, second, kept)
     names = tuple(first[1]), tuple(second[1]), tuple(kept)
     derivative = histories.derivatives["contracted"]
     histories.record_as_one(derivative, [made._cell.value], [first[0], second[0]], names)
     return made
+
+
+def _unrepeated(operand: tuple[Node, Names], other: tuple[Node, Names]) -> tuple[Node, Names]:
+    """An operand without the repetitions that follow from the other one's extents anyway, as of
+    weights that were expanded along a batch: so its gradient is summed where it is computed."""
+    node, names = operand
+    made = node.history
+    if node.op != kinds.VIEW or made is None or made.derivative is not _of_views():
+        return operand  # no view, or one that begins or ends a tape
+    view: View = node.detail
+    extents = dict(zip(other[1], other[0].shape, strict=True))
+    shape = tuple(
+        [
+            1 if step == 0 and extents.get(name, 1) == extent else extent
+            for name, extent, step in zip(names, view.shape, view.strides, strict=True)
+        ]
+    )
+    if shape == view.shape:
+        return operand
+    return view_of(node.sources[0], View(shape, view.strides, view.offset)), names
+
+
+def _of_views() -> histories.Derivative:
+    return histories.derivatives[kinds.VIEW]
 
 
 def _contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Names) -> Tensor:

@@ -6,6 +6,7 @@ The axes of the two arrays get names; `contraction` finds out of what kind such 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from treadle.core.errors import ShapeError
@@ -36,13 +37,21 @@ def matmul(x1: Any, x2: Any, /) -> Tensor:
     at = max(len(right.shape) - 2, 0)
     if left.shape[-1] != right.shape[at]:
         raise _unequal("matmul", left, len(left.shape) - 1, right, at)
-    front = common_shape("matmul", (left.shape[:-2], right.shape[:at]))
-    batch = range(-len(front), 0)
-    rows = ("row",) if len(left.shape) > 1 else ()
-    columns = ("column",) if len(right.shape) > 1 else ()
-    names1 = (*_last(batch, len(left.shape) - 2), *rows, "inner")
-    names2 = (*_last(batch, at), "inner", *columns)
-    return contracted((left, names1), (right, names2), (*batch, *rows, *columns))
+    if at or len(left.shape) > 2:
+        common_shape("matmul", (left.shape[:-2], right.shape[:at]))
+    names1, names2, kept = _names(len(left.shape), len(right.shape))
+    return contracted((left, names1), (right, names2), kept)
+
+
+@lru_cache(64)
+def _names(ndim1: int, ndim2: int) -> tuple[Names, Names, Names]:
+    """The axes of what `matmul` multiplies, and of its result. Those in front count from the end,
+    where shapes are aligned."""
+    front = [max(ndim - 2, 0) for ndim in (ndim1, ndim2)]
+    rows = ("row",) if ndim1 > 1 else ()
+    columns = ("column",) if ndim2 > 1 else ()
+    one, other, both = [range(-count, 0) for count in (*front, max(front))]
+    return (*one, *rows, "inner"), (*other, "inner", *columns), (*both, *rows, *columns)
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:

@@ -33,8 +33,8 @@ derivatives: Mapping[str, Derivative] = {
     **{name: OfNode(name, *rule) for name, rule in embeddings.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in losses.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in pooling.NODES.items()},
-    **{name: OfNode(name, *rule) for name, rule in products.NODES.items()},
     **{name: OfNode(name, *rule) for name, rule in scattering.NODES.items()},
+    **products.DERIVATIVES,
     **{name: OfNode(name, *rule) for name, rule in transforms.NODES.items()},
     **{
         name: OfFunction(name, rule)

@@ -2,51 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from treadle.autograd.derivative import Rule, tensor_of
+from treadle.autograd.derivative import Flow, tensor_of
 from treadle.autograd.rules.elementwise import conj
-from treadle.graph.history import History
-from treadle.tensor.contraction import contracted
+from treadle.graph.history import Derivative, History
+from treadle.tensor.contraction import Names, contracted
+from treadle.tensor.manipulation import broadcast_to
 from treadle.tensor.tensor import Tensor
 
-NODES: dict[str, tuple[Rule, tuple[int, ...]]] = {}
 
+class OfContraction:
+    """The derivative of `contracted`: what is needed for one factor is the other."""
 
-def _of_contraction(g: Tensor, made: History) -> tuple[Any, Any]:
-    left_names, right_names, kept = made.options
-    left = right = None
-    if made.edges[0] is not None:
-        left = _factor(g, kept, tensor_of(made, 1), right_names, left_names, made.edges[0].shape)
-    if made.edges[1] is not None:
-        right = _factor(g, kept, tensor_of(made, 0), left_names, right_names, made.edges[1].shape)
-    return left, right
+    name = "contracted"
+
+    def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
+        """The positions of the factors whose partners are tracked."""
+        return [1 - place for place, is_tracked in enumerate(tracked) if is_tracked]
+
+    def backward(self, made: History, gradients: Sequence[Tensor | None]) -> Flow:
+        """The gradients of the factors."""
+        *names, kept = made.options
+        gradient = gradients[0]
+        assert gradient is not None
+        for place, edge in enumerate(made.edges):
+            if edge is not None:
+                other = tensor_of(made, 1 - place)
+                result, partner = (gradient, kept), (other, names[1 - place])
+                yield edge, _factor(result, partner, names[place], edge.shape)
 
 
 def _factor(
-    g: Tensor, kept: Any, other: Tensor, other_names: Any, names: Any, shape: tuple[int, ...]
+    result: tuple[Tensor, Names],
+    partner: tuple[Tensor, Names],
+    names: Names,
+    shape: tuple[int, ...],
 ) -> Tensor:
-    """The gradient of a factor: that of the result with the other factor. What the factor alone had
-    and was summed is the same everywhere along its axes; what it was broadcast along is summed."""
-    known = {*kept, *other_names}
-    wanted = [name for name in names if name in known]
+    """The gradient of a factor: the product of that of the result with the other factor, summed
+    along what the factor was broadcast along. Where the factor alone had an axis, and it was
+    summed, the gradient is the same everywhere along it."""
+    extents: dict[Any, int] = {}
+    for x, its_names in (result, partner):
+        for name, extent in zip(its_names, x.shape, strict=True):
+            if extents.get(name, 1) == 1:
+                extents[name] = extent
+    wanted = [
+        name
+        for name, extent in zip(names, shape, strict=True)
+        if name in extents and (extent != 1 or extents[name] == 1)
+    ]
+    (g, kept), (other, other_names) = result, partner
     found = contracted((g._node, kept), (conj(other)._node, other_names), wanted)
-    for axis, name in enumerate(names):
-        if name not in known:
-            found = found[(slice(None),) * axis + (None,)]
-    extents = [
-        (axis, extent) for axis, (extent, mine) in enumerate(zip(found.shape, shape, strict=True))
-        if mine == 1 and extent != 1
-    ]  # fmt: skip
-    if extents:
-        from treadle.tensor.reductions import sum as total
-
-        found = total(found, axis=tuple(axis for axis, _ in extents), keepdims=True)
-    if found.shape != shape:
-        from treadle.tensor.manipulation import broadcast_to
-
-        found = broadcast_to(found, shape)
-    return found
+    if found.shape == shape:
+        return found
+    inside = [extents[name] if name in wanted else 1 for name in names]
+    return broadcast_to(found.reshape(tuple(inside)), shape)
 
 
-NODES["contracted"] = (_of_contraction, (0, 1))
+DERIVATIVES: dict[str, Derivative] = {"contracted": OfContraction()}
