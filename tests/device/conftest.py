@@ -87,6 +87,7 @@ _TRAINING = frozenset({
     "test_gradients_layers",
     "test_gradients_linalg",
     "test_gradients_moving",
+    "test_gradients_products",
     "test_initial_values",
     "test_layers",
     "test_module_hooks",

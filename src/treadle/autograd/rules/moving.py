@@ -35,7 +35,10 @@ def of_seen(g: Tensor, view: View, shape: tuple[int, ...]) -> Tensor | Placed:
         if stride == 0 or extent == 1
     ]
     if repeated:
-        g = total(g, axis=tuple(repeated))
+        if all(view.shape[axis] == 1 for axis in repeated):
+            g = g.reshape(tuple([e for axis, e in enumerate(view.shape) if axis not in repeated]))
+        else:
+            g = total(g, axis=tuple(repeated))
         view = View(
             tuple([e for axis, e in enumerate(view.shape) if axis not in repeated]),
             tuple([s for axis, s in enumerate(view.strides) if axis not in repeated]),
