@@ -83,6 +83,7 @@ _TRAINING = frozenset({
     "test_checkpoint",
     "test_function",
     "test_gradients_array",
+    "test_gradients_everywhere",
     "test_gradients_fft",
     "test_gradients_layers",
     "test_gradients_linalg",

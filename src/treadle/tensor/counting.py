@@ -8,6 +8,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType, bool_, float32, float64, int32
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.graph import history as histories
 from treadle.graph.node import Node, constant
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer, supports
@@ -82,6 +83,9 @@ def histogram(
     values = _real("histogram", values)
     edges = _edges("histogram", values, bins, range)
     found = asarray(edges.astype(values.dtype.numpy), device=values.device)
+    if hasattr(bins, "__index__") and range is None and values._is_recorded:
+        # The edges are elements, which were read for them.
+        histories.record_as_one(histories.Unknown("histogram"), [found._cell.value], [values._node])
     parts = len(edges) - 1
     place = apply("subtract", searchsorted(found, values, side="right"), 1)
     last = apply("equal", values, found[parts])

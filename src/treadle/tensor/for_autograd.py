@@ -88,6 +88,11 @@ class ForAutograd:
         return self._cell.value.history if boundary is None else boundary.leaf
 
     @property
+    def _is_recorded(self) -> bool:
+        """Whether what is computed from the tensor now has a history."""
+        return self._history is not None and history.recording.get()
+
+    @property
     def _made(self) -> History | None:
         """The history of what the tensor sees: of a view its own."""
         return self._leaf or self._node.history

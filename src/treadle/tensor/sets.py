@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType, int32
 from treadle.core.errors import DtypeError
-from treadle.graph.history import Unknown, record_as_one, recording
+from treadle.graph.history import Unknown, record_as_one
 from treadle.kernels import unique as kernels
 from treadle.runtime.arrays import DeviceArray
 from treadle.tensor.creation import asarray, full
@@ -63,7 +63,7 @@ def unique_all(x: Any, /) -> UniqueAll:
     places = default_integer(tensor.device)
     found = _of_complex if dtype.kind == "complex" else kernels.unique
     values, first, inverse, counts = (Tensor(part) for part in found(array, places))
-    if tensor._history is not None and recording.get():
+    if tensor._is_recorded:
         record_as_one(Unknown("unique_all"), [values._cell.value], [tensor._node])
     return UniqueAll(values, first, inverse.reshape(tensor.shape), counts)
 

@@ -8,7 +8,6 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
 from treadle.graph.calls import Function, call, call_of_several
-from treadle.graph.history import recording
 from treadle.graph.node import Node, view_of
 from treadle.kernels import sort as kernels
 from treadle.kernels.topk import topk as top_k
@@ -27,7 +26,7 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
     >>> td.sort(td.asarray([3.0, float("nan"), 1.0], device="cpu"), descending=True).tolist()
     [3.0, 1.0, nan]
     """
-    if _is_recorded(x):  # as gathering, which has a derivative
+    if type(x) is Tensor and x._is_recorded:  # as gathering, which has a derivative
         return take_along_axis(x, argsort(x, axis=axis, descending=descending), axis=axis)
     return _along("sort", x, axis, None, kernels.sort, (descending,))
 
@@ -79,13 +78,9 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True, sorted: bool = Tr
         top_k, (node,), [(shape, node.dtype), (shape, places)], (k, largest, places)
     )
     values, indices = (_back(from_node(each), at) for each in made)
-    if _is_recorded(x):  # as gathering, which has a derivative
+    if type(x) is Tensor and x._is_recorded:  # as gathering, which has a derivative
         values = take_along_axis(x.reshape(x.shape or (1,)), indices, axis=at)
     return TopK(values, indices)
-
-
-def _is_recorded(x: Any) -> bool:
-    return type(x) is Tensor and x._history is not None and recording.get()
 
 
 def _along(

@@ -477,7 +477,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         return made
 
     def _record_move(self, made: Tensor) -> None:
-        if self._history is not None and recording.get():
+        if self._is_recorded:
             histories.record_as_one(
                 histories.derivatives["moved"], [made._cell.value], [self._node]
             )
