@@ -24,6 +24,7 @@ from benchmarks.harness import (
 )
 from benchmarks.training.models import Model, digits_mlp, small_cnn, transformer
 from benchmarks.training.steps import torch_step, treadle_step
+from benchmarks.training.updates import update
 
 __all__ = ["about", "measurements"]
 
@@ -36,11 +37,13 @@ _HOST_AIM = 1e-3  # seconds a compiled step may take the host
 def measurements(spec: str) -> list[Callable[[], list[Figure]]]:
     """What this suite measures on a device."""
     if spec == "cpu":
-        return [functools.partial(_on_host, model) for model in (digits_mlp, small_cnn)]
+        models = [functools.partial(_on_host, model) for model in (digits_mlp, small_cnn)]
+        return [*models, functools.partial(update, spec)]
     dtype, aim = ("bfloat16", 3.0) if spec == "cuda" else ("", 4.0)
     return [
         functools.partial(_on_card, spec, dtype, aim),
         functools.partial(_small_on_card, spec),
+        functools.partial(update, spec),
     ]
 
 
