@@ -93,7 +93,7 @@ COSTS: dict[str, int] = dict.fromkeys(
      "logical_or", "logical_not", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
      "square", "real", "imag", "complex"),
     1,
-) | dict.fromkeys(("constant", "index", "view"), 0)  # fmt: skip
+) | dict.fromkeys(("constant", "index", "view"), 0) | {"gather": 50}  # fmt: skip
 _USUAL_COST = 10
 
 

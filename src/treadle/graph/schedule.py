@@ -26,6 +26,7 @@ _ALONE = (kinds.CALL, kinds.WRITE, kinds.PRODUCT)  # they compute nothing of the
 _SHARED = -1  # several kernels need it
 _LATER = "it is needed later, by a derivative or by what is not computed yet"
 _DEAREST = 1 << 20
+_SPREAD = 8  # what is seen over so many times its elements is kept itself, rather than its readers
 
 
 class Plan:
@@ -150,31 +151,33 @@ class Plan:
             if node.op == kinds.PRODUCT and mine in reducing:
                 self.keep(node, "a reduction reads it")
             elif node not in self.kept and (mine == _SHARED or node.saved or node in later):
+                # Of a view what it looks at: looking costs nothing.
+                kept = self.original(node.sources[0]) if node.op == kinds.VIEW else node
                 if weight[node] > cheap and (mine == _SHARED or node.saved):
-                    self.keep(node, "several kernels read it" if mine == _SHARED else _LATER)
+                    self.keep(kept, "several kernels read it" if mine == _SHARED else _LATER)
                 elif weight[node] >= _DEAREST:
-                    self.keep(node, _LATER)
+                    self.keep(kept, _LATER)
                 elif node in self.overwritten:
                     self.keep(node, "its source is written before it is read again")
             if node in self.kept:
                 mine = id(node)
             if node.op == kinds.REDUCE:
                 reducing.add(mine)
-            for position, source in enumerate(node.sources):
-                source = self.original(source)
+            for source in map(self.original, node.sources):
                 if source.array is not None:
                     continue
-                if must_lie_in_memory(node, position):
-                    self._keep_source(source, node)
                 known = group.get(source)
                 group[source] = mine if known is None or known == mine else _SHARED
 
     def _keep_what_stands_alone(self) -> None:
-        """Keep what is a kernel of its own, whoever reads it. What follows from it at little cost
-        then is cheap."""
+        """Keep what is a kernel of its own, whoever reads it, and what such kernels take from
+        memory. What follows from it at little cost then is cheap."""
         for node in self.order:
             if node in self.same:
                 continue
+            for position, source in enumerate(map(self.original, node.sources)):
+                if source.array is None and must_lie_in_memory(node, position):
+                    self.keep(source, f"{node.op} takes it from memory")
             if node.op == kinds.WRITE:
                 self.keep(node, "it writes an array")
             elif node.op == kinds.CALL:
@@ -199,14 +202,14 @@ class Plan:
                 sizes = frozenset((node.size,))
             reached[node] = sizes if node not in self.kept else frozenset()
 
-    def _keep_source(self, source: Node, reader: Node) -> None:
-        self.keep(source, f"{reader.op} takes it from memory")
-
     def _weights(self) -> dict[Node, int]:
         """What it costs to compute a node again, from what is in memory."""
         weight: dict[Node, int] = {}
         for node in self.order:
             total = _DEAREST if node.op in _DEAR else cost_of(node.op)
+            if node.op == kinds.VIEW and node.size >= _SPREAD * node.sources[0].size:
+                weight[node] = 0
+                continue
             for source in node.sources:
                 if source.array is None and source not in self.kept:
                     total += weight[source]

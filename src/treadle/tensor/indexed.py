@@ -54,6 +54,8 @@ def picked(tensor: Tensor, plan: Plan) -> Tensor:
 
 def gathered(source: Node, index: Node) -> Node:
     """The elements of a whole array at linear indices; 0 for those outside."""
+    if source.op == "cast" and source.array is None:  # rather than all of it those that are picked
+        return cast(gathered(source.sources[0], index), source.dtype)
     return Node(kinds.GATHER, (source, index), index.shape, source.dtype, source.device)
 
 
