@@ -98,6 +98,7 @@ _TRAINING = frozenset({
     "test_transforms",
     "test_optimizers",
     "test_data",
+    "test_gradients_attention",
     "test_gradients_rows",
     "test_schedulers",
 })  # fmt: skip

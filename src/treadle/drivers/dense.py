@@ -20,7 +20,8 @@ class Operand(NamedTuple):
 
 class DenseProduct(NamedTuple):
     """`batch` products of (rows, depth) by (depth, columns) matrices of one dtype (its short name).
-    The results lie row by row, one after the other. Halves are added up in float32."""
+    The results lie row by row, one after the other, in the same dtype unless `result` names another
+    one. Halves are added up in float32."""
 
     dtype: str
     batch: int
@@ -29,6 +30,7 @@ class DenseProduct(NamedTuple):
     depth: int
     left: Operand
     right: Operand
+    result: str = ""
 
     @property
     def operations(self) -> int:
@@ -41,7 +43,8 @@ class DenseProduct(NamedTuple):
         left = self.rows * self.depth * (self.batch if self.left.step else 1)
         right = self.depth * self.columns * (self.batch if self.right.step else 1)
         out = self.rows * self.columns * self.batch
-        return ITEM_SIZES[self.dtype] * (left + right + out)
+        item = ITEM_SIZES[self.dtype]
+        return item * (left + right) + ITEM_SIZES[self.result or self.dtype] * out
 
 
 class PreparedProduct(NamedTuple):

@@ -73,6 +73,12 @@ class Problem(NamedTuple):
     right: int | None
     dropout: float
 
+    @property
+    def own(self) -> tuple[int, ...]:
+        """Extents of the axes of heads along which keys or values differ, 1 for the others."""
+        moves = zip(self.heads, self.key.strides, self.value.strides, strict=False)
+        return tuple([extent if key or value else 1 for extent, key, value in moves])
+
 
 class _Arrays(NamedTuple):
     """Whole arrays in, and flat ones to be written."""
@@ -201,7 +207,7 @@ def _operands(arrays: _Arrays, p: Problem, done: int, count: int, parts: int, ti
     ]
     found = [_seen(*each, most) for each in laid]
     mask: Any = 0
-    mask_start, mask_steps, mask_step = 0, _four(0, 0, 0, 0), 0
+    mask_start, mask_steps, mask_step = 0, four(0, 0, 0, 0), 0
     if arrays.mask is not None and p.mask is not None:
         mask, mask_start = _seen(arrays.mask, p.mask, (*p.heads, p.queries, p.keys), most)
         mask_steps, mask_step = _steps(p.mask.strides[:-1], 1), p.mask.strides[-1]
@@ -210,7 +216,7 @@ def _operands(arrays: _Arrays, p: Problem, done: int, count: int, parts: int, ti
     if parts > 1 or out.size >= most:
         out = _some(out, done * p.queries * p.width, lines * p.width)
         norms, before = _some(norms, done * p.queries, lines), 0
-    starts = _four(*[start // count for _, start in found], mask_start)
+    starts = four(*[start // count for _, start in found], mask_start)
     front = _front(p.heads, 1)
     left = p.queries if p.left is None else min(p.left, p.queries)
     right = p.keys if p.right is None else min(p.right, p.keys)
@@ -219,8 +225,8 @@ def _operands(arrays: _Arrays, p: Problem, done: int, count: int, parts: int, ti
         starts,
         (*(_steps(each.strides, count) for each in (p.query, p.key, p.value)), mask_steps,
          mask_step),
-        (_four(p.queries, p.keys, p.depth, p.width), _four(front[1], front[2], parts, tiles),
-         _four(left, right, done, before), p.scale * attending.LOG2_E,
+        (four(p.queries, p.keys, p.depth, p.width), four(front[1], front[2], parts, tiles),
+         four(left, right, done, before), p.scale * attending.LOG2_E,
          0 if arrays.draws is None else arrays.draws, 1.0 - p.dropout),
     )  # fmt: skip
 
@@ -268,8 +274,8 @@ def _turned(
     turned = new(key, partial, panels * panel * p.depth)
     if turned.size:
         turn = attending_alone.transposer(partial, panel)
-        turn[panels, panel](key, turned, starts, steps, _four(*heads, 0), p.keys, p.depth)
-    return turned, _four(*[math.prod(heads[i + 1 :]) * (heads[i] > 1) for i in range(_AXES)], 0)
+        turn[panels, panel](key, turned, starts, steps, four(*heads, 0), p.keys, p.depth)
+    return turned, four(*[math.prod(heads[i + 1 :]) * (heads[i] > 1) for i in range(_AXES)], 0)
 
 
 # --- on GPUs -------------------------------------------------------------------------------------
@@ -353,10 +359,10 @@ def _front(values: tuple[int, ...], filled: int) -> tuple[int, ...]:
 def _steps(strides: tuple[int, ...], count: int) -> Any:
     """Strides of three axes of heads, and of rows, in units of so many elements."""
     padded = (*_front(strides[:-1], 0), strides[-1])
-    return _four(*[stride // count for stride in padded])
+    return four(*[stride // count for stride in padded])
 
 
 @functools.lru_cache(1024)
-def _four(*values: int) -> Packed:
+def four(*values: int) -> Packed:
     """Four integers as a launch takes them soonest."""
     return Packed(_FOUR_INTEGERS, np.array(values, np.int32))

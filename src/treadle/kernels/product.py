@@ -63,9 +63,17 @@ def multiply(x: DeviceArray, y: DeviceArray, product: Product) -> DeviceArray:
     return out
 
 
-def filling(device: Device, dtype: DType, product: Product) -> Filling:
-    """What computes a product that is not empty, to be called often. UnsupportedOnTarget if nobody
-    does."""
+def filling(device: Device, dtype: DType, product: Product, result: DType | None = None) -> Filling:
+    """What computes a product that is not empty, to be called often; `result` is the dtype of the
+    products, which only a vendor's library has other than that of the factors. UnsupportedOnTarget
+    if nobody does."""
+    if result is not None and result is not dtype:
+        how = vendor_product.prepared(device, dtype, product, result)
+        if how is None:
+            raise UnsupportedOnTarget(
+                f"there is no product of matrices of {dtype} in {result} on {device.id}"
+            )
+        return partial(vendor_product.multiply, product=product, how=how)
     route = route_of(device, dtype, product)
     if route == "host":
         return host_product.filling(dtype, product)

@@ -13,9 +13,14 @@ from treadle.runtime.devices import Device
 _ALIGNMENT = 16  # bytes
 
 
-def prepared(device: Device, dtype: DType, product: Product) -> PreparedProduct | None:
-    """How the library computes a product; None where there is none, or it does not do this one."""
+def prepared(
+    device: Device, dtype: DType, product: Product, result: DType | None = None
+) -> PreparedProduct | None:
+    """How the library computes a product; None where there is none, or it does not do this one.
+    `result` is the dtype of the products if it is another than that of the factors."""
     dense = _dense(dtype, product) if device.backend == "cuda" else None
+    if dense is not None and result is not None and result is not dtype:
+        dense = dense._replace(result=result.short)
     return None if dense is None else device.handle.dense_product(dense)
 
 

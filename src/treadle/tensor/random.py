@@ -18,7 +18,8 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.graph import kinds
 from treadle.graph.calls import call
-from treadle.graph.node import Node, constant
+from treadle.graph.node import Node, constant, view_of
+from treadle.graph.views import View
 from treadle.kernels.sort import argsort
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
@@ -439,6 +440,15 @@ def words_of_a_draw(source: Generator, device: Device) -> Node:
     from treadle.tensor.assembly import concat
 
     return concat([from_node(word) for word in _next_words(source, device, (1,))])._node
+
+
+def kept_by(words: Node, shape: tuple[int, ...], p: float) -> Tensor:
+    """`bernoulli(shape, p)`, drawn by words that `words_of_a_draw` gave before."""
+    index = Node(kinds.INDEX, (), shape, uint32, words.device)
+    each = [view_of(words, View(shape, (0,) * len(shape), i)) for i in range(4)]
+    chance = constant(p, shape, float32, words.device)
+    sources = (index, _upper_word(index), *each, chance)
+    return from_node(Node("random_chance", sources, shape, bool_, words.device))
 
 
 def _upper_word(index: Node) -> Node:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from treadle.autograd.derivative import OfFunction, OfNode, OfOperation
 from treadle.autograd.rules import (
     activations,
+    attention,
     class_losses,
     convolution,
     distances,
@@ -36,6 +37,7 @@ derivatives: Mapping[str, Derivative] = {
     **{name: OfNode(name, *rule) for name, rule in scattering.NODES.items()},
     **products.DERIVATIVES,
     **{name: OfNode(name, *rule) for name, rule in transforms.NODES.items()},
+    **attention.DERIVATIVES,
     **{
         name: OfFunction(name, rule)
         for functions in (

@@ -90,8 +90,14 @@ class Blas:
 
     def _prepare(self, product: DenseProduct) -> PreparedProduct | None:
         type = _TYPES.get(product.dtype)
+        made = _TYPES.get(product.result, type)
         extents = (product.rows, product.columns, product.depth)
-        if type is None or product.batch > _MOST_BATCH or max(extents) > _MOST_EXTENT:
+        if (
+            type is None
+            or made is None
+            or product.batch > _MOST_BATCH
+            or max(extents) > _MOST_EXTENT
+        ):
             return None
         library = self._library
         compute = _enumeration("cublas", "ComputeType")[type.compute]
@@ -104,7 +110,7 @@ class Blas:
             self._layout(type, product.columns, product.depth, product.right, batch),
             self._layout(type, product.depth, product.rows, product.left, batch),
             self._layout(
-                type, product.columns, product.rows,
+                made, product.columns, product.rows,
                 Operand(False, product.columns, product.rows * product.columns), batch,
             ),
         )  # fmt: skip

@@ -8,13 +8,14 @@ from typing import Any
 
 from treadle.core.dtypes import DType, bool_, float32, float64
 from treadle.core.errors import DtypeError, ShapeError
-from treadle.graph import views
+from treadle.graph import history, views
 from treadle.graph.calls import call_of_several
 from treadle.graph.node import Node, constant, view_of
-from treadle.kernels.attend import Problem, attend
+from treadle.kernels.attend import attend
+from treadle.kernels.attend_products import attend_by_products, pays
 from treadle.kernels.device_code.keys import wide
 from treadle.tensor.dtypes import promote
-from treadle.tensor.functional.heads import along_heads, in_place, merged
+from treadle.tensor.functional.heads import Asked, laid_out
 from treadle.tensor.generator import Generator, default_generator
 from treadle.tensor.operands import as_python, cast, common_shape, device_of, is_number, node_of
 from treadle.tensor.random import words_of_a_draw
@@ -72,7 +73,6 @@ def scaled_dot_product_attention(
     nodes = [cast(node, dtype) for node in nodes]
     front, heads = _check_shapes(nodes, enable_gqa)
     queries, keys = nodes[0].shape[-2], nodes[1].shape[-2]
-    depth, width = nodes[0].shape[-1], nodes[2].shape[-1]
     if attn_mask is not None:
         if is_causal:
             raise ValueError(
@@ -81,27 +81,33 @@ def scaled_dot_product_attention(
             )
         nodes.append(_mask(node_of(_NAME, attn_mask, device), dtype, (*front, queries, keys)))
     left, right = _reach(window, is_causal)
-    scale = _scale(scale, depth)
-    dropout = _dropout(dropout_p)
-    shape = (*front, queries, width)
-    if 0 in shape:
-        return from_node(constant(0, shape, dtype, device))
-    sources, seen = zip(
-        *[in_place(node, by_rows=i < 3) for i, node in enumerate(nodes)], strict=True
-    )
-    rows = ((queries, depth), (keys, depth), (keys, width), (queries, keys))
-    axes, laid = merged(
-        [along_heads(view, front, heads, own) for view, own in zip(seen, rows, strict=False)]
-    )
-    mask = laid[3] if attn_mask is not None else None
-    problem = Problem(
-        front, axes, queries, keys, depth, width, laid[0], laid[1], laid[2], mask, scale, left,
-        right, dropout,
-    )  # fmt: skip
-    if dropout:
-        sources = (*sources, words_of_a_draw(generator or default_generator(), device))
+    scale, dropout = _scale(scale, nodes[0].shape[-1]), _dropout(dropout_p)
+    asked = Asked(front, heads, scale, left, right, dropout)
+    words = words_of_a_draw(generator or default_generator(), device) if dropout else None
+    tracked = history.recording.get() and any(node.history is not None for node in nodes)
+    with history.recorded(False):
+        made, norms = _attended(nodes, asked, dtype, words, tracked)
+    if tracked:
+        extra = [norms] if words is None else [norms, words]
+        history.record_as_one(history.derivatives[_NAME], [made], nodes, asked, extra)
+    return from_node(made)
+
+
+def _attended(
+    nodes: Sequence[Node], asked: Asked, dtype: DType, words: Node | None, tracked: bool
+) -> tuple[Node, Node]:
+    """The result and, for each query, the logarithm of the sum of its scores' exponentials."""
+    shape = (*asked.front, nodes[0].shape[-2], nodes[2].shape[-1])
     results = [(shape, dtype), (shape[:-1], wide(dtype))]
-    return from_node(call_of_several(attend, sources, results, (problem,))[0])
+    if 0 in shape:
+        one, other = (constant(0, *each, nodes[0].device) for each in results)
+        return one, other
+    sources, problem, _ = laid_out(nodes, asked)
+    if words is not None:
+        sources = (*sources, words)
+    function = attend_by_products if tracked and pays(nodes[0].device, dtype, problem) else attend
+    made, norms = call_of_several(function, sources, results, (problem,))
+    return made, norms
 
 
 # --- what does not fit ---------------------------------------------------------------------------

@@ -7,14 +7,76 @@ seen as three, along the last ones of which the keys stay where they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from treadle.graph import kinds, views
 from treadle.graph.node import Node
 from treadle.graph.views import View
-from treadle.kernels.attend import Laid
+from treadle.kernels.attend import Laid, Problem
 
 Integers = tuple[int, ...]
 _LARGEST_BASE = 4  # times what is seen of it, that is computed so that this is read in place
+
+
+class Asked(NamedTuple):
+    """What attention is asked for, beside its operands. `front` are the axes in front of the
+    result's last two, `heads` those of query, key and value if they are grouped. A query sees keys
+    from `left` places before its own to `right` places after it, None being all."""
+
+    front: Integers
+    heads: Integers
+    scale: float
+    left: int | None
+    right: int | None
+    dropout: float
+
+    @property
+    def groups(self) -> Integers:
+        """The axes of heads: heads that all have, heads that one of key and value has more, heads
+        that only the query has. None if heads are not grouped."""
+        if not self.heads:
+            return ()
+        few, many = sorted(self.heads[1:])
+        return few, many // few, self.heads[0] // many
+
+    def split(self, own: int) -> Integers:
+        """So many heads of an operand along the axes of `groups`."""
+        few, many = sorted(self.heads[1:])
+        groups = self.groups
+        return {1: (1, 1, 1), few: (few, 1, 1), many: (*groups[:2], 1), self.heads[0]: groups}[own]
+
+    @property
+    def split_front(self) -> Integers:
+        """The axes in front, heads being split."""
+        return (*self.front[:-1], *self.groups) if self.heads else self.front
+
+
+class LaidOut(NamedTuple):
+    """The nodes of operands, how they lie, and of the axes in front those along which the keys or
+    the values differ."""
+
+    sources: tuple[Node, ...]
+    problem: Problem
+    own: Integers
+
+
+def laid_out(nodes: Sequence[Node], asked: Asked) -> LaidOut:
+    """Query, key, value and perhaps a mask for the kernel library."""
+    queries, keys = nodes[0].shape[-2], nodes[1].shape[-2]
+    depth, width = nodes[0].shape[-1], nodes[2].shape[-1]
+    sources, seen = zip(
+        *[in_place(node, by_rows=i < 3) for i, node in enumerate(nodes)], strict=True
+    )
+    rows = ((queries, depth), (keys, depth), (keys, width), (queries, keys))
+    views = [along_heads(view, asked, own) for view, own in zip(seen, rows, strict=False)]
+    axes, laid = merged(views)
+    mask = laid[3] if len(nodes) > 3 else None
+    problem = Problem(
+        asked.front, axes, queries, keys, depth, width, laid[0], laid[1], laid[2], mask,
+        asked.scale, asked.left, asked.right, asked.dropout,
+    )  # fmt: skip
+    moves = zip(asked.split_front, views[1].strides, views[2].strides, strict=False)
+    return LaidOut(sources, problem, tuple([n if k or v else 1 for n, k, v in moves]))
 
 
 def in_place(node: Node, by_rows: bool) -> tuple[Node, View]:
@@ -34,19 +96,14 @@ def in_place(node: Node, by_rows: bool) -> tuple[Node, View]:
     return base, view
 
 
-def along_heads(view: View, front: Integers, heads: Integers, rows: Integers) -> View:
-    """An operand seen along all axes in front, and rows of that shape. If heads are grouped, the
-    last axis in front becomes three: heads that all have, heads that one of key and value has more,
-    heads that only the query has. `heads` are those of query, key and value."""
-    if heads:
-        few, many = sorted(heads[1:])
-        groups = (few, many // few, heads[0] // many)
+def along_heads(view: View, asked: Asked, rows: Integers) -> View:
+    """An operand seen along all axes in front, heads being split, and rows of that shape."""
+    if asked.heads:
         own = view.shape[-3] if len(view.shape) > 2 else 1
-        mine = {1: (1, 1, 1), few: (few, 1, 1), many: (*groups[:2], 1), heads[0]: groups}[own]
-        split = views.reshape(view, (*view.shape[:-3], *mine, *view.shape[-2:]))
+        split = views.reshape(view, (*view.shape[:-3], *asked.split(own), *view.shape[-2:]))
         assert split is not None  # an axis can always be split
-        view, front = split, (*front[:-1], *groups)
-    return views.expand(view, (*front, *rows))
+        view = split
+    return views.expand(view, (*asked.split_front, *rows))
 
 
 def merged(seen: Sequence[View]) -> tuple[Integers, list[Laid]]:

@@ -1,0 +1,161 @@
+"""The derivative of attention: by the kernel library, or composed of operations.
+
+The kernel library makes the weights again from what the forward pass noted of each query, a slice
+of the scores at a time. A gradient of a mask, which is as large as all scores, and gradients that
+are differentiated themselves are composed of operations, with the scores in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.autograd.derivative import Flow, tensor_of
+from treadle.core.dtypes import bool_
+from treadle.graph.calls import call_of_several
+from treadle.graph.history import RESULT, History, recorded, recording
+from treadle.kernels.attend_products import attend_backward, scored_in
+from treadle.kernels.device_code.keys import wide
+from treadle.tensor.creation import zeros
+from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.functional.heads import Asked, laid_out
+from treadle.tensor.manipulation import matrix_transpose
+from treadle.tensor.products import matmul
+from treadle.tensor.random import kept_by
+from treadle.tensor.ranges import arange
+from treadle.tensor.reductions import max as largest
+from treadle.tensor.reductions import sum as total
+from treadle.tensor.tensor import Tensor, from_node
+
+_exp, _isinf, _where = FUNCTIONS["exp"], FUNCTIONS["isinf"], FUNCTIONS["where"]
+_INFINITY = float("inf")
+
+
+class OfAttention:
+    """Its operands are kept, its result, the logarithms of sums, and the words of dropout."""
+
+    name = "scaled_dot_product_attention"
+
+    def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
+        """All operands and the result."""
+        return (*range(len(tracked)), RESULT)
+
+    def backward(self, made: History, gradients: Sequence[Tensor | None]) -> Flow:
+        """The gradients of query, key, value and perhaps a mask."""
+        g, count = gradients[0], len(made.edges)
+        assert g is not None
+        operands = [tensor_of(made, position) for position in range(count)]
+        if not g.size:
+            found = [zeros(x.shape, dtype=g.dtype, device=x.device) for x in operands]
+        elif recording.get() or (count > 3 and made.edges[3] is not None):
+            found = _composed(g, operands, made)
+        else:
+            found = _by_kernels(g, operands, made)
+        return zip(made.edges, found, strict=False)
+
+
+# --- by the kernel library -----------------------------------------------------------------------
+
+
+def _by_kernels(g: Tensor, operands: Sequence[Tensor], made: History) -> list[Tensor]:
+    asked: Asked = made.options
+    out, count = tensor_of(made, RESULT), len(operands)
+    dtype = scored_in(g.device, out.dtype)
+    work = wide(dtype)
+    nodes = [x.to(dtype)._node for x in operands[:3]] + [x._node for x in operands[3:]]
+    sources, problem, own = laid_out(nodes, asked)
+    sums = total(g.to(work) * out.to(work), axis=-1)
+    more = [made.value(count + 1)] if asked.dropout else []
+    query, key, value, *mask = sources
+    given = (query, key, value, g.to(dtype)._node, made.value(count), sums._node, *mask, *more)
+    rows = (problem.queries, problem.depth), (problem.keys, problem.depth)
+    results = [
+        ((*problem.heads, *rows[0]), dtype),
+        ((*problem.own, *rows[1]), work),
+        ((*problem.own, problem.keys, problem.width), work),
+    ]
+    made_of_them = call_of_several(attend_backward, given, results, (problem,))
+    front = asked.split_front
+    shapes = [(*front, *rows[0]), (*own, *rows[1]), (*own, problem.keys, problem.width)]
+    split = [from_node(x).reshape(shape) for x, shape in zip(made_of_them, shapes, strict=True)]
+    return [_gathered(each, x, asked) for each, x in zip(split, operands, strict=False)]
+
+
+# --- composed ------------------------------------------------------------------------------------
+
+
+def _composed(g: Tensor, operands: Sequence[Tensor], made: History) -> list[Tensor]:
+    asked: Asked = made.options
+    work = wide(operands[0].dtype)
+    q, k, v, *masks = (_split(x, asked) for x in operands)
+    q, k, v = (x.to(work) for x in (q, k, v))
+    queries, keys = q.shape[-2], k.shape[-2]
+    g = g.to(work).reshape((*asked.split_front, *g.shape[-2:]))
+    scores = matmul(q, matrix_transpose(k)) * asked.scale
+    rows, columns = arange(queries, device=g.device).reshape((-1, 1)), arange(keys, device=g.device)
+    seen: Any = None
+    if asked.left is not None:
+        seen = columns >= rows - asked.left
+    if asked.right is not None:
+        near = columns <= rows + asked.right
+        seen = near if seen is None else seen & near
+    for mask in masks:
+        if mask.dtype is bool_:
+            seen = mask if seen is None else seen & mask
+        else:
+            scores = scores + mask.to(work)
+    if seen is not None:
+        scores = _where(seen, scores, -_INFINITY)
+    with recorded(False):
+        top = largest(scores, axis=-1, keepdims=True)
+        top = _where(top == -_INFINITY, 0.0, top)
+    powers = _exp(scores - top)
+    sums = total(powers, axis=-1, keepdims=True)
+    weights = powers / _where(sums == 0, 1.0, sums)
+    through: Any = None
+    if asked.dropout:
+        keep = 1.0 - asked.dropout
+        words = made.value(len(operands) + 1)
+        kept = kept_by(words, (*asked.front, queries, keys), keep).reshape(scores.shape)
+        through = kept.to(work) * (1.0 / keep if keep else 0.0)
+    of_weights = matmul(g, matrix_transpose(v))
+    if through is not None:
+        of_weights = of_weights * through
+    slopes = weights * (of_weights - total(weights * of_weights, axis=-1, keepdims=True))
+    found = [
+        matmul(slopes, k) * asked.scale,
+        matmul(matrix_transpose(slopes), q) * asked.scale,
+        matmul(matrix_transpose(weights if through is None else weights * through), g),
+        slopes,
+    ]
+    return [_gathered(each, x, asked) for each, x in zip(found, operands, strict=False)]
+
+
+# --- axes of heads -------------------------------------------------------------------------------
+
+
+def _split(x: Tensor, asked: Asked) -> Tensor:
+    """An operand with split heads."""
+    return x.reshape(_split_shape(x, asked)) if asked.heads else x
+
+
+def _split_shape(x: Tensor, asked: Asked) -> tuple[int, ...]:
+    own = x.shape[-3] if x.ndim > 2 else 1
+    return (*x.shape[:-3], *asked.split(own), *x.shape[-2:])
+
+
+def _gathered(gradient: Tensor, x: Tensor, asked: Asked) -> Tensor:
+    """A gradient with split heads in an operand's shape: the sum where the operand was shared."""
+    shape = _split_shape(x, asked) if asked.heads else x.shape
+    extra = gradient.ndim - len(shape)
+    axes = [
+        axis
+        for axis, extent in enumerate(gradient.shape)
+        if axis < extra or (shape[axis - extra] == 1 and extent != 1)
+    ]
+    if axes:
+        gradient = total(gradient, axis=tuple(axes))
+    return gradient.reshape(x.shape)
+
+
+DERIVATIVES = {OfAttention.name: OfAttention()}
