@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from treadle.core.dtypes import float32, float64
 from treadle.graph.history import recorded
 from treadle.graph.realize import realize
+from treadle.runtime.devices import Device
 from treadle.tensor.assembly import stack
 from treadle.tensor.creation import zeros
 from treadle.tensor.elementwise_functions import FUNCTIONS
@@ -16,6 +17,7 @@ from treadle.tensor.reductions import max as greatest
 from treadle.tensor.reductions import min as least
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
+from treadle.tensor.together import joined
 
 _abs, _clip, _isfinite = FUNCTIONS["abs"], FUNCTIONS["clip"], FUNCTIONS["isfinite"]
 _minimum, _pow, _sqrt, _square = (FUNCTIONS[name] for name in ("minimum", "pow", "sqrt", "square"))
@@ -39,7 +41,7 @@ def get_total_norm(
     if not listed:
         return zeros(())
     with recorded(False):
-        found = _norm(listed, float(norm_type))
+        found = _norm(joined(listed), float(norm_type), listed[0].device)
     if error_if_nonfinite and not bool(_isfinite(found).item()):
         raise RuntimeError(
             f"the norm of order {norm_type} of the gradients is {found.item()}: find the step that "
@@ -48,8 +50,7 @@ def get_total_norm(
     return found
 
 
-def _norm(tensors: Sequence[Tensor], p: float) -> Tensor:
-    device = tensors[0].device
+def _norm(tensors: Sequence[Tensor], p: float, device: Device) -> Tensor:
     wide = [
         x.to(float64 if x.dtype is float64 else float32) for x in tensors if x.size or p != math.inf
     ]
@@ -78,9 +79,7 @@ def clip_grads_with_norm_(
     gradients = _gradients(parameters)
     with recorded(False):
         factor = _minimum(float(max_norm) / (total_norm + 1e-6), 1.0)
-        _write(
-            [(each, each * factor.to(dtype=each.dtype, device=each.device)) for each in gradients]
-        )
+        _change(gradients, lambda x: x * factor.to(dtype=x.dtype, device=x.device))
 
 
 def clip_grad_norm_(
@@ -111,7 +110,7 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
     """Bring the elements of the parameters' gradients within -clip_value and clip_value."""
     bound = float(clip_value)
     with recorded(False):
-        _write([(each, _clip(each, -bound, bound)) for each in _gradients(parameters)])
+        _change(_gradients(parameters), lambda x: _clip(x, -bound, bound))
 
 
 def _listed(tensors: Tensors) -> list[Tensor]:
@@ -119,11 +118,14 @@ def _listed(tensors: Tensors) -> list[Tensor]:
 
 
 def _gradients(parameters: Tensors) -> list[Tensor]:
-    return [each.grad.detach() for each in _listed(parameters) if each.grad is not None]
+    """The gradients, in as few pieces as they lie in: an optimizer has them lie together."""
+    found = [each.grad for each in _listed(parameters)]
+    return joined([each.detach() for each in found if each is not None])
 
 
-def _write(changes: Sequence[tuple[Tensor, Tensor]]) -> None:
-    """Replace tensors' elements, without waiting until somebody reads them."""
-    for gradient, value in changes:
-        gradient[...] = value
-    realize([gradient._node for gradient, _ in changes])
+def _change(gradients: Sequence[Tensor], change: Callable[[Tensor], Tensor]) -> None:
+    """Replace tensors' elements, without waiting until somebody reads them. One after the other, so
+    that those in one piece of memory are changed in place."""
+    for gradient in gradients:
+        gradient[...] = change(gradient)
+    realize([gradient._cell.value for gradient in gradients])
