@@ -267,3 +267,36 @@ def test_that_renormalized_tables_have_gradients():
     F.embedding(index, table, max_norm=1.0).sum().backward()
     assert table.grad.tolist() == [[2.0, 2.0], [1.0, 1.0]]
     np.testing.assert_allclose(table.detach().numpy(), [[0.6, 0.8], [0.3, 0.4]], rtol=1e-6)
+
+
+# --- what is taken from computed places -----------------------------------------------------------
+
+_TAKEN = [
+    ("pad", (4, 5), ((1, 2, -1, 1),), {"value": 2.0}),
+    ("pad", (1, 4, 5), ((4, -2),), {"mode": "reflect"}),
+    ("pad", (1, 4, 5), ((-6, 4),), {"mode": "replicate"}),
+    ("pad", (1, 1, 4, 5), ((2, 5, 4, 1),), {"mode": "circular"}),
+    ("unfold", (1, 2, 5, 4), ((2, 3), 1, 1, 2), {}),
+    ("fold", (1, 8, 6), ((4, 3), 2, 1, 1, 2), {}),
+    ("pixel_shuffle", (1, 8, 1, 2), (2,), {}),
+]
+
+if torch is not None:
+
+    @pytest.mark.parametrize(("name", "shape", "sizes", "options"), _TAKEN)
+    def test_that_what_is_taken_has_gradients_as_pytorchs(name, shape, sizes, options, rng):
+        check_beside_torch(
+            lambda x: getattr(F, name)(x, *sizes, **options),
+            lambda x: getattr(T, name)(x, *sizes, **options),
+            rng.standard_normal(shape),
+        )
+
+
+@pytest.mark.parametrize("name", ["dropout", "dropout2d", "alpha_dropout"])
+def test_that_gradients_are_dropped_where_elements_are(name, device):
+    x = td.full((4, 3, 2, 5), 0.25, device=device).requires_grad_()
+    y = getattr(F, name)(x, 0.5, training=True, generator=td.Generator(1))
+    (y * y).sum().backward()
+    kept = y.detach().numpy() != y.detach().numpy().min()
+    assert 0 < kept.sum() < kept.size
+    assert ((x.grad.numpy() != 0) == kept).all()

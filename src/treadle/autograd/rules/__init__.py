@@ -20,6 +20,7 @@ from treadle.autograd.rules import (
     pooling,
     products,
     reductions,
+    resampling,
     rows,
     scans,
     scattering,
@@ -52,6 +53,7 @@ derivatives: Mapping[str, Derivative] = {
             moving.RULES,
             pooling.RULES,
             reductions.RULES,
+            resampling.RULES,
             rows.RULES,
             scans.RULES,
         )

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from treadle.core.errors import ShapeError
+from treadle.tensor.as_one import as_one
 from treadle.tensor.functional.wide import wide, written
 from treadle.tensor.generator import Generator
 from treadle.tensor.manipulation import operand
@@ -145,9 +146,15 @@ def _dropped(
     if not training or p == 0:
         return operand(name, input)
     x, dtype = wide(input)
-    kept = bernoulli(shape, 1 - p, dtype=x.dtype, device=x.device, generator=generator)
+    kept = bernoulli(shape, 1 - p, device=x.device, generator=generator)
     scale = 1 / (1 - p) if p < 1 else 0.0
-    return written(name, input, (x * (kept * scale)).to(dtype), inplace)
+    return written(name, input, kept_scaled(x, kept, scale).to(dtype), inplace)
+
+
+@as_one
+def kept_scaled(x: Tensor, kept: Tensor, scale: float) -> Tensor:
+    """What is kept of x, times a number; else 0. (Gradients need a truth value each.)"""
+    return x * (kept.to(x.dtype) * scale)
 
 
 def _alpha_dropped(
@@ -158,8 +165,8 @@ def _alpha_dropped(
     if not training or p == 0:
         return operand(name, input)
     x, dtype = wide(input)
-    kept = bernoulli(shape, 1 - p, dtype=x.dtype, device=x.device, generator=generator)
+    kept = bernoulli(shape, 1 - p, device=x.device, generator=generator)
     scale = 1 / math.sqrt((_SELU_LEAST**2 * p + 1) * (1 - p)) if p < 1 else 0.0
     least = _SELU_LEAST * scale
-    moved = x * (kept * scale) + ((1 - kept) * least - least * p)
+    moved = kept_scaled(x, kept, scale) + ((1 - kept.to(x.dtype)) * least - least * p)
     return written(name, input, moved.to(dtype), inplace)

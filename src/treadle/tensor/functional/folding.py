@@ -6,6 +6,7 @@ from typing import Any
 
 from treadle.core.errors import ShapeError
 from treadle.graph.views import View
+from treadle.tensor.as_one import as_one
 from treadle.tensor.functional.places import Places, counted, taken
 from treadle.tensor.functional.windows import Sizes, check_positive, numbers_of
 from treadle.tensor.manipulation import operand, permute_dims, swapaxes
@@ -18,6 +19,7 @@ __all__ = ["channel_shuffle", "fold", "pixel_shuffle", "pixel_unshuffle", "unfol
 # --- windows --------------------------------------------------------------------------------------
 
 
+@as_one
 def unfold(
     input: Any, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
 ) -> Tensor:
@@ -48,6 +50,7 @@ def unfold(
     return columns.copied().reshape(n, channels * window.size, window.count)
 
 
+@as_one
 def fold(
     input: Any,
     output_size: Sizes,

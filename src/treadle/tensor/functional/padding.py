@@ -13,6 +13,7 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
 from treadle.graph.node import Node
+from treadle.tensor.as_one import as_one
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
 from treadle.tensor.functional.places import Places, counted, inside_all, taken
 from treadle.tensor.manipulation import operand
@@ -50,15 +51,21 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
         raise ValueError(f"pad: mode {mode!r} takes no value: its elements are the input's")
     pairs = _pairs(pad, x.shape)
     x, pairs = _cut(x, pairs, mode)
+    for axis, (before, after) in pairs.items():
+        if before or after:
+            _check_room(mode, x.shape, axis, max(before, after))
+    return padded(x, mode, value, pairs) if any(map(any, pairs.values())) else x.copied()
+
+
+@as_one
+def padded(x: Tensor, mode: str, value: Any, pairs: Pairs) -> Tensor:
+    """A tensor with elements before and after it along axes, at least one of them."""
     places = []
     for axis, (before, after) in pairs.items():
         if before or after:
             extent = x.shape[axis]
-            _check_room(mode, x.shape, axis, max(before, after))
             found, inside = _PLACES[mode](counted(x, before + extent + after, -before), extent)
             places.append(Places(axis, found, (axis,), inside))
-    if not places:
-        return x.copied()
     wider = {each.axis: each.values.size for each in places}
     shape = tuple([wider.get(axis, extent) for axis, extent in enumerate(x.shape)])
     kept = {axis: axis for axis in range(x.ndim) if axis not in wider}
