@@ -37,7 +37,7 @@ def _register_hypothesis_profiles() -> None:
     # `make test-full` draws anew.
     settings.register_profile(
         "default",
-        max_examples=200,
+        max_examples=100,
         deadline=None,
         derandomize=in_ci(),
         database=None if in_ci() else settings.default.database,

@@ -18,7 +18,7 @@ _CALLS = 3
 _READ = 22  # in `arrays._DO`: what ends a recording
 _DRAW = 24
 
-_EXAMPLES = settings.default.max_examples // 14  # each is several runs, with kernels of its own
+_EXAMPLES = settings.default.max_examples // 8  # each is several runs, with kernels of its own
 
 _numbers = st.integers(0, 9999)
 _programs = st.lists(
