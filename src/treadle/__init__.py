@@ -26,6 +26,7 @@ from treadle.autograd.modes import (
     set_grad_enabled,
 )
 from treadle.autograd.transforms import grad, jvp, value_and_grad, vjp
+from treadle.autograd.vmap import vmap
 from treadle.core import errors
 from treadle.core.dtypes import DType
 from treadle.core.version import __version__
@@ -83,6 +84,7 @@ __all__ = [
     "use_device",
     "value_and_grad",
     "vjp",
+    "vmap",
     *tensor.__all__,
     *lang.__all__,
 ]

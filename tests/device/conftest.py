@@ -96,6 +96,7 @@ _TRAINING = frozenset({
     "test_modules",
     "test_state_dicts",
     "test_transforms",
+    "test_vmap",
     "test_optimizers",
     "test_data",
     "test_gradients_attention",

@@ -27,6 +27,7 @@ from treadle.graph.history import (
     recorded,
     recording,
 )
+from treadle.graph.placeholders import within
 from treadle.tensor.generator import Tape, tape
 from treadle.tensor.precision import lower
 from treadle.tensor.tensor import Tensor, from_node
@@ -65,7 +66,7 @@ def checkpoint(
 def _run(
     function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any], same_draws: bool
 ) -> Any:
-    if not recording.get():
+    if not recording.get() or within.get() is not None:
         return function(*args, **keywords)
     given = leaves((args, keywords))
     tensors = [each for each in given if isinstance(each, Tensor)]

@@ -17,6 +17,7 @@ from treadle.core.errors import AutogradError, DtypeError, ShapeError
 from treadle.graph import kinds
 from treadle.graph.history import PART, History, Leaf, recorded
 from treadle.graph.node import Node, constant, view_of
+from treadle.graph.placeholders import within
 from treadle.graph.realize import realize
 from treadle.tensor.operands import number_as
 from treadle.tensor.tensor import Tensor, from_node
@@ -185,13 +186,18 @@ class Pass:
             waiting = self._waiting[made] = [Gradients() for _ in range(made.parts)]
             heapq.heappush(self._heap, (-made.serial, made))
         if not isinstance(gradient, Placed) and made.parts == 1:  # parts' are fitted already
-            gradient = _fitted(gradient, made)
+            gradient = fitted(gradient, made)
         waiting[part].add(gradient)
 
     def _accumulated(self, leaf: Leaf, gradient: Tensor) -> None:
         owner = leaf.owner() if leaf.owner is not None else None
         if owner is None:
             return  # nobody can ask for it
+        if within.get() is not None:
+            raise AutogradError(
+                "backward() within td.vmap would leave gradients of one example in x.grad: use "
+                "td.grad, whose results are stacked"
+            )
         before = leaf.gradient
         if before is not None and self._create:
             leaf.gradient = before + gradient
@@ -218,6 +224,8 @@ class Pass:
     def _compute(self) -> None:
         """Compute what there is, so that what it was made of can go."""
         self._since = 0
+        if within.get() is not None:
+            return
         nodes = [leaf.gradient._cell.value for leaf in self._leaves if leaf.gradient is not None]
         self._leaves.clear()
         for waiting in self._waiting.values():
@@ -318,7 +326,7 @@ def _seed(output: Tensor, gradient: Any) -> Tensor:
     return gradient
 
 
-def _fitted(gradient: Tensor, made: History) -> Tensor:
+def fitted(gradient: Tensor, made: History) -> Tensor:
     """A gradient with the shape, dtype and device of what it belongs to: what was broadcast is
     summed, what was made complex has a real part."""
     if gradient.shape != made.shape:

@@ -87,6 +87,10 @@ class StateDictError(TreadleError, RuntimeError):
     wrong."""
 
 
+class ValuesUnknown(TreadleError, RuntimeError):
+    """Values were asked for where only shapes are known: in a function within `td.vmap`."""
+
+
 class QueueFull(TreadleError):
     """A ring that stayed full for the whole timeout."""
 

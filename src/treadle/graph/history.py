@@ -17,6 +17,7 @@ from weakref import ref
 
 from treadle.core.errors import AutogradError
 from treadle.graph import kinds
+from treadle.graph.placeholders import AsOne, within
 from treadle.graph.views import whole
 from treadle.runtime.arrays import DeviceArray
 
@@ -179,7 +180,7 @@ class History:
         from treadle.graph.node import view_of
 
         node = view_of(value, whole(value.shape))
-        _make_part(self, node, number)
+        make_part(self, node, number)
         return node
 
     def overwrite(self) -> None:
@@ -310,16 +311,19 @@ def record_as_one(
     nodes_with = [node for node in nodes if is_differentiable(node)]
     if not nodes_with:
         return
+    made = History(derivative, nodes[0], sources, options, extra, parts=len(nodes))
     if len(nodes) == 1:
-        nodes[0].history = History(derivative, nodes[0], sources, options, extra)
-        return
-    together = History(derivative, nodes[0], sources, options, extra, parts=len(nodes))
-    for number, node in enumerate(nodes):
-        if is_differentiable(node):
-            _make_part(together, node, number)
+        nodes[0].history = made
+    else:
+        for number, node in enumerate(nodes):
+            if is_differentiable(node):
+                make_part(made, node, number)
+    if (traced := within.get()) is not None:
+        traced.note(AsOne(made, derivative, nodes, sources, options, extra))
 
 
-def _make_part(together: History, node: Node, number: int) -> None:
+def make_part(together: History, node: Node, number: int) -> None:
+    """Give a node its history as one of several results."""
     node.history = History(PART, node, (), number)
     node.history.edges = (together,)
 

@@ -9,4 +9,5 @@ REDUCE = "reduce"  # detail: (kind, axes); the shape lacks these
 WRITE = "write"  # sources: an array and values; detail: the View of the array that they replace
 PRODUCT = "product"  # of matrices, read in place in its sources; detail: a kernels.factors.Product
 CALL = "call"  # what is no fused kernel; detail: see `calls.py`
+PLACEHOLDER = "placeholder"  # of an example, within td.vmap; see `placeholders.py`
 COMPUTED = "computed"

@@ -124,6 +124,11 @@ class Node:
         return f"<{self.op} {self.dtype}{list(self.shape)} on {self.device.id}>"
 
 
+def next_serial() -> int:
+    """A number that is greater than those of all nodes until now."""
+    return next(_serial)
+
+
 def _prune(readers: list[ref[Node]]) -> None:
     """Forget the readers that are computed or gone."""
     readers[:] = [one for one in readers if (node := one()) is not None and node.array is None]

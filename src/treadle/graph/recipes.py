@@ -15,6 +15,7 @@ from treadle.graph.fused import Runner
 from treadle.graph.groups import Group
 from treadle.graph.node import Node
 from treadle.graph.pieces import memory_of, runner_for
+from treadle.graph.placeholders import values_unknown
 from treadle.graph.schedule import pending_readers, wanted_later
 from treadle.kernels.product import Filling, filling
 from treadle.runtime.arrays import DeviceArray
@@ -99,6 +100,8 @@ class Graph:
                 detail = numbers.setdefault(repr(detail), len(numbers))
             elif op == kinds.CALL:
                 detail = None
+            elif op == kinds.PLACEHOLDER:
+                raise values_unknown()
             elif op == kinds.WRITE and cacheable:
                 cacheable = len(pending_readers(node.sources[0])) < 2
             saved = node.saved > 0

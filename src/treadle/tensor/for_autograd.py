@@ -130,7 +130,7 @@ class ForAutograd:
             new.history = old.history  # it was written without recording
             old.overwritten = True
             if old.history is not None:
-                old.history.overwritten = True
+                old.history.overwrite()
             cell.value = new
 
     @property

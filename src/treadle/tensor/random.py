@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core.dtypes import DType, bool_, float32, float64, uint32, uint64
-from treadle.core.errors import DtypeError, ShapeError
+from treadle.core.errors import DtypeError, ShapeError, ValuesUnknown
 from treadle.core.limits import MOST_NARROW
 from treadle.graph import kinds
 from treadle.graph.calls import call
 from treadle.graph.node import Node, constant, view_of
+from treadle.graph.placeholders import within
 from treadle.graph.views import View
 from treadle.kernels.sort import argsort
 from treadle.runtime.devices import Device
@@ -411,9 +412,30 @@ def _draw(
             "td.Generator(seed) makes one"
         )
     words = _next_words(source, device, extents)
-    index = Node(kinds.INDEX, (), extents, uint32, device)
-    key = (index, _upper_word(index), *words)
+    key = (*_numbers(extents, device), *words)
     return _Draw(name, extents, dtype, float64 if dtype is float64 else float32, device, key)
+
+
+def _numbers(shape: tuple[int, ...], device: Device) -> tuple[Node, Node]:
+    """The number of each element of a draw, as two words. Within td.vmap with different draws they
+    go on from example to example."""
+    traced = within.get()
+    if traced is None:
+        index = Node(kinds.INDEX, (), shape, uint32, device)
+        return index, _upper_word(index)
+    if traced.randomness == "error":
+        raise ValuesUnknown(
+            "a function within td.vmap draws random numbers: say whether all examples have the "
+            'same ones, randomness="same", or each its own, randomness="different"'
+        )
+    token = within.set(traced.outer)
+    try:
+        if traced.randomness == "same":
+            return _numbers(shape, device)
+        low, high = _numbers((traced.count, *shape), device)
+    finally:
+        within.reset(token)
+    return traced.placeholder(low), traced.placeholder(high)
 
 
 def _next_words(source: Generator, device: Device, shape: tuple[int, ...]) -> tuple[Node, ...]:
@@ -437,9 +459,20 @@ def _new_words(source: Generator, device: Device, shape: tuple[int, ...]) -> tup
 
 def words_of_a_draw(source: Generator, device: Device) -> Node:
     """The next draw's words as an array, for a kernel that makes the random numbers itself."""
-    from treadle.tensor.assembly import concat
+    from treadle.tensor.assembly import concat, stack
 
-    return concat([from_node(word) for word in _next_words(source, device, (1,))])._node
+    traced = within.get()
+    if traced is None:
+        return concat([from_node(word) for word in _next_words(source, device, (1,))])._node
+    if traced.randomness == "error":
+        _numbers((1,), device)  # says so
+    token = within.set(traced.outer)
+    try:
+        count = traced.count if traced.randomness == "different" else 1
+        words = [from_node(words_of_a_draw(source, device)) for _ in range(count)]
+    finally:
+        within.reset(token)
+    return words[0]._node if count == 1 else traced.placeholder(stack(words)._node)
 
 
 def kept_by(words: Node, shape: tuple[int, ...], p: float) -> Tensor:

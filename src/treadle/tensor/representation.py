@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from treadle.graph.placeholders import within
 from treadle.graph.views import View
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ def representation(tensor: Tensor) -> str:
     """
     shape = tensor.shape
     told = f'dtype={tensor.dtype}, device="{tensor.device.id}"'
+    if within.get() is not None:
+        return f"tensor(of an example within td.vmap, {told}, shape={shape})"
     if tensor.size <= _MOST_SHOWN:
         values = np.array2string(tensor.numpy(), separator=", ", prefix="tensor(")
         unseen = not tensor.size and shape != (0,)  # [] may be of any shape

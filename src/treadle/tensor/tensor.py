@@ -21,6 +21,7 @@ from treadle.graph import history as histories
 from treadle.graph import kinds, views
 from treadle.graph.history import recorded, recording
 from treadle.graph.node import Node, computed, is_deep, view_of
+from treadle.graph.placeholders import within
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import View
 from treadle.runtime import graphs, settings
@@ -164,6 +165,8 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
             self._follow(old, value, is_tracked)
         old.overwritten = True
         cell.value = value
+        if within.get() is not None:
+            return  # nothing can be computed now
         if is_deep(value) or value.eager or settings.eager:
             _compute(value)
         elif array is not None:
@@ -187,6 +190,8 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
                     "x.clone(), or write values.detach()"
                 )
             value.history = old.history
+            if (traced := within.get()) is not None:
+                traced.followed[value] = old
         if old.history is not None:
             old.history.overwrite()
 
@@ -545,7 +550,7 @@ def from_cell(cell: Cell, view: View | None) -> Tensor:
 
 def from_node(node: Node) -> Tensor:
     """A tensor of a new lazy value, which is in no other cell."""
-    if node.eager or settings.eager or is_deep(node):
+    if (node.eager or settings.eager or is_deep(node)) and within.get() is None:
         _compute(node)
     made = Tensor.__new__(Tensor)
     made._cell = Cell(node)

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
+from treadle.graph.placeholders import within
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.compiled import tracing
@@ -110,7 +111,7 @@ class Compiled:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, or replay what it did for such arguments."""
-        if tracing.is_tracing.get():
+        if tracing.is_tracing.get() or within.get() is not None:
             return self._function(*args, **kwargs)
         arguments = Arguments(self._name, args, kwargs, self._device, self._around.tell)
         device, key = arguments.device, arguments.key

@@ -14,6 +14,7 @@ from numpy.linalg import LinAlgError
 from treadle.core.dtypes import DType, bfloat16, float16, float32
 from treadle.core.errors import DtypeError, HostWarning, ShapeError
 from treadle.graph.calls import Several, call_of_several
+from treadle.graph.placeholders import within
 from treadle.runtime.devices import Device
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.manipulation import matrix_transpose, operand
@@ -127,8 +128,8 @@ def regular(name: str, words: str, stack: Stack, x: Tensor, status: Tensor) -> T
 
 
 def is_recording(device: Device) -> bool:
-    """Whether work on a device is recorded now, in a graph."""
-    return device.default_stream.keeping is not None
+    """Whether work on a device is recorded now, in a graph; or only traced, within td.vmap."""
+    return device.default_stream.keeping is not None or within.get() is not None
 
 
 # --- what is left to the host --------------------------------------------------------------------

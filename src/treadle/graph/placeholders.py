@@ -1,0 +1,80 @@
+"""Arrays without values: what a function is traced on that is to run for many examples at once.
+
+Within `td.vmap` a function sees nodes PLACEHOLDER, with the shape of one example. What it makes of
+them is a graph as any other, which nobody can compute; it is then made anew with an axis for the
+examples. A `Traced` notes what the nodes alone do not tell for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from treadle.core.errors import ValuesUnknown
+
+if TYPE_CHECKING:
+    from treadle.graph.history import Derivative, History
+    from treadle.graph.node import Node
+
+
+@dataclass(eq=False, slots=True)
+class AsOne:
+    """Nodes that are the results of one operation for derivatives (`history.record_as_one`)."""
+
+    history: History
+    derivative: Derivative
+    nodes: Sequence[Node]
+    sources: Sequence[Node]
+    options: Any
+    extra: Sequence[Node]
+
+
+class Traced:
+    """What is known of a function that runs on placeholders of one of so many examples."""
+
+    def __init__(self, count: int, randomness: str) -> None:
+        self.count = count
+        self.randomness = randomness
+        self.outer: Traced | None = within.get()
+        self.depth: int = 0 if self.outer is None else self.outer.depth + 1
+        # The arrays that placeholders stand for, with the examples' axis in front.
+        self.bound: dict[Node, Node] = {}
+        self.as_one: dict[Node, AsOne] = {}
+        self.by_history: dict[History, AsOne] = {}
+        # Products of arrays whose axes have names: both factors with their names, those kept.
+        self.contractions: dict[Node, tuple[Any, Any, Any]] = {}
+        # Nodes that have another's history: what was written without recording.
+        self.followed: dict[Node, Node] = {}
+
+    def note(self, group: AsOne) -> None:
+        """Several nodes are one operation."""
+        self.by_history[group.history] = group
+        for node in group.nodes:
+            self.as_one[node] = group
+
+    def placeholder(self, stack: Node) -> Node:
+        """What stands for one example of an array whose first axis they lie along."""
+        from treadle.graph import kinds
+        from treadle.graph.history import Leaf, recording
+        from treadle.graph.node import Node
+
+        made = Node(kinds.PLACEHOLDER, (), stack.shape[1:], stack.dtype, stack.device)
+        if stack.history is not None and recording.get():
+            made.history = Leaf(made)
+        self.bound[made] = stack
+        return made
+
+
+# The innermost function that is traced now.
+within: ContextVar[Traced | None] = ContextVar("within", default=None)
+
+
+def values_unknown() -> ValuesUnknown:
+    """What is wrong with asking for a placeholder's values."""
+    return ValuesUnknown(
+        "within td.vmap the values of arrays are not known, only their shapes: a function that is "
+        "mapped cannot read them (item, numpy, if x > 0, a mask as an index) or pass them to a "
+        "kernel. Use td.where for decisions, or call the function for one example after another"
+    )
