@@ -1,5 +1,7 @@
 """Optimizers: the numbers of PyTorch's, and parameters that lie together."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -234,6 +236,35 @@ def test_that_two_optimizers_share_a_parameter(device):
         first.step()
         second.step()
     assert x.tolist() == [1 - 2 - 1] * 3
+
+
+def test_that_two_parameters_may_be_one_array(device):
+    x = td.ones(3).requires_grad_()
+    other = x.detach().requires_grad_()
+    optimizer = _sgd(x, td.ones(2), other)
+    for expected in (-2, -5):
+        optimizer.zero_grad()
+        (x + 2 * other).sum().backward()
+        optimizer.step()
+        assert x.tolist() == other.tolist() == [expected] * 3
+
+
+def test_that_copies_go_on_by_themselves():
+    with td.use_device("cpu"):
+        x = td.nn.Parameter(td.ones(3))
+        optimizer = td.optim.Adam([x], lr=0.25)
+        x.grad = td.ones(3)
+        optimizer.step()
+        twin = copy.deepcopy(optimizer)
+        (other,) = twin.param_groups[0]["params"]
+        assert other is not x
+        twin.param_groups[0]["lr"] = 0.5
+        for each, its in ((x, optimizer), (other, twin)):
+            each.grad = td.ones(3)
+            its.step()
+        np.testing.assert_allclose(x.numpy(), [0.5] * 3, 1e-5)
+        np.testing.assert_allclose(other.numpy(), [0.25] * 3, 1e-5)
+        assert twin.state[other]["step"].item() == 2
 
 
 def test_that_large_groups_are_split(device, monkeypatch):

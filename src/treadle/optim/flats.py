@@ -24,8 +24,8 @@ _ALIGNMENT = 64  # bytes
 
 
 class Run(NamedTuple):
-    """Neighbouring parameters with gradients and as many steps: where they begin and end, counted
-    in parameters and in elements."""
+    """Neighbouring parameters with gradients and as many steps, or one guest: where they begin,
+    how many they are, and where their elements begin and end."""
 
     first: int
     members: int
@@ -133,7 +133,7 @@ class Flat:
             _put(before, before.value.whole_array.copy_to(self.device))
         array = node.whole_array
         if not _is_movable(parameter) or array.storage is self.values.storage:
-            self.guests.add(k)
+            self._is_guest(k, True)
             self.cells[k] = None
             return
         home = DeviceArray(
@@ -142,7 +142,12 @@ class Flat:
         copy(array, home)
         _put(cell, home)
         self.cells[k] = cell
-        self.guests.discard(k)
+        self._is_guest(k, False)
+
+    def _is_guest(self, k: int, now: bool) -> None:
+        if now != (k in self.guests):
+            (self.guests.add if now else self.guests.discard)(k)
+            self._runs.clear()
 
     def _is_here(self, cell: Cell, k: int) -> bool:
         array = cell.value.array
@@ -209,6 +214,7 @@ class Flat:
             if (
                 last is not None
                 and last.first + last.members == k
+                and not self.guests.intersection((k - 1, k))
                 and self.cohorts[last.first] == self.cohorts[k]
             ):
                 found[-1] = last._replace(members=last.members + 1, end=end)
@@ -265,7 +271,7 @@ def _is_movable(parameter: Tensor) -> bool:
     """Whether a parameter is all that its cell has, and nobody else has its memory."""
     node, view = parameter._cell.value, parameter._view
     array = node.whole_array
-    if node.history is not None or array.key.read_only or array.storage.shared:
+    if node.history is not None or array.key.read_only or array.storage.is_shared:
         return False
     return view is None or (
         view.offset == 0 and is_contiguous(view.shape, view.strides) and parameter.size == node.size

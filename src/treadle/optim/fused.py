@@ -43,6 +43,15 @@ class Fused(Optimizer):
         super().__init__(params, defaults)
         tracing.preparing.add(self)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._flats, self._constants = {}, {}
+        with recorded(False):
+            for group in self.param_groups:
+                self._begin(group)
+            self._loaded()
+        tracing.preparing.add(self)
+
     # --- what an algorithm says ------------------------------------------------------------------
 
     def _numbers(self, group: Group) -> tuple[float, ...]:
@@ -67,12 +76,14 @@ class Fused(Optimizer):
     def add_param_group(self, param_group: Any) -> None:
         """Add a group: a dict with `params`, and options where they are not the defaults."""
         super().add_param_group(param_group)
-        group = self.param_groups[-1]
+        with recorded(False):
+            self._begin(self.param_groups[-1])
+
+    def _begin(self, group: Group) -> None:
         self._flats[id(group)] = []
         group.changed = self._changed
-        with recorded(False):
-            self._place(group)
-            self._settle()
+        self._place(group)
+        self._settle()
 
     def _changed(self, group: Group) -> None:
         """An option is another one."""
@@ -210,10 +221,10 @@ class Fused(Optimizer):
             for name in self._arrays(group)
         ]
         steps = _in_place(flat.steps)
-        for k in flat.guests.intersection(present):
-            flat.take(k)
         algorithm = self._algorithm(group)
         for run in flat.runs(present):
+            if run.first in flat.guests:
+                flat.take(run.first)
             update.advance(
                 type(self)._derivation, steps, flat.given, flat.now, found, scale, run.first,
                 run.members,

@@ -31,9 +31,7 @@ class Optimizer:
         self.defaults = defaults
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[Group] = []
-        self._hooks: dict[str, list[Callable[..., Any]]] = defaultdict(list)
-        self._steps_taken = 0  # since this was made, by Python
-        self._gets_first_rates = False  # from a schedule that is being made
+        self._begin_anew()
         if isinstance(params, Tensor):
             raise TypeError(
                 "an optimizer takes an iterable of tensors or dicts, and this is one tensor: pass "
@@ -46,6 +44,11 @@ class Optimizer:
             given = [{"params": given}]
         for group in given:
             self.add_param_group(group)
+
+    def _begin_anew(self) -> None:
+        self._hooks: dict[str, list[Callable[..., Any]]] = defaultdict(list)
+        self._steps_taken = 0  # since this was made, by Python
+        self._gets_first_rates = False  # from a schedule that is being made
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -186,7 +189,14 @@ class Optimizer:
         """`state` was replaced."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+        groups = [dict(group) for group in self.param_groups]
+        return {"defaults": self.defaults, "state": dict(self.state), "param_groups": groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.defaults = state["defaults"]
+        self.state = defaultdict(dict, state["state"])
+        self.param_groups = [Group(group) for group in state["param_groups"]]
+        self._begin_anew()
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
