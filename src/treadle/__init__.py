@@ -18,6 +18,7 @@ Write a kernel once, in Python, and run it on the CPU and on any GPU that WebGPU
 
 from treadle import autograd, data, lang, nn, optim, tensor
 from treadle.autograd.checkpoint import checkpoint
+from treadle.autograd.jacobians import hessian, jacfwd, jacrev
 from treadle.autograd.modes import (
     enable_grad,
     inference_mode,
@@ -67,9 +68,12 @@ __all__ = [
     "grad",
     "GradScaler",
     "Graph",
+    "hessian",
     "inference_mode",
     "is_available",
     "is_grad_enabled",
+    "jacfwd",
+    "jacrev",
     "jvp",
     "load",
     "memory_stats",

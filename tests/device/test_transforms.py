@@ -160,3 +160,55 @@ if torch is not None:
         mine = by_both(td.grad, td.asarray(x, device="cpu"), td.asarray(y, device="cpu"))
         for one, other in zip(mine, theirs, strict=True):
             np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-9)
+
+
+# --- Jacobians -----------------------------------------------------------------------------------
+
+
+def test_jacobians_by_either_way(rng):
+    x, y = (td.asarray(rng.standard_normal(shape), device="cpu") for shape in ((2, 3), (3,)))
+    f = lambda x, y: {"a": x @ y, "b": (x * y).sum(0)[:2] * y[0]}  # noqa: E731
+    back, forth = (each(f, argnums=(0, 1))(x, y) for each in (td.jacrev, td.jacfwd))
+    for name in ("a", "b"):
+        for one, other, shape in zip(back[name], forth[name], ((2, 2, 3), (2, 3)), strict=True):
+            assert one.shape == other.shape == shape
+            np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-12)
+    np.testing.assert_allclose(back["a"][1].numpy(), x.numpy())
+    found, aux = td.jacfwd(lambda x: (x * x, x + 1), has_aux=True)(y)
+    np.testing.assert_allclose(found.numpy(), np.diag(2 * y.numpy()))
+    np.testing.assert_allclose(aux.numpy(), y.numpy() + 1)
+    with pytest.raises(AutogradError, match="real numbers"):
+        td.jacrev(lambda z: z)(td.asarray([1j], device="cpu"))
+
+
+def test_hessian(rng):
+    x = rng.standard_normal(3)
+    found = td.hessian(lambda x: (x * x * x).sum() * x[0])(td.asarray(x, device="cpu")).numpy()
+    expected = np.diag(6 * x * x[0])
+    expected[0] += 3 * x * x
+    expected[:, 0] += 3 * x * x
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_gradcheck():
+    values = np.array([0.5, -1.5]), np.array([1 + 2j, 0.5j])
+    x, z = (td.asarray(each, device="cpu").requires_grad_() for each in values)
+    check = td.autograd.gradcheck
+    assert check(lambda x, z, n: (z * x * n, td.abs(z), x > 0), (x, z, 2.0))
+
+    class Wrong(td.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+
+    assert not check(Wrong.apply, x, raise_exception=False)
+    with pytest.raises(AutogradError, match=r"is 3\.0 by gradients and (2\.0|1\.9)"):
+        check(Wrong.apply, [x])
+    with pytest.raises(ValueError, match="requires_grad_"):
+        check(Wrong.apply, x.detach())
+    with pytest.warns(UserWarning, match="use float64"):
+        check(lambda x: x, td.ones(1, device="cpu").requires_grad_(), atol=0.1)

@@ -3,6 +3,7 @@
 from treadle.autograd.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from treadle.autograd.engine import grad, run_backward
 from treadle.autograd.function import Function
+from treadle.autograd.gradcheck import gradcheck
 from treadle.autograd.modes import (
     enable_grad,
     inference_mode,
@@ -23,6 +24,7 @@ __all__ = [
     "detect_anomaly",
     "enable_grad",
     "grad",
+    "gradcheck",
     "inference_mode",
     "is_anomaly_enabled",
     "is_grad_enabled",

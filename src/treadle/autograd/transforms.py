@@ -62,7 +62,7 @@ def value_and_grad(
 
     @functools.wraps(f)
     def value_and_gradient(*args: Any, **keywords: Any) -> Any:
-        positions = _positions(argnums, len(args), name)
+        positions = positions_of(argnums, len(args), name)
         arguments = _Arguments([args[position] for position in positions], args)
         given = list(args)
         for position, value in zip(positions, arguments.values, strict=True):
@@ -253,7 +253,8 @@ class _Reached:
         return value.detach()
 
 
-def _positions(argnums: Argnums, count: int, name: str) -> list[int]:
+def positions_of(argnums: Argnums, count: int, name: str) -> list[int]:
+    """Which arguments are differentiated by. AutogradError for those that there are not."""
     wanted = argnums if isinstance(argnums, tuple) else (argnums,)
     found = []
     for position in wanted:
