@@ -15,6 +15,7 @@ THEMES: tuple[str, ...] = (
     "attention",
     "convolution",
     "fft",
+    "gradients",
     "linalg",
     "pooling",
     "products",

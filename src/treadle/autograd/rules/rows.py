@@ -7,16 +7,20 @@ registers, and they have derivatives themselves.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from treadle.autograd.derivative import Rule
+from treadle.graph.calls import call
 from treadle.graph.history import recording
+from treadle.kernels.gather_norms import blocks_of, gather_norms, gathers
 from treadle.tensor.axes import some_axes
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.wide import wide
 from treadle.tensor.manipulation import expand_dims
 from treadle.tensor.reductions import mean
 from treadle.tensor.reductions import sum as total
+from treadle.tensor.tensor import from_node
 
 _exp, _rsqrt, _square = FUNCTIONS["exp"], FUNCTIONS["rsqrt"], FUNCTIONS["square"]
 _isfinite, _sqrt, _where = FUNCTIONS["isfinite"], FUNCTIONS["sqrt"], FUNCTIONS["where"]
@@ -54,6 +58,7 @@ def _logsumexp(g: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
 def _standardized(
     g: Any, input: Any, axes: tuple[int, ...], eps: float, scale: Any, middle: Any, spread: Any
 ) -> Gradients:
+    given = g
     (g, _), (x, _) = wide(g), wide(input)
     if middle is None or recording.get():  # what is given knows not how it depends on x
         middle = mean(x, axis=axes, keepdims=True)
@@ -61,7 +66,8 @@ def _standardized(
     steep = _rsqrt(spread + eps)
     y = (x - middle) * steep
     if scale is not None and _varies(scale, axes, x.ndim):
-        return {"input": _across(g * scale, y, axes) * steep, "scale": g * y, "shift": g}
+        found = {"input": _across(g * scale, y, axes) * steep, "scale": g * y, "shift": g}
+        return found | _of_factors(given, input, axes, eps, scale, True)
     # One factor for all that is averaged: the sums are those of the factors' gradients.
     sums, sums_y = (total(each, axis=axes, keepdims=True) for each in (g, g * y))
     count = x.size / sums.size if sums.size else 1
@@ -87,12 +93,31 @@ def _across(g: Any, y: Any, axes: tuple[int, ...]) -> Any:
 def _of_mean_square_one(
     g: Any, input: Any, axes: tuple[int, ...], eps: float, scale: Any
 ) -> Gradients:
+    given = g
     (g, _), (x, _) = wide(g), wide(input)
     steep = _rsqrt(mean(_square(x), axis=axes, keepdims=True) + eps)
     y = x * steep
-    given = g if scale is None else g * scale
-    found = (given - y * mean(given * y, axis=axes, keepdims=True)) * steep
-    return {"input": found, "scale": g * y}
+    inner = g if scale is None else g * scale
+    found = (inner - y * mean(inner * y, axis=axes, keepdims=True)) * steep
+    return {"input": found, "scale": g * y} | _of_factors(given, input, axes, eps, scale, False)
+
+
+def _of_factors(
+    g: Any, input: Any, axes: tuple[int, ...], eps: float, scale: Any, centered: bool
+) -> Gradients:
+    """The gradients of factors and terms for the last axes, by a kernel that reads all once."""
+    columns = math.prod(input.shape[axis] for axis in axes)
+    rows = input.size // max(columns, 1)
+    if recording.get() or scale is None or scale.ndim != len(axes) or axes[-1] != -1:
+        return {}
+    if not gathers(input.device, rows, columns):
+        return {}
+    pair = [each.reshape((rows, columns))._node for each in (input, g)]
+    shape = (blocks_of(input.device, rows), 2, columns)
+    made = from_node(call(gather_norms, pair, shape, wide(input)[0].dtype, (centered, eps)))
+    sums = total(made, axis=0)
+    of_scale = {"scale": sums[0].reshape(scale.shape)}
+    return of_scale | {"shift": sums[1].reshape(scale.shape)} if centered else of_scale
 
 
 def _of_length_one(g: Any, input: Any, axis: int, eps: float) -> Any:
