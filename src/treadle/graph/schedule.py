@@ -19,8 +19,9 @@ from treadle.graph.views import is_whole
 
 # The operations that may be done again in a second kernel rather than kept in memory. A GPU does
 # some hundred in the time that it takes to write and read a number.
-_CHEAP = {"cpu": 4}
+_CHEAP = 4
 _CHEAP_ON_GPUS = 40
+_FEW_READ = 2  # arrays that may be read again, rather than the one that is made of them
 _DEAR = (kinds.REDUCE, kinds.PRODUCT)
 _ALONE = (kinds.CALL, kinds.WRITE, kinds.PRODUCT)  # they compute nothing of their sources
 _SHARED = -1  # several kernels need it
@@ -143,7 +144,9 @@ class Plan:
         weight = self._weights()
         self._keep_rows_of_reductions()
         later = wanted_later(self.order)
-        cheap = _CHEAP.get(self.roots[0].device.backend, _CHEAP_ON_GPUS) if self.roots else 0
+        on_gpu = bool(self.roots) and self.roots[0].device.backend != "cpu"
+        cheap = _CHEAP_ON_GPUS if on_gpu else _CHEAP
+        broad = self._read_by_many() if on_gpu else set()
         for node in reversed(self.order):
             if node in self.same:
                 continue
@@ -153,7 +156,8 @@ class Plan:
             elif node not in self.kept and (mine == _SHARED or node.saved or node in later):
                 # Of a view what it looks at: looking costs nothing.
                 kept = self.original(node.sources[0]) if node.op == kinds.VIEW else node
-                if weight[node] > cheap and (mine == _SHARED or node.saved):
+                dear = weight[node] > cheap or node in broad
+                if dear and (mine == _SHARED or node.saved):
                     self.keep(kept, "several kernels read it" if mine == _SHARED else _LATER)
                 elif weight[node] >= _DEAREST:
                     self.keep(kept, _LATER)
@@ -201,6 +205,24 @@ class Plan:
                     self.keep(source, "a reduction gathers it, which is made of others' results")
                 sizes = frozenset((node.size,))
             reached[node] = sizes if node not in self.kept else frozenset()
+
+    def _read_by_many(self) -> set[Node]:
+        """The nodes that are made of more than a few arrays as large as they are: a sum that grows
+        from layer to layer, say. To compute them again is to read all of these."""
+        found: set[Node] = set()
+        reads: dict[Node, frozenset[int]] = {}
+        for node in self.order:
+            mine = frozenset[int]()
+            for source in map(self.original, node.sources):
+                if source.array is None and source not in self.kept:
+                    mine |= reads.get(source, frozenset())
+                elif source.size * _SPREAD > node.size:
+                    mine |= {id(source)}
+            if len(mine) > _FEW_READ:
+                found.add(node)
+                mine = frozenset(list(mine)[: _FEW_READ + 1])
+            reads[node] = mine
+        return found
 
     def _weights(self) -> dict[Node, int]:
         """What it costs to compute a node again, from what is in memory."""
