@@ -94,6 +94,7 @@ _TRAINING = frozenset({
     "test_module_hooks",
     "test_module_parts",
     "test_modules",
+    "test_sequences",
     "test_state_dicts",
     "test_transforms",
     "test_vmap",

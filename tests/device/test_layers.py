@@ -265,7 +265,11 @@ if torch is not None:
         found = inspect.signature(function).parameters.values()
         # These two are PyTorch's older names of Hardtanh's, and warned about.
         old = ("min_value", "max_value")
-        return [(each.name, each.default) for each in found if each.name not in old]
+        return [
+            (each.name, getattr(each.default, "__name__", each.default))
+            for each in found
+            if each.name not in old
+        ]
 
     @pytest.mark.parametrize("each", CASES, ids=str)
     def test_that_a_layer_is_pytorchs(each, rng):
@@ -278,6 +282,19 @@ if torch is not None:
         ours = getattr(td.nn, each.name)(**each.arguments)
         theirs = getattr(torch.nn, each.name)(**weighted(each))
         check_equal(ours, theirs, inputs_of(each, rng), rng)
+
+    def test_that_a_loss_of_sequences_is_pytorchs(rng):
+        scores, targets = rng.standard_normal((4, 2, 3)), np.array([[1, 2], [2, 0]])
+        found = {}
+        for library, as_tensor in ((td, td.asarray), (torch, torch.as_tensor)):
+            loss = library.nn.CTCLoss(blank=0, reduction="sum", zero_infinity=True)
+            x = as_tensor(scores, device="cpu").requires_grad_()
+            rest = (as_tensor(each, device="cpu") for each in (targets, [4, 3], [2, 1]))
+            value = loss(library.nn.LogSoftmax(dim=-1)(x), *rest)
+            value.backward()
+            found[library] = value.item(), x.grad.numpy()
+        assert found[td][0] == pytest.approx(found[torch][0], rel=1e-6)
+        np.testing.assert_allclose(found[td][1], found[torch][1], rtol=1e-6, atol=1e-9)
 
     def inputs_of(each, rng):
         return [

@@ -11,7 +11,7 @@ from typing import Any
 
 from treadle.nn.module import Module
 from treadle.tensor.creation import asarray
-from treadle.tensor.functional import element_losses, losses, margin_losses
+from treadle.tensor.functional import element_losses, losses, margin_losses, sequence_losses
 from treadle.tensor.functional.distances import pairwise_distance
 from treadle.tensor.functional.reducing import reduction_of
 from treadle.tensor.tensor import Tensor
@@ -306,6 +306,32 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
         """The loss."""
         return margin_losses.multilabel_soft_margin_loss(
             input, target, self.weight, reduction=self.reduction
+        )
+
+
+class CTCLoss(_Loss):
+    """How unlikely it is that labels come in an order, at whatever times: see
+    `td.nn.functional.ctc_loss`."""
+
+    def __init__(
+        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+    ) -> None:
+        super().__init__(None, None, reduction)
+        self.blank = blank
+        self.zero_infinity = zero_infinity
+
+    def forward(
+        self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any
+    ) -> Tensor:
+        """The loss."""
+        return sequence_losses.ctc_loss(
+            log_probs,
+            targets,
+            input_lengths,
+            target_lengths,
+            self.blank,
+            self.reduction,
+            self.zero_infinity,
         )
 
 

@@ -1,0 +1,500 @@
+"""Recurrent networks: what each place of a sequence makes of its input and of what came before.
+
+The products with the inputs of all places are one product; those with the hidden state are one at
+each place. Packed sequences are refused: pad, and mask what is computed from the padding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from treadle.core.errors import ShapeError
+from treadle.nn import init
+from treadle.nn.module import Module
+from treadle.nn.parameter import Parameter
+from treadle.tensor.assembly import concat, stack
+from treadle.tensor.creation import empty, zeros
+from treadle.tensor.functional.activations import relu, sigmoid, tanh
+from treadle.tensor.functional.affine import linear
+from treadle.tensor.functional.dropouts import dropout
+from treadle.tensor.manipulation import swapaxes
+from treadle.tensor.tensor import Tensor
+
+State = tuple[Tensor, ...]
+_NONLINEARITIES: dict[str, Callable[..., Tensor]] = {"tanh": tanh, "relu": relu}
+
+
+# --- one place -----------------------------------------------------------------------------------
+# Each takes the product with the input (with its bias), the states, and the hidden state's weight
+# and bias; it gives the new states, of which the first is the output.
+
+
+def _plain(nonlinearity: Callable[..., Tensor]) -> Callable[..., State]:
+    def step(x: Tensor, states: State, weight: Tensor, bias: Tensor | None, _: Any = None) -> State:
+        return (nonlinearity(x + linear(states[0], weight, bias)),)
+
+    return step
+
+
+def _lstm(
+    x: Tensor, states: State, weight: Tensor, bias: Tensor | None, projection: Any = None
+) -> State:
+    hidden, cell = states
+    taken, kept, new, shown = _parts(x + linear(hidden, weight, bias), 4)
+    cell = sigmoid(kept) * cell + sigmoid(taken) * tanh(new)
+    hidden = sigmoid(shown) * tanh(cell)
+    return hidden if projection is None else linear(hidden, projection), cell
+
+
+def _gru(x: Tensor, states: State, weight: Tensor, bias: Tensor | None, _: Any = None) -> State:
+    hidden = states[0]
+    reset, update, new = _parts(x, 3)
+    from_hidden = _parts(linear(hidden, weight, bias), 3)
+    part = sigmoid(update + from_hidden[1])
+    made = tanh(new + sigmoid(reset + from_hidden[0]) * from_hidden[2])
+    return (made + part * (hidden - made),)
+
+
+def _parts(x: Tensor, count: int) -> list[Tensor]:
+    """The gates, which lie side by side."""
+    width = x.shape[-1] // count
+    return [x[..., k * width : (k + 1) * width] for k in range(count)]
+
+
+# --- layers --------------------------------------------------------------------------------------
+
+
+class _Recurrent(Module):
+    """Layers of one kind, perhaps in both directions."""
+
+    _gates: ClassVar[int]
+    mode: str
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        name = type(self).__name__
+        if hidden_size <= 0 or num_layers <= 0:
+            raise ValueError(
+                f"{name}: hidden_size={hidden_size} and num_layers={num_layers} are greater than 0"
+            )
+        if not 0 <= dropout <= 1:
+            raise ValueError(f"{name}: dropout is a probability, not {dropout}")
+        if not 0 <= proj_size < hidden_size:
+            raise ValueError(
+                f"{name}: proj_size={proj_size} is from 0 to less than hidden_size={hidden_size}"
+            )
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        self._out = proj_size or hidden_size
+        self._add_parameters(device, dtype)
+        self.reset_parameters()
+
+    def _directions(self) -> list[str]:
+        return ["", "_reverse"] if self.bidirectional else [""]
+
+    def _names(self, layer: int, direction: str) -> list[str | None]:
+        """Of the weights and biases for input and hidden state, and of the projection."""
+        end = f"_l{layer}{direction}"
+        biases = ["bias_ih" + end, "bias_hh" + end] if self.bias else [None, None]
+        projection = "weight_hr" + end if self.proj_size else None
+        return ["weight_ih" + end, "weight_hh" + end, *biases, projection]
+
+    def _add_parameters(self, device: Any, dtype: Any) -> None:
+        rows = self._gates * self.hidden_size
+        for layer in range(self.num_layers):
+            inputs = self.input_size if layer == 0 else self._out * len(self._directions())
+            shapes: list[tuple[int, ...]] = [
+                (rows, inputs), (rows, self._out), (rows,), (rows,), (self._out, self.hidden_size)
+            ]  # fmt: skip
+            for direction in self._directions():
+                names = self._names(layer, direction)
+                for name, shape in zip(names, shapes, strict=True):
+                    if name is not None:
+                        made = Parameter(empty(shape, dtype=dtype, device=device))
+                        self.register_parameter(name, made)
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew, uniform within 1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def flatten_parameters(self) -> None:
+        """Nothing: parameters need not lie together."""
+
+    @property
+    def all_weights(self) -> list[list[Parameter]]:
+        """The parameters of each layer and direction."""
+        return [
+            [getattr(self, name) for name in self._names(layer, direction) if name is not None]
+            for layer in range(self.num_layers)
+            for direction in self._directions()
+        ]
+
+    def _step(self) -> Callable[..., State]:
+        raise NotImplementedError
+
+    def _state_widths(self) -> tuple[int, ...]:
+        """How many elements each of the states has."""
+        return (self._out,)
+
+    # --- computing -------------------------------------------------------------------------------
+
+    def _run(self, input: Any, states: Any) -> tuple[Tensor, State]:
+        """The outputs of the last layer, and the last states of all layers."""
+        x, is_batch = self._sequence(input)
+        initial = self._initial(x, states, is_batch)
+        last: list[list[Tensor]] = [[] for _ in initial]
+        directions = self._directions()
+        for layer in range(self.num_layers):
+            found = []
+            for number, direction in enumerate(directions):
+                at = layer * len(directions) + number
+                begin = tuple(each[at] for each in initial)
+                outputs, ends = self._along(x, begin, layer, direction)
+                found.append(outputs)
+                for kept, end in zip(last, ends, strict=True):
+                    kept.append(end)
+            x = found[0] if len(found) == 1 else concat(found, axis=-1)
+            if self.dropout and self.training and layer < self.num_layers - 1:
+                x = dropout(x, self.dropout)
+        ends = tuple(stack(each) for each in last)
+        if not is_batch:
+            return x[:, 0], tuple(each[:, 0] for each in ends)
+        return swapaxes(x, 0, 1) if self.batch_first else x, ends
+
+    def _sequence(self, input: Any) -> tuple[Tensor, bool]:
+        """The input as (L, N, H), and whether it has a batch."""
+        name = type(self).__name__
+        if not isinstance(input, Tensor):
+            raise TypeError(
+                f"{name} takes a tensor, not a {type(input).__name__}; there are no packed "
+                "sequences: pad them, and mask what comes from the padding"
+            )
+        if input.ndim not in (2, 3) or input.shape[-1] != self.input_size:
+            raise ShapeError(
+                f"{name} takes sequences of shape (L, {self.input_size}), or with a batch "
+                f"{'before' if self.batch_first else 'behind'} the L, not {input.shape}"
+            )
+        if input.ndim == 2:
+            return input[:, None], False
+        return swapaxes(input, 0, 1) if self.batch_first else input, True
+
+    def _initial(self, x: Tensor, states: Any, is_batch: bool) -> State:
+        count = self.num_layers * len(self._directions())
+        shapes = [(count, x.shape[1], width) for width in self._state_widths()]
+        if states is None:
+            return tuple(zeros(shape, dtype=x.dtype, device=x.device) for shape in shapes)
+        given = states if isinstance(states, (tuple, list)) else (states,)
+        if len(given) != len(shapes):
+            raise TypeError(
+                f"{type(self).__name__} has {len(shapes)} states (h_0, c_0), not {len(given)}"
+                if len(shapes) == 2
+                else f"{type(self).__name__} has one state, not {len(given)}"
+            )
+        found = tuple(each if is_batch else each[:, None] for each in given)
+        for each, shape in zip(found, shapes, strict=True):
+            if each.shape != shape:
+                raise ShapeError(
+                    f"{type(self).__name__}: a state has shape {each.shape}, not {shape}: layers "
+                    "times directions, batch, elements"
+                )
+        return found
+
+    def _along(self, x: Tensor, states: State, layer: int, direction: str) -> tuple[Tensor, State]:
+        """One layer in one direction."""
+        weight_in, weight, bias_in, bias, projection = (
+            None if name is None else getattr(self, name) for name in self._names(layer, direction)
+        )
+        if not x.shape[0]:
+            raise ShapeError(f"{type(self).__name__}: a sequence without places has no last state")
+        inputs = linear(x, weight_in, bias_in)
+        step = self._step()
+        places = range(x.shape[0])
+        outputs: list[Tensor] = []
+        for at in reversed(places) if direction else places:
+            states = step(inputs[at], states, weight, bias, projection)
+            outputs.append(states[0])
+        if direction:
+            outputs.reverse()
+        return stack(outputs), states
+
+    def extra_repr(self) -> str:
+        """The sizes, and what is not as usual."""
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        usual: dict[str, Any] = {
+            "proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0,
+            "bidirectional": False,
+        }  # fmt: skip
+        for name, value in usual.items():
+            if getattr(self, name) != value:
+                parts.append(f"{name}={getattr(self, name)}")
+        return ", ".join(parts)
+
+
+class RNN(_Recurrent):
+    """h = tanh(W_ih x + b_ih + W_hh h + b_hh) at each place, or relu for tanh (`nonlinearity`).
+
+    Called with sequences (L, N, input_size), or (N, L, input_size) with `batch_first`, or
+    (L, input_size), and perhaps the first states h_0 of shape (layers * directions, N,
+    hidden_size); gives the outputs of the last layer at all places, and the last states of all
+    layers.
+
+    >>> import treadle as td
+    >>> layer = td.nn.RNN(3, 4, num_layers=2, device="cpu")
+    >>> outputs, last = layer(td.ones((5, 2, 3), device="cpu"))
+    >>> outputs.shape, last.shape
+    ((5, 2, 4), (2, 2, 4))
+    """
+
+    _gates = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        mode = _checked(nonlinearity)
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0,
+            device, dtype,
+        )  # fmt: skip
+        self.nonlinearity = nonlinearity
+        self.mode = mode
+
+    def _step(self) -> Callable[..., State]:
+        return _plain(_NONLINEARITIES[self.nonlinearity])
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
+        """The outputs, and the last states."""
+        outputs, (last,) = self._run(input, hx)
+        return outputs, last
+
+
+class LSTM(_Recurrent):
+    """Long short-term memory, by S. Hochreiter and J. Schmidhuber, 1997: a cell is kept, and gates
+    say what of it is forgotten, written and shown. The states are (h, c); with `proj_size` the
+    outputs and h are projected to fewer elements. The rest as for `RNN`."""
+
+    _gates = 4
+    mode = "LSTM"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
+            proj_size, device, dtype,
+        )  # fmt: skip
+
+    def _step(self) -> Callable[..., State]:
+        return _lstm
+
+    def _state_widths(self) -> tuple[int, ...]:
+        return self._out, self.hidden_size
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """The outputs, and the last states h and c."""
+        outputs, (hidden, cell) = self._run(input, hx)
+        return outputs, (hidden, cell)
+
+
+class GRU(_Recurrent):
+    """Gated recurrent units, by K. Cho and others, 2014. The rest as for `RNN`."""
+
+    _gates = 3
+    mode = "GRU"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0,
+            device, dtype,
+        )  # fmt: skip
+
+    def _step(self) -> Callable[..., State]:
+        return _gru
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
+        """The outputs, and the last states."""
+        outputs, (last,) = self._run(input, hx)
+        return outputs, last
+
+
+# --- cells ---------------------------------------------------------------------------------------
+
+
+class _Cell(Module):
+    """One place of one layer."""
+
+    _gates: ClassVar[int]
+    weight_ih: Parameter
+    weight_hh: Parameter
+    bias_ih: Parameter | None
+    bias_hh: Parameter | None
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: Any
+    ) -> None:
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        rows = self._gates * hidden_size
+        self.weight_ih = Parameter(empty((rows, input_size), dtype=dtype, device=device))
+        self.weight_hh = Parameter(empty((rows, hidden_size), dtype=dtype, device=device))
+        for name in ("bias_ih", "bias_hh"):
+            made = Parameter(empty(rows, dtype=dtype, device=device)) if bias else None
+            self.register_parameter(name, made)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters anew, uniform within 1 / sqrt(hidden_size)."""
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0.0
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def _stepped(self, step: Callable[..., State], input: Any, states: Any, count: int) -> State:
+        name = type(self).__name__
+        if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
+            raise ShapeError(
+                f"{name} takes (N, {self.input_size}) or ({self.input_size},), not {input.shape}"
+            )
+        shape = (*input.shape[:-1], self.hidden_size)
+        if states is None:
+            states = (zeros(shape, dtype=input.dtype, device=input.device),) * count
+        for each in states:
+            if each.shape != shape:
+                raise ShapeError(f"{name}: a state has shape {each.shape}, not {shape}")
+        x = linear(input, self.weight_ih, self.bias_ih)
+        return step(x, states, self.weight_hh, self.bias_hh)
+
+    def extra_repr(self) -> str:
+        """The sizes."""
+        end = "" if self.bias else f", bias={self.bias}"
+        return f"{self.input_size}, {self.hidden_size}{end}"
+
+
+class RNNCell(_Cell):
+    """One place of an `RNN`: the next state of (N, input_size) and the state (N, hidden_size)."""
+
+    _gates = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        _checked(nonlinearity)
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Any, hx: Any = None) -> Tensor:
+        """The next state."""
+        step = _plain(_NONLINEARITIES[self.nonlinearity])
+        return self._stepped(step, input, None if hx is None else (hx,), 1)[0]
+
+    def extra_repr(self) -> str:
+        """The sizes, and what is not as usual."""
+        end = "" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}"
+        return super().extra_repr() + end
+
+
+class LSTMCell(_Cell):
+    """One place of an `LSTM`, whose states are a pair."""
+
+    _gates = 4
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+
+    def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+        """The next states h and c."""
+        hidden, cell = self._stepped(_lstm, input, hx, 2)
+        return hidden, cell
+
+
+class GRUCell(_Cell):
+    """One place of a `GRU`."""
+
+    _gates = 3
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+
+    def forward(self, input: Any, hx: Any = None) -> Tensor:
+        """The next state."""
+        return self._stepped(_gru, input, None if hx is None else (hx,), 1)[0]
+
+
+def _checked(nonlinearity: str) -> str:
+    """The mode of a nonlinearity. ValueError if there is none."""
+    if nonlinearity not in _NONLINEARITIES:
+        raise ValueError(f'nonlinearity is "tanh" or "relu", not {nonlinearity!r}')
+    return f"RNN_{nonlinearity.upper()}"

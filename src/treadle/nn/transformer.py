@@ -1,0 +1,337 @@
+"""Transformers: layers of attention and a network at each place, by A. Vaswani and others, 2017."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from typing import Any
+
+from treadle.core.errors import ShapeError
+from treadle.nn import init
+from treadle.nn.attention import MultiheadAttention
+from treadle.nn.containers import ModuleList
+from treadle.nn.dropout import Dropout
+from treadle.nn.linear import Linear
+from treadle.nn.module import Module
+from treadle.nn.normalization import LayerNorm
+from treadle.tensor.creation import full
+from treadle.tensor.functional import activations
+from treadle.tensor.ranges import triu
+from treadle.tensor.tensor import Tensor
+
+Activation = str | Callable[[Tensor], Tensor]
+_ACTIVATIONS: dict[str, Callable[..., Tensor]] = {
+    "relu": activations.relu,
+    "gelu": activations.gelu,
+}
+
+
+class _Layer(Module):
+    """What encoder and decoder layers have in common: the network, and how parts are added."""
+
+    def _add_network(
+        self, d_model: int, dim_feedforward: int, dropout: float, bias: bool, options: Any
+    ) -> None:
+        self.linear1 = Linear(d_model, dim_feedforward, bias, **options)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, **options)
+
+    def _add_activation(self, activation: Activation) -> None:
+        if isinstance(activation, str):
+            if activation not in _ACTIVATIONS:
+                raise ValueError(f'activation is "relu", "gelu" or a function, not {activation!r}')
+            self.activation = _ACTIVATIONS[activation]
+        else:
+            self.activation = activation
+
+    def _part(
+        self, x: Tensor, norm: Module, part: Callable[[Tensor], Tensor], drop: Module
+    ) -> Tensor:
+        """The input plus what a part makes of it; one of both is normalized."""
+        if self.norm_first:
+            added: Tensor = x + drop(part(norm(x)))
+            return added
+        found: Tensor = norm(x + drop(part(x)))
+        return found
+
+    def _network(self, x: Tensor) -> Tensor:
+        found: Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return found
+
+
+class TransformerEncoderLayer(_Layer):
+    """Attention of a sequence to itself, and a network of two products at each place, each added to
+    what it was made of, and normalized after that, or before (`norm_first`).
+
+    >>> import treadle as td
+    >>> layer = td.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, device="cpu")
+    >>> layer(td.ones((3, 5, 8), device="cpu")).shape
+    (3, 5, 8)
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = activations.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        options = {"device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout, bias, batch_first=batch_first, **options
+        )
+        self._add_network(d_model, dim_feedforward, dropout, bias, options)
+        self.norm_first = norm_first
+        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
+        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
+        self.dropout1 = Dropout(dropout)
+        self.dropout2 = Dropout(dropout)
+        self._add_activation(activation)
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Any = None,
+        src_key_padding_mask: Any = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """A sequence of the same shape. The masks are those of `MultiheadAttention`."""
+
+        def attend(x: Tensor) -> Tensor:
+            return _attended(self.self_attn, x, x, src_mask, src_key_padding_mask, is_causal)
+
+        x = self._part(src, self.norm1, attend, self.dropout1)
+        return self._part(x, self.norm2, self._network, self.dropout2)
+
+
+class TransformerDecoderLayer(_Layer):
+    """A `TransformerEncoderLayer` that also attends to what an encoder made (`memory`)."""
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = activations.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        options = {"device": device, "dtype": dtype}
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout, bias, batch_first=batch_first, **options
+        )
+        self.multihead_attn = MultiheadAttention(
+            d_model, nhead, dropout, bias, batch_first=batch_first, **options
+        )
+        self._add_network(d_model, dim_feedforward, dropout, bias, options)
+        self.norm_first = norm_first
+        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
+        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
+        self.norm3 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
+        self.dropout1 = Dropout(dropout)
+        self.dropout2 = Dropout(dropout)
+        self.dropout3 = Dropout(dropout)
+        self._add_activation(activation)
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Any = None,
+        memory_mask: Any = None,
+        tgt_key_padding_mask: Any = None,
+        memory_key_padding_mask: Any = None,
+        tgt_is_causal: bool = False,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """A sequence of the shape of `tgt`."""
+
+        def attend(x: Tensor) -> Tensor:
+            return _attended(self.self_attn, x, x, tgt_mask, tgt_key_padding_mask, tgt_is_causal)
+
+        def look(x: Tensor) -> Tensor:
+            return _attended(
+                self.multihead_attn, x, memory, memory_mask, memory_key_padding_mask,
+                memory_is_causal,
+            )  # fmt: skip
+
+        x = self._part(tgt, self.norm1, attend, self.dropout1)
+        x = self._part(x, self.norm2, look, self.dropout2)
+        return self._part(x, self.norm3, self._network, self.dropout3)
+
+
+def _attended(
+    attention: Module, x: Tensor, seen: Tensor, mask: Any, padding: Any, is_causal: bool
+) -> Tensor:
+    found: Tensor = attention(
+        x, seen, seen, attn_mask=mask, key_padding_mask=padding, need_weights=False,
+        is_causal=is_causal,
+    )[0]  # fmt: skip
+    return found
+
+
+# --- several layers ------------------------------------------------------------------------------
+
+
+class TransformerEncoder(Module):
+    """Several encoder layers, copies of one, and perhaps a norm behind them.
+
+    `enable_nested_tensor` and `mask_check` are PyTorch's, and change nothing.
+    """
+
+    def __init__(
+        self,
+        encoder_layer: Module,
+        num_layers: int,
+        norm: Module | None = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:
+        super().__init__()
+        self.layers = ModuleList(copy.deepcopy(encoder_layer) for _ in range(num_layers))
+        self.num_layers = num_layers
+        self.norm = norm
+
+    def forward(
+        self,
+        src: Tensor,
+        mask: Any = None,
+        src_key_padding_mask: Any = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
+        """A sequence of the same shape. Whether the mask is the causal one is not looked up, for
+        that would wait for the device: say it, and keys that no query sees are left out."""
+        x = src
+        for layer in self.layers:
+            x = layer(x, mask, src_key_padding_mask, bool(is_causal))
+        return x if self.norm is None else self.norm(x)
+
+
+class TransformerDecoder(Module):
+    """Several decoder layers, copies of one, and perhaps a norm behind them."""
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
+        super().__init__()
+        self.layers = ModuleList(copy.deepcopy(decoder_layer) for _ in range(num_layers))
+        self.num_layers = num_layers
+        self.norm = norm
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Any = None,
+        memory_mask: Any = None,
+        tgt_key_padding_mask: Any = None,
+        memory_key_padding_mask: Any = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """A sequence of the shape of `tgt`."""
+        x = tgt
+        for layer in self.layers:
+            x = layer(
+                x, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,
+                bool(tgt_is_causal), memory_is_causal,
+            )  # fmt: skip
+        return x if self.norm is None else self.norm(x)
+
+
+class Transformer(Module):
+    """An encoder of one sequence, and a decoder of another one that looks at it."""
+
+    def __init__(
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = activations.relu,
+        custom_encoder: Module | None = None,
+        custom_decoder: Module | None = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        options = {"device": device, "dtype": dtype}
+        settings = (
+            d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first,
+            norm_first, bias,
+        )  # fmt: skip
+
+        def norm() -> LayerNorm:
+            return LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
+
+        self.encoder = custom_encoder or TransformerEncoder(
+            TransformerEncoderLayer(*settings, **options), num_encoder_layers, norm()
+        )
+        self.decoder = custom_decoder or TransformerDecoder(
+            TransformerDecoderLayer(*settings, **options), num_decoder_layers, norm()
+        )
+        self.d_model = d_model
+        self.nhead = nhead
+        self.batch_first = batch_first
+        self._reset_parameters()
+
+    def _reset_parameters(self) -> None:
+        for parameter in self.parameters():
+            if parameter.ndim > 1:
+                init.xavier_uniform_(parameter)
+
+    def forward(
+        self,
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Any = None,
+        tgt_mask: Any = None,
+        memory_mask: Any = None,
+        src_key_padding_mask: Any = None,
+        tgt_key_padding_mask: Any = None,
+        memory_key_padding_mask: Any = None,
+        src_is_causal: bool | None = None,
+        tgt_is_causal: bool | None = None,
+        memory_is_causal: bool = False,
+    ) -> Tensor:
+        """A sequence of the shape of `tgt`."""
+        if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
+            raise ShapeError(
+                f"Transformer: the last extents of src and tgt are {self.d_model}; their shapes "
+                f"are {src.shape} and {tgt.shape}"
+            )
+        memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
+        found: Tensor = self.decoder(
+            tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,
+            tgt_is_causal, memory_is_causal,
+        )  # fmt: skip
+        return found
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+        """The mask that is added to scores so that no place sees those behind it.
+
+        >>> import treadle as td
+        >>> td.nn.Transformer.generate_square_subsequent_mask(2, device="cpu").tolist()
+        [[0.0, -inf], [0.0, 0.0]]
+        """
+        return triu(full((sz, sz), -math.inf, dtype=dtype, device=device), k=1)
