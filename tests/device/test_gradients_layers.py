@@ -278,6 +278,10 @@ _TAKEN = [
     ("pad", (1, 1, 4, 5), ((2, 5, 4, 1),), {"mode": "circular"}),
     ("unfold", (1, 2, 5, 4), ((2, 3), 1, 1, 2), {}),
     ("fold", (1, 8, 6), ((4, 3), 2, 1, 1, 2), {}),
+    ("interpolate", (1, 1, 3, 5), ((6, 4),), {}),
+    ("interpolate", (1, 1, 4, 5), ((6, 3),), {"mode": "bilinear", "align_corners": True}),
+    ("interpolate", (1, 1, 4, 5), ((6, 3),), {"mode": "bicubic", "antialias": True}),
+    ("interpolate", (1, 2, 5), (None, 1.7), {"mode": "linear"}),
     ("pixel_shuffle", (1, 8, 1, 2), (2,), {}),
 ]
 
@@ -290,6 +294,15 @@ if torch is not None:
             lambda x: getattr(T, name)(x, *sizes, **options),
             rng.standard_normal(shape),
         )
+
+    @pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
+    def test_that_sampling_has_gradients_as_pytorchs(padding_mode, rng):
+        named = {"padding_mode": padding_mode, "align_corners": False}
+        check_beside_torch(
+            lambda x, grid: F.grid_sample(x, grid, **named),
+            lambda x, grid: T.grid_sample(x, grid, **named),
+            rng.standard_normal((1, 1, 3, 4)), rng.uniform(-1.2, 1.2, (1, 2, 2, 2)), second=False,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["dropout", "dropout2d", "alpha_dropout"])

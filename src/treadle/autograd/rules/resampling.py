@@ -9,9 +9,13 @@ import operator
 from typing import Any
 
 from treadle.autograd.derivative import Rule
+from treadle.tensor.contraction import contracted
 from treadle.tensor.functional.dropouts import kept_scaled
 from treadle.tensor.functional.folding import fold, unfold
+from treadle.tensor.functional.interpolation import matrix_of
 from treadle.tensor.functional.padding import pad
+from treadle.tensor.functional.resizing import Axis
+from treadle.tensor.functional.wide import wide
 from treadle.tensor.manipulation import flip
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
@@ -89,9 +93,42 @@ def _placed(g: Tensor, axis: int, start: int, extent: int) -> Tensor:
     return pad(g, (*[0] * (2 * (g.ndim - 1 - axis)), start, behind))
 
 
+# --- images at another size -----------------------------------------------------------------------
+
+
+def _resized(g: Tensor, x: Tensor, mode: str, axes: tuple[Axis, ...], antialias: bool) -> Any:
+    """Each axis is multiplied by a matrix, which the gradient is, too."""
+    found, _ = wide(g)
+    names: list[Any] = list(range(found.ndim))
+    for number, axis in enumerate(axes, 2):
+        times = axis.wanted // axis.extent
+        if axis.wanted == axis.extent and mode != "bicubic":
+            continue
+        if mode.startswith("nearest") and _is_exact(axis):
+            shape = (*found.shape[:number], axis.extent, times, *found.shape[number + 1 :])
+            found = total(found.reshape(shape), axis=number + 1)
+            continue
+        matrix = matrix_of(mode, axis, antialias, x, found.dtype)
+        kept = [*names[:number], "pixel", *names[number + 1 :]]
+        factors = [(matrix._node, ("pixel", number)), (found._node, names)]
+        if number == found.ndim - 1:
+            factors.reverse()  # so that the result lies as it is wanted
+        found = contracted(factors[0], factors[1], kept)
+    return found
+
+
+def _is_exact(axis: Axis) -> bool:
+    """Whether each pixel is there a power of two times, so that places are computed exactly."""
+    times = axis.wanted // axis.extent
+    if axis.wanted % axis.extent or times & (times - 1):
+        return False
+    return axis.factor is None or axis.factor == times
+
+
 RULES: dict[str, Rule] = {
     "fold": _fold,
     "kept_scaled": _kept_scaled,
     "padded": _padded,
+    "resized": _resized,
     "unfold": _unfold,
 }

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType, float32
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.tensor.as_one import as_one
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip
 from treadle.tensor.functional.places import Places, counted, taken
 from treadle.tensor.functional.pooling import adaptive_avg_pool
@@ -18,11 +19,16 @@ from treadle.tensor.functional.resizing import Axis, averaged
 from treadle.tensor.functional.wide import working
 from treadle.tensor.functional.windows import check_positive, numbers_of
 from treadle.tensor.manipulation import operand
+from treadle.tensor.ranges import eye
 from treadle.tensor.tensor import Tensor
 
 __all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]
 
 _floor, _maximum, _minimum = (FUNCTIONS[name] for name in ("floor", "maximum", "minimum"))
+
+
+_EXACT = ("nearest", "nearest-exact")  # modes that give pixels as they are
+_LARGEST_MATRIX = 2048  # rows and columns
 
 
 class Tap(NamedTuple):
@@ -71,14 +77,35 @@ def interpolate(
         raise ShapeError(f"interpolate: an input of shape {x.shape} has no pixels")
     if mode == "area":
         return adaptive_avg_pool("interpolate", x, count, sizes)
-    exact = mode in ("nearest", "nearest-exact")
-    work, dtype = (float32, x.dtype) if exact else working(x.dtype)
-    if work.kind != "float":
+    if mode not in _EXACT and working(x.dtype)[0].kind != "float":
         raise DtypeError(f"interpolate: mode {mode!r} takes real numbers, not {x.dtype}")
     axes = [
         Axis(extent, wanted, factor, bool(align_corners))
         for extent, wanted, factor in zip(x.shape[2:], sizes, factors, strict=True)
     ]
+    # A matrix for each axis is a way back for gradients that adds nothing up by atomics.
+    function = resized if max((0, *x.shape[2:], *sizes)) <= _LARGEST_MATRIX else _resized
+    return function(x, mode, tuple(axes), antialias)
+
+
+@as_one
+def resized(x: Tensor, mode: str, axes: tuple[Axis, ...], antialias: bool) -> Tensor:
+    """The images of x, which are its last axes, at another size."""
+    return _resized(x, mode, axes, antialias)
+
+
+def matrix_of(mode: str, axis: Axis, antialias: bool, x: Tensor, dtype: DType) -> Tensor:
+    """What each pixel along an axis of images like those of x, in a row, counts for each of the
+    result, in a column."""
+    pixels = eye(axis.extent, dtype=dtype, device=x.device).reshape(1, axis.extent, axis.extent)
+    matrix = _resized(pixels, mode, (axis,), antialias)
+    return matrix.reshape(axis.extent, axis.wanted)
+
+
+def _resized(x: Tensor, mode: str, axes: tuple[Axis, ...], antialias: bool) -> Tensor:
+    count = len(axes)
+    exact = mode in _EXACT
+    work, dtype = (float32, x.dtype) if exact else working(x.dtype)
     if antialias:
         for number, axis in reversed([*enumerate(axes, 2)]):
             if axis.wanted != axis.extent:
@@ -94,7 +121,7 @@ def interpolate(
         ]
         for number, axis in enumerate(axes)
     ]
-    shape = (*x.shape[:2], *sizes)
+    shape = (*x.shape[:2], *[axis.wanted for axis in axes])
     return blended(x, shape, {0: 0, 1: 1}, taps, x.dtype if exact else work).to(dtype)
 
 
