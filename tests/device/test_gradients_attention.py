@@ -5,7 +5,8 @@ import pytest
 
 import treadle as td
 from tests.support.gradients import check_gradients
-from treadle.kernels import attend_products
+from treadle.kernels import attend_products, host_product
+from treadle.kernels.launching import new
 
 attention = td.nn.functional.scaled_dot_product_attention
 
@@ -80,6 +81,48 @@ def test_that_scores_in_memory_give_the_same_result(device, rng, monkeypatch):
         found = attention(q, k, v, generator=td.Generator(2), **options)
         np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-5, atol=1e-6)
         monkeypatch.undo()
+
+
+def test_that_halves_are_multiplied_as_halves(rng, monkeypatch):
+    """As on cards whose library multiplies them in float32, which NumPy stands for."""
+
+    def filling(device, dtype, product, result):
+        ours = attend_products.Product(*product)
+        multiply = host_product.filling(td.float32, ours)
+
+        def fill(x, y, out):
+            wider = []
+            for each in (x, y):
+                copy = new(each, td.float32, each.size)
+                _values(copy)[:] = _values(each)
+                wider.append(copy)
+            into = new(out, td.float32, out.size)
+            multiply(*wider, into)
+            _values(out)[:] = _values(into)
+
+        return fill
+
+    monkeypatch.setattr(attend_products, "filling", filling)
+    monkeypatch.setattr("treadle.autograd.rules.attention.scored_in", lambda _, dtype: dtype)
+    monkeypatch.setattr("treadle.tensor.functional.attention.pays", lambda *_: True)
+    arrays = rng.standard_normal((3, 2, 3, 20, 4))
+    weights = rng.standard_normal((2, 3, 20, 4))
+    found = [
+        _gradients(
+            arrays, weights, lambda x, dtype=dtype: td.asarray(x, device="cpu").to(dtype),
+            lambda q, k, v: attention(q, k, v, is_causal=True),
+        )
+        for dtype in (td.float16, td.float64)
+    ]  # fmt: skip
+    for mine, theirs in zip(*found, strict=True):
+        assert np.abs(mine.numpy() - theirs.numpy()).max() < 3e-2
+
+
+def _values(array):
+    array.device.synchronize()
+    item = np.dtype(array.dtype.numpy)
+    memory = array.buffer.host_bytes()
+    return np.frombuffer(memory, item, array.size, array.offset * item.itemsize)
 
 
 if torch is not None:

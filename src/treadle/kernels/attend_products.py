@@ -46,10 +46,10 @@ def scored_in(device: Device, dtype: DType) -> DType:
     return wide(dtype) if found is None else dtype
 
 
-def pays(device: Device, dtype: DType, p: Problem) -> bool:
+def pays(device: Device, dtype: DType, queries: int, keys: int) -> bool:
     """Whether scores in memory are the faster way of the forward pass: where products of halves
     have units of their own, and there are so many that other work is little beside them."""
-    if device.backend != "cuda" or wide(dtype) is dtype or min(p.queries, p.keys) < _LONG:
+    if device.backend != "cuda" or wide(dtype) is dtype or min(queries, keys) < _LONG:
         return False
     return scored_in(device, dtype) is dtype
 
@@ -72,7 +72,7 @@ def attend_by_products(
             scores, weights, flat(norms), *task.of_lines(part, p), 1.0 - p.dropout
         )
         task.multiply(
-            weights, task.seen(value, p.value, part, part.first_key),
+            weights, task.keys_of(value, p.value, part, p.width),
             _some(out, part.first * p.width, part.lines * p.width),
             part, (part.rows, p.width, part.keys),
             (part.keys, 1), (1, p.value.strides[-1]), (part.rows * part.keys, task.step(p.value)),
@@ -108,7 +108,7 @@ def attend_backward(
         result = (part.rows * p.width, part.rows * part.keys)
         at = _some(flat_gradient, part.first * p.width, part.lines * p.width)
         task.multiply(
-            at, task.seen(value, p.value, part, part.first_key), slopes,
+            at, task.keys_of(value, p.value, part, p.width), slopes,
             part, (part.rows, part.keys, p.width),
             (p.width, 1), (p.value.strides[-1], 1), (result[0], task.step(p.value)),
         )  # fmt: skip
@@ -128,7 +128,7 @@ def attend_backward(
             1.0 - p.dropout,
         )
         task.multiply(
-            steep, task.seen(key, p.key, part, part.first_key),
+            steep, task.keys_of(key, p.key, part, p.depth),
             _some(of_query, part.first * p.depth, part.lines * p.depth),
             part, (part.rows, p.depth, part.keys),
             (part.keys, 1), (1, p.key.strides[-1]), (result[1], task.step(p.key)),
@@ -136,7 +136,7 @@ def attend_backward(
         task.add(
             weights, at, of_value, part, p.width, (1, p.width), result[0],
         )  # fmt: skip
-        own = task.seen(query, p.query, part, part.row)
+        own = task.queries_of(part)
         task.add(steep, own, of_key, part, p.depth, (1, task.query_row), task.step(p.query))
     return of_query, of_key, of_value
 
@@ -238,7 +238,9 @@ class _Task(NamedTuple):
     def most(self) -> int:
         """Scores of a slice."""
         item = self.partial.itemsize * 2 + (0 if self.alike else self.dtype.itemsize * 2)
-        return max((_CACHED if alone(self.query.device) else _MOST_BYTES) // item, 1)
+        bound = self.query.device.limits.max_binding_size // self.partial.itemsize
+        most = (_CACHED if alone(self.query.device) else _MOST_BYTES) // item
+        return max(min(most, bound), 1)
 
     @property
     def rows(self) -> int:
@@ -275,19 +277,30 @@ class _Task(NamedTuple):
                             here, count, turn + row, n, low, max(high - low, 0), before + turn + row
                         )
 
-    def seen(self, array: DeviceArray, laid: Laid, part: _Slice, row: int) -> DeviceArray:
-        """An operand from the first element of a slice on."""
+    def queries_of(self, part: _Slice) -> DeviceArray:
+        """The queries of a slice."""
+        return self._seen(self.query, self.p.query, part, part.row, part.rows, self.p.depth)
+
+    def keys_of(self, array: DeviceArray, laid: Laid, part: _Slice, columns: int) -> DeviceArray:
+        """The keys or the values that a slice sees."""
+        return self._seen(array, laid, part, part.first_key, part.keys, columns)
+
+    def _seen(
+        self, array: DeviceArray, laid: Laid, part: _Slice, row: int, rows: int, columns: int
+    ) -> DeviceArray:
+        """An operand from the first element of a slice to the last one: no more than a binding may
+        have."""
         start = laid.offset + row * laid.strides[-1]
         start += sum(i * step for i, step in zip(part.place, laid.strides, strict=False))
-        return _some(array, start, array.size - start)
+        count = (part.heads - 1) * self.step(laid) + (rows - 1) * laid.strides[-1] + columns
+        return _some(array, start, count if rows and columns else 0)
 
     def scores(self, part: _Slice) -> DeviceArray:
         """The products of a slice's queries and keys."""
         p = self.p
         made = new(self.query, self.partial, part.lines * part.keys)
         self.multiply(
-            self.seen(self.query, p.query, part, part.row),
-            self.seen(self.key, p.key, part, part.first_key),
+            self.queries_of(part), self.keys_of(self.key, p.key, part, p.depth),
             made, part, (part.rows, part.keys, p.depth),
             (self.query_row, 1), (p.key.strides[-1], 1), (self.step(p.query), self.step(p.key)),
         )  # fmt: skip

@@ -63,7 +63,7 @@ def _by_kernels(g: Tensor, operands: Sequence[Tensor], made: History) -> list[Te
     dtype = scored_in(g.device, out.dtype)
     work = wide(dtype)
     nodes = [x.to(dtype)._node for x in operands[:3]] + [x._node for x in operands[3:]]
-    sources, problem, own = laid_out(nodes, asked)
+    sources, problem, own = laid_out(nodes, asked, by_products=True)
     sums = total(g.to(work) * out.to(work), axis=-1)
     more = [made.value(count + 1)] if asked.dropout else []
     query, key, value, *mask = sources

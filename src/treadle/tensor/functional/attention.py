@@ -102,10 +102,12 @@ def _attended(
     if 0 in shape:
         one, other = (constant(0, *each, nodes[0].device) for each in results)
         return one, other
-    sources, problem, _ = laid_out(nodes, asked)
+    sizes = nodes[0].shape[-2], nodes[1].shape[-2]
+    by_products = tracked and pays(nodes[0].device, dtype, *sizes)
+    sources, problem, _ = laid_out(nodes, asked, by_products)
     if words is not None:
         sources = (*sources, words)
-    function = attend_by_products if tracked and pays(nodes[0].device, dtype, problem) else attend
+    function = attend_by_products if by_products else attend
     made, norms = call_of_several(function, sources, results, (problem,))
     return made, norms
 

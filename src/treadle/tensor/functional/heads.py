@@ -60,8 +60,13 @@ class LaidOut(NamedTuple):
     own: Integers
 
 
-def laid_out(nodes: Sequence[Node], asked: Asked) -> LaidOut:
-    """Query, key, value and perhaps a mask for the kernel library."""
+def laid_out(nodes: Sequence[Node], asked: Asked, by_products: bool = False) -> LaidOut:
+    """Query, key, value and perhaps a mask for the kernel library. For products of matrices the
+    queries of heads that share a key lie one after the other, as one matrix."""
+    first = nodes[0]
+    if by_products and asked.heads and asked.groups[2] > 1 and first.op == kinds.VIEW:
+        copy = Node(kinds.COPY, (first,), first.shape, first.dtype, first.device)
+        nodes = [copy, *nodes[1:]]
     queries, keys = nodes[0].shape[-2], nodes[1].shape[-2]
     depth, width = nodes[0].shape[-1], nodes[2].shape[-1]
     sources, seen = zip(
