@@ -268,7 +268,7 @@ def test_that_copies_go_on_by_themselves():
 
 
 def test_that_large_groups_are_split(device, monkeypatch):
-    monkeypatch.setattr("treadle.optim.fused.most_elements", lambda device, dtype: 40)
+    monkeypatch.setattr("treadle.optim.flats.most_elements", lambda device, dtype: 40)
     parameters = [td.ones(15).requires_grad_() for _ in range(5)]
     optimizer = _sgd(*parameters)
     assert len(optimizer._flats[id(optimizer.param_groups[0])]) == 3
@@ -440,6 +440,17 @@ def test_that_states_are_taken_over(device):
         np.testing.assert_array_equal(mine.numpy(), theirs.numpy())
     assert state["state"][0]["step"].item() == 3  # the optimizer's own
     assert other.state[copies[0]]["step"].item() == 3
+
+
+def test_that_states_may_be_set(device):
+    x, y = td.ones(3).requires_grad_(), td.ones(3).requires_grad_()
+    optimizer = td.optim.Adagrad([x, y], lr=1.0, lr_decay=1.0)
+    optimizer.state[x].update(sum=td.full(3, 3.0), step=td.asarray(1.0))
+    x.grad, y.grad = td.ones(3), td.ones(3)
+    optimizer.step()
+    np.testing.assert_allclose(x.numpy(), [1 - 1 / 2 / 2] * 3, 1e-5)
+    np.testing.assert_allclose(y.numpy(), [0] * 3, atol=1e-5)
+    assert [optimizer.state[each]["step"].item() for each in (x, y)] == [2, 1]
 
 
 _REFUSED = {

@@ -205,6 +205,12 @@ class Flat:
         self.cohorts = counts
         self._runs.clear()
 
+    def set_step(self, k: int, count: int) -> None:
+        """Say how many steps one parameter has taken."""
+        self.counts[k][...] = count
+        self.cohorts[k] = max(self.cohorts) + 1
+        self._runs.clear()
+
     def _found(self, present: tuple[int, ...]) -> list[Run]:
         found: list[Run] = []
         for k in present:
@@ -248,6 +254,23 @@ def alignment(dtype: DType) -> int:
 def padded(size: int, unit: int) -> int:
     """A size rounded up."""
     return -(-size // unit) * unit
+
+
+def parted(params: Sequence[Tensor]) -> list[list[Tensor]]:
+    """Parameters that may lie together: of one device and dtype, and not too many."""
+    found: list[list[Tensor]] = []
+    last: dict[tuple[Device, DType], tuple[list[Tensor], int]] = {}  # with its elements
+    for each in params:
+        assert isinstance(each.dtype, DType)
+        kind = each.device, each.dtype
+        size = padded(each.size, alignment(each.dtype))
+        part, before = last.get(kind, ([], 0))
+        if not part or before + size > most_elements(*kind):
+            part, before = [], 0
+            found.append(part)
+        part.append(each)
+        last[kind] = part, before + size
+    return found
 
 
 def most_elements(device: Device, dtype: DType) -> int:

@@ -14,9 +14,9 @@ from treadle.kernels import update
 from treadle.kernels.device_code import updating
 from treadle.kernels.update import Derivation
 from treadle.lang.kernel import Kernel
-from treadle.optim.flats import Flat, alignment, full, most_elements, padded
+from treadle.optim.flats import Flat, full, parted
 from treadle.optim.groups import Group
-from treadle.optim.optimizer import Optimizer, taken
+from treadle.optim.optimizer import Optimizer
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.tensor.compiled import tracing
@@ -94,53 +94,32 @@ class Fused(Optimizer):
     def _place(self, group: Group) -> None:
         """Give memory to parameters that require gradients and have none yet, or have moved to
         another device or dtype."""
-        flats = self._flats[id(group)]
+        flats = self._flats.setdefault(id(group), [])
         if not all(flat.fits() for flat in flats):
             flats.clear()
-            self._make(group)
-            states = self._states(group)
-            for flat in flats:
-                for parameter in flat.params:
-                    own = self.state.get(parameter) or {}
-                    own.update({name: taken(parameter, name, own[name]) for name in own})
-                self._load(flat, states)
-        else:
-            self._make(group)
-
-    def _make(self, group: Group) -> None:
-        flats = self._flats[id(group)]
         known = {id(each) for flat in flats for each in flat.params}
-        kinds: dict[tuple[Device, Any], list[list[Tensor]]] = {}
-        sizes: dict[tuple[Device, Any], int] = {}
-        for parameter in group["params"]:
-            if id(parameter) in known or not parameter.requires_grad:
-                continue
-            kind = parameter.device, parameter.dtype
-            size = padded(parameter.size, alignment(parameter.dtype))
-            parts = kinds.setdefault(kind, [])
-            if not parts or sizes[kind] + size > most_elements(*kind):
-                parts.append([])
-                sizes[kind] = 0
-            parts[-1].append(parameter)
-            sizes[kind] += size
-        if not kinds:
+        new = [p for p in group["params"] if p.requires_grad and id(p) not in known]
+        if not new:
             return
         if tracing.is_tracing.get():
             raise LaunchError(
                 f"{type(self).__name__} would make memory for parameters within a compiled "
-                "function, whose replays would begin with it anew: have requires_grad_() and "
-                "add_param_group() done before it is called"
+                "function, whose replays would begin with it anew: have requires_grad_(), "
+                "model.to() and add_param_group() done before it is called"
             )
-        numbers = self._numbers(group)
-        for each in kinds.values():
-            for parameters in each:
-                flat = Flat(parameters, len(numbers))
-                flat.give(numbers)
-                for name, value in self._states(group).items():
-                    flat.state(name, value)
-                flats.append(flat)
-                if self._remembers_at_once:
-                    self._remember(flat, flat.states, range(len(parameters)))
+        numbers, states = self._numbers(group), self._states(group)
+        for parameters in parted(new):
+            flat = Flat(parameters, len(numbers))
+            flat.give(numbers)
+            flats.append(flat)
+            self._controls(flat.device)
+            if any(self.state.get(each) for each in parameters):
+                self._load(flat, states)
+                continue
+            for name, value in states.items():
+                flat.state(name, value)
+            if self._remembers_at_once:
+                self._remember(flat, states, range(len(parameters)))
 
     def _settle(self) -> None:
         """Have parameters and their gradients where they belong."""
@@ -158,7 +137,7 @@ class Fused(Optimizer):
         with recorded(False):
             for group in self.param_groups:
                 self._place(group)
-                for flat in self._flats[id(group)]:
+                for flat in self._flats.setdefault(id(group), []):
                     for name, value in self._states(group).items():
                         flat.state(name, value)
             self._settle()
@@ -170,7 +149,7 @@ class Fused(Optimizer):
         with recorded(False):
             for group in self.param_groups:
                 self._place(group)
-                for flat in self._flats[id(group)]:
+                for flat in self._flats.setdefault(id(group), []):
                     for run in flat.runs(_gathered(flat)):
                         piece = View((run.end - run.start,), (1,), run.start)
                         found.append(from_cell(flat.gradients, piece))
@@ -194,13 +173,11 @@ class Fused(Optimizer):
         pending: list[Node] = []
         for group in self.param_groups:
             self._place(group)
-            for flat in self._flats[id(group)]:
+            for flat in self._flats.setdefault(id(group), []):
                 present = _gathered(flat)
                 if present:
                     taking.append((group, flat, present))
                     pending.append(flat.gradients.value)
-                    pending += [cell.value for cell, _ in flat.states.values()]
-                    pending.append(flat.steps.value)
         realize(pending)
         self._settle()
         for group, flat, present in taking:
@@ -250,13 +227,13 @@ class Fused(Optimizer):
             own = self.state[flat.params[k]]
             if self._has_steps and own.get("step") is not flat.counts[k]:
                 if "step" in own:
-                    flat.counts[k][...] = own["step"]
+                    flat.set_step(k, _count(own["step"], True))
                 own["step"] = flat.counts[k]
             for name in names:
                 part = flat.states[name][1][k]
                 if own.get(name) is not part:
                     if own.get(name) is not None:
-                        part[...] = own[name]
+                        part[...] = _on(flat.device, own[name])
                     own[name] = part
 
     # --- state -----------------------------------------------------------------------------------
@@ -264,32 +241,31 @@ class Fused(Optimizer):
     def _loaded(self) -> None:
         for group in self.param_groups:
             states = self._states(group)
-            for flat in self._flats[id(group)]:
+            for flat in self._flats.setdefault(id(group), []):
                 self._load(flat, states)
 
     def _load(self, flat: Flat, states: dict[str, float]) -> None:
+        """Take over what `state` has, where it has something."""
         counts: list[int] = []
         for k, parameter in enumerate(flat.params):
             own = self.state.get(parameter) or {}
-            taken = _count(own.get("step"), bool(own))
-            counts.append(taken)
+            counts.append(_count(own.pop("step", None), bool(own)))
             for name, initial in states.items():
-                value = own.get(name)
-                flat.state(name, initial)[1][k][...] = initial if value is None else value
+                value = own.pop(name, None)
+                value = initial if value is None else _on(flat.device, value)
+                flat.state(name, initial)[1][k][...] = value
         flat.set_steps(counts)
-        for k, parameter in enumerate(flat.params):
-            if self.state.get(parameter):
-                own = self.state[parameter]
-                for name in states:
-                    own.pop(name, None)
-                own.pop("step", None)
-                self._remember(flat, states, (k,))
+        taken = [k for k, parameter in enumerate(flat.params) if parameter in self.state]
+        self._remember(flat, states, taken)
 
 
 def _count(step: Any, is_there: bool) -> int:
-    if step is None:
-        return int(is_there)
-    return int(float(step))
+    """How many steps a state is of; one at least that does not say it."""
+    return int(is_there) if step is None else int(float(step))
+
+
+def _on(device: Device, value: Any) -> Any:
+    return value.to(device=device) if isinstance(value, Tensor) else value
 
 
 def _gathered(flat: Flat) -> tuple[int, ...]:
@@ -306,4 +282,6 @@ def _gathered(flat: Flat) -> tuple[int, ...]:
 
 
 def _in_place(cell: Cell) -> DeviceArray:
+    """All of a cell's elements, which are never anywhere else."""
+    realize((cell.value,))
     return cell.value.whole_array
