@@ -15,22 +15,15 @@ except ImportError:
 CASES = [
     ("fft", "complex", (3, 4), {"n": 6, "dim": 0}),
     ("fft", "real", (2, 5), {"n": 3}),
-    ("ifft", "complex", (5,), {"norm": "ortho"}),
-    ("rfft", "real", (2, 6), {}),
     ("rfft", "real", (3, 5), {"n": 4, "dim": 0, "norm": "forward"}),
-    ("irfft", "complex", (4,), {}),
     ("irfft", "complex", (2, 4), {"n": 5, "norm": "ortho"}),
     ("irfft", "complex", (3,), {"n": 8}),
     ("hfft", "complex", (4,), {"n": 7}),
-    ("hfft", "real", (4,), {}),
     ("ihfft", "real", (5,), {}),
     ("fftn", "real", (2, 3, 2), {"s": (2, 4), "dim": (0, 1)}),
     ("ifft2", "complex", (2, 3), {"norm": "forward"}),
-    ("rfftn", "real", (3, 4), {"s": (2, 6)}),
     ("irfftn", "complex", (3, 3), {}),
     ("fftshift", "complex", (2, 3), {}),
-    ("ifftshift", "real", (5, 2), {"dim": 0}),
-    ("fft", "complex", (1,), {"n": 1}),
 ]
 
 
@@ -62,10 +55,9 @@ if torch is not None:
         np.testing.assert_allclose(mine.grad.numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["fft", "rfft"])
-def test_second_derivatives(name, rng):
+def test_second_derivatives(rng):
     def function(x):
-        y = in_treadle(name, x, {"n": 4})
+        y = td.fft.rfft(x, n=4)
         return td.real(y) * td.imag(y) ** 2
 
     check_gradients(function, rng.standard_normal((2, 3)))

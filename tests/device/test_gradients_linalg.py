@@ -58,19 +58,12 @@ FUNCTIONS = {
     "slogdet": (lambda lib, x: tuple(lib.linalg.slogdet(x)), "complex", (2, 2)),
     "svdvals": (lambda lib, x: lib.linalg.svdvals(x), "real", (2, 2, 3)),
     "svd": (of_svd, "complex", (3, 2)),
-    "svd, wide": (of_svd, "real", (2, 3)),
-    "eigvalsh": (lambda lib, x: lib.linalg.eigvalsh(positive(lib, x)), "real", (2, 2, 2)),
     "eigh": (of_eigh, "complex", (3, 3)),
-    "eigvals": (lambda lib, x: lib.linalg.eigvals(x), "real", (2, 2)),
     "eig": (of_eig, "complex", (2, 2)),
     "pinv": (lambda lib, x: lib.linalg.pinv(x), "complex", (3, 2)),
     "pinv, wide": (lambda lib, x: lib.linalg.pinv(x), "real", (2, 2, 3)),
-    "matrix_power": (lambda lib, x: lib.linalg.matrix_power(x, -2), "real", (2, 2)),
     "matrix_exp": (lambda lib, x: lib.linalg.matrix_exp(x), "real", (2, 2, 2)),
-    "diagonal": (lambda lib, x: lib.linalg.diagonal(x, offset=-1), "real", (2, 3)),
-    "cond": (lambda lib, x: lib.linalg.cond(x), "real", (3, 2)),
     "nuc": (lambda lib, x: lib.linalg.matrix_norm(x, ord="nuc"), "real", (2, 2, 2)),
-    "spectral": (lambda lib, x: lib.linalg.matrix_norm(x, ord=-2), "complex", (2, 2)),
     "rows": (lambda lib, x: lib.linalg.matrix_norm(x, ord=np.inf), "real", (2, 2)),
     "vectors": (lambda lib, x: lib.linalg.vector_norm(x, dim=0), "complex", (2, 2)),
     "vectors, 3": (
@@ -78,7 +71,6 @@ FUNCTIONS = {
     ),
     "vectors, inf": (lambda lib, x: lib.linalg.vector_norm(x, ord=np.inf), "real", (2, 2)),
     "solve": (lambda lib, a, b: lib.linalg.solve(a, b), "complex", (2, 2, 2), (2, 1)),
-    "solve, vector": (lambda lib, a, b: lib.linalg.solve(a, b), "real", (2, 2), (2,)),
     "triangular": (
         lambda lib, a, b: lib.linalg.solve_triangular(a, b, upper=True),
         "complex", (2, 2), (2, 2, 1),
@@ -90,8 +82,6 @@ FUNCTIONS = {
         "real", (2, 2), (1, 2),
     ),
     "lstsq": (lambda lib, a, b: lib.linalg.lstsq(a, b).solution, "real", (3, 2), (3, 1)),
-    "cross": (lambda lib, a, b: lib.linalg.cross(a, b), "real", (2, 3), (1, 3)),
-    "multi_dot": (lambda lib, a, b: lib.linalg.multi_dot([b, a, a]), "real", (2, 2), (1, 2)),
 }  # fmt: skip
 
 
@@ -126,9 +116,8 @@ if torch is not None:
             np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy(), rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["cholesky, upper", "qr", "solve", "pinv"])
-def test_second_derivatives(name, rng):
-    function, _, *shapes = FUNCTIONS[name]
+def test_second_derivatives(rng):
+    function, _, *shapes = FUNCTIONS["qr"]
     check_gradients(lambda *x: function(td, *x), *arguments(rng, "real", *shapes), rtol=1e-4)
 
 

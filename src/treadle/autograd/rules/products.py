@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from treadle.autograd.derivative import Flow, tensor_of
@@ -40,25 +41,38 @@ def _factor(
     names: Names,
     shape: tuple[int, ...],
 ) -> Tensor:
-    """The gradient of a factor: the product of that of the result with the other factor, summed
-    along what the factor was broadcast along. Where the factor alone had an axis, and it was
-    summed, the gradient is the same everywhere along it."""
+    """The gradient of a factor: the product of that of the result with the other factor."""
+    (g, kept), (other, other_names) = result, partner
+    wanted, inside = _planned((g.shape, kept), (other.shape, other_names), names, shape)
+    found = contracted((g._node, kept), (conj(other)._node, other_names), wanted)
+    return found if inside is None else broadcast_to(found.reshape(inside), shape)
+
+
+@lru_cache(1024)
+def _planned(
+    result: tuple[tuple[int, ...], Names],
+    partner: tuple[tuple[int, ...], Names],
+    names: Names,
+    shape: tuple[int, ...],
+) -> tuple[Names, tuple[int, ...] | None]:
+    """The axes that the product has, and its shape before it is repeated to that of the factor, if
+    it is. It is summed along what the factor was broadcast along. Where the factor alone had an
+    axis, and it was summed, the gradient is the same everywhere along it."""
     extents: dict[Any, int] = {}
-    for x, its_names in (result, partner):
-        for name, extent in zip(its_names, x.shape, strict=True):
+    for one, its_names in (result, partner):
+        for name, extent in zip(its_names, one, strict=True):
             if extents.get(name, 1) == 1:
                 extents[name] = extent
-    wanted = [
-        name
-        for name, extent in zip(names, shape, strict=True)
-        if name in extents and (extent != 1 or extents[name] == 1)
-    ]
-    (g, kept), (other, other_names) = result, partner
-    found = contracted((g._node, kept), (conj(other)._node, other_names), wanted)
-    if found.shape == shape:
-        return found
-    inside = [extents[name] if name in wanted else 1 for name in names]
-    return broadcast_to(found.reshape(tuple(inside)), shape)
+    wanted = tuple(
+        [
+            name
+            for name, extent in zip(names, shape, strict=True)
+            if name in extents and (extent != 1 or extents[name] == 1)
+        ]
+    )
+    if tuple([extents[name] for name in wanted]) == shape:
+        return wanted, None
+    return wanted, tuple([extents[name] if name in wanted else 1 for name in names])
 
 
 DERIVATIVES: dict[str, Derivative] = {"contracted": OfContraction()}
