@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any, Generic, TypeVar
-
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from treadle.tensor.tensor import Tensor
+
+if TYPE_CHECKING:  # who trains without a screen need not wait for it
+    from rich.console import Console
+    from rich.progress import Progress
 
 Item = TypeVar("Item")
 _SECONDS_BETWEEN_READS = 0.25
@@ -60,7 +53,7 @@ class Tracked(Generic[Item]):
         self._iterable = iterable
         self._description = description
         self._total = total if total is not None else _length(iterable)
-        self._console = console or Console(stderr=True)
+        self._console = console or _standard_error()
         self._is_shown = self._console.is_terminal if show is None else show
         self._values: dict[str, Any] = {}
         self._next_read = 0.0
@@ -73,16 +66,7 @@ class Tracked(Generic[Item]):
         if not self._is_shown:
             yield from self._iterable
             return
-        known = self._total is not None
-        columns = [
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24) if known else SpinnerColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            *([TimeRemainingColumn()] if known else []),
-            TextColumn("{task.fields[values]}", markup=False),
-        ]
-        with Progress(*columns, console=self._console, transient=False) as screen:
+        with _screen(self._console, self._total is not None) as screen:
             task = screen.add_task(self._description, total=self._total, values="")
             self._screen = screen
             try:
@@ -108,6 +92,27 @@ class Tracked(Generic[Item]):
         if self._screen is not None:
             told = "  ".join(f"{name} {_text(value)}" for name, value in self._values.items())
             self._screen.update(self._screen.task_ids[0], values=told)
+
+
+def _standard_error() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def _screen(console: Console, known: bool) -> Progress:
+    """A bar if it is known how much there is, else something that turns."""
+    from rich import progress as parts
+
+    columns = [
+        parts.TextColumn("{task.description}", markup=False),
+        parts.BarColumn(bar_width=24) if known else parts.SpinnerColumn(),
+        parts.MofNCompleteColumn(),
+        parts.TimeElapsedColumn(),
+        *([parts.TimeRemainingColumn()] if known else []),
+        parts.TextColumn("{task.fields[values]}", markup=False),
+    ]
+    return parts.Progress(*columns, console=console, transient=False)
 
 
 def _text(value: Any) -> str:
