@@ -79,6 +79,7 @@ _TRAINING = frozenset({
     "test_autograd",
     "test_ctc",
     "test_scaling",
+    "test_training",
     "test_backward_pass",
     "test_checkpoint",
     "test_function",
