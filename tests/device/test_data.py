@@ -284,6 +284,15 @@ def test_arguments_that_contradict_each_other():
         TensorDataset(np.ones(3), np.ones(4))
 
 
+def test_a_worker_leaves_alone_what_the_loop_has_written(device):
+    state = td.zeros(3).realize()
+    state += 1  # is computed with what this thread computes next
+    batches = list(DataLoader(TensorDataset(td.ones((4, 2))), 2, num_workers=1))
+    assert state._cell.value.array is None
+    assert [x.tolist() for (x,) in batches] == [[[1, 1], [1, 1]]] * 2
+    assert state.tolist() == [1, 1, 1]
+
+
 # --- order, and going on -------------------------------------------------------------------------
 
 

@@ -182,7 +182,7 @@ def test_the_map_of_the_house_shows_every_room() -> None:
     named = set(re.findall(r"^\| `([^`]+)` \|", page, flags=re.M))
     package = ROOT / "src" / "treadle"
     rooms = {path.parent.relative_to(package).as_posix() for path in package.rglob("*.py")} - {"."}
-    folders = {"benchmarks", "docs", "tools"}
+    folders = {"benchmarks", "docs", "examples", "tools"}
     files = (path for path in ROOT.glob("tests/*/*.*") if path.parent.name != "__pycache__")
     folders |= {path.parent.relative_to(ROOT).as_posix() for path in files}
     assert named == rooms | folders

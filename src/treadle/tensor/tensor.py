@@ -8,6 +8,7 @@ writes all of them, as in NumPy. What is read is computed then.
 from __future__ import annotations
 
 import gc
+import threading
 from contextvars import ContextVar
 from typing import Any
 from typing import cast as assume
@@ -170,7 +171,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         if is_deep(value) or value.eager or settings.eager:
             _compute(value)
         elif array is not None:
-            _states.add(cell)
+            _states.cells.add(cell)
 
     def _follow(self, old: Node, value: Node, is_tracked: bool) -> None:
         """Give the new value of the cell its history; `is_tracked` says whether what is written
@@ -507,19 +508,27 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         return made.to(dtype=dtype)
 
 
-# Cells that were in memory and have been written since. They are computed with whatever is computed
-# next: a program that trains reads its losses, and its parameters must not wait for ever.
-_states: WeakSet[Cell] = WeakSet()
+class _States(threading.local):
+    """Cells that were in memory and have been written since. They are computed with whatever is
+    computed next: a program that trains reads its losses, and its parameters must not wait for
+    ever. Each thread has its own: one that prepares data must not decide when others' are."""
+
+    def __init__(self) -> None:
+        self.cells: WeakSet[Cell] = WeakSet()
+
+
+_states = _States()
 
 
 def _compute(node: Node) -> None:
     """Compute a node, and the states that wait."""
-    if not _states:
+    waiting = _states.cells
+    if not waiting:
         realize((node,))
         return
-    cells = [cell for cell in _states if cell.value.device is node.device]
+    cells = [cell for cell in waiting if cell.value.device is node.device]
     for cell in cells:
-        _states.discard(cell)
+        waiting.discard(cell)
     states = sorted((cell.value for cell in cells), key=lambda value: value.serial)
     realize((node, *states))
 

@@ -1,0 +1,52 @@
+"""What the examples share: options, and results as files that people and programs read."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def options(description: str | None) -> argparse.ArgumentParser:
+    """A parser with what every example takes."""
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--device", help="where to compute: cpu, cuda, webgpu … (the best one)")
+    parser.add_argument("--seed", type=int, default=0, help="of everything random (0)")
+    parser.add_argument("--out", type=Path, help="a folder for the curves and a picture")
+    return parser
+
+
+def save(
+    out: Path | None,
+    name: str,
+    curves: dict[str, Sequence[float]],
+    draw: Callable[[Any, Any], None],
+    **facts: Any,
+) -> None:
+    """Write NAME.json with the curves, and NAME.png, of which `draw(figure, plain)` draws the rest.
+
+    The first curve is drawn at the left. Nothing happens without a folder.
+    """
+    if out is None:
+        return
+    out.mkdir(parents=True, exist_ok=True)
+    (out / f"{name}.json").write_text(json.dumps({**facts, **curves}, indent=1))
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        print(f"{out / name}.json is written. For a picture: pip install treadle[plot]")
+        return
+    figure = Figure(figsize=(12, 3.5), layout="constrained")
+    left, right = figure.subfigures(1, 2, width_ratios=(1, 2.4))
+    axes = left.subplots()
+    for label, values in curves.items():
+        axes.semilogy(values, label=label, linewidth=1)
+    axes.set_xlabel("step")
+    axes.legend()
+    draw(right, axes)
+    figure.savefig(out / f"{name}.png", dpi=110)
+    print(f"{out / name}.json and .png are written")

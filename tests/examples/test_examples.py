@@ -1,0 +1,104 @@
+"""The examples run: in a small form, as people run them, with what they save."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if path.stem != "showing")
+# What makes each small, and what it comes to: a curve's last value at most this part of its first.
+SMALL = {
+    "language_model": (
+        ("--steps", 6, "--batch", 4, "--length", 16, "--width", 16, "--layers", 1, "--write", 4),
+        "bits per letter", 0.97,
+    ),
+    "physics_informed": (("--steps", 8, "--width", 8), "loss", 0.9),
+    "wave_focus": (("--size", 24, "--steps", 20, "--iterations", 8), "relative error", 0.6),
+}  # fmt: skip
+if importlib.util.find_spec("sklearn") is not None:
+    SMALL["image_classifier"] = (("--epochs", 2), "loss", 1.0)
+FEW = 256  # pictures to learn from
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    """They import what they share as programs do that are run by their path."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+
+
+def run(name, *options):
+    return importlib.import_module(name).main([*map(str, options)])
+
+
+def few_digits(digits):
+    training, test = digits()
+    return td.data.TensorDataset(*training[:FEW]), test
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_explains_itself(name, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        run(name, "--help")
+    assert stopped.value.code == 0
+    shown = capsys.readouterr().out
+    assert f"python examples/{name}.py" in shown
+    assert "--out" in shown
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_each_learns_something(name, tmp_path, capsys, monkeypatch):
+    options, curve, share = SMALL[name]
+    if name == "image_classifier":
+        model = importlib.import_module(name)
+        monkeypatch.setattr(model, "digits", partial(few_digits, model.digits))
+    result = run(name, "--device", "cpu", "--out", tmp_path, *options)
+    assert np.isfinite(result)
+    values = json.loads((tmp_path / f"{name}.json").read_text())[curve]
+    assert values[-1] < share * values[0]
+    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert capsys.readouterr().err == ""  # no progress where nobody looks
+
+
+def test_what_a_text_is_learned_from_is_said_letter_by_letter():
+    model = importlib.import_module("language_model")
+    assert model.zen().startswith("The Zen of Python, by Tim Peters\n\nBeautiful is better")
+    codes = np.arange(10, dtype=np.int32)
+    pieces, following = model.Windows(codes, 4)[5]
+    assert pieces.tolist() == [5, 6, 7, 8]
+    assert following.tolist() == [6, 7, 8, 9]
+    assert len(model.Windows(codes, 4)) == 6
+
+
+if "image_classifier" in SMALL:
+
+    def test_a_run_that_was_stopped_goes_on_to_the_last_bit(tmp_path):
+        model = importlib.import_module("image_classifier")
+        few, _ = few_digits(model.digits)
+        device = td.device("cpu")
+        whole = model.Run(few, 2, 0, device)
+        for _ in range(2):
+            whole.epoch()
+        stopped = model.Run(few, 2, 0, device)
+        stopped.epoch()
+        td.save(stopped.state(), tmp_path / "run.safetensors")
+        resumed = model.Run(few, 2, 77, device)
+        resumed.resume(td.load(tmp_path / "run.safetensors", device="cpu"))
+        resumed.epoch()
+        assert resumed.losses == whole.losses
+        for mine, other in zip(resumed.model.parameters(), whole.model.parameters(), strict=True):
+            assert mine.numpy().tobytes() == other.numpy().tobytes()
+
+    def test_there_must_be_something_to_resume(tmp_path, capsys):
+        with pytest.raises(SystemExit) as stopped:
+            run("image_classifier", "--out", tmp_path, "--resume")
+        assert stopped.value.code == 2
+        assert "nothing to resume" in capsys.readouterr().err
