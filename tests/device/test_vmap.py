@@ -43,6 +43,13 @@ def write(x, by=2):
     return y
 
 
+def put(x):
+    y = x * 2
+    y[td.asarray([2, 0], device=x.device), 1:] = x[:2, :2]
+    y[td.argmax(x[:, 0])] = 5
+    return y
+
+
 def pick(x):
     place = td.argmax(x, axis=0)
     return x[place, td.asarray([0, 2, 1], device=x.device)], td.take_along_axis(
@@ -56,6 +63,9 @@ FUNCTIONS = {
     "reductions": lambda x: (x.sum(0), x.max(), td.argmin(x, axis=1), td.var(x, axis=0)),
     "products": lambda x: (x @ x.T, td.einsum("ij,ik->jk", x, x)),
     "gather": pick,
+    "one place": lambda x: (x[td.argmax(x[:, 0])], x[1:, td.argmin(x[0])]),
+    "put": put,
+    "powers": lambda x: td.linalg.matrix_power(x[:3], 5),
     "write": write,
     "scatter": lambda x: td.index_add(td.zeros_like(x), 0, td.asarray([1, 1, 0, 3], device=x.device)
                                       , x),
@@ -160,6 +170,7 @@ class Twice(td.autograd.Function):
         lambda x, w: td.linalg.det(td.outer(x, x) + td.eye(3, dtype=w.dtype, device="cpu") * w * w),
         lambda x, w: td.grad(lambda x: (F.silu(x) * w * x).sum())(x),
         lambda x, w: td.cumulative_sum(x * w) + td.checkpoint(lambda x: x * x)(w),
+        lambda x, w: td.linalg.pinv((x * w)[:, None]),
         write,
     ],
 )  # fmt: skip

@@ -10,10 +10,12 @@ one example, and made anew in the same way (`Stacked`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from typing import Any
 
 from treadle.autograd.batched_calls import call_for_all
 from treadle.autograd.placed import Gradients, Placed
+from treadle.graph import history as histories
 from treadle.graph import kinds, views
 from treadle.graph.calls import Call
 from treadle.graph.history import (
@@ -84,23 +86,34 @@ class Batched:
 
     def _needed(self, item: Node | AsOne) -> list[Node | AsOne]:
         if isinstance(item, AsOne):
-            found: list[Node | AsOne] = [*item.sources, *item.extra]
-            for node in item.nodes:
-                found += node.sources
-            return found
+            return self._below(item)  # type: ignore[return-value]
         traced = self._traced
-        if item in traced.contractions:
-            first, second, _ = traced.contractions[item]
-            return [first[0], second[0]]
-        if item in traced.as_one:
-            return [traced.as_one[item]]
-        found = [*item.sources]
+        if (group := self._group_of(item)) is not None:
+            return [group]
+        found: list[Node | AsOne] = [*self._sources(item)]
         if item in traced.followed:
             found.append(traced.followed[item])
         group = self._of_part(item)
         if group is not None:
             found.append(group)
         return found
+
+    def _sources(self, node: Node) -> Sequence[Node]:
+        """What a node is made of: of a product the factors, not what they are views of."""
+        contraction = self._traced.contractions.get(node)
+        return node.sources if contraction is None else [each for each, _ in contraction[:2]]
+
+    def _below(self, group: AsOne) -> list[Node]:
+        found = [*group.sources, *group.extra]
+        for node in group.nodes:
+            found += self._sources(node)
+        return found
+
+    def _group_of(self, node: Node) -> AsOne | None:
+        """The operation of which a node is a result, but for products, which stay such."""
+        group = self._traced.as_one.get(node)
+        is_product = group is not None and group.derivative is histories.derivatives["contracted"]
+        return None if is_product else group
 
     def _of_part(self, node: Node) -> AsOne | None:
         """The operation of which a node is a result, seen once more."""
@@ -114,10 +127,7 @@ class Batched:
 
     def _make(self, node: Node) -> None:
         traced = self._traced
-        if node in traced.contractions:
-            self._contract(node)
-            return
-        if not any(self.has_axis(source) for source in node.sources):
+        if not any(self.has_axis(source) for source in self._sources(node)):
             self._made[node] = node
             return
         with recorded(recording.get() and node.history is not None):
@@ -134,20 +144,14 @@ class Batched:
         self._made[node] = made
         self._all.add(node)
 
-    def _contract(self, node: Node) -> None:
+    def _contract(self, node: Node) -> Node:
         (left, left_names), (right, right_names), kept = self._traced.contractions[node]
-        if not (self.has_axis(left) or self.has_axis(right)):
-            self._made[node] = node
-            return
         name = f"example {self._traced.depth}"
         first, second = (
             (self._made[each], (name, *names) if self.has_axis(each) else tuple(names))
             for each, names in ((left, left_names), (right, right_names))
         )
-        with recorded(recording.get() and node.history is not None):
-            made = contracted(first, second, (name, *kept))
-        self._made[node] = made._node
-        self._all.add(node)
+        return contracted(first, second, (name, *kept))._node
 
     def _with_axis(self, node: Node) -> Node:
         made = self._made[node]
@@ -155,6 +159,8 @@ class Batched:
 
     def _operation(self, node: Node) -> Node:
         """A node's operation for all examples."""
+        if node in self._traced.contractions:
+            return self._contract(node)
         op, sources = node.op, node.sources
         shape = (self._count, *node.shape)
         if op == kinds.VIEW:
@@ -208,10 +214,7 @@ class Batched:
 
     def _make_group(self, group: AsOne) -> None:
         """Make the results of what is one operation, and give them their history."""
-        below = [*group.sources, *group.extra]
-        for node in group.nodes:
-            below += node.sources
-        if not any(self.has_axis(each) for each in below):
+        if not any(self.has_axis(each) for each in self._below(group)):
             for node in group.nodes:
                 self._made[node] = node
             self._groups[group] = None
@@ -219,7 +222,7 @@ class Batched:
         nodes = []
         for node in group.nodes:
             with recorded(False):
-                if any(self.has_axis(source) for source in node.sources):
+                if any(self.has_axis(source) for source in self._sources(node)):
                     made = self._operation(node)
                 else:
                     made = stacked(self._made_without_group(node), self._count)
@@ -279,20 +282,17 @@ class _Edge:
 class _Made:
     """What stands for a history of one example: its values are placeholders."""
 
-    def __init__(
-        self, group: AsOne, edges: Sequence[_Edge | None], values: dict[int, Node]
-    ) -> None:
-        made = group.history
+    def __init__(self, made: History) -> None:
         self.derivative, self.options, self.parts = made.derivative, made.options, made.parts
         self.shape, self.dtype, self.device = made.shape, made.dtype, made.device
-        self.edges = tuple(edges)
-        self._values = values
+        self.edges: Sequence[_Edge | None] = ()
+        self.values: dict[int, Node] = {}
 
     def value(self, position: int) -> Node:
-        return self._values[position]
+        return self.values[position]
 
     def part(self, number: int, position: int) -> Node:
-        return self._values[position]
+        return self.values[position]
 
 
 class Stacked:
@@ -302,7 +302,7 @@ class Stacked:
     def __init__(self, group: AsOne, flags: Sequence[bool], count: int) -> None:
         self.name = group.derivative.name
         self._derivative: Derivative = group.derivative
-        self._group = AsOne(group.history, group.derivative, (), (), None, ())
+        self._like = _Made(group.history)
         self._flags = flags
         self._count = count
         self._needs = tuple(group.history.needs)
@@ -334,7 +334,8 @@ class Stacked:
         ]
         token = within.set(traced)
         try:
-            stand_in: Any = _Made(self._group, edges, values)
+            stand_in: Any = copy(self._like)
+            stand_in.edges, stand_in.values = tuple(edges), values
             found: dict[int, Gradients] = {}
             backward = self._derivative.backward  # type: ignore[attr-defined]
             for edge, gradient in backward(stand_in, given):

@@ -12,7 +12,8 @@ from typing import Any
 
 from treadle.autograd.batched import Batched, stacked
 from treadle.autograd.trees import leaves, with_values
-from treadle.core.errors import ShapeError
+from treadle.core.errors import AutogradError, ShapeError
+from treadle.graph.history import recording
 from treadle.graph.node import Node, next_serial
 from treadle.graph.placeholders import Traced, within
 from treadle.tensor.compiled.structure import children, is_nested
@@ -117,6 +118,11 @@ def _for_all(results: list[Any], ends: list[Any], traced: Traced) -> list[Any]:
     for each, dim in zip(results, ends, strict=True):
         node = each._node
         made, has_axis = batched[node], batched.has_axis(node)
+        if made.history is None and recording.get() and traced.leads_out(node):
+            raise AutogradError(
+                "td.vmap lost what a result was computed from: this is a fault in treadle; call "
+                "the function for one example after another, and report it"
+            )
         if dim is None:
             if has_axis:
                 raise ValueError(

@@ -54,6 +54,21 @@ class Traced:
         for node in group.nodes:
             self.as_one[node] = group
 
+    def leads_out(self, node: Node) -> bool:
+        """Whether gradients of a node flow to an array that a placeholder stands for."""
+        ends = {each.history for each in self.bound if each.history is not None}
+        todo = [node.history] if node.history is not None and ends else []
+        seen = set(todo)
+        while todo:
+            made = todo.pop()
+            if made in ends:
+                return True
+            for edge in made.edges:
+                if edge is not None and edge not in seen:
+                    seen.add(edge)
+                    todo.append(edge)
+        return False
+
     def placeholder(self, stack: Node) -> Node:
         """What stands for one example of an array whose first axis they lie along."""
         from treadle.graph import kinds

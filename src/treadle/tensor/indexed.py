@@ -23,6 +23,7 @@ from treadle.graph import history as histories
 from treadle.graph import kinds, views
 from treadle.graph.calls import call
 from treadle.graph.node import Node, computed, constant, view_of
+from treadle.graph.placeholders import within
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import Integers, View
 from treadle.kernels.scatter import put as scatter
@@ -277,6 +278,10 @@ def _scatter(tensor: Tensor, plan: Plan, values: Node, distinct: bool) -> None:
     _refuse_overlaps(plan.view)
     source = tensor._cell.value
     index = linear_index(plan, source)
+    if within.get() is not None:  # nothing is in memory
+        made = scattered_at(source, index, values, "put", distinct)
+        tensor._whole_or(views.whole(source.shape))._write(made)
+        return
     realize((source, index, values))
     array = source.whole_array
     if array.key.read_only:

@@ -15,6 +15,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType, as_dtype
 from treadle.core.errors import DtypeError
+from treadle.graph.placeholders import within
 from treadle.graph.views import Integers, View
 
 newaxis = None  # in an index it is a new axis of extent 1
@@ -195,7 +196,9 @@ def _part(part: Any) -> Any:
 def _of_array(array: Any) -> Any:
     kind = _kind(array.dtype)
     if kind in ("int", "uint"):
-        return Pick((), array) if array.shape else array.__index__()
+        # Within td.vmap it is another number for each example.
+        is_unknown = within.get() is not None and not isinstance(array, np.ndarray)
+        return Pick((), array) if array.shape or is_unknown else array.__index__()
     if kind != "bool":
         raise DtypeError(
             f"an index array holds integers or bools, not {array.dtype}: cast it to an integer "

@@ -218,11 +218,13 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
 
     def realize(self) -> Tensor:
         """Have the elements computed (what is pending is launched, not waited for). The tensor.
+        Within `td.vmap`, where they are not known, it does nothing.
 
         >>> import treadle as td
         >>> x = td.arange(3, device="cpu").realize()
         """
-        _compute(self._cell.value)
+        if within.get() is None:
+            _compute(self._cell.value)
         return self
 
     # --- what it is ------------------------------------------------------------------------------
