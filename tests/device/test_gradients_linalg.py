@@ -1,5 +1,8 @@
 """Gradients of linear algebra: those of differences, and PyTorch's."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -182,3 +185,17 @@ def test_on_every_device(name, device, rng):
         found.append([x.grad.numpy() for x in tensors])
     for mine, expected in zip(*found, strict=True):
         np.testing.assert_allclose(mine, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+
+
+def test_that_several_results_do_not_keep_each_other(rng):
+    """What nobody has is gone at once, without a search for circles."""
+    x = td.asarray(regular(rng, "real", 2, 2), device="cpu").requires_grad_()
+    q, r = td.linalg.qr(x)
+    q.realize()
+    histories = [weakref.ref(each._history) for each in (q, r)]
+    gc.disable()
+    try:
+        del q, r
+        assert [each() for each in histories] == [None, None]
+    finally:
+        gc.enable()
