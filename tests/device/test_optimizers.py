@@ -166,6 +166,28 @@ def test_that_backward_passes_write_where_steps_read(device):
     assert x.grad.tolist() == [0] * 3
 
 
+def test_that_kept_gradients_stay(device):
+    x, y = td.ones(3).requires_grad_(), td.ones(2).requires_grad_()
+    optimizer = _sgd(x, y)
+    kept = []
+    for factor in (2, 3, 4):
+        optimizer.zero_grad()
+        (factor * x).sum().backward()
+        kept.append(x.grad)
+        lazy = x.grad * 10
+        optimizer.step()
+        assert lazy.tolist() == [10 * factor] * 3
+    assert [each.tolist() for each in kept] == [[factor] * 3 for factor in (2, 3, 4)]
+    assert x.tolist() == [1 - 2 - 3 - 4] * 3
+    kept.clear()
+    home = id(x.grad)
+    for _ in range(2):
+        optimizer.zero_grad()
+        x.sum().backward()
+        assert id(x.grad) == home  # nobody has it: no copies
+        optimizer.step()
+
+
 def test_that_parameters_without_gradients_stay(device):
     parameters = [td.ones(2).requires_grad_() for _ in range(4)]
     frozen = td.ones(2)

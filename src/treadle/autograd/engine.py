@@ -8,6 +8,7 @@ from time to time, so that the memory of what they were made of can go.
 from __future__ import annotations
 
 import heapq
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,9 +20,12 @@ from treadle.graph.history import PART, History, Leaf, recorded
 from treadle.graph.node import Node, constant, view_of
 from treadle.graph.placeholders import within
 from treadle.graph.realize import realize
+from treadle.tensor.compiled.tracing import is_tracing
 from treadle.tensor.operands import number_as
-from treadle.tensor.tensor import Tensor, from_node
+from treadle.tensor.tensor import Tensor, from_cell, from_node
 
+# To the tensor of a gradient's home: the optimizer's, the leaf's, a local one and the call's.
+_REFERENCES = 4
 COMPUTED_AFTER = 200  # histories: about two layers of a transformer
 
 
@@ -204,8 +208,9 @@ class Pass:
         elif before is not None:
             before._write((before + gradient)._node)
         elif leaf.home is not None and not self._create:
-            leaf.home._write(self._own(gradient))
-            leaf.gradient = leaf.home
+            home = _home_of(leaf)
+            home._write(self._own(gradient))
+            leaf.gradient = home
         else:
             leaf.gradient = from_node(self._own(gradient))
         self._leaves.append(leaf)
@@ -267,6 +272,18 @@ def _leading_to(wanted: list[History], roots: list[History]) -> set[History]:
         if any(edge in needed for edge in made.edges):
             needed.add(made)
     return needed
+
+
+def _home_of(leaf: Leaf) -> Tensor:
+    """The tensor whose memory a gradient is to be in. Who has kept it from an earlier pass, whose
+    gradient it was, goes on with a copy; but not in a compiled function, whose replays leave
+    gradients where they are."""
+    home: Tensor = leaf.home
+    if sys.getrefcount(home) > _REFERENCES and not is_tracing.get():
+        kept = home.copied()
+        leaf.home = from_cell(home._cell, home._view)
+        home._cell, home._view, home._seen = kept._cell, kept._view, None
+    return leaf.home  # type: ignore[no-any-return]
 
 
 def _listed(value: Any) -> list[Any]:

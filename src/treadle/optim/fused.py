@@ -271,13 +271,15 @@ def _on(device: Device, value: Any) -> Any:
 def _gathered(flat: Flat) -> tuple[int, ...]:
     """The parameters with gradients, which are brought home, as far as they are elsewhere."""
     present = []
-    for k, (parameter, home) in enumerate(zip(flat.params, flat.homes, strict=True)):
+    for k, parameter in enumerate(flat.params):
         leaf = parameter._leaf
         if leaf is None or leaf.gradient is None:
             continue
         present.append(k)
-        if leaf.gradient is not home:
-            home[...] = leaf.gradient
+        if leaf.home is not flat.homes[k] and flat.is_home(leaf.home, k):
+            flat.homes[k] = leaf.home  # who had the one before goes on with a copy
+        if leaf.gradient is not flat.homes[k]:
+            flat.homes[k][...] = leaf.gradient
     return tuple(present)
 
 
