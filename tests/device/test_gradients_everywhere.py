@@ -89,18 +89,20 @@ WITHOUT = {
 }  # fmt: skip
 # What they give does not depend on the elements.
 LIKE = {"empty_like", "fftfreq", "ones_like", "rfftfreq", "zeros_like", "histc"}
-# Functions whose results are not unique (signs, phases), and those that tests of their own have.
-UNCHECKED = {"eig", "eigh", "eigvals", "svd"}
 
 
 def namespaces():
     array = {name: getattr(td.tensor, name) for name in td.tensor.__all__ if name not in WITHOUT}
     yield from sorted({**array, **FUNCTIONS}.items())
+
+
+def of_matrices():
     for space in (td.linalg, td.fft):
         yield from ((name, getattr(space, name)) for name in space.__all__ if name[0].islower())
 
 
 EVERY = [(name, function) for name, function in namespaces() if name not in BITS]
+OF_MATRICES = list(of_matrices())  # there are other tests of the numbers
 
 
 def results(name, function, x):
@@ -136,7 +138,7 @@ def test_that_no_gradient_is_lost(name, function, monkeypatch):
     if name in LIKE:
         return
     assert all(each.requires_grad or not each.size for each in found), "its history is lost"
-    if not found or name in UNCHECKED:
+    if not found:
         return
     try:
         (slope,) = td.autograd.grad(number(found), x)
@@ -150,3 +152,10 @@ def test_that_no_gradient_is_lost(name, function, monkeypatch):
         ]
     expected = (ends[0] - ends[1]) / (2 * _STEP)
     np.testing.assert_allclose((slope.numpy() * way).sum(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "function"), OF_MATRICES, ids=[name for name, _ in OF_MATRICES])
+def test_that_no_history_is_lost(name, function):
+    x = td.asarray(np.eye(3) + 0.1, device="cpu").requires_grad_()
+    found = results(name, function, x)
+    assert name in LIKE or all(each.requires_grad or not each.size for each in found)
