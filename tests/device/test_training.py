@@ -1,4 +1,4 @@
-"""One training script on every device: the same curve, compiled or not; and steps that are skipped."""
+"""One training script on every device: the same curve, compiled and not."""
 
 import numpy as np
 
