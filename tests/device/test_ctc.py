@@ -39,9 +39,6 @@ def test_that_gradients_are_those_of_differences(rng):
     scores, targets, lengths, sizes = _sequences(rng, times=4, batch=2, longest=2)
     targets[0] = 1  # twice the same: a blank must be between
     check_gradients(
-        lambda x: F.ctc_loss(F.log_softmax(x, -1), targets, lengths, sizes), scores, second=False
-    )
-    check_gradients(
         lambda x: F.ctc_loss(x, targets, lengths, sizes, reduction="none"), scores, second=False
     )
 
@@ -49,7 +46,7 @@ def test_that_gradients_are_those_of_differences(rng):
 if torch is not None:
     _T = torch.nn.functional
 
-    @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+    @pytest.mark.parametrize("reduction", ["mean", "none"])
     def test_that_losses_and_gradients_are_pytorchs(reduction, device, rng):
         scores, targets, lengths, sizes = _sequences(rng)
         check_beside_torch(
