@@ -23,11 +23,11 @@ class RMSprop(Fused):
 
     >>> import treadle as td
     >>> x = td.asarray([1.0, -2.0], device="cpu").requires_grad_()
-    >>> optimizer = td.optim.RMSprop([x], lr=0.1, alpha=0.75)
+    >>> optimizer = td.optim.RMSprop([x], lr=0.125, alpha=0.75)
     >>> (x * x).sum().backward()
     >>> optimizer.step()
     >>> x.numpy().round(4).tolist()
-    [0.8, -1.8]
+    [0.75, -1.75]
     """
 
     def __init__(
