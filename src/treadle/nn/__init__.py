@@ -141,7 +141,8 @@ from treadle.nn.pooling import (
     MaxUnpool2d,
     MaxUnpool3d,
 )
-from treadle.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from treadle.nn.recurrent import GRU, LSTM, RNN
+from treadle.nn.recurrent_cells import GRUCell, LSTMCell, RNNCell
 from treadle.nn.shapes import (
     ChannelShuffle,
     CosineSimilarity,

@@ -12,58 +12,15 @@ from typing import Any, ClassVar
 
 from treadle.core.errors import ShapeError
 from treadle.nn import init
+from treadle.nn.gates import NONLINEARITIES, State, gru, lstm, mode_of, plain
 from treadle.nn.module import Module
 from treadle.nn.parameter import Parameter
 from treadle.tensor.assembly import concat, stack
 from treadle.tensor.creation import empty, zeros
-from treadle.tensor.functional.activations import relu, sigmoid, tanh
 from treadle.tensor.functional.affine import linear
 from treadle.tensor.functional.dropouts import dropout
 from treadle.tensor.manipulation import swapaxes
 from treadle.tensor.tensor import Tensor
-
-State = tuple[Tensor, ...]
-_NONLINEARITIES: dict[str, Callable[..., Tensor]] = {"tanh": tanh, "relu": relu}
-
-
-# --- one place -----------------------------------------------------------------------------------
-# Each takes the product with the input (with its bias), the states, and the hidden state's weight
-# and bias; it gives the new states, of which the first is the output.
-
-
-def _plain(nonlinearity: Callable[..., Tensor]) -> Callable[..., State]:
-    def step(x: Tensor, states: State, weight: Tensor, bias: Tensor | None, _: Any = None) -> State:
-        return (nonlinearity(x + linear(states[0], weight, bias)),)
-
-    return step
-
-
-def _lstm(
-    x: Tensor, states: State, weight: Tensor, bias: Tensor | None, projection: Any = None
-) -> State:
-    hidden, cell = states
-    taken, kept, new, shown = _parts(x + linear(hidden, weight, bias), 4)
-    cell = sigmoid(kept) * cell + sigmoid(taken) * tanh(new)
-    hidden = sigmoid(shown) * tanh(cell)
-    return hidden if projection is None else linear(hidden, projection), cell
-
-
-def _gru(x: Tensor, states: State, weight: Tensor, bias: Tensor | None, _: Any = None) -> State:
-    hidden = states[0]
-    reset, update, new = _parts(x, 3)
-    from_hidden = _parts(linear(hidden, weight, bias), 3)
-    part = sigmoid(update + from_hidden[1])
-    made = tanh(new + sigmoid(reset + from_hidden[0]) * from_hidden[2])
-    return (made + part * (hidden - made),)
-
-
-def _parts(x: Tensor, count: int) -> list[Tensor]:
-    """The gates, which lie side by side."""
-    width = x.shape[-1] // count
-    return [x[..., k * width : (k + 1) * width] for k in range(count)]
-
-
-# --- layers --------------------------------------------------------------------------------------
 
 
 class _Recurrent(Module):
@@ -282,7 +239,7 @@ class RNN(_Recurrent):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        mode = _checked(nonlinearity)
+        mode = mode_of(nonlinearity)
         super().__init__(
             input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0,
             device, dtype,
@@ -291,7 +248,7 @@ class RNN(_Recurrent):
         self.mode = mode
 
     def _step(self) -> Callable[..., State]:
-        return _plain(_NONLINEARITIES[self.nonlinearity])
+        return plain(NONLINEARITIES[self.nonlinearity])
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
         """The outputs, and the last states."""
@@ -326,7 +283,7 @@ class LSTM(_Recurrent):
         )  # fmt: skip
 
     def _step(self) -> Callable[..., State]:
-        return _lstm
+        return lstm
 
     def _state_widths(self) -> tuple[int, ...]:
         return self._out, self.hidden_size
@@ -361,140 +318,9 @@ class GRU(_Recurrent):
         )  # fmt: skip
 
     def _step(self) -> Callable[..., State]:
-        return _gru
+        return gru
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
         """The outputs, and the last states."""
         outputs, (last,) = self._run(input, hx)
         return outputs, last
-
-
-# --- cells ---------------------------------------------------------------------------------------
-
-
-class _Cell(Module):
-    """One place of one layer."""
-
-    _gates: ClassVar[int]
-    weight_ih: Parameter
-    weight_hh: Parameter
-    bias_ih: Parameter | None
-    bias_hh: Parameter | None
-
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: Any
-    ) -> None:
-        super().__init__()
-        self.input_size = input_size
-        self.hidden_size = hidden_size
-        self.bias = bias
-        rows = self._gates * hidden_size
-        self.weight_ih = Parameter(empty((rows, input_size), dtype=dtype, device=device))
-        self.weight_hh = Parameter(empty((rows, hidden_size), dtype=dtype, device=device))
-        for name in ("bias_ih", "bias_hh"):
-            made = Parameter(empty(rows, dtype=dtype, device=device)) if bias else None
-            self.register_parameter(name, made)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw the parameters anew, uniform within 1 / sqrt(hidden_size)."""
-        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0.0
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
-
-    def _stepped(self, step: Callable[..., State], input: Any, states: Any, count: int) -> State:
-        name = type(self).__name__
-        if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
-            raise ShapeError(
-                f"{name} takes (N, {self.input_size}) or ({self.input_size},), not {input.shape}"
-            )
-        shape = (*input.shape[:-1], self.hidden_size)
-        if states is None:
-            states = (zeros(shape, dtype=input.dtype, device=input.device),) * count
-        for each in states:
-            if each.shape != shape:
-                raise ShapeError(f"{name}: a state has shape {each.shape}, not {shape}")
-        x = linear(input, self.weight_ih, self.bias_ih)
-        return step(x, states, self.weight_hh, self.bias_hh)
-
-    def extra_repr(self) -> str:
-        """The sizes."""
-        end = "" if self.bias else f", bias={self.bias}"
-        return f"{self.input_size}, {self.hidden_size}{end}"
-
-
-class RNNCell(_Cell):
-    """One place of an `RNN`: the next state of (N, input_size) and the state (N, hidden_size)."""
-
-    _gates = 1
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: str = "tanh",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        _checked(nonlinearity)
-        super().__init__(input_size, hidden_size, bias, device, dtype)
-        self.nonlinearity = nonlinearity
-
-    def forward(self, input: Any, hx: Any = None) -> Tensor:
-        """The next state."""
-        step = _plain(_NONLINEARITIES[self.nonlinearity])
-        return self._stepped(step, input, None if hx is None else (hx,), 1)[0]
-
-    def extra_repr(self) -> str:
-        """The sizes, and what is not as usual."""
-        end = "" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}"
-        return super().extra_repr() + end
-
-
-class LSTMCell(_Cell):
-    """One place of an `LSTM`, whose states are a pair."""
-
-    _gates = 4
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, device, dtype)
-
-    def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        """The next states h and c."""
-        hidden, cell = self._stepped(_lstm, input, hx, 2)
-        return hidden, cell
-
-
-class GRUCell(_Cell):
-    """One place of a `GRU`."""
-
-    _gates = 3
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, device, dtype)
-
-    def forward(self, input: Any, hx: Any = None) -> Tensor:
-        """The next state."""
-        return self._stepped(_gru, input, None if hx is None else (hx,), 1)[0]
-
-
-def _checked(nonlinearity: str) -> str:
-    """The mode of a nonlinearity. ValueError if there is none."""
-    if nonlinearity not in _NONLINEARITIES:
-        raise ValueError(f'nonlinearity is "tanh" or "relu", not {nonlinearity!r}')
-    return f"RNN_{nonlinearity.upper()}"
