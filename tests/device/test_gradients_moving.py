@@ -87,6 +87,19 @@ def test_that_parts_of_a_joined_gradient_are_not_copied():
     assert [part.grad.tolist()[0] for part in parts] == [0.0, 4.0, 8.0]
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
+def test_that_nothing_has_a_gradient(shape):
+    x = td.ones(shape, device="cpu").requires_grad_()
+    none = td.asarray(np.zeros(0, np.int32), device="cpu")
+    found = [
+        x[none], td.concat([x, x]), td.roll(x, 1), td.sort(x), td.prod(x, axis=0), td.sum(x),
+        td.gather(x, 0, none.reshape(0, 1)[:, : shape[1]]), td.tile(x, 2), td.clip(x, 0, 1),
+    ]  # fmt: skip
+    for each in found:
+        (slope,) = td.autograd.grad(each.sum(), x)
+        assert slope.numpy().shape == shape
+
+
 # --- scattering ----------------------------------------------------------------------------------
 
 

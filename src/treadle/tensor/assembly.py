@@ -33,11 +33,12 @@ def assembled(
     shape: tuple[int, ...], dtype: DType, device: Device, parts: Iterable[Part]
 ) -> Tensor:
     """A tensor whose parts, which cover it, are these values."""
-    placed = [(view, cast(value, dtype)) for view, value in parts if value.size]
+    placed = [(view, cast(value, dtype)) for view, value in parts]
     node = unwritten(shape, dtype, device)
     with histories.recorded(False):  # not as writes, of which each would have to copy the gradient
         for view, value in placed:
-            node = Node(kinds.WRITE, (node, value), shape, dtype, device, view)
+            if value.size:
+                node = Node(kinds.WRITE, (node, value), shape, dtype, device, view)
     if histories.recording.get() and any(value.history is not None for _, value in placed):
         where, values = [view for view, _ in placed], [value for _, value in placed]
         histories.record_as_one(histories.derivatives["assembled"], [node], values, where)

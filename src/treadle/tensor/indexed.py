@@ -47,10 +47,17 @@ def picked(tensor: Tensor, plan: Plan) -> Tensor:
     plan = _resolved(plan, tensor.device)
     source = tensor._whole
     if not source.size:  # there is nothing in memory to gather from
-        return from_node(
-            constant(number_as(0, source.dtype), plan.shape, source.dtype, source.device)
-        )
+        return from_node(from_nothing(source, plan.shape))
     return from_node(gathered(source, linear_index(plan, source)))
+
+
+def from_nothing(source: Node, shape: Integers) -> Node:
+    """What is gathered from an array without elements: zeros, at places that are all outside."""
+    made = constant(number_as(0, source.dtype), shape, source.dtype, source.device)
+    if source.history is not None and histories.recording.get():
+        no_part = View(source.shape, (0,) * len(source.shape), 0)
+        histories.record_as_one(histories.derivatives["assembled"], [made], [source], [no_part])
+    return made
 
 
 def gathered(source: Node, index: Node) -> Node:

@@ -22,7 +22,7 @@ from treadle.graph.views import View
 from treadle.tensor.axes import one_axis
 from treadle.tensor.dtypes import iinfo
 from treadle.tensor.elementwise_functions import FUNCTIONS, apply
-from treadle.tensor.indexed import Term, gathered, places_along, scattered_at, sum_of
+from treadle.tensor.indexed import Term, from_nothing, gathered, places_along, scattered_at, sum_of
 from treadle.tensor.indexing import Pick, all_inside
 from treadle.tensor.manipulation import broadcast_arrays, operand
 from treadle.tensor.operands import cast, is_number, number_as, prepare, values_of
@@ -54,7 +54,7 @@ def gather(input: Any, dim: int, index: Any) -> Tensor:
     x = operand("gather", input)
     places, _ = _flat_places("gather", x, dim, index)
     if not x.size:
-        return from_node(constant(0, places.shape, x.dtype, x.device))
+        return from_node(from_nothing(x._node, places.shape))
     return from_node(gathered(x._node, places))
 
 

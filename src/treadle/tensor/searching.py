@@ -23,6 +23,7 @@ from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.indexed import (
     Term,
     flat_places,
+    from_nothing,
     gathered,
     places_along,
     sum_of,
@@ -168,7 +169,7 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     theirs = tuple(values.shape)
     shape = common_shape("take_along_axis", (theirs, tuple(mine)))
     if not tensor.size:
-        return from_node(constant(0, shape, tensor.dtype, tensor.device))
+        return from_node(from_nothing(tensor._whole, shape))
     source = tensor._whole
     where = tensor._where
     one = views.slice_axis(where, at, 0, 1, 1)  # the axis is the indices'
