@@ -447,3 +447,54 @@ def test_progress_of_what_has_no_length_and_what_raises():
         for _ in td.data.progress([1], console=console):
             raise ZeroDivisionError
     assert list(td.data.progress([1, 2], console=console)) == [1, 2]
+
+
+# --- a whole run ---------------------------------------------------------------------------------
+
+
+class Run:
+    """A training with everything that has a state."""
+
+    def __init__(self, seed):
+        self.draws = td.manual_seed(seed)
+        nn = td.nn
+        self.model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 1))
+        self.optimizer = td.optim.AdamW(self.model.parameters(), lr=0.05)
+        self.schedule = td.optim.lr_scheduler.StepLR(self.optimizer, 3, 0.5)
+        rng = np.random.default_rng(0)
+        inputs = rng.normal(size=(22, 3)).astype(np.float32)
+        data = TensorDataset(inputs, inputs.sum(axis=1, keepdims=True))
+        self.loader = DataLoader(data, 4, shuffle=True, num_workers=1)
+        self.parts = {
+            "model": self.model, "optimizer": self.optimizer, "schedule": self.schedule,
+            "loader": self.loader,
+        }  # fmt: skip
+
+    def step(self, x, y):
+        loss = td.nn.functional.mse_loss(self.model(x), y)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.schedule.step()
+        return loss.item()
+
+
+def test_a_run_goes_on_from_the_middle_of_an_epoch_to_the_last_bit(device, tmp_path):
+    path = tmp_path / "run.safetensors"
+    whole, losses = Run(1), []
+    for epoch in range(2):
+        for number, batch in enumerate(whole.loader):
+            losses.append(whole.step(*batch))
+            if (epoch, number) == (0, 2):
+                state = {name: part.state_dict() for name, part in whole.parts.items()}
+                td.save({"parts": state, "draws": whole.draws.get_state()}, path)
+    resumed, rest = Run(99), []
+    saved = td.load(path)
+    for name, part in resumed.parts.items():
+        part.load_state_dict(saved["parts"][name])
+    resumed.draws.set_state(saved["draws"])
+    while resumed.loader.epoch < 2:
+        rest += [resumed.step(*batch) for batch in resumed.loader]
+    assert rest == losses[3:]
+    for mine, other in zip(resumed.model.parameters(), whole.model.parameters(), strict=True):
+        assert mine.numpy().tobytes() == other.numpy().tobytes()
