@@ -13,7 +13,7 @@ class _Reader(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.first = nn.Conv2d(1, 4, 3, padding=1)
+        self.first = nn.Conv2d(1, 4, 3, padding=1, bias=False)  # the norm would undo it
         self.norm = nn.BatchNorm2d(4)
         self.dropout = nn.Dropout(0.1)
         self.last = nn.Linear(4 * 4 * 4, 5)

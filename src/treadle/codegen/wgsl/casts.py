@@ -74,6 +74,10 @@ def cast(module: Module, text: str, source: Type, target: Type) -> str:
         given, single = module.register(source), register.replace("f16", "f32")
         converted = _each(module, f"odd_{old.name}", text, source, given, single)
         converted = converted if single == register else f"{register}({converted})"
+    elif module.native_f16 and new.name == "f16" and old.name in ("f32", "bf16"):
+        # Drivers leave out a cast to float16 and back, with its rounding: so that is done before.
+        given = module.register(source)
+        converted = f"{register}({_each(module, 'round_f16', text, source, given, given)})"
     elif old.name == "u32" and new.name == "f32" and not module.dialect.rounds_u32:
         converted = _each(module, "near_u32", text, source, module.register(source), register)
     exact = old.kind == "bool" or old.bits == 8
