@@ -17,7 +17,7 @@ except ImportError:  # pragma: no cover
 
 
 def test_that_gradients_are_those_of_differences(rng):
-    q, k, v = rng.standard_normal((3, 2, 3, 2))
+    q, k, v = rng.standard_normal((3, 3, 2))
     mask = np.where(rng.random((3, 3)) < 0.3, -np.inf, 0.5)
     mask[:, 0] = 0.1
 
@@ -28,14 +28,14 @@ def test_that_gradients_are_those_of_differences(rng):
 
 
 def test_that_dropout_leaves_out_the_same_weights(rng):
-    q, k, v = rng.standard_normal((3, 2, 4, 2))
+    q, k, v = rng.standard_normal((3, 2, 3, 2))
 
     def function(q, k, v):
         return attention(
             q, k, v, dropout_p=0.4, is_causal=True, window=2, generator=td.Generator(1)
         )
 
-    check_gradients(function, q, k, v)
+    check_gradients(function, q, k, v, second=False)
 
 
 def _gradients(arrays, weights, make, function):
@@ -56,7 +56,7 @@ def test_that_slices_of_scores_add_up(device, dtype, rng, monkeypatch):
         return attention(q, k, v, window=20, **options)
 
     exact = _gradients((q, k, v), weights, lambda x: td.asarray(x, device="cpu"), function)
-    for most in (1 << 12, 1 << 15):
+    for most in (1 << 12, 1 << 15)[: 1 if dtype == "float16" else 2]:
         monkeypatch.setattr(attend_products, "_CACHED", most)
         monkeypatch.setattr(attend_products, "_MOST_BYTES", most)
         found = _gradients(
@@ -75,7 +75,7 @@ def test_that_scores_in_memory_give_the_same_result(device, rng, monkeypatch):
         for x in rng.standard_normal((3, 2, 3, 19, 5))
     )
     mask = td.asarray(np.arange(19) > 4, device=device)
-    for options in ({"is_causal": True}, {"attn_mask": mask}, {"dropout_p": 0.3}):
+    for options in ({"is_causal": True}, {"attn_mask": mask, "dropout_p": 0.3}):
         expected = attention(q, k, v, generator=td.Generator(2), **options).numpy()
         monkeypatch.setattr("treadle.tensor.functional.attention.pays", lambda *_: True)
         found = attention(q, k, v, generator=td.Generator(2), **options)

@@ -26,11 +26,14 @@ _OF_ELEMENTS = [
 
 
 def test_that_activations_have_gradients(rng):
-    x = rng.standard_normal(5)
-    check_gradients(lambda x: sum((i + 1) * f(x) for i, f in enumerate(_OF_ELEMENTS)), x)
+    x = rng.standard_normal(3)
+    check_gradients(
+        lambda x: sum((i + 1) * f(x) for i, f in enumerate(_OF_ELEMENTS)), x, second=False
+    )
+    check_gradients(lambda x: F.silu(x) + F.elu(x) * F.gelu(x), x)
     gates = (F.glu, F.swiglu, F.geglu, F.reglu)
-    check_gradients(lambda x: sum(gate(x) for gate in gates), rng.standard_normal((2, 4)))
-    check_gradients(F.prelu, rng.standard_normal((2, 3, 2)), rng.standard_normal(3))
+    check_gradients(lambda x: sum(gate(x) for gate in gates), rng.standard_normal(4), second=False)
+    check_gradients(F.prelu, rng.standard_normal((1, 2, 2)), rng.standard_normal(2), second=False)
 
 
 def test_that_rows_have_gradients(rng):
@@ -38,7 +41,8 @@ def test_that_rows_have_gradients(rng):
         y = F.softmax(x, dim=1) + 2 * F.log_softmax(x, dim=1) + 3 * F.softmin(x, dim=1)
         return y + F.normalize(x) + td.logsumexp(x, axis=1, keepdims=True), td.logsumexp(x)
 
-    check_gradients(function, rng.standard_normal((2, 3)))
+    check_gradients(function, rng.standard_normal((2, 2)), second=False)
+    check_gradients(lambda x: F.softmax(x) * F.log_softmax(x), rng.standard_normal((2, 2)))
 
 
 def test_that_random_functions_have_gradients(rng):
@@ -61,16 +65,16 @@ def test_that_random_functions_have_gradients(rng):
 
 
 def test_that_norms_have_gradients(rng):
-    x, w, b = rng.standard_normal((3, 4)), rng.standard_normal(4), rng.standard_normal(4)
-    check_gradients(lambda x, w, b: F.layer_norm(x, 4, w, b), x, w, b)
-    check_gradients(lambda x, w: F.rms_norm(x, 4, w), x, w)
-    x = rng.standard_normal((2, 4, 2))
-    check_gradients(lambda x, w, b: F.group_norm(x, 2, w, b), x, w, b, second=False)
+    x, w, b = rng.standard_normal((2, 3)), rng.standard_normal(3), rng.standard_normal(3)
+    check_gradients(lambda x, w, b: F.layer_norm(x, 3, w, b), x, w, b)
+    check_gradients(lambda x, w: F.rms_norm(x, 3, w), x, w, second=False)
+    x, w, b = rng.standard_normal((1, 2, 3)), rng.standard_normal(2), rng.standard_normal(2)
+    check_gradients(lambda x, w, b: F.group_norm(x, 1, w, b), x, w, b, second=False)
     check_gradients(lambda x, w, b: F.instance_norm(x, None, None, w, b), x, w, b, second=False)
 
 
 def test_that_running_statistics_are_moved_and_differentiated_through(rng):
-    x, w, b = rng.standard_normal((3, 2, 2)), rng.standard_normal(2), rng.standard_normal(2)
+    x, w, b = rng.standard_normal((3, 2)), rng.standard_normal(2), rng.standard_normal(2)
 
     def function(training):
         def of(x, w, b):
@@ -83,12 +87,12 @@ def test_that_running_statistics_are_moved_and_differentiated_through(rng):
     check_gradients(function(False), x, w, b, second=False)
 
 
-_TARGETS = np.array([[0, 2], [1, -100]])
+_TARGETS = np.array([[0, -100]])
 
 
 @pytest.mark.parametrize(("reduction", "smoothing"), [("mean", 0.3), ("none", 0.0)])
 def test_that_cross_entropy_has_gradients(reduction, smoothing, rng):
-    x, weight = rng.standard_normal((2, 3, 2)), rng.random(3)
+    x, weight = rng.standard_normal((1, 3, 2)), rng.random(3)
 
     def function(x):
         return F.cross_entropy(
@@ -99,7 +103,7 @@ def test_that_cross_entropy_has_gradients(reduction, smoothing, rng):
     check_gradients(function, x)
     check_gradients(
         lambda x, goal: F.cross_entropy(x, goal, reduction=reduction, label_smoothing=smoothing),
-        x, rng.random((2, 3, 2)),
+        x, rng.random((1, 3, 2)), second=False,
     )  # fmt: skip
 
 
@@ -148,7 +152,7 @@ if torch is not None:
 
     def test_that_functions_in_place_have_the_gradients_of_pytorch(rng):
         x = rng.standard_normal((3, 4))
-        for name in ("relu", "silu", "elu", "hardtanh", "leaky_relu", "mish", "threshold_"):
+        for name in ("relu", "silu", "threshold_"):
             arguments = (0.1, 0.3) if name == "threshold_" else ()
             options = {} if name.endswith("_") else {"inplace": True}
 
@@ -168,14 +172,14 @@ if torch is not None:
 
     @pytest.mark.parametrize("targets", [[1, 1, 1, 1], [-100, 0, 1, 2], [-100] * 4])
     @pytest.mark.parametrize("weights", [None, [1.0, 0.0, 1.0]])
-    @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+    @pytest.mark.parametrize("reduction", ["mean", "none"])
     def test_that_losses_of_classes_have_the_gradients_of_pytorch(targets, weights, reduction, rng):
         x = rng.standard_normal((4, 3))
         targets = np.array(targets)
         with np.errstate(all="ignore"):
             # What is smoothed, divided by no weight at all: PyTorch has NaN there, and we infinity.
             no_weight = weights is not None and weights[1] == 0 and set(targets) == {1}
-            for smoothing in (0.0,) if no_weight else (0.0, 0.2):
+            for smoothing in (0.0, 0.2) if reduction == "mean" and not no_weight else (0.0,):
 
                 def function(f, make, x, smoothing=smoothing):
                     return f.cross_entropy(
@@ -231,7 +235,7 @@ def test_that_devices_agree(device, dtype, rng):
         loss = (y * (by if y.ndim == 2 else by[:, 0])).sum()
         return [each.numpy() for each in td.autograd.grad(loss, leaves)]
 
-    for function in functions:
+    for function in functions[:: 1 if dtype == "float32" else 3]:
         wanted = gradients(function, "cpu", "float64")
         close = 1e-4 if dtype == "float32" else 2e-2
         for mine, exact in zip(gradients(function, device, dtype), wanted, strict=True):
