@@ -70,15 +70,12 @@ from treadle.nn.linear import (
 from treadle.nn.losses import (
     BCELoss,
     BCEWithLogitsLoss,
-    CosineEmbeddingLoss,
     CrossEntropyLoss,
     CTCLoss,
     GaussianNLLLoss,
-    HingeEmbeddingLoss,
     HuberLoss,
     KLDivLoss,
     L1Loss,
-    MarginRankingLoss,
     MSELoss,
     MultiLabelMarginLoss,
     MultiLabelSoftMarginLoss,
@@ -87,8 +84,6 @@ from treadle.nn.losses import (
     PoissonNLLLoss,
     SmoothL1Loss,
     SoftMarginLoss,
-    TripletMarginLoss,
-    TripletMarginWithDistanceLoss,
 )
 from treadle.nn.module import Module
 from treadle.nn.normalization import (
@@ -119,6 +114,13 @@ from treadle.nn.padding import (
     ZeroPad1d,
     ZeroPad2d,
     ZeroPad3d,
+)
+from treadle.nn.pair_losses import (
+    CosineEmbeddingLoss,
+    HingeEmbeddingLoss,
+    MarginRankingLoss,
+    TripletMarginLoss,
+    TripletMarginWithDistanceLoss,
 )
 from treadle.nn.parameter import Parameter
 from treadle.nn.pooling import (

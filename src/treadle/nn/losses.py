@@ -12,14 +12,13 @@ from typing import Any
 from treadle.nn.module import Module
 from treadle.tensor.creation import asarray
 from treadle.tensor.functional import element_losses, losses, margin_losses, sequence_losses
-from treadle.tensor.functional.distances import pairwise_distance
 from treadle.tensor.functional.reducing import reduction_of
 from treadle.tensor.tensor import Tensor
 
 Old = bool | None
 
 
-class _Loss(Module):
+class Loss(Module):
     """A loss that is reduced to its mean or sum, or not."""
 
     def __init__(self, size_average: Old, reduce: Old, reduction: str) -> None:
@@ -27,7 +26,7 @@ class _Loss(Module):
         self.reduction: str = reduction_of(type(self).__name__, reduction, size_average, reduce)
 
 
-class _PlainLoss(_Loss):
+class _PlainLoss(Loss):
     """A loss of an input and a target, without settings of its own."""
 
     _function: Callable[..., Tensor]
@@ -42,7 +41,7 @@ class _PlainLoss(_Loss):
         return type(self)._function(input, target, reduction=self.reduction)
 
 
-class _WeightedLoss(_Loss):
+class _WeightedLoss(Loss):
     """A loss with a weight for each class, or each element."""
 
     weight: Tensor | None
@@ -78,7 +77,7 @@ class L1Loss(_PlainLoss):
     _function = staticmethod(element_losses.l1_loss)
 
 
-class SmoothL1Loss(_Loss):
+class SmoothL1Loss(Loss):
     """`L1Loss` with a parabola where input and target are less than `beta` apart."""
 
     def __init__(
@@ -98,7 +97,7 @@ class SmoothL1Loss(_Loss):
         )
 
 
-class HuberLoss(_Loss):
+class HuberLoss(Loss):
     """`SmoothL1Loss` times `delta`."""
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
@@ -144,7 +143,7 @@ class BCEWithLogitsLoss(_WeightedLoss):
         )
 
 
-class KLDivLoss(_Loss):
+class KLDivLoss(Loss):
     """How far the distribution with these logarithms (the input) is from the target's."""
 
     def __init__(
@@ -166,7 +165,7 @@ class KLDivLoss(_Loss):
         )
 
 
-class PoissonNLLLoss(_Loss):
+class PoissonNLLLoss(Loss):
     """How unlikely counts are, given their expectations, or the logarithms of those."""
 
     def __init__(
@@ -190,7 +189,7 @@ class PoissonNLLLoss(_Loss):
         )
 
 
-class GaussianNLLLoss(_Loss):
+class GaussianNLLLoss(Loss):
     """How unlikely targets are, given means and variances."""
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
@@ -309,7 +308,7 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
         )
 
 
-class CTCLoss(_Loss):
+class CTCLoss(Loss):
     """How unlikely it is that labels come in an order, at whatever times: see
     `td.nn.functional.ctc_loss`."""
 
@@ -332,127 +331,4 @@ class CTCLoss(_Loss):
             self.blank,
             self.reduction,
             self.zero_infinity,
-        )
-
-
-# --- of pairs and triplets -----------------------------------------------------------------------
-
-
-class _MarginLoss(_Loss):
-    def __init__(
-        self,
-        margin: float = 0.0,
-        size_average: Old = None,
-        reduce: Old = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
-
-
-class HingeEmbeddingLoss(_MarginLoss):
-    """Distances of pairs with target 1, and by how much others are below a margin."""
-
-    def __init__(
-        self,
-        margin: float = 1.0,
-        size_average: Old = None,
-        reduce: Old = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(margin, size_average, reduce, reduction)
-
-    def forward(self, input: Any, target: Any) -> Tensor:
-        """The loss."""
-        return margin_losses.hinge_embedding_loss(
-            input, target, self.margin, reduction=self.reduction
-        )
-
-
-class MarginRankingLoss(_MarginLoss):
-    """By how much a pair is not in the order that the target (1 or -1) says, with a margin."""
-
-    def forward(self, input1: Any, input2: Any, target: Any) -> Tensor:
-        """The loss."""
-        return margin_losses.margin_ranking_loss(
-            input1, input2, target, self.margin, reduction=self.reduction
-        )
-
-
-class CosineEmbeddingLoss(_MarginLoss):
-    """One less the cosine of pairs with target 1, and by how much that of others is above a
-    margin."""
-
-    def forward(self, input1: Any, input2: Any, target: Any) -> Tensor:
-        """The loss."""
-        return margin_losses.cosine_embedding_loss(
-            input1, input2, target, self.margin, reduction=self.reduction
-        )
-
-
-class TripletMarginLoss(_Loss):
-    """By how much an anchor is not closer to a positive than to a negative, with a margin."""
-
-    def __init__(
-        self,
-        margin: float = 1.0,
-        p: float = 2.0,
-        eps: float = 1e-6,
-        swap: bool = False,
-        size_average: Old = None,
-        reduce: Old = None,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        if margin <= 0:
-            raise ValueError(f"TripletMarginLoss: the margin is greater than 0, not {margin}")
-        self.margin = margin
-        self.p = p
-        self.eps = eps
-        self.swap = swap
-
-    def forward(self, anchor: Any, positive: Any, negative: Any) -> Tensor:
-        """The loss."""
-        return margin_losses.triplet_margin_loss(
-            anchor,
-            positive,
-            negative,
-            margin=self.margin,
-            p=self.p,
-            eps=self.eps,
-            swap=self.swap,
-            reduction=self.reduction,
-        )
-
-
-class TripletMarginWithDistanceLoss(_Loss):
-    """`TripletMarginLoss` with a distance of one's own."""
-
-    def __init__(
-        self,
-        *,
-        distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
-        margin: float = 1.0,
-        swap: bool = False,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(None, None, reduction)
-        if margin <= 0:
-            raise ValueError(
-                f"TripletMarginWithDistanceLoss: the margin is greater than 0, not {margin}"
-            )
-        self.distance_function: Callable[..., Tensor] = distance_function or pairwise_distance
-        self.margin = margin
-        self.swap = swap
-
-    def forward(self, anchor: Any, positive: Any, negative: Any) -> Tensor:
-        """The loss."""
-        return margin_losses.triplet_margin_with_distance_loss(
-            anchor,
-            positive,
-            negative,
-            distance_function=self.distance_function,
-            margin=self.margin,
-            swap=self.swap,
-            reduction=self.reduction,
         )
