@@ -181,7 +181,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
             if recording.get() and self._history is not None:
                 raise AutogradError(
                     "a leaf that requires gradients, or a view of one, is not written in place "
-                    "while operations are recorded: do it within td.no_grad(), or write to a "
+                    "while operations are recorded: do it within td.no_grad(), or write to a copy, "
                     "x.clone()"
                 )
             if recording.get() and is_tracked:
