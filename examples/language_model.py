@@ -105,8 +105,8 @@ def main(arguments: list[str] | None = None) -> float:
     """Run the example. The last loss, in bits per letter."""
     parser = options(__doc__)
     parser.add_argument("--text", type=Path, help="a file to learn from (the Zen of Python)")
-    parser.add_argument("--steps", type=int, default=300, help="of AdamW (300)")
-    parser.add_argument("--batch", type=int, default=16, help="pieces in a step (16)")
+    parser.add_argument("--steps", type=int, default=700, help="of AdamW (700)")
+    parser.add_argument("--batch", type=int, default=8, help="pieces in a step (8)")
     parser.add_argument("--length", type=int, default=64, help="letters in a piece (64)")
     parser.add_argument("--width", type=int, default=64, help="numbers for a letter (64)")
     parser.add_argument("--layers", type=int, default=2, help="blocks (2)")
