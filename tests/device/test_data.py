@@ -479,6 +479,17 @@ class Run:
         return loss.item()
 
 
+def test_a_dtype_that_the_device_lacks_is_told_with_its_tensor(device, tmp_path):
+    path = tmp_path / "a.safetensors"
+    td.save({"weight": td.asarray([1.5, 2.0], dtype=td.float64, device="cpu")}, path)
+    if "float64" in device.features:
+        assert td.load(path)["weight"].device is device
+    else:
+        with pytest.raises(td.errors.DtypeError, match=r"'weight'.*device=\"cpu\""):
+            td.load(path)
+    assert td.load(path, device="cpu")["weight"].tolist() == [1.5, 2.0]
+
+
 def test_a_run_goes_on_from_the_middle_of_an_epoch_to_the_last_bit(device, tmp_path):
     path = tmp_path / "run.safetensors"
     whole, losses = Run(1), []

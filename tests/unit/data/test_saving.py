@@ -384,12 +384,3 @@ def test_mutations_are_refused_or_load(tmp_path):
         except FormatError:
             refused += 1
     assert refused > 120
-
-
-def test_a_device_without_the_dtype_says_which_tensor(tmp_path):
-    path = tmp_path / "a.safetensors"
-    td.save({"weight": tensor(2, dtype=td.float64)}, path)
-    webgpu = td.device("webgpu")
-    if "float64" not in webgpu.features:
-        with pytest.raises(td.errors.DtypeError, match=r"'weight'.*device=\"cpu\""):
-            td.load(path, device=webgpu)
