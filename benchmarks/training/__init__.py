@@ -68,7 +68,7 @@ def _on_host(model: Callable[[], Model]) -> list[Figure]:
 
 
 def _host_figure(suite: str, name: str, step: Callable[[], Any], device: td.Device) -> Figure:
-    took = host_seconds(step, device.synchronize, 1 if device.backend == "cpu" else 5)
+    took = host_seconds(step, device.synchronize, 1)
     note = "with the work itself" if device.backend == "cpu" else ""
     return Figure(suite, f"{name}: host", "s", took, _HOST_AIM, note=note)
 

@@ -89,8 +89,8 @@ def test_a_device_stands_for_its_suites(monkeypatch):
     monkeypatch.setattr(command, "fits", lambda suite: suite != "gpu-webgpu")
     monkeypatch.setattr("treadle.device", lambda name: None)
     assert command.suites_of(["cuda"]) == [
-        "launch-cuda", "gpu-cuda", "arrays-cuda", "library-cuda", "compiled-cuda", "compile-cuda",
-        "ptx",
+        "launch-cuda", "gpu-cuda", "arrays-cuda", "library-cuda", "compiled-cuda",
+        "training-cuda", "compile-cuda", "ptx",
     ]  # fmt: skip
     assert command.suites_of(["webgpu", "cpu"]) == [
         "launch-webgpu", "arrays-webgpu", "library-webgpu", "compiled-webgpu", "compile-webgpu",

@@ -29,7 +29,7 @@ from treadle.kernels.product import filling
 from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
 
-_MOST_BYTES = 192 << 20  # of scores and what is made of them, on a GPU
+_MOST_BYTES = 256 << 20  # of scores and what is made of them, on a GPU
 _CACHED = 8 << 20  # the same on the CPU, where it had better stay in a cache
 _LONG = 512  # queries and keys
 _FEW_ROWS = 256  # queries of a slice, at least, where what these do not see is left out
