@@ -93,8 +93,8 @@ def test_a_device_stands_for_its_suites(monkeypatch):
         "training-cuda", "compile-cuda", "ptx",
     ]  # fmt: skip
     assert command.suites_of(["webgpu", "cpu"]) == [
-        "launch-webgpu", "arrays-webgpu", "library-webgpu", "compiled-webgpu", "compile-webgpu",
-        "cpu",
+        "launch-webgpu", "arrays-webgpu", "library-webgpu", "compiled-webgpu", "training-webgpu",
+        "compile-webgpu", "cpu",
     ]  # fmt: skip
 
 
