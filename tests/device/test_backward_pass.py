@@ -206,6 +206,15 @@ def test_that_a_kernel_overwrites_what_a_gradient_needs(device):
         z.sum().backward()
 
 
+def test_that_a_product_is_called_one():
+    w = leaf(1.0, 2.0)
+    y = td.ones((2, 2), device="cpu").requires_grad_() @ w
+    with td.no_grad():
+        w *= 2
+    with pytest.raises(AutogradError, match="the gradient of a product of arrays needs"):
+        y.sum().backward()
+
+
 def test_that_a_batch_is_no_way_round():
     x = leaf(1.0, 2.0)
     batch = td.CommandBatch("cpu")

@@ -17,7 +17,7 @@ from treadle.tensor.tensor import Tensor
 class OfContraction:
     """The derivative of `contracted`: what is needed for one factor is the other."""
 
-    name = "contracted"
+    name = "a product of arrays"
 
     def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
         """The positions of the factors whose partners are tracked."""
