@@ -76,6 +76,7 @@ _LIBRARY = frozenset({
 # And differentiation and training, a file on each line.
 _TRAINING = frozenset({
     "test_autocast",
+    "test_compile_training",
     "test_autograd",
     "test_ctc",
     "test_scaling",

@@ -288,3 +288,21 @@ def test_that_an_inner_value_keeps_its_own_graph(device):
     assert by_y.tolist() == [2.0, 2.0]
     y.sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda g: td.ones((3, 2), device="cpu"), lambda g: g.to(td.float64), lambda g: "g"]
+)
+def test_that_a_hook_gives_a_gradient_of_the_same_kind(wrong):
+    x = td.ones(2, device="cpu").requires_grad_()
+    x.register_hook(wrong)
+    with pytest.raises(AutogradError, match="hook"):
+        (x * 2).sum().backward()
+
+
+def test_that_the_mean_of_nothing_has_a_history():
+    x = td.zeros((0, 3), device="cpu").requires_grad_()
+    loss = x.mean()
+    loss.backward()
+    assert np.isnan(loss.item())
+    assert x.grad.shape == (0, 3)

@@ -150,6 +150,7 @@ class Pass:
             return
         if self._needed is not None and self._needed.isdisjoint(made.edges):
             return  # nothing else that is wanted lies behind it
+        made.passed = made.passed or not self._retain
         if made.derivative is PART:
             self._add(made.edges[0], first, made.options)
             return
@@ -175,6 +176,7 @@ class Pass:
         for hook in tuple(made.hooks or ()):
             changed = hook(gradient)
             if changed is not None:
+                _check_hooked(changed, gradient)
                 gradient = changed
         if made.retained is not None:
             made.retained = gradient if made.retained is True else made.retained + gradient
@@ -284,6 +286,21 @@ def _home_of(leaf: Leaf) -> Tensor:
         leaf.home = from_cell(home._cell, home._view)
         home._cell, home._view, home._seen = kept._cell, kept._view, None
     return leaf.home  # type: ignore[no-any-return]
+
+
+def _check_hooked(changed: Any, gradient: Tensor) -> None:
+    if not isinstance(changed, Tensor):
+        raise AutogradError(
+            f"a hook gives a tensor to be used as the gradient, or None, not "
+            f"{type(changed).__name__}"
+        )
+    wanted = gradient.shape, gradient.dtype, gradient.device.id
+    given = changed.shape, changed.dtype, changed.device.id
+    if given != wanted:
+        raise AutogradError(
+            f"a hook has changed a gradient of shape {wanted[0]}, {wanted[1]} on {wanted[2]}, to "
+            f"one of shape {given[0]}, {given[1]} on {given[2]}: they must be alike"
+        )
 
 
 def _listed(value: Any) -> list[Any]:

@@ -68,7 +68,8 @@ class History:
 
     __slots__ = (
         "__weakref__", "_counted", "_recipe", "_result", "derivative", "device", "dtype", "edges",
-        "hooks", "kept", "needs", "options", "overwritten", "overwritten_parts", "parts", "place",
+        "hooks", "kept", "needs", "options", "overwritten", "overwritten_parts", "parts", "passed",
+        "place",
         "retained", "serial", "shape",
     )  # fmt: skip
 
@@ -91,6 +92,7 @@ class History:
         self.serial = next(_serial)
         self.hooks: list[Callable[[Any], Any]] | None = None
         self.retained: Any = None  # the gradient, for those who asked to see it
+        self.passed = False  # whether a backward pass came through, and was the last one
         self.overwritten = False  # the result, which the derivative needs
         self.overwritten_parts: Set[int] = frozenset()  # those of several results
         self.kept: dict[int, Node] | None = {}
@@ -246,15 +248,47 @@ class Leaf(History):
     """Where a backward pass ends: a tensor that was made to require gradients, and has one. If the
     tensor is a part of its cell, the history is that of the whole."""
 
-    __slots__ = ("accumulated", "gradient", "home", "is_parameter", "owner")
+    __slots__ = ("_gradient", "accumulated", "home", "is_parameter", "owner")
 
     def __init__(self, node: Node, is_parameter: bool = False) -> None:
         super().__init__(_Leaf(), node, ())
         self.is_parameter = is_parameter
-        self.gradient: Any = None  # a tensor, `x.grad`
+        self._gradient: Any = None
         self.home: Any = None  # a tensor whose memory the gradient is to be in, for optimizers
         self.owner: ref[Any] | None = None  # the tensor whose `grad` this is
         self.accumulated: list[Callable[[Any], Any]] | None = None  # hooks for after it
+
+    @property
+    def gradient(self) -> Any:
+        """A tensor, `x.grad`, or None."""
+        if (noted := observed.get()) is not None:
+            noted.setdefault(self, (True, self._gradient))
+        return self._gradient
+
+    @gradient.setter
+    def gradient(self, value: Any) -> None:
+        if (noted := observed.get()) is not None:
+            noted.setdefault(self, (False, None))
+        self._gradient = value
+
+
+# The leaves whose gradients are looked at, or set, while a function is traced: whether they were
+# looked at first, and what there was then.
+observed: ContextVar[dict[Leaf, tuple[bool, Any]] | None] = ContextVar("observed", default=None)
+
+
+def has_way_back(made: History | None) -> bool:
+    """Whether a backward pass could still go from a history to a leaf."""
+    todo, seen = [made], set[History]()
+    while todo:
+        each = todo.pop()
+        if each is None or each.passed or each in seen:
+            continue
+        if isinstance(each, Leaf):
+            return True
+        seen.add(each)
+        todo += each.edges
+    return False
 
 
 class _Part:

@@ -19,7 +19,7 @@ from treadle.optim.groups import Group
 from treadle.optim.optimizer import Optimizer
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
-from treadle.tensor.compiled import tracing
+from treadle.tensor.compiled import surroundings, tracing
 from treadle.tensor.tensor import Cell, Tensor, from_cell
 
 
@@ -40,12 +40,13 @@ class Fused(Optimizer):
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         self._flats: dict[int, list[Flat]] = {}  # by the groups' identities
         self._constants: dict[Device, tuple[DeviceArray, DeviceArray]] = {}
+        self._switches: dict[int, Any] = {}  # of the groups, and which states they have
         super().__init__(params, defaults)
         tracing.preparing.add(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._flats, self._constants = {}, {}
+        self._flats, self._constants, self._switches = {}, {}, {}
         with recorded(False):
             for group in self.param_groups:
                 self._begin(group)
@@ -82,6 +83,7 @@ class Fused(Optimizer):
     def _begin(self, group: Group) -> None:
         self._flats[id(group)] = []
         group.changed = self._changed
+        self._changed(group)
         self._place(group)
         self._settle()
 
@@ -90,6 +92,11 @@ class Fused(Optimizer):
         numbers = self._numbers(group)
         for flat in self._flats.get(id(group), ()):
             flat.give(numbers)
+        switches = [(name, value) for name, value in group.items() if isinstance(value, bool)]
+        before, now = self._switches.get(id(group)), (self._arrays(group), switches)
+        self._switches[id(group)] = now
+        if before not in (None, now):
+            surroundings.structure[0] += 1  # what was traced does not fit any more
 
     def _place(self, group: Group) -> None:
         """Give memory to parameters that require gradients and have none yet, or have moved to

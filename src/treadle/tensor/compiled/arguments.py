@@ -10,6 +10,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.graph import views
+from treadle.graph.history import recording
 from treadle.graph.views import View
 from treadle.runtime import settings
 from treadle.runtime.devices import Device, default_device
@@ -22,6 +23,7 @@ from treadle.tensor.compiled.structure import (
 )
 from treadle.tensor.creation import asarray
 from treadle.tensor.operands import mixed_devices
+from treadle.tensor.precision import lower
 from treadle.tensor.tensor import Cell, Tensor
 
 
@@ -70,8 +72,14 @@ class Arguments:
         self._tell(parts, name)
         around(parts)
         # Another stream once the device was closed.
-        parts += (self.device.default_stream, settings.check)
+        parts += (self.device.default_stream, settings.check, recording.get(), lower.get())
         self.key = tuple(parts)
+
+    def require_gradients(self) -> bool:
+        """Whether what is computed of them is recorded for a backward pass."""
+        return recording.get() and any(
+            type(each) is Tensor and each._history is not None for each in self.leaves
+        )
 
     def _refused(self, name: str) -> TypeError | None:
         for path, value in self.named():

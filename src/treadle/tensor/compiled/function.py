@@ -118,6 +118,8 @@ class Compiled:
         if device.default_stream.keeping is not None or arguments.overlap():
             # It is a part of a graph of the user's, or has another library's memory twice.
             return self._function(*args, **kwargs)
+        if arguments.require_gradients():  # they go on behind it: a replay has no histories
+            return self._function(*args, **kwargs)
         lock = _locks.get(device) or _locks.setdefault(device, threading.RLock())
         with lock, self._lock:
             known = self._traces.get(key)

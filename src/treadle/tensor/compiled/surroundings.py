@@ -10,9 +10,13 @@ import functools
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import ref
 
 from treadle.tensor.tensor import Tensor
 
+# Goes on when something changes that traces of training steps depend on: which states an optimizer
+# has, its switches.
+structure = [0]
 _PLAIN = frozenset({int, bool, str, bytes, type(None)})
 _UNSET = object()
 
@@ -21,13 +25,17 @@ class Surroundings:
     """The variables of a function."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        self._owners: list[Any] = []
         while True:
             if isinstance(function, functools.partial):
                 function = function.func
             elif isinstance(function, types.MethodType):
+                self._owners.append(function.__self__)
                 function = function.__func__
             else:
                 break
+        if not isinstance(function, types.FunctionType):
+            self._owners.append(function)
         code = getattr(function, "__code__", None)
         self._cells: tuple[Any, ...] = getattr(function, "__closure__", None) or ()
         self._globals: dict[str, Any] = getattr(function, "__globals__", {})
@@ -37,6 +45,9 @@ class Surroundings:
 
     def tell(self, parts: list[Any]) -> None:
         """Append what the variables are now to the parts of a key."""
+        parts.append(structure[0])
+        for owner in self._owners:
+            _tell(owner, parts)
         known = self._globals
         for name in self._names:
             if name in known:
@@ -79,6 +90,10 @@ def _tell(value: Any, parts: list[Any]) -> None:
         parts += (value._cell, value._view, value._boundary)
     else:
         parts.append(kind)
+        if hasattr(kind, "modules") and hasattr(value, "training"):  # a model, and its modes
+            parts += (ref(value), tuple([each.training for each in value.modules()]))
+        elif hasattr(value, "param_groups"):  # an optimizer
+            parts.append(ref(value))
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

@@ -23,6 +23,7 @@ from treadle.runtime.memory import Storage
 from treadle.runtime.traced import Traced
 from treadle.tensor.compiled.arguments import Arguments, Content, Source
 from treadle.tensor.compiled.draws import Draws
+from treadle.tensor.compiled.gradients import Given
 from treadle.tensor.compiled.routes import Step, is_current, steps_to
 from treadle.tensor.compiled.structure import Builder
 from treadle.tensor.tensor import Cell, Tensor, from_cell
@@ -97,6 +98,7 @@ class Trace:
         results: Sequence[Result],
         build: Builder,
         changes: Sequence[tuple[int, Content, Builder]],
+        gradients: Sequence[Given],
     ) -> None:
         self.name = name
         self._graph = graph
@@ -107,6 +109,7 @@ class Trace:
         self._results = list(results)
         self._build = build
         self._changes = list(changes)  # containers of the arguments that the function changes
+        self._gradients = list(gradients)
         self._steps: list[Step] = []
 
     def watch(self, roots: Iterable[Any]) -> None:
@@ -114,8 +117,8 @@ class Trace:
         self._steps = steps_to(self._outside.cells, roots)
 
     def is_current(self) -> bool:
-        """Whether they are still found there."""
-        return is_current(self._steps)
+        """Whether they are still found there, and gradients as they were."""
+        return is_current(self._steps) and all(each.is_current for each in self._gradients)
 
     def run(self, arguments: Arguments, first: bool = False) -> Any:
         """Do what the function does, with these arguments."""
@@ -134,6 +137,8 @@ class Trace:
         for source, taken in zip(sources, self._inputs, strict=True):
             if taken.final is not None:
                 copy_back(taken.final, source)
+        for each in self._gradients:
+            each.put()
         cells = [Cell(computed(copied(output))) for output in self._outputs]
         values = [result(arguments, cells) for result in self._results]
         if self._changes:

@@ -20,12 +20,14 @@ from weakref import WeakSet
 
 from treadle.drivers.base import Buffer
 from treadle.graph import kinds, views
+from treadle.graph.history import Leaf, observed
 from treadle.graph.node import Node, computed
 from treadle.graph.realize import finish_readers, realize, watchers
 from treadle.graph.schedule import pending_readers
 from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray, array_dtype
 from treadle.runtime.traced import Traced
+from treadle.tensor.compiled import gradients
 from treadle.tensor.compiled import trace as traces
 from treadle.tensor.compiled.arguments import Arguments, Content, Source
 from treadle.tensor.compiled.draws import Draws
@@ -80,6 +82,7 @@ class Tracing:
         self._containers: list[tuple[Any, Content]] = []
         self._results: list[Result] = []
         self._outputs: list[Output] = []
+        self._observed: dict[Leaf, tuple[bool, Any]] = {}
 
     def run(self) -> tuple[Any, Trace | Split | None]:
         """The function's result for the arguments, and what is to be done at the next call with
@@ -115,9 +118,11 @@ class Tracing:
         happens, it has then done what it would have done without being recorded."""
         draws = self._draws
         tracing, noting = is_tracing.set(True), written.set(self._written)
+        observing = observed.set(self._observed)
         draws.begin()
         try:
             result = self._called()
+            self._check_gradients(result)
             trace = self._finished(result) if self._split is None else None
         except BaseException:
             self._graph.interrupt("an exception is raised")
@@ -129,6 +134,7 @@ class Tracing:
             draws.end()
             is_tracing.reset(tracing)
             written.reset(noting)
+            observed.reset(observing)
         return (self._as_it_is(result), None) if trace is None else (result, trace)
 
     def _called(self) -> Any:
@@ -148,6 +154,24 @@ class Tracing:
                 "td.compile takes functions that are done then"
             )
         return result
+
+    def _check_gradients(self, result: Any) -> None:
+        """End the recording if a replay would lose gradients."""
+        found: list[Tensor] = []
+        for value in (result, *(Content(mine).values for mine, _ in self._containers)):
+            collect(value, found)
+        why = gradients.reason(found, gradients.given(self._observed), self._before)
+        if why and self._split is None:
+            self._graph.interrupt(why)
+            self._split = Split(why, "")
+            self._lasting = True
+            if why == gradients.RESULTS:
+                warnings.warn(
+                    f"{self.name} is compiled, and gives tensors that require gradients, which a "
+                    "replay would not have: its Python runs at every call. Compile the whole "
+                    "step, with backward() and the optimizer, or call it within td.no_grad()",
+                    stacklevel=7,
+                )
 
     # ------------------------------------------------------------------ the end of a recording
 
@@ -188,7 +212,7 @@ class Tracing:
         self._draws.finish()
         return Trace(
             self.name, graph, inputs, outside, self._draws, self._outputs, self._results, build,
-            changes,
+            changes, gradients.given(self._observed),
         )  # fmt: skip
 
     def _changed(self) -> list[tuple[Cell, Node]]:

@@ -1,0 +1,109 @@
+"""Compiled functions and gradients: what a replay can do, and when Python has to run."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+from treadle import nn
+
+
+@pytest.fixture(autouse=True)
+def _on_the_device(device):
+    with td.use_device(device):
+        yield
+
+
+def _x():
+    return td.asarray(np.eye(4, 3, dtype=np.float32))
+
+
+def test_a_compiled_function_is_differentiated():
+    cube = td.compile(lambda a: (a**3).sum())
+    a = td.asarray([1.0, 2.0], dtype=td.float32)
+    assert cube(a).item() == 9.0
+    np.testing.assert_allclose(td.grad(cube)(a).numpy(), [3.0, 12.0], rtol=1e-6)
+    assert td.jvp(cube, (a,), (a,))[1].item() == pytest.approx(27.0)
+
+
+def test_results_that_require_gradients_come_from_python():
+    body, head = nn.Linear(3, 3), nn.Linear(3, 1)
+    compiled, x = td.compile(body), _x()
+    with pytest.warns(UserWarning, match="Compile the whole step"):
+        (head(compiled(x)) ** 2).mean().backward()
+    first = body.weight.grad.numpy()
+    (head(compiled(x)) ** 2).mean().backward()
+    np.testing.assert_allclose(body.weight.grad.numpy(), 2 * first, rtol=1e-5)
+    with td.no_grad():  # these are replayed
+        np.testing.assert_allclose(compiled(x).numpy(), body(x).numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("to_none", [True, False])
+def test_gradients_are_handled_outside(to_none):
+    def curve(is_compiled):
+        td.manual_seed(0)
+        model, x, y = nn.Linear(3, 1), _x(), td.ones((4, 1))
+        optimizer = td.optim.SGD(model.parameters(), lr=0.5)
+
+        def forward_and_back():
+            loss = ((model(x) - y) ** 2).mean()
+            loss.backward()
+            return loss
+
+        run = td.compile(forward_and_back) if is_compiled else forward_and_back
+        losses = []
+        for _ in range(4):
+            optimizer.zero_grad(set_to_none=to_none)
+            run()
+            losses.append(run().item())  # twice as much
+            optimizer.step()
+        return losses
+
+    np.testing.assert_allclose(curve(True), curve(False), rtol=1e-5)
+
+
+def test_gradients_add_up_without_an_optimizer():
+    model, x = nn.Linear(3, 1), _x()
+    run = td.compile(lambda: (model(x) ** 2).mean().backward())
+    found = []
+    for _ in range(3):
+        run()
+        found.append(model.bias.grad.item())
+    np.testing.assert_allclose(found, found[0] * np.array([1, 2, 3]), rtol=1e-5)
+
+
+def test_modes_are_looked_at():
+    model, x = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Dropout(0.5)), _x()
+    compiled = td.compile(model)
+    with td.no_grad():
+        compiled(x)
+        model.eval()
+        np.testing.assert_allclose(compiled(x).numpy(), model(x).numpy(), rtol=1e-5)
+        with td.autocast(td.bfloat16):
+            assert td.compile(lambda: nn.functional.linear(x, x))().dtype == td.bfloat16
+        linear = td.compile(nn.functional.linear)
+        assert linear(x, x).dtype == td.float32
+        with td.autocast(td.bfloat16):
+            assert linear(x, x).dtype == td.bfloat16
+
+
+def test_an_optimizer_that_changes_is_traced_anew():
+    def curve(is_compiled):
+        td.manual_seed(0)
+        model, x, y = nn.Linear(3, 1), _x(), td.ones((4, 1))
+        optimizer = td.optim.SGD(model.parameters(), lr=0.1)
+
+        def step():
+            optimizer.zero_grad()
+            loss = ((model(x) - y) ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run = td.compile(step) if is_compiled else step
+        losses = [run().item()]
+        optimizer.param_groups[0]["momentum"] = 0.9
+        losses += [run().item() for _ in range(3)]
+        optimizer = td.optim.SGD(model.parameters(), lr=0.0)
+        return [*losses, run().item(), run().item()]
+
+    np.testing.assert_allclose(curve(True), curve(False), rtol=1e-5)
