@@ -35,6 +35,8 @@ def test_a_device_may_come_first_and_a_decorator_works():
         return x @ x
 
     assert product(td.ones((2, 2), device="cpu")).dtype == td.bfloat16
+    with td.autocast(device_type="cpu", dtype=td.float16):
+        assert (td.ones((2, 2), device="cpu") @ td.ones(2, device="cpu")).dtype == td.float16
     with td.autocast("cpu"):
         assert product(td.ones((2, 2), device="cpu", dtype=td.float64)).dtype == td.float64
 

@@ -464,6 +464,50 @@ def test_that_states_are_taken_over(device):
     assert other.state[copies[0]]["step"].item() == 3
 
 
+_UNFIT = {
+    "another shape": (
+        {0: {"step": 3, "exp_avg": np.zeros(3), "exp_avg_sq": np.zeros(3)},
+         1: {"step": 3, "exp_avg": np.zeros((2, 2)), "exp_avg_sq": np.zeros(4)}},
+        {"lr": 0.5}, r"parameter 1 \(bias\): exp_avg_sq is of shape \(4,\), .* \(2, 2\)$",
+    ),
+    "another kind": (
+        {0: {"momentum_buffer": np.zeros(3)}}, {}, "parameter 0 .weight.: momentum_buffer is of an",
+    ),
+    "counts": ({1: {"step": np.zeros(2)}}, {}, r"parameter 1 .bias.: step is of shape \(2,\)"),
+    "options": ({}, {"lr": -1.0}, "lr must be 0 or greater"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _UNFIT)
+def test_that_a_state_that_does_not_fit_changes_nothing(name):
+    states, options, text = _UNFIT[name]
+    with td.use_device("cpu"):
+        x, y = td.ones(3).requires_grad_(), td.ones((2, 2)).requires_grad_()
+        optimizer = td.optim.Adam([("weight", x), ("bias", y)], lr=0.1)
+        x.grad, y.grad = td.full(3, 2.0), td.full((2, 2), 2.0)
+        optimizer.step()
+        group = {**optimizer.state_dict()["param_groups"][0], **options}
+        with pytest.raises(ValueError, match=text) as raised:
+            optimizer.load_state_dict({"state": states, "param_groups": [group]})
+        assert name == "options" or "and nothing was changed" in str(raised.value)
+        assert optimizer.param_groups[0]["lr"] == 0.1
+        assert optimizer.state[x]["step"].item() == 1
+        np.testing.assert_allclose(optimizer.state[y]["exp_avg"].numpy(), 0.2, rtol=1e-6)
+
+
+def test_that_states_of_switches_that_are_off_may_stay(device):
+    x = td.ones(3).requires_grad_()
+    kept = {"state": {0: {"momentum_buffer": td.ones(3)}}}
+    for momentum in (0.0, 0.9):
+        optimizer = td.optim.SGD([x], momentum=momentum)
+        optimizer.load_state_dict({**kept, "param_groups": optimizer.state_dict()["param_groups"]})
+        assert optimizer.state[x]["momentum_buffer"].tolist() == [1, 1, 1]
+    with pytest.raises(ValueError, match="sum is of another kind of optimizer"):
+        td.optim.SGD([x]).load_state_dict(
+            {"state": {0: {"sum": td.ones(3)}}, "param_groups": [{"params": [0]}]}
+        )
+
+
 def test_that_states_may_be_set(device):
     x, y = td.ones(3).requires_grad_(), td.ones(3).requires_grad_()
     optimizer = td.optim.Adagrad([x, y], lr=1.0, lr_decay=1.0)

@@ -31,6 +31,7 @@ class Adagrad(Fused):
 
     _derivation = updating.falling
     _remembers_at_once = True
+    _elementwise = ("sum",)
 
     def __init__(
         self,

@@ -35,6 +35,7 @@ class Adam(Fused):
     """
 
     _derivation = updating.corrections
+    _elementwise = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
     def __init__(
         self,

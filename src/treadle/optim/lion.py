@@ -30,6 +30,7 @@ class Lion(Fused):
     """
 
     _has_steps = False
+    _elementwise = ("exp_avg",)
 
     def __init__(
         self,

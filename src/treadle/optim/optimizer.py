@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.graph.history import recorded
@@ -26,6 +29,10 @@ class Optimizer:
     options, `state` has what is remembered of each parameter. A subclass has `step`, or computes
     with the kernels of `Fused`.
     """
+
+    # What may be remembered of each element of a parameter, so that a state of something else is
+    # refused. None: that is not known, and nothing is checked.
+    _elementwise: ClassVar[tuple[str, ...] | None] = None
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -153,7 +160,8 @@ class Optimizer:
 
     def load_state_dict(self, state_dict: StateDict) -> None:
         """Go on from a state of such an optimizer, of PyTorch's, too: its tensors are copied. The
-        groups have to have as many parameters. ValueError if they have not."""
+        groups have to have as many parameters, and what is remembered of each element the
+        parameter's shape. ValueError for what does not fit; nothing was changed then."""
         for hook in tuple(self._hooks["before loading"]):
             state_dict = _or(hook(self, state_dict), state_dict)
         saved = state_dict["param_groups"]
@@ -170,20 +178,48 @@ class Optimizer:
                     f"and {len(group['params'])} in the optimizer"
                 )
             parameters.update(zip(other["params"], group["params"], strict=True))
-        for group, other in zip(self.param_groups, saved, strict=True):
-            group.update(
-                {name: copy.deepcopy(value) for name, value in other.items() if name != "params"}
-            )
+        self._check_states(parameters, state_dict["state"])
+        options = [
+            {name: copy.deepcopy(value) for name, value in other.items() if name != "params"}
+            for other in saved
+        ]
+        for group, changed in zip(self.param_groups, options, strict=True):
+            self._check(Group({**group, **changed}))
         with recorded(False):
-            self.state.clear()
+            states: dict[Any, Any] = {}
             for key, value in state_dict["state"].items():
                 known = parameters.get(key)
-                self.state[key if known is None else known] = (
+                states[key if known is None else known] = (
                     value if known is None else {n: taken(known, n, v) for n, v in value.items()}
                 )
+            for group, changed in zip(self.param_groups, options, strict=True):
+                group.update(changed)
+            self.state.clear()
+            self.state.update(states)
             self._loaded()
         for hook in tuple(self._hooks["after loading"]):
             hook(self)
+
+    def _check_states(self, parameters: Mapping[Any, Tensor], states: Mapping[Any, Any]) -> None:
+        """ValueError for states, by the numbers of their parameters, that are of something else."""
+        if self._elementwise is None:
+            return
+        names = {
+            id(each): name
+            for group in self.param_groups
+            for each, name in zip(group["params"], group.get("param_names", ()), strict=False)
+        }
+        wrong: list[str] = []
+        for number, parameter in parameters.items():
+            name = names.get(id(parameter))
+            called = f"parameter {number}" if name is None else f"parameter {number} ({name})"
+            wrong += [
+                f"  {called}: {fault}"
+                for fault in _faults(parameter, states.get(number, {}), self._elementwise)
+            ]
+        if wrong:
+            first = f"the state does not fit {type(self).__name__}, and nothing was changed"
+            raise ValueError("\n".join([first, *wrong]))
 
     def _loaded(self) -> None:
         """`state` was replaced."""
@@ -230,6 +266,26 @@ def _parameters(given: Any) -> tuple[list[Tensor], list[str]]:
     if len({id(value) for value in found}) != len(found):
         raise ValueError("a parameter group has a parameter twice: name each once")
     return found, names
+
+
+def _faults(parameter: Tensor, state: Mapping[str, Any], known: tuple[str, ...]) -> list[str]:
+    """What is wrong with the state of a parameter, of which there may be the `known` values."""
+    there = [name for name, value in state.items() if name != "step" and value is not None]
+    if there and not any(name in known for name in there):
+        has = ", ".join(known)
+        return [f"{', '.join(there)} is of another kind of optimizer; this one has {has}"]
+    found = [
+        f"{name} is of shape {shape}, the parameter of shape {parameter.shape}"
+        for name in there
+        if name in known and (shape := _shape(state[name])) != parameter.shape
+    ]
+    if state.get("step") is not None and math.prod(shape := _shape(state["step"])) != 1:
+        found.append(f"step is of shape {shape}, and should be one number")
+    return found
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return tuple(value.shape) if hasattr(value, "shape") else np.shape(value)
 
 
 def taken(parameter: Tensor, name: str, value: Any) -> Any:

@@ -30,6 +30,8 @@ class RMSprop(Fused):
     [0.75, -1.75]
     """
 
+    _elementwise = ("square_avg", "momentum_buffer", "grad_avg")
+
     def __init__(
         self,
         params: Iterable[Any],

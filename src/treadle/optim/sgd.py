@@ -30,6 +30,7 @@ class SGD(Fused):
     """
 
     _has_steps = False
+    _elementwise = ("momentum_buffer",)
 
     def __init__(
         self,

@@ -46,8 +46,8 @@ class autocast(ContextDecorator):
     """Within it products, convolutions and attention are computed in a lower dtype, and in float32
     what needs its range: softmax, norms, losses, powers and sums. A decorator, too.
 
-    `dtype` is float16 or bfloat16 (also as the first argument). A device or its id may come first,
-    as in PyTorch: then it says where `dtype` must exist. Parameters stay as they are, and gradients
+    `dtype` is float16 or bfloat16 (also as the first argument). `device_type`, a device or its id,
+    says where `dtype` must exist, as in PyTorch. Parameters stay as they are, and gradients
     have their dtypes. With float16 use a `GradScaler`, since gradients may be too small for it.
 
     >>> import treadle as td
@@ -60,17 +60,17 @@ class autocast(ContextDecorator):
 
     def __init__(
         self,
-        target: DType | Device | str | None = None,
+        device_type: DType | Device | str | None = None,
         dtype: DType | str | None = None,
         enabled: bool = True,
         cache_enabled: bool | None = None,
     ) -> None:
-        device: Any = target
-        if target is not None and dtype is None:
+        device: Any = device_type
+        if device_type is not None and dtype is None:
             try:
-                dtype, device = as_dtype(target), None
+                dtype, device = as_dtype(device_type), None
             except DtypeError:
-                dtype = float16 if str(target).startswith("cuda") else bfloat16
+                dtype = float16 if str(device_type).startswith("cuda") else bfloat16
         wanted = bfloat16 if dtype is None else as_dtype(dtype)
         if wanted not in _HALVES:
             raise DtypeError(f"autocast takes float16 and bfloat16, not {wanted}")
