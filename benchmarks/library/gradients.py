@@ -23,7 +23,7 @@ def _pulled_back(function: Callable[..., Any]) -> Callable[..., Any]:
         leaves = [x.detach().requires_grad_() for x in tensors[:-1]]
         return td.autograd.grad(function(*leaves), leaves, tensors[-1])
 
-    return compute
+    return td.compile(compute)  # as steps of training are: the host's part is another figure
 
 
 def _by_torch(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -69,6 +69,7 @@ def _of_scores(x: Array, classes: Array) -> Array:
     return np.asarray(found / len(x))
 
 
+@td.compile
 def _loss(x: Any, classes: Any) -> Any:
     leaf = x.detach().requires_grad_()
     return td.autograd.grad(F.cross_entropy(leaf, classes), leaf)
