@@ -11,7 +11,7 @@ is an --out; with --resume it goes on from there, with the same result to the la
 from __future__ import annotations
 
 import numpy as np
-from showing import options, save
+from showing import count, options, save
 
 import treadle as td
 from treadle import nn
@@ -19,7 +19,12 @@ from treadle import nn
 
 def digits() -> tuple[td.data.TensorDataset, td.data.TensorDataset]:
     """Pictures to train and to test with."""
-    from sklearn.datasets import load_digits
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        raise SystemExit(
+            "The digits come with scikit-learn, which is not installed: pip install treadle[demo]"
+        ) from None
 
     pixels, labels = load_digits(return_X_y=True)
     pictures = (pixels / 16).astype(np.float32).reshape(-1, 1, 8, 8)
@@ -104,7 +109,7 @@ class Run:
 def main(arguments: list[str] | None = None) -> float:
     """Run the example. The accuracy on the test pictures."""
     parser = options(__doc__)
-    parser.add_argument("--epochs", type=int, default=10, help="in all (10)")
+    parser.add_argument("--epochs", type=count, default=10, help="in all (10)")
     parser.add_argument("--resume", action="store_true", help="go on from the run saved in --out")
     given = parser.parse_args(arguments)
     device = td.device(given.device) if given.device else td.default_device()

@@ -16,7 +16,7 @@ import io
 from pathlib import Path
 
 import numpy as np
-from showing import options, save
+from showing import count, options, save
 
 import treadle as td
 from treadle import nn
@@ -105,18 +105,24 @@ def main(arguments: list[str] | None = None) -> float:
     """Run the example. The last loss, in bits per letter."""
     parser = options(__doc__)
     parser.add_argument("--text", type=Path, help="a file to learn from (the Zen of Python)")
-    parser.add_argument("--steps", type=int, default=700, help="of AdamW (700)")
-    parser.add_argument("--batch", type=int, default=8, help="pieces in a step (8)")
-    parser.add_argument("--length", type=int, default=64, help="letters in a piece (64)")
-    parser.add_argument("--width", type=int, default=64, help="numbers for a letter (64)")
-    parser.add_argument("--layers", type=int, default=2, help="blocks (2)")
-    parser.add_argument("--heads", type=int, default=4, help="of attention (4)")
+    parser.add_argument("--steps", type=count, default=700, help="of AdamW (700)")
+    parser.add_argument("--batch", type=count, default=8, help="pieces in a step (8)")
+    parser.add_argument("--length", type=count, default=64, help="letters in a piece (64)")
+    parser.add_argument("--width", type=count, default=64, help="numbers for a letter (64)")
+    parser.add_argument("--layers", type=count, default=2, help="blocks (2)")
+    parser.add_argument("--heads", type=count, default=4, help="of attention (4)")
     parser.add_argument("--write", type=int, default=120, help="letters to write at the end (120)")
     given = parser.parse_args(arguments)
     device = td.device(given.device) if given.device else td.default_device()
     td.manual_seed(given.seed)
 
     text = given.text.read_text(encoding="utf-8") if given.text else zen()
+    least = given.length * (10 if given.text else 1) + 1  # a piece in what is kept to test, too
+    if len(text) < least:
+        parser.error(
+            f"the text has {len(text)} letters, and pieces of {given.length} need {least}: take a "
+            f"longer text, or a smaller --length"
+        )
     letters = sorted(set(text))
     codes = np.searchsorted(letters, list(text)).astype(np.int32)
     learned = codes[: len(codes) * 9 // 10] if given.text else codes

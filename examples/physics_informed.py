@@ -11,7 +11,7 @@ d is fitted with it. So the network goes on where nobody measured.
 from __future__ import annotations
 
 import numpy as np
-from showing import options, save
+from showing import count, options, save
 
 import treadle as td
 
@@ -46,8 +46,8 @@ def network(width: int, device: td.Device) -> td.nn.Module:
 def main(arguments: list[str] | None = None) -> float:
     """Run the example. The largest error of u anywhere."""
     parser = options(__doc__)
-    parser.add_argument("--steps", type=int, default=600, help="of Adam (600)")
-    parser.add_argument("--width", type=int, default=32, help="neurons of a layer (32)")
+    parser.add_argument("--steps", type=count, default=600, help="of Adam (600)")
+    parser.add_argument("--width", type=count, default=32, help="neurons of a layer (32)")
     given = parser.parse_args(arguments)
     device = td.device(given.device) if given.device else td.default_device()
     td.manual_seed(given.seed)

@@ -20,6 +20,13 @@ def options(description: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+def count(given: str) -> int:
+    """An option's number of things, of which there is one at least."""
+    if not given.isdecimal() or int(given) == 0:
+        raise argparse.ArgumentTypeError(f"{given} should be a whole number, 1 or greater")
+    return int(given)
+
+
 def save(
     out: Path | None,
     name: str,

@@ -12,7 +12,7 @@ will nearly do, so a small price on the first one's size chooses among them.
 from __future__ import annotations
 
 import numpy as np
-from showing import options, save
+from showing import count, options, save
 
 import treadle as td
 
@@ -66,9 +66,9 @@ def target(size: int) -> np.ndarray:
 def main(arguments: list[str] | None = None) -> float:
     """Run the example. The relative error at the end."""
     parser = options(__doc__)
-    parser.add_argument("--size", type=int, default=64, help="points along each side (64)")
-    parser.add_argument("--steps", type=int, default=120, help="time steps (120)")
-    parser.add_argument("--iterations", type=int, default=60, help="of gradient descent (60)")
+    parser.add_argument("--size", type=count, default=64, help="points along each side (64)")
+    parser.add_argument("--steps", type=count, default=120, help="time steps (120)")
+    parser.add_argument("--iterations", type=count, default=60, help="of gradient descent (60)")
     given = parser.parse_args(arguments)
     device = td.device(given.device) if given.device else td.default_device()
 

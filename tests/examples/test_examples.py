@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -66,6 +67,29 @@ def test_each_learns_something(name, tmp_path, capsys, monkeypatch):
     assert values[-1] < share * values[0]
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert capsys.readouterr().err == ""  # no progress where nobody looks
+
+
+@pytest.mark.parametrize("name", ["language_model", "physics_informed"])
+def test_nothing_is_learned_in_no_steps(name, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        run(name, "--steps", 0)
+    assert stopped.value.code == 2
+    assert "error: argument --steps: 0 should be a whole number" in capsys.readouterr().err
+
+
+def test_a_text_may_be_too_short(tmp_path, capsys):
+    text = tmp_path / "text"
+    text.write_text("abcd" * 10)
+    with pytest.raises(SystemExit) as stopped:
+        run("language_model", "--text", text, "--length", 4)
+    assert stopped.value.code == 2
+    assert "the text has 40 letters, and pieces of 4 need 41" in capsys.readouterr().err
+
+
+def test_the_digits_may_be_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    with pytest.raises(SystemExit, match=r"^The digits .* treadle\[demo\]$"):
+        run("image_classifier", "--device", "cpu")
 
 
 def test_what_a_text_is_learned_from_is_said_letter_by_letter():
