@@ -84,7 +84,7 @@ _HEADING = {
 
 
 def _target(figure: Figure) -> str:
-    if figure.target is None:
+    if figure.met is None:  # no target, or nobody beside it
         return ""
     text = f"at {'least' if figure.higher else 'most'} {number(figure.target)} "
     text += f"× {figure.peer}" if figure.ratio else figure.unit
