@@ -306,3 +306,15 @@ def test_that_the_mean_of_nothing_has_a_history():
     loss.backward()
     assert np.isnan(loss.item())
     assert x.grad.shape == (0, 3)
+
+
+def test_that_many_slices_in_any_order_have_their_gradients(rng):
+    data, weights = rng.standard_normal((40, 3)), rng.standard_normal(40)
+    x = td.asarray(data, device="cpu").requires_grad_()
+    order = rng.permutation(40)
+    total = sum((x[int(i)] * float(weights[i])).sum() for i in order)
+    (total + (x[3:9] * 2).sum() + (x[:, 1] * 3).sum()).backward()
+    wanted = np.repeat(weights[:, None], 3, axis=1)
+    wanted[3:9] += 2
+    wanted[:, 1] += 3
+    np.testing.assert_allclose(x.grad.numpy(), wanted, rtol=1e-12)

@@ -107,3 +107,17 @@ def test_an_optimizer_that_changes_is_traced_anew():
         return [*losses, run().item(), run().item()]
 
     np.testing.assert_allclose(curve(True), curve(False), rtol=1e-5)
+
+
+def test_a_scaler_that_is_another_one_is_traced_anew():
+    model, x = nn.Linear(3, 1), _x()
+    scaler = td.GradScaler(init_scale=4.0)
+
+    @td.compile
+    def scaled(x):
+        with td.no_grad():
+            return scaler.scale(model(x).sum())
+
+    first = scaled(x).item()
+    scaler = td.GradScaler(init_scale=8.0)
+    assert scaled(x).item() == pytest.approx(2 * first)

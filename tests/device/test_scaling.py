@@ -95,3 +95,26 @@ def test_what_makes_no_sense_is_refused():
         scaler.update()
     with pytest.raises(ValueError, match="growth"):
         td.GradScaler(growth_factor=1.0)
+
+
+def test_factors_can_be_changed(device):
+    w, optimizer, scaler = _made(device)
+
+    @td.compile
+    def step():
+        optimizer.zero_grad()
+        scaler.scale((w * w).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    scales = []
+    for turn in range(4):
+        if turn == 2:  # a trace has the factors in itself: another one is made
+            scaler.set_growth_factor(4.0)
+            scaler.set_growth_interval(1)
+            scaler.set_backoff_factor(0.25)
+        step()
+        scales.append(scaler.get_scale())
+    assert scales == [8.0, 16.0, 64.0, 256.0]
+    assert (scaler.get_growth_factor(), scaler.get_growth_interval()) == (4.0, 1)
+    assert (scaler.get_backoff_factor(), scaler.is_enabled()) == (0.25, True)

@@ -209,3 +209,11 @@ def test_what_is_refused():
     ):
         with pytest.raises(error, match=text):
             made()
+
+
+def test_that_all_weights_are_those_of_the_state():
+    lstm = nn.LSTM(2, 3, num_layers=2, bidirectional=True, device="cpu")
+    lstm.flatten_parameters()
+    found = [each for row in lstm.all_weights for each in row]
+    assert len(lstm.all_weights) == 4
+    assert {id(each) for each in found} == {id(each) for each in lstm.parameters()}

@@ -52,12 +52,14 @@ class Gradients:
         ]
         found = constant(number_as(0, dtype), shape, dtype, device)
         taken: list[tuple[int, int]] = []
+        start = end = views.reach(placed[0][0])[0]  # what all of them until now lie within
         for view, gradient in placed:
             low, high = views.reach(view)
             value = gradient._node
-            if not all(high <= start or end <= low for start, end in taken) and not _is_apart(
-                view, [one for one, _ in placed[: len(taken)]]
-            ):
+            follows = high <= start or end <= low  # as rows do that come one after another
+            crosses = not follows and any(low < to and since < high for since, to in taken)
+            start, end = min(start, low), max(end, high)
+            if crosses and not _is_apart(view, [one for one, _ in placed[: len(taken)]]):
                 value = Node("add", (view_of(found, view), value), view.shape, dtype, device)
             elif value.op in (kinds.VIEW, kinds.COMPUTED):
                 value = Node(kinds.COPY, (value,), view.shape, dtype, device)

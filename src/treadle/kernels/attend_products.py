@@ -49,7 +49,7 @@ def scored_in(device: Device, dtype: DType) -> DType:
 def pays(device: Device, dtype: DType, queries: int, keys: int) -> bool:
     """Whether scores in memory are the faster way of the forward pass: where products of halves
     have units of their own, and there are so many that other work is little beside them."""
-    if device.backend != "cuda" or wide(dtype) is dtype or min(queries, keys) < _LONG:
+    if wide(dtype) is dtype or min(queries, keys) < _LONG:
         return False
     return scored_in(device, dtype) is dtype
 

@@ -28,17 +28,6 @@ def positions(mask: DeviceArray, dtype: DType = i32) -> DeviceArray:
     return found
 
 
-def count_true(mask: DeviceArray) -> DeviceArray:
-    """The number of true elements, as an int32 array without axes. Does not wait.
-
-    >>> import treadle as td
-    >>> int(count_true(td.asarray([True, False, True], device="cpu")._array).to_host())
-    2
-    """
-    _, total, _ = _counted(mask)
-    return total.view((), (), total.offset)
-
-
 def _counted(mask: DeviceArray) -> tuple[DeviceArray, DeviceArray, int]:
     """How many are true before each run of elements, and in all; and the length of a run."""
     run = _RUN_ALONE if alone(mask.device) else _RUN

@@ -17,7 +17,7 @@ from treadle.graph import history
 from treadle.graph.history import record_as_one, recorded, recording
 from treadle.graph.node import Node, view_of
 from treadle.graph.views import whole
-from treadle.tensor.precision import LOWERED, WIDENED, lower, suited
+from treadle.tensor.precision import LOWERED, WIDENED, arguments_suited, lower
 from treadle.tensor.tensor import Cell, Tensor
 
 P = ParamSpec("P")
@@ -37,14 +37,12 @@ def as_one(function: Callable[P, R]) -> Callable[P, R]:
     """Record a function of tensors as one operation, whose derivative has the function's name."""
     name = function.__name__
     signature = inspect.signature(function)
-
     casts = name in LOWERED or name in WIDENED
 
     @functools.wraps(function)
     def one(*args: P.args, **kwargs: P.kwargs) -> R:
         if casts and lower.get() is not None:
-            args = tuple([suited(name, value) for value in args])  # type: ignore[assignment]
-            kwargs = {key: suited(name, value) for key, value in kwargs.items()}  # type: ignore[assignment]
+            args, kwargs = arguments_suited(name, args, kwargs)  # type: ignore[assignment]
         for value in (*args, *kwargs.values()):
             if type(value) is Tensor and value._history is not None and recording.get():
                 break

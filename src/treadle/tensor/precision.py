@@ -107,6 +107,14 @@ def suited(name: str, value: Any) -> Any:
     return value
 
 
+def arguments_suited(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """All arguments of a function as `autocast` has it computed."""
+    given = tuple([suited(name, value) for value in args])
+    return given, {key: suited(name, value) for key, value in kwargs.items()}
+
+
 def cast_by_name(function: Callable[P, R]) -> Callable[P, R]:
     """Have a function of one of the tables take what `autocast` says."""
     name = function.__name__
@@ -116,7 +124,7 @@ def cast_by_name(function: Callable[P, R]) -> Callable[P, R]:
     def suiting(*args: P.args, **kwargs: P.kwargs) -> R:
         if lower.get() is None:
             return function(*args, **kwargs)
-        given = [suited(name, value) for value in args]
-        return function(*given, **{key: suited(name, value) for key, value in kwargs.items()})
+        given, named = arguments_suited(name, args, kwargs)
+        return function(*given, **named)
 
     return suiting

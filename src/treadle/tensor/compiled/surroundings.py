@@ -15,7 +15,7 @@ from weakref import ref
 from treadle.tensor.tensor import Tensor
 
 # Goes on when something changes that traces of training steps depend on: which states an optimizer
-# has, its switches.
+# has, its switches, a scaler's factors.
 structure = [0]
 _PLAIN = frozenset({int, bool, str, bytes, type(None)})
 _UNSET = object()
@@ -92,7 +92,7 @@ def _tell(value: Any, parts: list[Any]) -> None:
         parts.append(kind)
         if hasattr(kind, "modules") and hasattr(value, "training"):  # a model, and its modes
             parts += (ref(value), tuple([each.training for each in value.modules()]))
-        elif hasattr(value, "param_groups"):  # an optimizer
+        elif hasattr(kind, "state_dict"):  # an optimizer, or a scaler of losses
             parts.append(ref(value))
 
 
