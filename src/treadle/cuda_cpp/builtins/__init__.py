@@ -1,0 +1,1 @@
+"""What CUDA declares for kernels."""

@@ -1,0 +1,1 @@
+"""What names and types of C++ mean."""
