@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treadle.cuda_cpp.source.diagnostics import MOST_STEPS, Diagnostics
-from treadle.cuda_cpp.source.headers import header_text
+from treadle.cuda_cpp.source.headers import header_name, header_text
 from treadle.cuda_cpp.source.lexer import Lexed, lex, normalized, shown
 from treadle.cuda_cpp.source.tokens import Token
 
@@ -46,8 +46,8 @@ class Files:
 
     def header(self, name: str) -> LoadedFile | None:
         """One of our own headers."""
-        text = header_text(name)
-        return None if text is None else self.ours(f"<{name}>", text)
+        ours = header_name(name)
+        return None if ours is None else self.ours(f"<{ours}>", header_text(ours))
 
     def find(self, name: str, quoted: bool, asking: LoadedFile, place: Token) -> LoadedFile | None:
         """The header that an #include in the file `asking` means.

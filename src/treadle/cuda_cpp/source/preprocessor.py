@@ -18,8 +18,8 @@ from treadle.cuda_cpp.source.macros import Macro, defined_macro
 from treadle.cuda_cpp.source.pragmas import PRAGMA_OPERATOR, kept_pragma, pragma_operator
 from treadle.cuda_cpp.source.predefined import (
     ALWAYS_INCLUDED,
+    PREDEFINED,
     definitions,
-    predefined_text,
     special_macros,
 )
 from treadle.cuda_cpp.source.tokens import END, IDENTIFIER, OTHER, STRING, Token, spelled
@@ -114,7 +114,7 @@ class _Reader:
 
     def read_defines(self, defines: Mapping[str, object], place: Span) -> None:
         """Read what is there before the file begins: our macros, the user's, CUDA's own header."""
-        self.read(self.files.ours("<predefined>", predefined_text()))
+        self.read(self.files.ours("<predefined>", PREDEFINED))
         text = definitions(defines, place, self.diagnostics)
         if text:
             self.read(self.files.main(text, "<defines>"))
@@ -298,7 +298,7 @@ class _Reader:
             if all(name != known for known, _ in self.unknown):
                 self.unknown.append((name, tokens[0].span))
         elif file.name not in self.once:
-            if file.ours:
+            if file.ours and not self.open[-1].file.ours:
                 self.headers[name] = None
             self._enter(file)
         return []
