@@ -15,6 +15,8 @@ _CUDA_RUNTIME = """
 #include <string.h>
 #define CUDART_VERSION 12080
 #define __CUDART_API_VERSION CUDART_VERSION
+#define CUDARTAPI
+#define CUDART_CB
 #define __builtin_align__(bytes) __align__(bytes)
 typedef unsigned int uint;
 typedef unsigned short ushort;
@@ -24,6 +26,8 @@ typedef unsigned long ulong;
 _CUDA = """
 #pragma once
 #define CUDA_VERSION 12080
+#define CUDAAPI
+#define CUDA_CB
 typedef unsigned long long CUdeviceptr;
 """
 

@@ -93,6 +93,9 @@ _MISSING_FOLDERS = {
     "cutlass/": _TENSOR_CORES,
     "nvtx3/": _VENDOR_LIBRARY,
     "sys/": _FOR_THE_HOST,
+    "arpa/": _FOR_THE_HOST,
+    "netinet/": _FOR_THE_HOST,
+    "GLFW/": _FOR_THE_HOST,
     "GL/": _FOR_THE_HOST,
     "EGL/": _FOR_THE_HOST,
     "GLES2/": _FOR_THE_HOST,
@@ -113,11 +116,11 @@ _VENDOR_LIBRARIES = (
 _HOST_HEADERS = (
     "chrono", "condition_variable", "csignal", "cstdarg", "ctime", "ctype.h", "cctype", "dirent.h",
     "dlfcn.h", "errno.h", "cerrno", "exception", "fcntl.h", "filesystem", "fstream", "future",
-    "getopt.h", "iomanip", "ios", "iosfwd", "iostream", "istream", "locale", "locale.h", "mpi.h",
-    "mutex", "new", "omp.h", "ostream", "pthread.h", "random", "regex", "sched.h", "semaphore.h",
-    "setjmp.h", "shared_mutex", "signal.h", "sstream", "stdarg.h", "stdexcept", "streambuf",
-    "strings.h", "system_error", "thread", "time.h", "typeinfo", "unistd.h", "wchar.h", "cwchar",
-    "windows.h",
+    "getopt.h", "glob.h", "iomanip", "ios", "iosfwd", "iostream", "istream", "locale", "locale.h",
+    "mpi.h", "mutex", "new", "omp.h", "ostream", "pthread.h", "random", "regex", "sched.h",
+    "semaphore.h", "setjmp.h", "shared_mutex", "signal.h", "sstream", "stdarg.h", "stdexcept",
+    "streambuf", "strings.h", "system_error", "thread", "time.h", "typeinfo", "unistd.h", "wchar.h",
+    "cwchar", "windows.h",
 )  # fmt: skip
 
 _STANDARD_HEADERS = (
