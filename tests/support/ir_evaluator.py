@@ -87,6 +87,19 @@ def run(
     return launch.outcome
 
 
+def evaluate(
+    expression: n.Expression,
+    functions: tuple[n.Function, ...] = (),
+    variables: dict[str, Any] | None = None,
+) -> Any:
+    """The value of an expression that stands alone."""
+    kernel = n.Kernel("alone", (), (), (), functions=functions)
+    launch = _Launch(kernel, Dim3(1), Dim3(1), 1, False)
+    evaluator = _Evaluator(launch, (0, 0, 0), (0, 0, 0), 0, {})
+    evaluator.frame.variables.update(variables or {})
+    return evaluator.value(expression)
+
+
 def _source(value: Any) -> t.Scalar:
     return t.F64 if isinstance(value, (float, np.floating)) else t.I64
 
