@@ -28,6 +28,7 @@ from treadle.ir.types import I32, leaves, size_of
 from treadle.ir.verify import verify
 
 _MOST_LOCAL = 1 << 20  # bytes
+_CUDA_LANGUAGES = ("ptx", "cuda")  # a kernel that trusts its accesses is as CUDA has it in these
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +50,24 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     kernel = with_dynamic_memory(kernel, options.shared_bytes)
     check_shared_memory(kernel, target.limits)
     kernel, sites = instrument(inline(fold(kernel)), options.check)
+    if kernel.trusting and target.language in _CUDA_LANGUAGES and not options.check:
+        kernel = without_checks(kernel)
     check_local_memory(kernel)
     kernel = predicate_returns(fold(kernel))
     check_barriers(kernel, also_written=_written_under_other_names(kernel, options))
     kernel = fold(drop_provable_checks(kernel))
     return replace(_LANGUAGES[target.language].arrange(kernel, target), sites=sites)
+
+
+def without_checks(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with every access taken at its word."""
+
+    def change(node: Node) -> Node:
+        if isinstance(node, (n.Element, n.Item)) and node.checks:
+            return replace(node, checks=())
+        return node
+
+    return rewrite_kernel(kernel, change)
 
 
 def print_code(lowered: Lowered, options: Options, target: Target) -> KernelCode:

@@ -475,7 +475,8 @@ class Kernel:
 
     `block` is the number of threads in a block, always known when code is printed (None only for
     a kernel that is good for any block and has not been specialized yet). `functions` holds every
-    function that is called, callees before callers.
+    function that is called, callees before callers. The accesses of a `trusting` kernel are checked
+    only where nothing else guards memory: on a target that runs CUDA itself they have no checks.
     """
 
     name: str
@@ -486,6 +487,7 @@ class Kernel:
     functions: tuple[Function, ...] = ()
     block: Dim3 | None = None
     fastmath: bool = False
+    trusting: bool = False
     span: Span = field(default=NOWHERE, compare=False)
 
 

@@ -48,6 +48,7 @@ class _Parser(ExpressionParser):
             self.expect("(")
             block = Dim3.of(self.separated(self.integer, ")"))
         fastmath = self.accept("fastmath")
+        trusting = self.accept("trusting")
         self.expect("{")
         span = self.place(span)
         self.variables, self.memories = {}, {}
@@ -67,7 +68,7 @@ class _Parser(ExpressionParser):
             self.fail(f"nothing follows the kernel, but here is {self.next.text!r}")
         return n.Kernel(
             name, tuple(buffers), tuple(parameters), body, memories, tuple(functions), block,
-            fastmath, span,
+            fastmath, trusting, span,
         )  # fmt: skip
 
     def struct(self) -> None:

@@ -43,9 +43,9 @@ UNARY_SIGNS: dict[str, str] = {"neg": "-", "not": "!", "invert": "~"}
 
 # Words that mean something to the parser; a name that begins with one is put in backticks.
 _WORDS = """
-    struct function kernel block fastmath buffer parameter from shared local var if else for in
-    range unroll parallel while update break continue return barrier fence atomic subgroup call
-    print assert true false nan inf select bitcast void vec2 vec3 vec4 array
+    struct function kernel block fastmath trusting buffer parameter from shared local var if else
+    for in range unroll parallel while update break continue return barrier fence atomic subgroup
+    call print assert true false nan inf select bitcast void vec2 vec3 vec4 array
 """
 RESERVED = frozenset(_WORDS.split()) | frozenset(n.BUILTINS) | frozenset(t.SCALARS)
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*\Z")
@@ -91,7 +91,8 @@ class _Printer:
             self.function(function)
         block = f" block({', '.join(map(str, kernel.block))})" if kernel.block else ""
         fastmath = " fastmath" if kernel.fastmath else ""
-        self.open(f"kernel {spell_name(kernel.name)}{block}{fastmath}", kernel.span)
+        trusting = " trusting" if kernel.trusting else ""
+        self.open(f"kernel {spell_name(kernel.name)}{block}{fastmath}{trusting}", kernel.span)
         for buffer in kernel.buffers:
             self.line(f"buffer {spell_name(buffer.name)}: {self.type(buffer.element)}", buffer.span)
         for parameter in kernel.parameters:

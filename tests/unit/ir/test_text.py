@@ -46,7 +46,7 @@ function square(v: f32) -> f32 {
   return v * v
 }
 
-kernel `<lambda>` block(8, 4, 1) fastmath {
+kernel `<lambda>` block(8, 4, 1) fastmath trusting {
   buffer x: f32
   buffer pairs: Pair
   buffer other: Pair~2
