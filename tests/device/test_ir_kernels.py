@@ -32,3 +32,44 @@ def test_a_trusting_kernel_is_right_within_its_arrays(device: td.Device) -> None
     x = td.asarray(np.arange(33, dtype=np.int32))
     ir_kernel(WILD.replace("i + 1; (i + 1) in", "i ^ 0; (i ^ 0) in"))[1, 33](x)
     np.testing.assert_array_equal(x.numpy(), np.arange(1, 34))
+
+
+TALK = """
+kernel talk {
+  buffer x: f32
+  buffer k: i32
+  if (thread_idx.x < 3) {
+    print "[", "%d"(thread_idx.x), "] ", "%8.3f"(x[thread_idx.x]), "|", "%08x"(k[0]) end ""
+    print "%*u"(4, k[1]), " ", "%c"(k[2] + thread_idx.x), "%g"(x[3]), "%%"
+  }
+}
+"""
+
+
+def test_numbers_are_printed_as_c_formats_them(
+    device: td.Device, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x = td.asarray(np.float32([1.5, -2.25, 1e6, np.inf]))
+    k = td.asarray(np.int32([-2, 7, 65]))
+    ir_kernel(TALK)[1, 5](x, k)
+    printed = capsys.readouterr().out
+    for thread, value in enumerate([1.5, -2.25, 1e6]):
+        assert f"[{thread}] {value:8.3f}|fffffffe" in printed
+        assert f"   7 {chr(65 + thread)}inf%%\n" in printed
+    assert printed.count("\n") == 3
+
+
+def test_a_thread_prints_in_its_order(
+    device: td.Device, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """
+    kernel count {
+      buffer x: i32
+      for i: i32 in range(0, 20) {
+        print "%d"(x[0] + i), "," end ""
+      }
+      print
+    }
+    """
+    ir_kernel(text)[1, 1](td.asarray(np.int32([5])))
+    assert capsys.readouterr().out == ",".join(map(str, range(5, 25))) + ",\n"

@@ -390,10 +390,23 @@ class CallStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class Print:
-    """Literal text and numbers, in order and without anything between, as one line on the host."""
+class Formatted:
+    """A number spelled by a conversion of C's printf ("%5.2f"), which suits its type. `stars` are
+    the ints that stand for the `*` of the conversion, in order."""
 
-    parts: tuple[str | Expression, ...]
+    spec: str
+    value: Expression
+    stars: tuple[Expression, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """Literal text and numbers, in order and without anything between, then `end`, on the host.
+    A bare number is spelled as Python does."""
+
+    parts: tuple[str | Expression | Formatted, ...]
+    end: str = "\n"
     span: Span = field(default=NOWHERE, compare=False)
 
 

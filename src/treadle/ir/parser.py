@@ -7,6 +7,7 @@ errors found later point at a line the reader has.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -274,12 +275,30 @@ class _Parser(ExpressionParser):
         return n.Fence("block" if scope == "block" else "device", self.place(span))
 
     def print_statement(self, span: Span) -> n.Print:
-        parts: list[str | n.Expression] = []
+        parts: list[str | n.Expression | n.Formatted] = []
+        end = "\n"
         while self.next.kind not in ("newline", "span", "end") and not self.peek("}"):
+            if self.peek("end") and self.tokens[self.at + 1].kind == "string":
+                self.at += 1
+                end = self.string()
+                break
             if parts:
                 self.expect(",")
-            parts.append(self.string() if self.next.kind == "string" else self.expression())
-        return n.Print(tuple(parts), self.place(span))
+            parts.append(self.printed())
+        return n.Print(tuple(parts), end, self.place(span))
+
+    def printed(self) -> str | n.Expression | n.Formatted:
+        span = self.next.span
+        if self.next.kind != "string":
+            return self.expression()
+        text = self.string()
+        if not self.accept("("):
+            return text
+        values = self.separated(self.expression, ")")
+        if not values:
+            self.fail(f"{json.dumps(text)} needs a value in its parentheses", span)
+        *stars, value = values
+        return n.Formatted(text, value, tuple(stars), span)
 
     def assert_statement(self, span: Span) -> n.Assert:
         condition = self.expression()

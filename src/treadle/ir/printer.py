@@ -16,7 +16,8 @@ What is behind a semicolon in brackets are the checks. `v->x` is a component or 
 the field of a loaded value where `x[i]->y` loads just the field, `@f(a)` a call, `f32(i)` a cast,
 `vec2<f32>{a, b}` a value made of parts, `x@u32[i]` memory reinterpreted, `&x` a memory handed on.
 Constants without a suffix are i32, f32 or bool. Floats are written exactly. Names that are not
-plain words stand in backticks.
+plain words stand in backticks. `print "%5.2f"(x) end ""` formats a number as C does, and adds no
+line end.
 """
 
 from __future__ import annotations
@@ -243,15 +244,21 @@ class _Printer:
                 call = f"{spell_name(statement.function)}({self.list(statement.arguments)})"
                 return f"{self.result(statement.result)}call {call}"
             case n.Print():
-                parts = ", ".join(
-                    json.dumps(part) if isinstance(part, str) else self.expression(part)
-                    for part in statement.parts
-                )
-                return f"print {parts}".rstrip()
+                end = "" if statement.end == "\n" else f" end {json.dumps(statement.end)}"
+                parts = ", ".join(map(self.printed, statement.parts))
+                return f"print {parts}".rstrip() + end
             case n.Assert():
                 message = json.dumps(statement.message)
                 return f"assert {self.expression(statement.condition)}, {message}"
         raise TypeError(f"not a statement: {statement!r}")
+
+    def printed(self, part: str | n.Expression | n.Formatted) -> str:
+        match part:
+            case str():
+                return json.dumps(part)
+            case n.Formatted():
+                return f"{json.dumps(part.spec)}({self.list((*part.stars, part.value))})"
+        return self.expression(part)
 
     def result(self, result: n.Variable | None) -> str:
         return "" if result is None else f"{spell_name(result.name)} = "

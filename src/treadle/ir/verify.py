@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from treadle.core import printf
 from treadle.core.errors import CompileError
 from treadle.core.source import NOWHERE, Span
 from treadle.ir import nodes as n
@@ -259,9 +260,30 @@ class _Body(ExpressionRules):
         for part in node.parts:
             if isinstance(part, str):
                 continue
+            if isinstance(part, n.Formatted):
+                self.formatted(part)
+                continue
             self.expression(part)
             if not isinstance(part.type, t.Scalar):
                 self.fail(f"print takes text and numbers, not {part.type}", part.span)
+
+    def formatted(self, node: n.Formatted) -> None:
+        try:
+            one = printf.conversion(node.spec)
+        except printf.FormatError as error:
+            self.fail(str(error), node.span)
+        self.require_count(f"the conversion {node.spec}", one.stars, node.stars, node.span)
+        for star in node.stars:
+            self.expression(star)
+            self.require_type(star, t.I32, f"a * of {node.spec}")
+        self.expression(node.value)
+        type = node.value.type
+        suits = isinstance(type, t.Scalar) and (
+            type.is_float if one.kind in printf.FLOAT_KINDS else not type.is_float
+        )
+        if one.kind in printf.TEXT_KINDS or not suits:
+            wanted = printf.TAKES[one.kind]
+            self.fail(f"{node.spec} prints {wanted}, not {type}", node.span)
 
     def assert_statement(self, node: n.Assert) -> None:
         self.condition(node.condition, "an assert")

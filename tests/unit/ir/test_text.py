@@ -114,6 +114,8 @@ kernel `<lambda>` block(8, 4, 1) fastmath trusting {
   got = call square(got)
   print "a \\"quoted\\" b", got, "c"
   print
+  print end ""
+  print "%5.1f"(got), "%*.*e"(3, `if`, got), `if`, "\\n%" end "\\n\\n"
   assert got == got, "never `nan`"
   return
 }

@@ -171,9 +171,18 @@ class _Folder(ExpressionFolder):
         return n.CallStatement(node.function, arguments, node.result, node.span)
 
     def print_statement(self, node: n.Print) -> n.Statement:
-        parts = tuple(p if isinstance(p, str) else self.expression(p) for p in node.parts)
+        parts = tuple(p if isinstance(p, str) else self.printed(p) for p in node.parts)
         same = all(new is old for new, old in zip(parts, node.parts, strict=True))
-        return node if same else n.Print(parts, node.span)
+        return node if same else n.Print(parts, node.end, node.span)
+
+    def printed(self, part: n.Expression | n.Formatted) -> n.Expression | n.Formatted:
+        if not isinstance(part, n.Formatted):
+            folded: n.Expression = self.expression(part)
+            return folded
+        value, stars = self.expression(part.value), self.each(part.stars)
+        if value is part.value and stars is part.stars:
+            return part
+        return n.Formatted(part.spec, value, stars, part.span)
 
     def assert_statement(self, node: n.Assert) -> n.Statement | n.Block:
         condition = self.expression(node.condition)

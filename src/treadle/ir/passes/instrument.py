@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
+from treadle.core.printf import Conversion, conversion, format_float, format_integer
 from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir.passes.names import Names
@@ -37,19 +38,46 @@ Words: TypeAlias = Sequence[int] | npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True)
+class Spelling:
+    """How C's printf spells a value of a type; an i32 for each `*` comes before the value."""
+
+    conversion: Conversion
+    type: Scalar
+
+    @property
+    def types(self) -> tuple[Scalar, ...]:
+        """The types of its values, in order."""
+        return (*[I32] * self.conversion.stars, self.type)
+
+    def text(self, values: Sequence[Number]) -> str:
+        """The value spelled."""
+        *counts, value = values
+        stars = tuple(map(int, counts))
+        if self.type.is_float:
+            return format_float(self.conversion, float(value), stars)
+        return format_integer(self.conversion, int(value), self.type.bits, stars)
+
+
+@dataclass(frozen=True, slots=True)
 class ReportSite:
     """A place in the kernel that reports. `parts` are literal text, and the types of values."""
 
     kind: Literal["print", "assert", "check"]
     span: Span
-    parts: tuple[str | Scalar, ...]
+    parts: tuple[str | Scalar | Spelling, ...]
     memory: str = ""  # of a check: what was indexed, and along which axis
     axis: int = 0
+    end: str = "\n"  # of a print: what comes after its parts
+
+    @property
+    def types(self) -> tuple[Scalar, ...]:
+        """The types of the values in a record, in order."""
+        return tuple(type for part in self.parts for type in _types_of(part))
 
     @property
     def words(self) -> int:
         """The words of a record."""
-        return _PREFIX + sum(_words_of(part) for part in self.parts if isinstance(part, Scalar))
+        return _PREFIX + sum(map(_words_of, self.types))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +135,9 @@ class _Writer:
 
     def statement(self, statement: n.Statement) -> Iterator[n.Statement]:
         match statement:
-            case n.Print(parts, span):
-                yield from self.checks(statement, span)
-                yield from self.print(parts, span)
+            case n.Print():
+                yield from self.checks(statement, statement.span)
+                yield from self.print(statement)
             case n.Assert(condition, message, span):
                 if self.check:
                     yield from self.checks(statement, span)
@@ -138,10 +166,21 @@ class _Writer:
         leave = n.If(negate(loop.condition), (n.Break(loop.span),), (), loop.span)
         return replace(loop, condition=n.TRUE, body=(*checks, leave, *body), update=update)
 
-    def print(self, parts: Sequence[str | n.Expression], span: Span) -> n.Block:
-        values = tuple(part for part in parts if not isinstance(part, str))
-        kinds = tuple(part if isinstance(part, str) else _scalar_type(part) for part in parts)
-        return self.record(ReportSite("print", span, kinds), values)
+    def print(self, statement: n.Print) -> n.Block:
+        parts: list[str | Scalar | Spelling] = []
+        values: list[n.Expression] = []
+        for part in statement.parts:
+            match part:
+                case str():
+                    parts.append(part)
+                case n.Formatted(spec, value, stars):
+                    parts.append(Spelling(conversion(spec), _scalar_type(value)))
+                    values += (*stars, value)
+                case _:
+                    parts.append(_scalar_type(part))
+                    values.append(part)
+        site = ReportSite("print", statement.span, tuple(parts), end=statement.end)
+        return self.record(site, tuple(values))
 
     def checks(self, node: n.Statement | n.Expression, span: Span) -> Iterator[n.Statement]:
         """What reports the failing checks of an expression, or of a simple statement."""
@@ -241,6 +280,15 @@ def _scalar_type(value: n.Expression) -> Scalar:
     return value.type
 
 
+def _types_of(part: str | Scalar | Spelling) -> tuple[Scalar, ...]:
+    match part:
+        case str():
+            return ()
+        case Spelling():
+            return part.types
+    return (part,)
+
+
 def _words_of(type: Scalar) -> int:
     return 2 if type.bits == 64 else 1
 
@@ -269,7 +317,7 @@ def decode_report(words: Words, sites: Sequence[ReportSite]) -> list[ReportEntry
         site = sites[int(data[at]) - 1]
         values: list[Number] = []
         place = at + _PREFIX
-        for type in (part for part in site.parts if isinstance(part, Scalar)):
+        for type in site.types:
             length = _words_of(type)
             values.append(_number(data[place : place + length], type))
             place += length
@@ -285,14 +333,10 @@ def lost_words(words: Words, sites: Sequence[ReportSite]) -> int:
 
 
 def format_entry(entry: ReportEntry, kernel: str, block: Dim3, grid: Dim3) -> str:
-    """A record as a line: what was printed, or a sentence on what failed and where."""
+    """A record as text: what was printed, without its end, or what failed and where."""
     site = entry.site
     if site.kind == "print":
-        numbers = iter(entry.values)
-        parts = (
-            part if isinstance(part, str) else _spelled(next(numbers), part) for part in site.parts
-        )
-        return "".join(parts)
+        return "".join(_printed(entry))
     line = f", line {site.span.line}" if site.span.line else ""
     where = f"block {_point(entry.block, grid)}, thread {_point(entry.thread, block)}"
     if site.kind == "check":
@@ -301,6 +345,19 @@ def format_entry(entry: ReportEntry, kernel: str, block: Dim3, grid: Dim3) -> st
     else:
         what = f"assertion failed: {site.parts[0]}"
     return f"kernel {kernel}{line}: {what}, {where}"
+
+
+def _printed(entry: ReportEntry) -> Iterator[str]:
+    numbers = iter(entry.values)
+    for part in entry.site.parts:
+        values = [next(numbers) for _ in _types_of(part)]
+        match part:
+            case str():
+                yield part
+            case Spelling():
+                yield part.text(values)
+            case _:
+                yield _spelled(values[0], part)
 
 
 def _number(words: npt.NDArray[np.uint32], type: Scalar) -> Number:
