@@ -73,3 +73,68 @@ def test_a_thread_prints_in_its_order(
     """
     ir_kernel(text)[1, 1](td.asarray(np.int32([5])))
     assert capsys.readouterr().out == ",".join(map(str, range(5, 25))) + ",\n"
+
+
+ASSERTING = """
+kernel demand {
+  buffer x: i32
+  buffer out: i32
+  parameter least: i32 from ("value", "least")
+  var i: i32 = (block_idx.x * block_dim.x) + thread_idx.x
+  for k: i32 in range(0, 3) {
+    assert x[i] >= least, "x[i] >= least" always in "checked" !"file.cu":12:5-9
+    out[i] = out[i] + 1
+  }
+}
+"""
+
+
+def test_a_failed_assertion_ends_its_thread(device: td.Device) -> None:
+    kernel = ir_kernel(ASSERTING)
+    x, out = td.asarray(np.arange(12, dtype=np.int32)), td.zeros(12, dtype=td.int32)
+    with pytest.raises(td.errors.LaunchError) as caught:
+        kernel[3, 4](x, out, 6)
+    message = str(caught.value)
+    assert message.startswith("file.cu:12: checked: block: [")
+    assert "Assertion `x[i] >= least` failed (and 5 more)" in message
+    np.testing.assert_array_equal(out.numpy(), [0] * 6 + [3] * 6)
+    kernel[3, 4](x, out, 0)  # still usable
+    np.testing.assert_array_equal(out.numpy(), [3] * 6 + [6] * 6)
+
+
+def test_a_failed_assertion_before_a_barrier(device: td.Device) -> None:
+    text = """
+    kernel meet {
+      buffer x: i32
+      buffer out: i32
+      shared part: i32[8]
+      var i: i32 = thread_idx.x
+      part[i] = 0
+      barrier block
+      assert x[i] != 3, "x[i] != 3" always
+      part[i] = x[i]
+      barrier block
+      out[i] = part[7 - i]
+    }
+    """
+    x, out = td.asarray(np.arange(8, dtype=np.int32)), td.full(8, -1, dtype=td.int32)
+    with pytest.raises(td.errors.LaunchError, match=r"thread: \[3, 0, 0\] Assertion `x\[i\] != 3`"):
+        ir_kernel(text)[1, 8](x, out)
+    np.testing.assert_array_equal(out.numpy(), [7, 6, 5, -1, 0, 2, 1, 0])
+
+
+def test_a_failed_assertion_where_no_thread_can_end_alone(device: td.Device) -> None:
+    text = """
+    kernel round {
+      buffer x: i32
+      while (true) {
+        assert x[thread_idx.x] < 100, "below" always
+        barrier block
+        if (block_idx.x == 0) {
+          return
+        }
+      }
+    }
+    """
+    with pytest.raises(td.errors.LaunchError, match="and 1 more"):
+        ir_kernel(text)[1, 4](td.asarray(np.arange(98, 102, dtype=np.int32)))

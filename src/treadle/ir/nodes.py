@@ -412,10 +412,17 @@ class Print:
 
 @dataclass(frozen=True, slots=True)
 class Assert:
-    """In check mode a false condition is reported with the message; otherwise nothing happens."""
+    """In check mode a false condition is reported with the message; otherwise nothing happens.
+
+    One that is `always` made is C's: the message is the condition as it was written in `function`
+    (the kernel, if it is empty). It is reported in every launch, and the thread goes no further
+    where it can end without the others of its block.
+    """
 
     condition: Expression
     message: str
+    always: bool = False
+    function: str = ""
     span: Span = field(default=NOWHERE, compare=False)
 
 

@@ -304,7 +304,9 @@ class _Parser(ExpressionParser):
         condition = self.expression()
         self.expect(",")
         message = self.string()
-        return n.Assert(condition, message, self.place(span))
+        always = self.accept("always")
+        function = self.string() if self.accept("in") else ""
+        return n.Assert(condition, message, always, function, self.place(span))
 
 
 _STATEMENTS: dict[str, Callable[[_Parser, Span], n.Statement]] = {

@@ -249,7 +249,10 @@ class _Printer:
                 return f"print {parts}".rstrip() + end
             case n.Assert():
                 message = json.dumps(statement.message)
-                return f"assert {self.expression(statement.condition)}, {message}"
+                always = " always" if statement.always else ""
+                if statement.function:
+                    always += f" in {json.dumps(statement.function)}"
+                return f"assert {self.expression(statement.condition)}, {message}{always}"
         raise TypeError(f"not a statement: {statement!r}")
 
     def printed(self, part: str | n.Expression | n.Formatted) -> str:

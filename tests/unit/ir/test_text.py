@@ -117,6 +117,8 @@ kernel `<lambda>` block(8, 4, 1) fastmath trusting {
   print end ""
   print "%5.1f"(got), "%*.*e"(3, `if`, got), `if`, "\\n%" end "\\n\\n"
   assert got == got, "never `nan`"
+  assert got > 0.0, "got > 0" always
+  assert got < 9.0, "got < 9" always in "square"
   return
 }
 """

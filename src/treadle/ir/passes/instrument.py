@@ -62,11 +62,12 @@ class Spelling:
 class ReportSite:
     """A place in the kernel that reports. `parts` are literal text, and the types of values."""
 
-    kind: Literal["print", "assert", "check"]
+    kind: Literal["print", "assert", "check", "stop"]  # "stop" is an assertion of C's
     span: Span
     parts: tuple[str | Scalar | Spelling, ...]
     memory: str = ""  # of a check: what was indexed, and along which axis
     axis: int = 0
+    function: str = ""  # of a stop: where it stands, if not in the kernel itself
     end: str = "\n"  # of a print: what comes after its parts
 
     @property
@@ -93,12 +94,15 @@ class ReportEntry:
 # --- into the kernel -----------------------------------------------------------------------------
 
 
-def instrument(kernel: n.Kernel, check: bool) -> tuple[n.Kernel, tuple[ReportSite, ...]]:
+def instrument(
+    kernel: n.Kernel, check: bool, *, stops: bool = True
+) -> tuple[n.Kernel, tuple[ReportSite, ...]]:
     """The kernel writing reports instead of printing, and its report sites.
 
-    With `check`, assertions and all accesses report too; without, assertions are gone. A kernel
-    with nothing to report comes back without a report buffer. Functions with effects must be
-    inlined: CompileError if one is left.
+    With `check`, all assertions and accesses report too; without, only assertions that are always
+    made are left. A thread in which one of these fails ends there, if `stops`. A kernel with
+    nothing to report comes back without a report buffer. Functions with effects must be inlined:
+    CompileError if one is left.
     """
     for function in kernel.functions:
         for node in walk(function.body):
@@ -107,7 +111,7 @@ def instrument(kernel: n.Kernel, check: bool) -> tuple[n.Kernel, tuple[ReportSit
                     f"{function.name} prints or asserts; it is inlined before reports are made",
                     node.span,
                 )
-    writer = _Writer(kernel, check)
+    writer = _Writer(kernel, check, stops)
     body = writer.block(kernel.body)
     if not writer.sites:
         return (kernel if body == kernel.body else replace(kernel, body=body)), ()
@@ -125,8 +129,9 @@ class _Failing:
 
 
 class _Writer:
-    def __init__(self, kernel: n.Kernel, check: bool) -> None:
+    def __init__(self, kernel: n.Kernel, check: bool, stops: bool) -> None:
         self.check = check
+        self.stops = stops
         self.names = Names(kernel)
         self.sites: list[ReportSite] = []
 
@@ -138,11 +143,8 @@ class _Writer:
             case n.Print():
                 yield from self.checks(statement, statement.span)
                 yield from self.print(statement)
-            case n.Assert(condition, message, span):
-                if self.check:
-                    yield from self.checks(statement, span)
-                    site = ReportSite("assert", span, (message,))
-                    yield n.If(negate(condition), self.record(site, ()), (), span)
+            case n.Assert():
+                yield from self.assertion(statement)
             case n.If():
                 yield from self.checks(statement.condition, statement.span)
                 then, otherwise = self.block(statement.then), self.block(statement.otherwise)
@@ -159,12 +161,28 @@ class _Writer:
 
     def while_loop(self, loop: n.While) -> n.Statement:
         """The condition is checked in every round, before it is evaluated."""
-        body, update = self.block(loop.body), self.block(loop.update)
+        body = self.block(loop.body)
+        stops, self.stops = self.stops, False  # no thread can end in an update
+        update = self.block(loop.update)
+        self.stops = stops
         checks = tuple(self.checks(loop.condition, loop.span))
         if not checks:
             return replace(loop, body=body, update=update)
         leave = n.If(negate(loop.condition), (n.Break(loop.span),), (), loop.span)
         return replace(loop, condition=n.TRUE, body=(*checks, leave, *body), update=update)
+
+    def assertion(self, statement: n.Assert) -> Iterator[n.Statement]:
+        condition, message, span = statement.condition, statement.message, statement.span
+        if not (self.check or statement.always):
+            return
+        yield from self.checks(statement, span)
+        if not statement.always:
+            site = ReportSite("assert", span, (message,))
+            yield n.If(negate(condition), self.record(site, ()), (), span)
+            return
+        site = ReportSite("stop", span, (message,), function=statement.function)
+        end = (n.Return(None, span),) if self.stops else ()
+        yield n.If(negate(condition), (*self.record(site, ()), *end), (), span)
 
     def print(self, statement: n.Print) -> n.Block:
         parts: list[str | Scalar | Spelling] = []
@@ -337,6 +355,11 @@ def format_entry(entry: ReportEntry, kernel: str, block: Dim3, grid: Dim3) -> st
     site = entry.site
     if site.kind == "print":
         return "".join(_printed(entry))
+    if site.kind == "stop":
+        file = f"{site.span.file}:{site.span.line}: " if site.span.line else ""
+        at, thread = list(_point(entry.block, grid)), list(_point(entry.thread, block))
+        failed = f"Assertion `{site.parts[0]}` failed"
+        return f"{file}{site.function or kernel}: block: {at}, thread: {thread} {failed}"
     line = f", line {site.span.line}" if site.span.line else ""
     where = f"block {_point(entry.block, grid)}, thread {_point(entry.thread, block)}"
     if site.kind == "check":
