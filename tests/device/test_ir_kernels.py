@@ -138,3 +138,40 @@ def test_a_failed_assertion_where_no_thread_can_end_alone(device: td.Device) -> 
     """
     with pytest.raises(td.errors.LaunchError, match="and 1 more"):
         ir_kernel(text)[1, 4](td.asarray(np.arange(98, 102, dtype=np.int32)))
+
+
+TIMED = """
+kernel timed {
+  buffer x: f32
+  buffer took: i32
+  var before: u64
+  var after: u64
+  before = clock
+  var sum: f32
+  for k: i32 in range(0, 100) {
+    sum = sum + x[(k + thread_idx.x) % 64]
+  }
+  x[64 + thread_idx.x] = sum
+  after = clock
+  took[thread_idx.x] = i32(after - before)
+}
+"""
+
+
+def test_a_clock_counts_on(device: td.Device) -> None:
+    x, took = td.ones(128, dtype=td.float32), td.zeros(64, dtype=td.int32)
+    if device.backend == "webgpu":
+        with pytest.raises(td.errors.UnsupportedOnTarget, match="cannot read a clock"):
+            ir_kernel(TIMED)[1, 64](x, took)
+        return
+    ir_kernel(TIMED)[1, 64](x, took)
+    assert np.all(took.numpy() > 0)
+    np.testing.assert_array_equal(x.numpy()[64:], np.full(64, 100, np.float32))
+
+
+def test_two_readings_of_a_clock_stay_two() -> None:
+    for language, read in (("ptx", "%clock64"), ("cuda", "clock64()"), ("llvm", "call i64")):
+        source = ir_kernel(TIMED).source(language)
+        assert source.count(read) == 2, source
+    with pytest.raises(td.errors.UnsupportedOnTarget, match="Metal cannot read a clock"):
+        ir_kernel(TIMED).source("msl")

@@ -104,6 +104,7 @@ class _Launch:
     parameters: dict[str, Any] = field(default_factory=dict)
     outcome: Outcome = field(default_factory=Outcome)
     dynamic: int = 0
+    cycles: int = 0
 
     def __post_init__(self) -> None:
         self.functions = {function.name: function for function in self.kernel.functions}
@@ -387,6 +388,9 @@ class _Evaluator:
             case n.Assert():
                 if not self.value(statement.condition):
                     self.launch.outcome.failed.append(statement.message)
+            case n.Clock():
+                self.launch.cycles += 1
+                self.frame.variables[statement.result.name] = self.launch.cycles
             case n.Fence():
                 pass
             case _:

@@ -380,6 +380,17 @@ class Subgroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Clock:
+    """The cycles (u64) that a clock of the hardware has counted; `result` is already declared.
+
+    A statement, so that it is read where it stands: differences of two tell what lies between.
+    """
+
+    result: Variable
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class CallStatement:
     """A call of a function that may have effects. `result`, if any, is already declared."""
 
@@ -428,8 +439,9 @@ class Assert:
 
 Statement: TypeAlias = (
     Declare | Assign | If | For | While | Break | Continue | Return | Barrier | Fence
-    | Atomic | Subgroup | CallStatement | Print | Assert
+    | Atomic | Subgroup | Clock | CallStatement | Print | Assert
 )  # fmt: skip
+Receiving: TypeAlias = Atomic | Subgroup | Clock | CallStatement  # may put a result in a variable
 Block: TypeAlias = tuple[Statement, ...]
 
 # --- functions and kernels -----------------------------------------------------------------------

@@ -176,11 +176,11 @@ class _Parser(ExpressionParser):
         if reader is not None:
             self.at += 1
             return reader(self, span)
-        if self.peek("atomic", "subgroup", "call"):
+        if self.peek("atomic", "subgroup", "clock", "call"):
             return self.effect(span, None)
         place = self.assigned_place()
         self.expect("=")
-        if self.peek("atomic", "subgroup", "call"):
+        if self.peek("atomic", "subgroup", "clock", "call"):
             if not isinstance(place, n.Variable):
                 self.fail("the result goes into a variable, not into a part of one", span)
             return self.effect(span, place)
@@ -204,6 +204,10 @@ class _Parser(ExpressionParser):
             if result is None:
                 self.fail("a subgroup operation needs a variable for its result", span)
             return n.Subgroup(op, tuple(values), result, self.place(span))
+        if kind == "clock":
+            if result is None:
+                self.fail("clock needs a variable for its result", span)
+            return n.Clock(result, self.place(span))
         function = self.name("a function")
         self.expect("(")
         arguments = self.separated(self.argument, ")")

@@ -46,7 +46,7 @@ UNARY_SIGNS: dict[str, str] = {"neg": "-", "not": "!", "invert": "~"}
 _WORDS = """
     struct function kernel block fastmath trusting buffer parameter from shared local var if else
     for in range unroll parallel while update break continue return barrier fence atomic subgroup
-    call print assert true false nan inf select bitcast void vec2 vec3 vec4 array
+    clock call print assert true false nan inf select bitcast void vec2 vec3 vec4 array
 """
 RESERVED = frozenset(_WORDS.split()) | frozenset(n.BUILTINS) | frozenset(t.SCALARS)
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*\Z")
@@ -240,6 +240,8 @@ class _Printer:
                 return (
                     f"{self.result(statement.result)}subgroup {statement.op} {self.list(operands)}"
                 )
+            case n.Clock():
+                return f"{self.result(statement.result)}clock"
             case n.CallStatement():
                 call = f"{spell_name(statement.function)}({self.list(statement.arguments)})"
                 return f"{self.result(statement.result)}call {call}"

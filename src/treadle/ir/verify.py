@@ -246,6 +246,9 @@ class _Body(ExpressionRules):
                 self.fail(f"subgroup {node.op} takes its lane as i32 or u32", node.span)
         self.receives(node.result, result, f"subgroup {node.op}", node.span)
 
+    def clock(self, node: n.Clock) -> None:
+        self.receives(node.result, t.U64, "clock", node.span)
+
     def call_statement(self, node: n.CallStatement) -> None:
         function = self.called(node.function, node.arguments, node.span)
         if node.result is None:
@@ -302,6 +305,7 @@ _RULES: dict[type, Callable[[_Body, Any], None]] = {
     n.Fence: _Body.fence,
     n.Atomic: _Body.atomic,
     n.Subgroup: _Body.subgroup,
+    n.Clock: _Body.clock,
     n.CallStatement: _Body.call_statement,
     n.Print: _Body.print_statement,
     n.Assert: _Body.assert_statement,

@@ -65,6 +65,7 @@ kernel `<lambda>` block(8, 4, 1) fastmath trusting {
   var old: i32
   var got: f32
   var lanes: u32
+  var bare.copy: u64
   x[0] = 1.0
   x[`if`; `if` in x.size, axis 0: 3 in 4] = -0.0
   x@u32[lane] = 7:u32
@@ -110,6 +111,7 @@ kernel `<lambda>` block(8, 4, 1) fastmath trusting {
   atomic cas counts[3], 1, 2
   lanes = subgroup ballot got > 1.0
   got = subgroup shuffle_xor got, 1
+  bare.copy = clock
   call fill(&tile, 1.0)
   got = call square(got)
   print "a \\"quoted\\" b", got, "c"

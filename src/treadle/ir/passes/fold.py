@@ -204,6 +204,7 @@ _STATEMENTS: dict[type, Callable[[_Folder, Any], Any]] = {
     n.Fence: _Folder.keep,
     n.Atomic: _Folder.atomic,
     n.Subgroup: _Folder.subgroup,
+    n.Clock: _Folder.keep,
     n.CallStatement: _Folder.call_statement,
     n.Print: _Folder.print_statement,
     n.Assert: _Folder.assert_statement,
@@ -261,5 +262,5 @@ def _collect_assigned(block: n.Block, found: set[str]) -> None:
                 | n.CallStatement(result=n.Variable(name=name))
             ):
                 found.add(name)
-            case n.Subgroup():
+            case n.Subgroup() | n.Clock():
                 found.add(statement.result.name)
