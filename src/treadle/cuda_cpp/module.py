@@ -1,0 +1,233 @@
+"""`td.cuda_module`: the kernels of a CUDA C++ file, for any device."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from treadle.core.errors import CompileError, CompileErrors, LaunchError, TreadleError
+from treadle.cuda_cpp.kernel import Kernel
+from treadle.cuda_cpp.program import KernelTemplate, Note, Program
+from treadle.cuda_cpp.report import KernelReport, Report
+from treadle.cuda_cpp.template_arguments import as_written
+from treadle.cuda_cpp.variables import Constants, variables_of
+
+_NO_FILE = "<cuda source>"  # the name of a source that came as text
+_SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp")
+
+
+def cuda_module(
+    source: str | Path,
+    *,
+    defines: Mapping[str, Any] | None = None,
+    include: str | Path | Sequence[str | Path] = (),
+) -> CudaModule:
+    """The kernels of CUDA C++ source: a `str` is the text itself, a `pathlib.Path` a file.
+
+    `defines` are macros, as with `nvcc -D` (True and None are 1); `include` are the folders in
+    which `#include` looks, behind that of the file. Code for the host alone is skipped.
+    CompileErrors lists everything that is wrong with the syntax.
+
+    >>> module = cuda_module('''
+    ... __global__ void scale(float *x, float factor, int n) {
+    ...     int i = blockIdx.x * blockDim.x + threadIdx.x;
+    ...     if (i < n) x[i] *= factor;
+    ... }''')
+    >>> module.kernels
+    ('scale',)
+    """
+    text, file = _text_of(source)
+    macros = _defines(defines or {})
+    folders = _folders((include,) if isinstance(include, (str, Path)) else include)
+
+    # Here, so that `import treadle` does not load a front end that most programs never use.
+    from treadle.cuda_cpp.lower import load  # type: ignore[attr-defined]
+
+    return CudaModule(load(text, file, macros, folders), file)
+
+
+class CudaModule:
+    """A file's kernels as attributes, and its variables as `constants`.
+
+    `module.saxpy[grid, block](…)` launches; a template is instantiated first, by
+    `module.kernel("reduce", td.f32, 256)`, which also gets kernels whose names are attributes here
+    already, or that are in namespaces.
+    """
+
+    def __init__(self, program: Program, file: str) -> None:
+        self._program = program
+        self._file = file
+        self._variables = variables_of(program)
+        self._made: dict[tuple[str, tuple[str, ...]], Kernel] = {}
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of the kernels, in the order of the file."""
+        return tuple(self._program.kernels)
+
+    @property
+    def constants(self) -> Constants:
+        """The `__constant__` and `__device__` variables: `module.constants["coeff"] = values`."""
+        return Constants(self._variables)
+
+    def kernel(self, name: str, *template_arguments: Any) -> Kernel:
+        """A kernel by its name; of a template, the instance for these arguments.
+
+        They are dtypes (`td.f32`), vector types, `@td.struct` classes, ints, bools, or C++ as
+        strings ("unsigned char"). AttributeError lists the kernels where the name is none.
+        """
+        template = self._template(name)
+        written = tuple(as_written(argument) for argument in template_arguments)
+        made = self._made.get((template.name, written))
+        if made is None:
+            self._check_arguments(template, written)
+            made = Kernel(self._program, self._instance(template, written), self._variables)
+            self._made[template.name, written] = made
+        return made
+
+    def _template(self, name: str) -> KernelTemplate:
+        known = self._program.kernels
+        found = known.get(name)
+        if found is not None:
+            return found
+        inside = [one for one in known.values() if one.name.rpartition("::")[2] == name]
+        if len(inside) == 1:
+            return inside[0]
+        if inside:
+            names = " and ".join(one.name for one in inside)
+            raise AttributeError(f"{self._file} has {names}: say which, as in kernel({name!r})")
+        if not known:
+            raise AttributeError(f"{self._file} has no kernels (__global__ functions), nor {name}")
+        close = difflib.get_close_matches(name, known, 1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        listed = ", ".join(known)
+        raise AttributeError(f"{self._file} has no kernel {name!r}{hint}; it has {listed}")
+
+    def _check_arguments(self, template: KernelTemplate, written: tuple[str, ...]) -> None:
+        if not template.template and written:
+            raise LaunchError(
+                f"kernel {template.name} is no template, so it takes no arguments: "
+                f"{', '.join(written)} came"
+            )
+        if not written and template.needs_arguments:
+            named = ", ".join(map(str, template.template))
+            example = ", ".join(
+                "td.f32" if one.kind == "type" else "256" for one in template.template
+            )
+            raise LaunchError(
+                f"kernel {template.name} is a template <{named}>: instantiate it first, as in "
+                f'module.kernel("{template.name}", {example})'
+            )
+
+    def _instance(self, template: KernelTemplate, written: tuple[str, ...]) -> Any:
+        try:
+            return self._program.instance(template.name, written)
+        except CompileError as error:
+            raise error.with_source(self._program.sources.get(error.file)) from None
+
+    def report(self, target: str | None = None) -> Report:
+        """What of CUDA each kernel uses, what is emulated, and what is refused, with lines.
+
+        With a target ("wgsl", "ptx", …) also what that one refuses. Of templates the report has the
+        instances that were made with `kernel`.
+        """
+        found: list[KernelReport] = []
+        for template in self._program.kernels.values():
+            if not template.needs_arguments:
+                self.kernel(template.name)
+            made = [kernel for (name, _), kernel in self._made.items() if name == template.name]
+            found += [_report_of(kernel, template, target) for kernel in made]
+            if not made:
+                found.append(KernelReport(template.name, template.span.line, (), True))
+        return Report(self._file, tuple(found), self._program.notes)
+
+    def __getattr__(self, name: str) -> Kernel:
+        if name.startswith("__") or "_program" not in self.__dict__:  # copiers look for those
+            raise AttributeError(name)
+        return self.kernel(name)
+
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *(name for name in self.kernels if name.isidentifier())]
+
+    def __repr__(self) -> str:
+        listed = "; ".join(map(str, self._program.kernels.values())) or "no kernels"
+        return f"<treadle CUDA C++ module {self._file}: {listed}>"
+
+
+def _report_of(kernel: Kernel, template: KernelTemplate, target: str | None) -> KernelReport:
+    try:
+        notes = kernel.notes()
+        if target is not None and not any(note.kind == "refused" for note in notes):
+            kernel.source(target, shared_bytes=1 << 12 if kernel.has_dynamic_memory else 0)
+    except CompileErrors as errors:
+        notes = tuple(_refusal(error) for error in errors.errors)
+    except CompileError as error:
+        notes = (_refusal(error),)
+    ordered = sorted(notes, key=lambda note: (note.span.file, note.span.line, note.span.column))
+    return KernelReport(kernel.name, template.span.line, tuple(ordered))
+
+
+def _refusal(error: CompileError) -> Note:
+    return Note("refused", "", error.message, error.span)
+
+
+def _text_of(source: str | Path) -> tuple[str, str]:
+    """The text, and the name that messages have for its file."""
+    if isinstance(source, str):
+        if _looks_like_a_file(source):
+            raise CompileError(
+                f"a str is the text of CUDA C++, and {source!r} looks like the name of a file: "
+                f"write td.cuda_module(pathlib.Path({source!r}))"
+            )
+        return source, _NO_FILE
+    if not isinstance(source, os.PathLike):
+        raise TypeError(f"cuda_module takes text or a pathlib.Path, not {type(source).__name__}")
+    path = Path(source)
+    if not path.is_file():
+        raise TreadleError(f"there is no file {path}")
+    content = path.read_bytes()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")  # every byte is a character: comments have such
+    return text, str(path)
+
+
+def _looks_like_a_file(source: str) -> bool:
+    name = source.strip()
+    if not name or "\n" in name or any(sign in name for sign in "{};()"):
+        return False
+    return name.endswith(_SUFFIXES) or (len(name) < 256 and os.path.isfile(name))
+
+
+def _defines(defines: Mapping[str, Any]) -> dict[str, str]:
+    """Macros and their texts."""
+    return {name: _macro_text(name, value) for name, value in defines.items()}
+
+
+def _macro_text(name: str, value: Any) -> str:
+    if not name.partition("(")[0].isidentifier():
+        raise CompileError(f"defines: {name!r} is no name of a macro")
+    if value is None or value is True:
+        return "1"
+    if value is False:
+        return "0"
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    try:
+        return as_written(value)  # a dtype, as in defines={"REAL": td.f32}
+    except TreadleError:
+        raise TypeError(
+            f"defines: {name} is a {type(value).__name__}; a macro is text, a number or a dtype"
+        ) from None
+
+
+def _folders(include: Sequence[str | Path]) -> tuple[Path, ...]:
+    folders = tuple(Path(folder) for folder in include)
+    for folder in folders:
+        if not folder.is_dir():
+            raise TreadleError(f"include: there is no folder {folder}")
+    return folders
