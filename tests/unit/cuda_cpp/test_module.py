@@ -16,7 +16,8 @@ import pytest
 import treadle as td
 from treadle.core.errors import CompileError, CompileErrors, DtypeError, LaunchError, ShapeError
 from treadle.core.source import Span
-from treadle.cuda_cpp.module import CudaModule, cuda_module
+from treadle.cuda_cpp.module import CudaModule
+from treadle.cuda_cpp.opening import cuda_module
 from treadle.cuda_cpp.program import (
     KernelInstance,
     KernelTemplate,
