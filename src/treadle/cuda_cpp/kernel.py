@@ -88,13 +88,16 @@ class Kernel(Bracketed["BoundKernel"]):
 
     def bind(self, grid: Dim3, block: Dim3, shared_bytes: Any, stream: Any) -> BoundKernel:
         """The kernel with what stood in its brackets."""
+        self._check_bounds(block)
+        return BoundKernel(self, grid, block, shared_bytes, stream)
+
+    def _check_bounds(self, block: Dim3) -> None:
         most = self.instance.most_threads
         if most is not None and block.count > most:
             raise LaunchError(
                 f"kernel {self.name}: a block of {tuple(block)} is {block.count} threads, and its "
                 f"__launch_bounds__ allow {most}"
             )
-        return BoundKernel(self, grid, block, shared_bytes, stream)
 
     def source(self, target: str, *, block: Extent | None = None, shared_bytes: int = 0) -> str:
         """The generated source for a target: "wgsl", "llvm", "ptx", "cuda", "msl" or "ir".
@@ -103,6 +106,7 @@ class Kernel(Bracketed["BoundKernel"]):
         """
         if block is None:
             block = min(_USUAL_BLOCK, self.instance.most_threads or _USUAL_BLOCK)
+        self._check_bounds(Dim3.of(block))
         try:
             return self._launcher.source(target, (), block, shared_bytes)
         except CompileError as error:
@@ -119,7 +123,10 @@ class Kernel(Bracketed["BoundKernel"]):
     @property
     def has_dynamic_memory(self) -> bool:
         """Whether it has `extern __shared__` memory, whose bytes a launch gives."""
-        lowered = self.lower(Signature(declared_arguments(self)))
+        try:
+            lowered = self.lower(Signature(declared_arguments(self)))
+        except CompileError as error:
+            raise self.with_source(error) from None
         return any(memory.length is None for memory in lowered.kernel.memories)
 
     def with_source(self, error: CompileError) -> CompileError:

@@ -34,6 +34,11 @@ class CudaModule:
         return tuple(self._program.kernels)
 
     @property
+    def templates(self) -> tuple[str, ...]:
+        """Those of the kernels that are templates."""
+        return tuple(name for name, one in self._program.kernels.items() if one.template)
+
+    @property
     def constants(self) -> Constants:
         """The `__constant__` and `__device__` variables: `module.constants["coeff"] = values`."""
         return Constants(self._variables)
@@ -44,7 +49,7 @@ class CudaModule:
         They are dtypes (`td.f32`), vector types, `@td.struct` classes, ints, bools, or C++ as
         strings ("unsigned char"). AttributeError lists the kernels where the name is none.
         """
-        template = self._template(name)
+        template = self.template(name)
         written = tuple(as_written(argument) for argument in template_arguments)
         made = self._made.get((template.name, written))
         if made is None:
@@ -53,7 +58,8 @@ class CudaModule:
             self._made[template.name, written] = made
         return made
 
-    def _template(self, name: str) -> KernelTemplate:
+    def template(self, name: str) -> KernelTemplate:
+        """What the file says of a kernel. AttributeError lists the kernels where there is none."""
         known = self._program.kernels
         found = known.get(name)
         if found is not None:
@@ -78,12 +84,11 @@ class CudaModule:
                 f"{', '.join(written)} came"
             )
         if not written and template.needs_arguments:
-            named = ", ".join(map(str, template.template))
             example = ", ".join(
                 "td.f32" if one.kind == "type" else "256" for one in template.template
             )
             raise LaunchError(
-                f"kernel {template.name} is a template <{named}>: instantiate it first, as in "
+                f"kernel {template.name} is a {template.head}: instantiate it first, as in "
                 f'module.kernel("{template.name}", {example})'
             )
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from treadle.cuda_cpp.module import CudaModule
 
 _NO_FILE = "<cuda source>"  # the name of a source that came as text
-_SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp")
+SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp")
 
 
 def cuda_module(
@@ -75,7 +75,7 @@ def _looks_like_a_file(source: str) -> bool:
     name = source.strip()
     if not name or "\n" in name or any(sign in name for sign in "{};()"):
         return False
-    return name.endswith(_SUFFIXES) or (len(name) < 256 and os.path.isfile(name))
+    return name.endswith(SUFFIXES) or (len(name) < 256 and os.path.isfile(name))
 
 
 def _defines(defines: Mapping[str, Any]) -> dict[str, str]:

@@ -56,10 +56,14 @@ class KernelTemplate:
         """Whether there is no instance without template arguments."""
         return any(parameter.default is None for parameter in self.template)
 
+    @property
+    def head(self) -> str:
+        """What C++ has before a template: "template <typename T, int N = 3>"; "" if it is none."""
+        return f"template <{', '.join(map(str, self.template))}>" if self.template else ""
+
     def __str__(self) -> str:
         parameters = ", ".join(f"{one.type} {one.name}" for one in self.parameters)
-        head = f"template <{', '.join(map(str, self.template))}> " if self.template else ""
-        return f"{head}{self.name}({parameters})"
+        return f"{self.head} {self.name}({parameters})".lstrip()
 
 
 @dataclass(frozen=True, slots=True)
