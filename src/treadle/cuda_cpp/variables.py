@@ -18,7 +18,7 @@ from treadle.cuda_cpp.program import Program, Symbol
 from treadle.cuda_cpp.values import Unfit, described, number_of, record_of
 from treadle.ir.types import Array, Scalar, Struct, Type, Vector
 from treadle.lang.types import numpy_dtype
-from treadle.runtime.arrays import DeviceArray, remember_struct
+from treadle.runtime.arrays import DeviceArray, bytes_of, remember_struct
 from treadle.runtime.arrays import numpy_dtype as numpy_of
 from treadle.runtime.devices import Device, device
 
@@ -69,9 +69,18 @@ class Variable:
                 array = self._copies.get(where)
                 if array is None:
                     array = DeviceArray.allocate(where, self.dtype, self.shape)
-                    array.upload(self._host)
+                    self._first_value(array)
                     self._copies[where] = array
         return array
+
+    def _first_value(self, array: DeviceArray) -> None:
+        """Put the value there that the host knows."""
+        if array.device.default_stream.keeping is None:
+            array.upload(self._host)
+        else:  # a recording would put it there anew at each replay
+            aside = array.device.stream()
+            aside.handle.write(array.buffer, 0, bytes_of(self._host))
+            aside.synchronize()
 
     def set(self, value: Any, where: Device | None = None) -> None:
         """Give it a value, on one device or on all, those to come among them."""

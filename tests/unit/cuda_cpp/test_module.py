@@ -283,6 +283,21 @@ def test_variables_are_one_a_device(module):
     assert module.constants["coeff"].tolist() == [5, 0]
 
 
+@pytest.mark.parametrize("name", ["cpu", "webgpu"])
+def test_a_recording_does_not_set_variables_anew(module, name):
+    x = td.zeros(3, device=name).realize()
+    graph = td.Graph(name)
+    with graph.capture():
+        module.polynomial[1, 4](x)
+    graph.replay()
+    graph.replay()
+    assert x.tolist() == [3, 3, 3]
+    module.constants["coeff"] = [0, 1]
+    graph.replay()
+    assert x.tolist() == [3, 3, 3]
+    assert module.constants["count"] == 9
+
+
 def test_variables_of_structs_and_vectors(module):
     constants = module.constants
     assert list(constants) == list(SYMBOLS)
