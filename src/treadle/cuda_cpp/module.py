@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.core.errors import CompileError, CompileErrors, LaunchError
 from treadle.cuda_cpp.kernel import Kernel
-from treadle.cuda_cpp.program import KernelTemplate, Note, Program
+from treadle.cuda_cpp.program import KernelInstance, KernelTemplate, Note, Program
 from treadle.cuda_cpp.report import KernelReport, Report
 from treadle.cuda_cpp.template_arguments import as_written
 from treadle.cuda_cpp.variables import Constants, variables_of
@@ -69,7 +69,9 @@ class CudaModule:
             return inside[0]
         if inside:
             names = " and ".join(one.name for one in inside)
-            raise AttributeError(f"{self._file} has {names}: say which, as in kernel({name!r})")
+            raise AttributeError(
+                f"{self._file} has {names}: say which, as in kernel({inside[0].name!r})"
+            )
         if not known:
             raise AttributeError(f"{self._file} has no kernels (__global__ functions), nor {name}")
         close = difflib.get_close_matches(name, known, 1)
@@ -84,15 +86,9 @@ class CudaModule:
                 f"{', '.join(written)} came"
             )
         if not written and template.needs_arguments:
-            example = ", ".join(
-                "td.f32" if one.kind == "type" else "256" for one in template.template
-            )
-            raise LaunchError(
-                f"kernel {template.name} is a {template.head}: instantiate it first, as in "
-                f'module.kernel("{template.name}", {example})'
-            )
+            raise LaunchError(_instantiate_first(template))
 
-    def _instance(self, template: KernelTemplate, written: tuple[str, ...]) -> Any:
+    def _instance(self, template: KernelTemplate, written: tuple[str, ...]) -> KernelInstance:
         try:
             return self._program.instance(template.name, written)
         except CompileError as error:
@@ -106,18 +102,23 @@ class CudaModule:
         """
         found: list[KernelReport] = []
         for template in self._program.kernels.values():
-            if not template.needs_arguments:
-                self.kernel(template.name)
+            try:
+                if not template.needs_arguments:
+                    self.kernel(template.name)
+            except CompileError as error:  # of its parameters, say
+                found.append(KernelReport(template.name, template.span.line, _refusals(error)))
+                continue
             made = [kernel for (name, _), kernel in self._made.items() if name == template.name]
             found += [_report_of(kernel, template, target) for kernel in made]
             if not made:
                 found.append(KernelReport(template.name, template.span.line, (), True))
         return Report(self._file, tuple(found), self._program.notes)
 
-    def __getattr__(self, name: str) -> Kernel:
+    def __getattr__(self, name: str) -> Kernel | Template:
         if name.startswith("__") or "_program" not in self.__dict__:  # copiers look for those
             raise AttributeError(name)
-        return self.kernel(name)
+        template = self.template(name)
+        return Template(template) if template.needs_arguments else self.kernel(name)
 
     def __dir__(self) -> Iterable[str]:
         return [*super().__dir__(), *(name for name in self.kernels if name.isidentifier())]
@@ -127,18 +128,42 @@ class CudaModule:
         return f"<treadle CUDA C++ module {self._file}: {listed}>"
 
 
+class Template:
+    """A template as an attribute of a module: it says how to get an instance."""
+
+    def __init__(self, template: KernelTemplate) -> None:
+        self._template = template
+
+    def __getitem__(self, launch: Any) -> Any:
+        raise LaunchError(_instantiate_first(self._template))
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Refused: this says how to get an instance."""
+        raise LaunchError(_instantiate_first(self._template))
+
+    def __repr__(self) -> str:
+        return f"<treadle CUDA C++ {self._template}>"
+
+
+def _instantiate_first(template: KernelTemplate) -> str:
+    example = ", ".join("td.f32" if one.kind == "type" else "256" for one in template.template)
+    return (
+        f"kernel {template.name} is a {template.head}: instantiate it first, as in "
+        f'module.kernel("{template.name}", {example})'
+    )
+
+
 def _report_of(kernel: Kernel, template: KernelTemplate, target: str | None) -> KernelReport:
     try:
         notes = kernel.notes()
         if target is not None and not any(note.kind == "refused" for note in notes):
             kernel.source(target, shared_bytes=1 << 12 if kernel.has_dynamic_memory else 0)
-    except CompileErrors as errors:
-        notes = tuple(_refusal(error) for error in errors.errors)
     except CompileError as error:
-        notes = (_refusal(error),)
+        notes = _refusals(error)
     ordered = sorted(notes, key=lambda note: (note.span.file, note.span.line, note.span.column))
     return KernelReport(kernel.name, template.span.line, tuple(ordered))
 
 
-def _refusal(error: CompileError) -> Note:
-    return Note("refused", "", error.message, error.span)
+def _refusals(error: CompileError) -> tuple[Note, ...]:
+    errors = error.errors if isinstance(error, CompileErrors) else (error,)
+    return tuple(Note("refused", "", one.message, one.span) for one in errors)

@@ -54,10 +54,17 @@ def test_a_wrong_name_lists_the_kernels(module):
 
 
 def test_templates_are_instantiated(module):
-    with pytest.raises(
-        LaunchError, match=r'template <typename T, int N = 3>.*kernel\("filled", td'
+    words = r'template <typename T, int N = 3>.*module.kernel\("filled", td.f32, 256\)'
+    for use in (
+        lambda: module.filled[1, 1],
+        lambda: module.filled(td.f32),
+        lambda: module.kernel("filled"),
     ):
-        module.filled  # noqa: B018
+        with pytest.raises(LaunchError, match=words):
+            use()
+    assert repr(module.filled) == (
+        "<treadle CUDA C++ template <typename T, int N = 3> filled(T * x)>"
+    )
     kernel = module.kernel("filled", td.f32, 2)
     assert kernel is module.kernel("filled", "float", np.int64(2))
     assert kernel.name == "filled<float, 2>"
