@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
+from treadle.cuda_cpp.source.lexer import printable
 from treadle.cuda_cpp.source.tokens import Token
 
 MOST_STEPS = 2_000_000  # tokens read and made by macros: some 200,000 lines
 MOST_ERRORS = 100  # that are told; after so many, more do not help
+_LONGEST_MESSAGE = 500  # characters, since a message may quote the file
 LONGEST_TEXT = 65_536  # characters of one token that # or ## makes
 _STEP_CHARACTERS = 64  # characters of such a token that count as one more step
 
@@ -30,7 +32,10 @@ class Diagnostics:
         """Note an error."""
         if len(self.errors) < MOST_ERRORS:
             span = place.span if isinstance(place, Token) else place
-            self.errors.append(CompileError(message, span, self.texts.get(span.file)))
+            if len(message) > _LONGEST_MESSAGE:
+                message = f"{message[:_LONGEST_MESSAGE]}…"
+            text = self.texts.get(span.file)
+            self.errors.append(CompileError(printable(message), span, text))
 
     def give_up(self, message: str, place: Token | Span) -> TooMuch:
         """Note an error that ends reading; the caller raises what this returns."""

@@ -58,14 +58,17 @@ class Expander:
         self._more = outer
         return out
 
-    def following(self, pending: list[Token]) -> Token | None:
-        """The next token, left where it is; None at the end."""
+    def following(self, pending: list[Token], beyond: bool = False) -> Token | None:
+        """The next token, left where it is; None at the end.
+
+        The end is that of the text up to a directive, unless `beyond`.
+        """
         while True:
             while pending and pending[-1].kind == _MARK:
                 self._open.discard(pending.pop().text)
             if pending:
                 return pending[-1]
-            more = self._more() if self._more else None
+            more = self._more() if beyond and self._more else None
             if not more:
                 return None
             pending.extend(reversed(more))
@@ -102,7 +105,7 @@ class Expander:
         pending.pop()
         arguments: list[list[Token]] = [[]]
         depth = taken = 0
-        while (following := self.following(pending)) is not None:
+        while (following := self.following(pending, beyond=True)) is not None:
             pending.pop()
             taken += 1
             text = following.text

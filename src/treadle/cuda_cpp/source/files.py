@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from treadle.cuda_cpp.source.diagnostics import MOST_STEPS, Diagnostics
-from treadle.cuda_cpp.source.headers import header_text
-from treadle.cuda_cpp.source.lexer import Lexed, lex, normalized, shown
+from treadle.cuda_cpp.source.headers import header_name, header_text
+from treadle.cuda_cpp.source.lexer import Lexed, lex, normalized, printable
 from treadle.cuda_cpp.source.tokens import Token
 
 _LARGEST_FILE = 16 << 20  # bytes
@@ -17,9 +18,13 @@ _LARGEST_FILE = 16 << 20  # bytes
 
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
-    """A file as tokens. `folder` is where it lies, if it lies anywhere; `ours`: one of our own."""
+    """A file as tokens. `folder` is where it lies, if it lies anywhere; `ours`: one of our own.
+
+    `name` is what the tokens carry, `identity` the same for one file by whatever path it is found.
+    """
 
     name: str
+    identity: str
     lexed: Lexed
     folder: Path | None = None
     ours: bool = False
@@ -42,12 +47,12 @@ class Files:
     def ours(self, name: str, text: str) -> LoadedFile:
         """A file that we bring."""
         self.diagnostics.texts[name] = text
-        return LoadedFile(name, _our_tokens(name, text), ours=True)
+        return LoadedFile(name, name, _our_tokens(name, text), ours=True)
 
     def header(self, name: str) -> LoadedFile | None:
         """One of our own headers."""
-        text = header_text(name)
-        return None if text is None else self.ours(f"<{name}>", text)
+        ours = header_name(name)
+        return None if ours is None else self.ours(f"<{ours}>", header_text(ours))
 
     def find(self, name: str, quoted: bool, asking: LoadedFile, place: Token) -> LoadedFile | None:
         """The header that an #include in the file `asking` means.
@@ -88,8 +93,9 @@ class Files:
         return loaded
 
     def _file(self, name: str, text: str, folder: Path | None) -> LoadedFile:
-        self.diagnostics.texts[name] = shown(text)
-        return LoadedFile(name, lex(text, name, MOST_STEPS), folder)
+        self.diagnostics.texts[name] = printable(text)
+        identity = os.path.realpath(name) if folder else name
+        return LoadedFile(name, identity, lex(text, name, MOST_STEPS), folder)
 
 
 def _is_file(path: Path) -> bool:

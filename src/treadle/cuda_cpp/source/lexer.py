@@ -37,6 +37,8 @@ class Lexed(NamedTuple):
     unterminated: Span | None = None
 
 
+EMPTY = "empty"  # a character literal without a character; never leaves the preprocessor
+
 _PREFIX = "(?:u8|[uUL])?"
 _RAW = _PREFIX + r'R"(?P<delimiter>[^ ()\\\t\v\f\n]{0,16})\('
 
@@ -52,6 +54,7 @@ _GROUPS = (
     (STRING, _RAW + r'[\s\S]*?\)(?P=delimiter)"'),
     (STRING, _PREFIX + r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'),
     (CHARACTER, _PREFIX + r"'(?:[^'\\\n]|\\.)++'"),
+    (EMPTY, _PREFIX + "''"),
     (OTHER, _RAW.replace("?P<delimiter>", "?:") + r"[\s\S]*"),  # literals without an end
     (OTHER, _PREFIX + r"[\"'][^\n]*+"),
     (IDENTIFIER, r"[^\W\d][\w$]*+"),  # one in other letters, or with a literal right behind it
@@ -73,6 +76,7 @@ _KINDS = _kinds()
 _NEVER = 1 << 62
 _SPLICE = re.compile(r"\\[^\S\n]*$")
 _BREAKS = re.compile("[\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
+_UNDECODED = re.compile("[\ud800-\udfff]")
 
 
 def normalized(text: str) -> str:
@@ -82,9 +86,12 @@ def normalized(text: str) -> str:
     return text.removeprefix("\ufeff")
 
 
-def shown(text: str) -> str:
-    """The text as error messages show it: what Python alone takes for a line's end is a space."""
-    return _BREAKS.sub(" ", text)
+def printable(text: str) -> str:
+    """The text as error messages show it, column by column.
+
+    What Python alone takes for a line's end is a space, and bytes that are not UTF-8 are U+FFFD.
+    """
+    return _UNDECODED.sub("\ufffd", _BREAKS.sub(" ", text))
 
 
 def lex(text: str, file: str, most: int = _NEVER) -> Lexed:

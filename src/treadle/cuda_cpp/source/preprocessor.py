@@ -13,16 +13,16 @@ from treadle.cuda_cpp.source.conditions import HAS_INCLUDE, evaluate
 from treadle.cuda_cpp.source.diagnostics import TooMuch
 from treadle.cuda_cpp.source.expansion import PAINTED, Expander
 from treadle.cuda_cpp.source.files import Files, LoadedFile
-from treadle.cuda_cpp.source.lexer import Stretch
+from treadle.cuda_cpp.source.lexer import EMPTY, Stretch
 from treadle.cuda_cpp.source.macros import Macro, defined_macro
 from treadle.cuda_cpp.source.pragmas import PRAGMA_OPERATOR, kept_pragma, pragma_operator
 from treadle.cuda_cpp.source.predefined import (
     ALWAYS_INCLUDED,
+    PREDEFINED,
     definitions,
-    predefined_text,
     special_macros,
 )
-from treadle.cuda_cpp.source.tokens import END, IDENTIFIER, OTHER, STRING, Token, spelled
+from treadle.cuda_cpp.source.tokens import CHARACTER, END, IDENTIFIER, OTHER, STRING, Token, spelled
 
 _MOST_INCLUDES = 200  # files in one another
 _INCLUDE_STEPS = 50  # what one more #include counts, beside its tokens
@@ -114,7 +114,7 @@ class _Reader:
 
     def read_defines(self, defines: Mapping[str, object], place: Span) -> None:
         """Read what is there before the file begins: our macros, the user's, CUDA's own header."""
-        self.read(self.files.ours("<predefined>", predefined_text()))
+        self.read(self.files.ours("<predefined>", PREDEFINED))
         text = definitions(defines, place, self.diagnostics)
         if text:
             self.read(self.files.main(text, "<defines>"))
@@ -177,8 +177,12 @@ class _Reader:
             self.diagnostics.texts,
             tuple(self.unknown),
             tuple(self.headers),
-            tuple(self.diagnostics.errors),
+            tuple(sorted(self.diagnostics.errors, key=self._reading_order)),
         )
+
+    def _reading_order(self, error: CompileError) -> tuple[int, int, int]:
+        """Where an error stands among the others: by file, as they were met, and then by place."""
+        return [*self.diagnostics.texts].index(error.file), error.line, error.column
 
     def _checked(self) -> list[Token]:
         """The tokens without what only the preprocessor knows; literals without an end repaired."""
@@ -187,12 +191,14 @@ class _Reader:
             kind = token[0]
             if kind == PAINTED:
                 token = Token(IDENTIFIER, *token[1:])
-            elif kind == OTHER and len(token.text) > 1:
-                quote = "'" if token.text.lstrip("uLU8")[0] == "'" else '"'
+            elif kind == OTHER and (quote := _opening_quote(token.text)):
                 self.diagnostics.error(
                     f"the literal that begins here has no closing {quote}", token
                 )
                 token = Token(STRING, '""', *token[2:])
+            elif kind == EMPTY:
+                self.diagnostics.error("there is no character between the quotes", token)
+                token = Token(CHARACTER, "' '", *token[2:])
             checked.append(token)
         return checked
 
@@ -233,7 +239,7 @@ class _Reader:
     def _pragma(self, directive: Token, tokens: list[Token]) -> list[Token]:
         first = tokens[0].text if tokens else ""
         if first == "once":
-            self.once.add(self.open[-1].file.name)
+            self.once.add(self.open[-1].file.identity)
         return kept_pragma(tokens, directive, Expander(self.macros, self.diagnostics))
 
     def _name(self, directive: Token, tokens: list[Token]) -> str | None:
@@ -297,8 +303,8 @@ class _Reader:
         if file is None:
             if all(name != known for known, _ in self.unknown):
                 self.unknown.append((name, tokens[0].span))
-        elif file.name not in self.once:
-            if file.ours:
+        elif file.identity not in self.once:
+            if file.ours and not self.open[-1].file.ours:
                 self.headers[name] = None
             self._enter(file)
         return []
@@ -324,6 +330,11 @@ class _Reader:
             '#include needs <name> or "name"', tokens[0] if tokens else directive
         )
         return None
+
+
+def _opening_quote(text: str) -> str:
+    """The quote that opens a literal, or "" if `text` is none."""
+    return next((character for character in text[:4] if character in "\"'"), "")
 
 
 _CONDITIONALS = ("if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif")
