@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from tests.support.fake_cuda import SYMBOLS, Fake
+from tests.support.cuda_program import SYMBOLS, Fake
 from treadle.core.errors import CompileError, CompileErrors, DtypeError, LaunchError, ShapeError
 from treadle.core.source import Span
 from treadle.cuda_cpp.module import CudaModule
