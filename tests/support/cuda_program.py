@@ -18,7 +18,6 @@ from treadle.cuda_cpp.program import (
 from treadle.ir import types as t
 from treadle.lang.lower import lower_kernel
 from treadle.lang.source import function_from_text, source_of
-from treadle.runtime.definition import KernelOptions
 from treadle.runtime.signature import DeclaredParameter, DeclaredPointer
 
 __all__ = ["SYMBOLS", "Fake", "td"]  # the kernels' text has td in it
@@ -153,7 +152,7 @@ class Fake:
         function = function_from_text(
             f"def {name}({', '.join(names)}):\n{lines}\n", None, globals()
         )
-        kernel = lower_kernel(function, source_of(function), signature, KernelOptions())
+        kernel = lower_kernel(function, source_of(function), signature, instance.options)
         used = Note("used", "blockIdx", span=Span("fake.cu", 12, 3, 4))
         again = Note("used", "blockIdx", span=Span("fake.cu", 14, 3, 4))
         how = Note("emulated", "__shfl_sync", "through shared memory", Span("fake.cu", 11, 1, 2))
