@@ -45,7 +45,7 @@ def cuda_module(
     macros = _defines(defines or {})
     folders = _folders((include,) if isinstance(include, (str, Path)) else include)
 
-    from treadle.cuda_cpp.lower import load  # type: ignore[attr-defined]
+    from treadle.cuda_cpp.lower import load
     from treadle.cuda_cpp.module import CudaModule
 
     return CudaModule(load(text, file, macros, folders), file, fastmath)
