@@ -217,8 +217,7 @@ def _emit_counted(cx: Context, node: tree.For, counted: _Counted) -> None:
         if emitted or reads_memory or not _same_order(wide.scalar, type, bound):
             _emit_plain(cx, node, counted, start, type)
             return
-        bound = number_as(bound, counted.type, node.span)  # type: ignore[arg-type]
-    stop = folded(bound)
+    stop = folded(number_as(bound, counted.type, node.span))  # type: ignore[arg-type]
     if counted.beyond:
         stop = folded(plus(stop, constant(counted.beyond, type)))
     variable = n.Variable(cx.lowering.unique(counted.name), type, counted.declaration.span)
