@@ -212,11 +212,11 @@ def _emit_counted(cx: Context, node: tree.For, counted: _Counted) -> None:
         bound, bound_type = number(cx, stop_value, node.span)
         wide = common_type(counted.type, bound_type)  # type: ignore[arg-type]
     reads_memory = any(isinstance(x, n.Load) for x in _walk(expression))
-    if emitted or reads_memory or wide.scalar != type:
-        # The comparison is made in another type (`int i < unsigned n`), or reads what may change.
-        if emitted or reads_memory or not _same_order(wide.scalar, type, bound):
-            _emit_plain(cx, node, counted, start, type)
-            return
+    # The comparison may be made in another type (`int i < unsigned n`), or read what changes.
+    same = wide.scalar == type or _same_order(wide.scalar, type, bound)
+    if emitted or reads_memory or not same:
+        _emit_plain(cx, node, counted, start, type)
+        return
     stop = folded(number_as(bound, counted.type, node.span))  # type: ignore[arg-type]
     if counted.beyond:
         stop = folded(plus(stop, constant(counted.beyond, type)))
