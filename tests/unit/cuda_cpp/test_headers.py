@@ -217,3 +217,9 @@ def test_our_headers_come_before_a_toolkit(tmp_path) -> None:
     result = preprocess("#include <cuda_fp16.h>\n#include <mine.h>", FILE, include=[tmp_path])
     assert result.errors == ()
     assert result.headers == ("cuda_fp16.h",)
+
+
+def test_names_that_tell_what_was_included() -> None:
+    text = "#if defined(__CUDA_RUNTIME_H__) && !defined(__CUDA_FP16_H__)\nyes\n#endif\n"
+    text += "#include <cuda_fp16.h>\n#ifdef __CUDA_FP16_H__\nhalf\n#endif"
+    assert expanded(text) == "yes half"
