@@ -37,6 +37,7 @@ class Files:
         self.search = [Path(folder) for folder in search]
         self.diagnostics = Diagnostics()
         self._loaded: dict[Path, LoadedFile | None] = {}
+        self._lines: dict[str, list[str]] = {}
 
     def main(self, text: str, name: str) -> LoadedFile:
         """A file given as text."""
@@ -53,6 +54,12 @@ class Files:
         """One of our own headers."""
         ours = header_name(name)
         return None if ours is None else self.ours(f"<{ours}>", header_text(ours))
+
+    def line(self, file: str, number: int) -> str:
+        """A line of a file that was read."""
+        if file not in self._lines:
+            self._lines[file] = self.diagnostics.texts[file].split("\n")
+        return self._lines[file][number - 1]
 
     def find(self, name: str, quoted: bool, asking: LoadedFile, place: Token) -> LoadedFile | None:
         """The header that an #include in the file `asking` means.
