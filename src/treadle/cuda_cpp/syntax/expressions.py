@@ -49,7 +49,7 @@ def expression(c: Cursor) -> tree.Expression:
     left = assignment(c)
     links = 0
     while c.texts[c.index] == ",":
-        links = _counted(c, links)
+        links = counted(c, links)
         span = c.span
         c.index += 1
         left = tree.Binary(",", left, assignment(c), span)
@@ -103,7 +103,7 @@ def _binary(c: Cursor, least: int) -> tree.Expression:
         precedence = _PRECEDENCE.get(op, 0)
         if precedence < least or (c.in_angles and op in _ANGLES):
             return left
-        links = _counted(c, links)
+        links = counted(c, links)
         span = c.span
         c.index += 1
         right = _binary(c, precedence + 1)
@@ -113,7 +113,8 @@ def _binary(c: Cursor, least: int) -> tree.Expression:
             left = tree.Binary(op, left, right, span)
 
 
-def _counted(c: Cursor, links: int) -> int:
+def counted(c: Cursor, links: int) -> int:
+    """One more link of a chain, which can't have too many."""
     if links >= _LONGEST_CHAIN:
         raise c.problem(f"more than {_LONGEST_CHAIN} operations in a row: split this up")
     return links + 1
@@ -171,7 +172,7 @@ def _suffixed(c: Cursor, base: tree.Expression) -> tree.Expression:
         text = texts[c.index]
         if text not in _SUFFIXES:
             return base
-        links = _counted(c, links)
+        links = counted(c, links)
         span = c.span
         if text == ".":
             c.index += 1

@@ -191,7 +191,9 @@ def _delete(c: Cursor) -> tree.Expression:
     c.index += 1
     if c.accept("["):
         c.expect("]", "after 'delete['")
+    c.deeper()
     expressions.unary(c)
+    c.levels -= 1
     return tree.Refused("delete", span)
 
 
