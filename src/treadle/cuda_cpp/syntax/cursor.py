@@ -29,6 +29,7 @@ NAMESPACE = "namespace"
 MOST_LEVELS = 256  # of parentheses, blocks, template arguments, … inside each other
 MOST_ERRORS = 20
 
+_LAUNCH_PARTS = frozenset(("<", ">"))
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
 
@@ -89,6 +90,11 @@ class Cursor:
                     kind, text = KEYWORD, ALTERNATIVE_SPELLINGS[text]
             elif kind == END:
                 continue
+            elif text in _LAUNCH_PARTS and not token.spaced and self.texts:
+                if self.texts[-1] == text * 2:  # `<<` and `<` are one word of CUDA
+                    self.texts[-1] = text * 3
+                    self.tokens[-1] = self.tokens[-1]._replace(text=text * 3)
+                    continue
             self.tokens.append(token)
             self.kinds.append(kind)
             self.texts.append(text)

@@ -25,7 +25,6 @@ _PRECEDENCE = {
     ">": 7,
     "<=": 7,
     ">=": 7,
-    "<=>": 8,
     "<<": 9,
     ">>": 9,
     "+": 10,
@@ -39,8 +38,8 @@ _PRECEDENCE = {
 _ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "^=", "|="))
 _ANGLES = frozenset((">", ">>"))
 _PREFIXES = frozenset(("+", "-", "!", "~", "*", "&", "++", "--"))
-_REFUSED_OPERATORS = {"<=>": "three_way", ".*": "member_pointer", "->*": "member_pointer"}
-_SUFFIXES = frozenset(("(", "[", ".", "->", "++", "--", "<<<", "<<"))
+_MEMBER_POINTERS = frozenset((".*", "->*"))
+_SUFFIXES = frozenset(("(", "[", ".", "->", "++", "--", "<<<"))
 _LONGEST_CHAIN = 4000  # operations of one precedence, or suffixes, in a row: a tree so deep
 
 
@@ -107,8 +106,8 @@ def _binary(c: Cursor, least: int) -> tree.Expression:
         span = c.span
         c.index += 1
         right = _binary(c, precedence + 1)
-        if op in _REFUSED_OPERATORS:
-            left = tree.Refused(_REFUSED_OPERATORS[op], span)
+        if op in _MEMBER_POINTERS:
+            left = tree.Refused("member_pointer", span)
         else:
             left = tree.Binary(op, left, right, span)
 
@@ -189,10 +188,8 @@ def _suffixed(c: Cursor, base: tree.Expression) -> tree.Expression:
         elif text in ("++", "--"):
             c.index += 1
             base = tree.Postfix(text, base, span)
-        elif text == "<<<" or (texts[c.index + 1] == "<" and not c.tokens[c.index + 1].spaced):
-            base = _launch(c, base)
         else:
-            return base
+            base = _launch(c, base)
 
 
 def _span_of(base: tree.Expression, otherwise: Span) -> Span:
@@ -246,18 +243,13 @@ def arguments(c: Cursor, close: str) -> tuple[tree.Expression | tree.Initializer
 def _launch(c: Cursor, base: tree.Expression) -> tree.Expression:
     """`kernel<<<grid, block>>>(…)`: the configuration is read and forgotten."""
     span = c.span
-    c.index += 1 if c.text == "<<<" else 2
-    outside, c.in_angles = c.in_angles, True
+    c.index += 1
+    outside, c.in_angles = c.in_angles, False
     while True:
         initializers.value(c)
         if not c.accept(","):
             break
     c.in_angles = outside
-    if c.text == ">>>":
-        c.index += 1
-    elif c.text == ">>" and c.texts[c.index + 1] == ">":
-        c.index += 2
-    else:
-        raise c.problem(f"expected '>>>' after the launch configuration, found {c.found()}")
+    c.expect(">>>", "after the launch configuration")
     c.expect("(", "after '>>>'")
     return tree.Call(base, arguments(c, ")"), True, _span_of(base, span))
