@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -27,6 +29,7 @@ NAMESPACE = "namespace"
 MOST_LEVELS = 256  # of parentheses, blocks, template arguments, … inside each other
 MOST_ERRORS = 20
 
+_LAUNCH_PARTS = frozenset(("<", ">"))
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
 
@@ -45,14 +48,15 @@ class Cursor:
     """A place in the tokens of a file, and what was learned on the way there.
 
     `kinds` and `texts` are the tokens' own, side by side, so that looking is cheap. Pragmas are no
-    part of them: those that unroll a loop wait in `unrolls` under the index of the next token.
+    part of them.
     """
 
     def __init__(self, tokens: Sequence[Token], sources: Mapping[str, str]) -> None:
         self.tokens: list[Token] = []
         self.kinds: list[str] = []
         self.texts: list[str] = []
-        self.unrolls: dict[int, Token] = {}
+        self.pragmas: dict[int, Token] = {}  # about unrolling, by the index of what follows
+        self.packings: list[tuple[int, int | None]] = [(0, None)]  # from where on, how tightly
         self.end = 0
         self._read(tokens)
         self.partners = _partners(self.texts)
@@ -70,11 +74,14 @@ class Cursor:
         self._undo: list[tuple[str, str | None]] = []
 
     def _read(self, tokens: Sequence[Token]) -> None:
+        packs: list[tuple[int, str]] = []
         for token in tokens:
             kind, text = token.kind, token.text
             if kind == PRAGMA:
                 if "unroll" in text:
-                    self.unrolls[len(self.texts)] = token
+                    self.pragmas[len(self.texts)] = token
+                elif text.startswith("pack"):
+                    packs.append((len(self.texts), text))
                 continue
             if kind == IDENTIFIER:
                 if text in KEYWORDS:
@@ -83,11 +90,17 @@ class Cursor:
                     kind, text = KEYWORD, ALTERNATIVE_SPELLINGS[text]
             elif kind == END:
                 continue
+            elif text in _LAUNCH_PARTS and not token.spaced and self.texts:
+                if self.texts[-1] == text * 2:  # `<<` and `<` are one word of CUDA
+                    self.texts[-1] = text * 3
+                    self.tokens[-1] = self.tokens[-1]._replace(text=text * 3)
+                    continue
             self.tokens.append(token)
             self.kinds.append(kind)
             self.texts.append(text)
         last = self.tokens[-1] if self.tokens else Token(END, "", "", 1, 1)
         end = tokens[-1] if tokens and tokens[-1].kind == END else last
+        self.packings += packings(packs)
         self.end = len(self.texts)
         # A few, so that looking a little ahead needs no test.
         for _ in range(4):
@@ -172,6 +185,12 @@ class Cursor:
             raise self.problem(f"the '{text}' of {what} is never closed", opener)
         return partner
 
+    @property
+    def packing(self) -> int | None:
+        """What the last `#pragma pack` before the next token set."""
+        at = bisect_right(self.packings, self.index, key=lambda packing: packing[0])
+        return self.packings[at - 1][1]
+
     # --- errors -----------------------------------------------------------------------------------
 
     def report(self, problem: SyntaxProblem) -> None:
@@ -246,6 +265,30 @@ def _partners(texts: list[str]) -> list[int]:
             start = stack.pop()
             partners[start], partners[at] = at, start
     return partners
+
+
+_PACK = re.compile(r"pack\s*\(([^()]*)\)")
+
+
+def packings(pragmas: list[tuple[int, str]]) -> list[tuple[int, int | None]]:
+    """What each `#pragma pack(…)` sets: the greatest alignment of a member, or None."""
+    stack: list[int | None] = []
+    current: int | None = None
+    found: list[tuple[int, int | None]] = []
+    for at, text in pragmas:
+        match = _PACK.match(text)
+        words = [word.strip() for word in match[1].split(",")] if match is not None else []
+        if words and words[0] == "push":
+            stack.append(current)
+        elif words and words[0] == "pop":
+            current = stack.pop() if stack else None
+        number = words[-1] if words else ""
+        if number.isdecimal():
+            current = int(number[:4])
+        elif words == [""]:
+            current = None
+        found.append((at, current))
+    return found
 
 
 def _short(text: str) -> str:
