@@ -121,7 +121,7 @@ def test_vectors_in_flat_arrays(device):
     ARGUMENTS.sums[1, 8](x[8:], out, 2)
     assert out.tolist() == [38, 54, 54, 70]
     with pytest.raises(LaunchError, match="begins 2 elements into its memory"):
-        ARGUMENTS.sums[1, 8](x[2:], out, 2)
+        ARGUMENTS.sums[1, 8](x[2:22], out, 2)
 
 
 def test_null_pointers_enums_and_bools(device):
