@@ -32,6 +32,7 @@ def main() -> None:
     made["compare"].add_argument("--devices", default="cpu,webgpu")
     made["compare"].add_argument("--only", default="", help="trials whose name has this in it")
     made["compare"].add_argument("--name", default="", help="of the file in benchmarks/results")
+    made["compare"].add_argument("--jobs", type=int, default=1, help="processes at a time")
     made["compare"].add_argument("--keep", type=Path, help="a folder for outputs")
     for option in ("--todo", "--told", "--folder"):
         made["work"].add_argument(option, type=Path, required=True)

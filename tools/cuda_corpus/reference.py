@@ -107,6 +107,8 @@ def _bytes_of(argument: Any) -> bytes:
             return np.array(values, dtype).tobytes()
         case Record():
             return argument.numpy().tobytes()
+        case np.generic():  # before Python's numbers: float64 is one of them too
+            return argument.tobytes()
         case bool():
             return np.bool_(argument).tobytes()
         case int():
@@ -114,7 +116,7 @@ def _bytes_of(argument: Any) -> bytes:
         case float():
             return np.float32(argument).tobytes()
         case _:
-            return bytes(argument.tobytes())
+            raise TypeError(f"{argument!r} is no argument")
 
 
 def _check_parameters(function: Any, values: list[bytes]) -> None:

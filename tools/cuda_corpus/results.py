@@ -6,6 +6,7 @@ import argparse
 import json
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -22,18 +23,24 @@ from tools.cuda_corpus.work import FILES, REFERENCE, TARGETS, Report, read_outpu
 def compare(chosen: argparse.Namespace) -> None:
     """`compare`: on a machine without an NVIDIA card, devices are held against the first one."""
     trials = [one for one in TRIALS if not one.impossible and chosen.only in one.name]
-    names = [trial.name for trial in trials]
+    names = [trial.name for trial in sorted(trials, key=lambda one: one.source)]
     devices = [device for device in chosen.devices.split(",") if device]
     base = REFERENCE if chosen.cubins else devices[0]
     sources = chosen.sources.resolve()
     cubins = chosen.cubins.resolve() if chosen.cubins else None
     with _folder(chosen.keep) as folder:
         sources_tried = [] if chosen.only else _compiled_files(sources)
-        found: dict[str, dict[str, Report]] = {}
-        for stage in (FILES, TARGETS, *dict.fromkeys((base, *devices))):
-            todo = sources_tried if stage == FILES else names
-            print(f"{stage}: {len(todo)}", flush=True)
-            found[stage] = run_stage(stage, todo, sources, cubins, folder)
+        stages = (FILES, TARGETS, *dict.fromkeys((base, *devices)))
+        found: dict[str, dict[str, Report]] = {stage: {} for stage in stages}
+        with ThreadPoolExecutor(chosen.jobs) as pool:
+            pending = {}
+            for stage in stages:
+                for part in _parts(sources_tried if stage == FILES else names, chosen.jobs):
+                    future = pool.submit(run_stage, stage, part, sources, cubins, folder)
+                    pending[future] = stage
+            for done in as_completed(pending):
+                found[pending[done]] |= done.result()
+                print(f"{pending[done]}: {len(found[pending[done]])}", flush=True)
         content = {
             "date": date.today().isoformat(), "machine": machine(), "card": card(), "base": base,
             "devices": devices,
@@ -56,6 +63,12 @@ def _folder(kept: Path | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as made:
         yield Path(made)
+
+
+def _parts(names: list[str], count: int) -> list[list[str]]:
+    """The names in so many parts; those of one file stay together, for it is parsed once."""
+    size = -(-len(names) // count) or 1
+    return [names[start : start + size] for start in range(0, len(names), size)]
 
 
 def _compiled_files(sources: Path) -> list[str]:

@@ -29,7 +29,7 @@ from tools.cuda_corpus.spec import NumPy, Printed, Trial
 from tools.cuda_corpus.trials import TRIALS
 
 REFERENCE, TARGETS, FILES = "cuda-itself", "targets", "files"
-LIMIT = 120.0  # seconds for one trial
+LIMIT = 60.0  # seconds for one trial
 DEAD = 3  # the status of a worker whose context is dead, after it told which trial did that
 _STEP = 0.05
 Report = dict[str, Any]
