@@ -1,0 +1,443 @@
+"""Statements, and how to go on after one with an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.source.tokens import IDENTIFIER
+from treadle.cuda_cpp.syntax import (
+    attributes,
+    declarations,
+    expressions,
+    initializers,
+    literals,
+    tree,
+    types,
+)
+from treadle.cuda_cpp.syntax.cursor import Cursor, SyntaxProblem
+from treadle.cuda_cpp.syntax.lookahead import declaration_follows
+
+_UNROLL = re.compile(r"(?:GCC\s+|clang\s+loop\s+)?(unroll|nounroll)\b\s*(.*)", re.DOTALL)
+
+
+def block(c: Cursor, what: str) -> tree.Compound:
+    """`{…}` with a scope of its own."""
+    opener = c.index
+    if c.texts[opener] != "{":
+        raise c.problem(f"expected '{{' before {what}, found {c.found()}")
+    close = c.closing(opener, what)
+    c.index = opener + 1
+    c.deeper()
+    body: list[tree.Statement] = []
+    mark = c.mark
+    while c.index < close and not c.full:
+        found = _statement_or_error(c, close)
+        if found is not None:
+            body.append(found)
+    c.forget(mark)
+    c.levels -= 1
+    c.index = close + 1
+    return tree.Compound(tuple(body), c.span_at(opener))
+
+
+def _statement_or_error(c: Cursor, close: int) -> tree.Statement | None:
+    """The next statement; after an error None, and the cursor is where it makes sense again."""
+    start, levels = c.index, c.levels
+    try:
+        return statement(c)
+    except SyntaxProblem as problem:
+        if c.tolerant or problem.abandon:
+            raise
+        c.report(problem)
+    c.levels, c.in_angles = levels, False
+    c.index = _after_error(c, start, close)
+    return None
+
+
+def _after_error(c: Cursor, start: int, close: int) -> int:
+    """Behind the statement that began at `start` and has an error where the cursor is."""
+    texts, partners = c.texts, c.partners
+    at = start
+    while at < close:
+        text = texts[at]
+        if text in ("(", "[", "{") and partners[at] > 0:
+            at = partners[at] + 1
+            if text == "{" and at > c.index and texts[at] not in ("else", ";", ",", ")", "while"):
+                return at
+        elif text == ";" and at >= c.index and texts[at + 1] != "else":
+            return at + 1
+        else:
+            at += 1
+    return close
+
+
+def statement(c: Cursor) -> tree.Statement:
+    """One statement."""
+    text = c.texts[c.index]
+    handler = _HANDLERS.get(text)
+    if handler is not None:
+        c.deeper()
+        found = handler(c)
+        c.levels -= 1
+        return found
+    if text == "[" and c.texts[c.index + 1] == "[":
+        attributes.attributes(c)
+        return statement(c) if c.texts[c.index] != "[" else _expression_statement(c)
+    if c.kinds[c.index] == IDENTIFIER and c.texts[c.index + 1] == ":":
+        span = c.span
+        c.index += 2
+        return tree.RefusedStatement("label", span)
+    if declaration_follows(c):
+        return _declaration(c)
+    return _expression_statement(c)
+
+
+def _expression_statement(c: Cursor) -> tree.Statement:
+    span = c.span
+    value = expressions.expression(c)
+    c.expect_semicolon("the expression")
+    return tree.ExpressionStatement(value, span)
+
+
+def _declaration(c: Cursor) -> tree.Statement:
+    span = c.span
+    if _binding_follows(c):
+        while c.texts[c.index] not in (";", "{", "}", ""):
+            c.index += 1
+        c.expect_semicolon("the declaration")
+        return tree.RefusedStatement("structured_binding", span)
+    return tree.DeclarationStatement(declarations.declaration(c, "block"), span)
+
+
+def _binding_follows(c: Cursor) -> bool:
+    """Whether `auto [a, b] = …` stands here."""
+    texts = c.texts
+    at = c.index
+    while texts[at] in ("const", "constexpr", "static"):
+        at += 1
+    if texts[at] != "auto":
+        return False
+    at += 1
+    while texts[at] in ("&", "&&", "const"):
+        at += 1
+    return texts[at] == "[" and texts[at + 1] != "["
+
+
+# --- conditions and loops ------------------------------------------------------------------------
+
+
+def _condition(c: Cursor) -> tree.Expression | tree.VariableDeclaration:
+    """What stands between the parentheses of `if` and `while`."""
+    if not declaration_follows(c):
+        return expressions.bracketed(c)
+    before = types.specifiers(c)
+    found = declarations.variable(c, before, "block")
+    if found.initializer is None:
+        raise c.problem(f"expected '=' and a value in the condition, found {c.found()}")
+    return found
+
+
+def _head(
+    c: Cursor, what: str
+) -> tuple[tree.Statement | None, tree.Expression | tree.VariableDeclaration]:
+    """`(initializer; condition)`, the initializer perhaps missing."""
+    c.expect("(", f"after '{what}'")
+    close = c.partners[c.index - 1]
+    initializer = None
+    if close > 0 and _semicolon_before(c, close):
+        if c.texts[c.index] == ";":
+            c.index += 1
+        else:
+            initializer = _declaration(c) if declaration_follows(c) else _expression_statement(c)
+    condition = _condition(c)
+    c.expect(")", f"after the condition of '{what}'")
+    return initializer, condition
+
+
+def _semicolon_before(c: Cursor, close: int) -> bool:
+    at = c.index
+    while at < close:
+        if c.texts[at] == ";":
+            return True
+        partner = c.partners[at]
+        at = partner + 1 if partner > at else at + 1
+    return False
+
+
+def _if(c: Cursor) -> tree.Statement:
+    """A chain of else-ifs is read in a loop, so that it may be long."""
+    mark = c.mark
+    heads: list[tuple[tree.Statement | None, tree.Expression | tree.VariableDeclaration, bool]] = []
+    branches: list[tuple[tree.Statement, Span]] = []
+    otherwise = None
+    while True:
+        span = c.span
+        c.index += 1
+        constexpr = c.accept("constexpr")
+        initializer, condition = _head(c, "if")
+        heads.append((initializer, condition, constexpr))
+        branches.append((_branch(c), span))
+        if not c.accept("else"):
+            break
+        if c.texts[c.index] != "if":
+            otherwise = _branch(c)
+            break
+    c.forget(mark)
+    for (initializer, condition, constexpr), (then, span) in zip(
+        reversed(heads), reversed(branches), strict=True
+    ):
+        otherwise = tree.If(condition, then, otherwise, initializer, constexpr, span)
+    assert otherwise is not None
+    return otherwise
+
+
+def _branch(c: Cursor) -> tree.Statement:
+    """A statement under a condition or a loop, with a scope of its own."""
+    mark = c.mark
+    found = statement(c)
+    c.forget(mark)
+    return found
+
+
+def _unroll(c: Cursor, index: int) -> tree.Expression | int | None:
+    """What a `#pragma unroll` before the loop at `index` asks for."""
+    token = c.unrolls.get(index)
+    if token is None:
+        return None
+    match = _UNROLL.match(token.text.strip())
+    if match is None:
+        return None
+    if match[1] == "nounroll":
+        return 1
+    asked = match[2].strip()
+    while asked[:1] == "(" and asked[-1:] == ")":
+        asked = asked[1:-1].strip()
+    if not asked:
+        return 0
+    value: tree.Expression | str = f"'{asked[:40]}' is no number of rounds to unroll"
+    if asked.isidentifier():
+        value = tree.Name(asked, span=token.span)
+    elif asked[0].isdigit():
+        value = literals.number(asked, token.span)
+    if isinstance(value, str):
+        raise SyntaxProblem(value, token.span)
+    return value.value if isinstance(value, tree.IntegerLiteral) else value
+
+
+def _for(c: Cursor) -> tree.Statement:
+    span, unroll = c.span, _unroll(c, c.index)
+    c.index += 1
+    c.expect("(", "after 'for'")
+    mark = c.mark
+    initializer: tree.Statement | None = None
+    if c.texts[c.index] == ";":
+        c.index += 1
+    elif declaration_follows(c):
+        ranged = _range_for(c, span)
+        if ranged is not None:
+            c.forget(mark)
+            return ranged
+        initializer = _declaration(c)
+    else:
+        initializer = _expression_statement(c)
+    condition = None if c.texts[c.index] == ";" else expressions.bracketed(c)
+    c.expect(";", "after the condition of 'for'")
+    update = None if c.texts[c.index] == ")" else expressions.bracketed(c)
+    c.expect(")", "after the head of 'for'")
+    body = _branch(c)
+    c.forget(mark)
+    return tree.For(initializer, condition, update, body, unroll, span)
+
+
+def _range_for(c: Cursor, span: Span) -> tree.Statement | None:
+    """`for (auto x : xs)`, or None if there is no colon."""
+    if not _colon_follows(c):
+        return None
+    if _binding_follows(c):
+        c.index = c.closing(c.index - 1, "for") + 1
+        _branch(c)
+        return tree.RefusedStatement("structured_binding", span)
+    before = types.specifiers(c)
+    variable = declarations.variable(c, before, "range")
+    c.expect(":", "after the variable of 'for'")
+    if c.texts[c.index] == "{":
+        initializers.braces(c)
+        range_: tree.Expression = tree.Refused("range_for_list", span)
+    else:
+        range_ = expressions.bracketed(c)
+    c.expect(")", "after the range of 'for'")
+    return tree.RangeFor(variable, range_, _branch(c), span)
+
+
+def _colon_follows(c: Cursor) -> bool:
+    """Whether a `:` comes before the first `;`, and no `?`."""
+    at = c.index
+    while c.texts[at] not in (";", "?", ")", "{", ""):
+        if c.texts[at] == ":":
+            return True
+        partner = c.partners[at]
+        at = partner + 1 if partner > at else at + 1
+    return False
+
+
+def _while(c: Cursor) -> tree.Statement:
+    span, unroll = c.span, _unroll(c, c.index)
+    c.index += 1
+    c.expect("(", "after 'while'")
+    mark = c.mark
+    condition = _condition(c)
+    c.expect(")", "after the condition of 'while'")
+    body = _branch(c)
+    c.forget(mark)
+    return tree.While(condition, body, unroll, span)
+
+
+def _do(c: Cursor) -> tree.Statement:
+    span = c.span
+    c.index += 1
+    body = _branch(c)
+    c.expect("while", "after the body of 'do'")
+    c.expect("(", "after 'while'")
+    condition = expressions.bracketed(c)
+    c.expect(")", "after the condition of 'while'")
+    c.expect_semicolon("'do … while'")
+    return tree.DoWhile(body, condition, span)
+
+
+def _switch(c: Cursor) -> tree.Statement:
+    span = c.span
+    c.index += 1
+    mark = c.mark
+    initializer, condition = _head(c, "switch")
+    if isinstance(condition, tree.VariableDeclaration):
+        first = tree.DeclarationStatement((condition,), condition.span)
+        if initializer is not None:
+            raise c.problem("two declarations in the head of a switch: write one before it")
+        initializer, condition = first, tree.Name(condition.name, span=condition.span)
+    body = _branch(c)
+    c.forget(mark)
+    return tree.Switch(condition, body, initializer, span)
+
+
+def _case(c: Cursor) -> tree.Statement:
+    span = c.span
+    c.index += 1
+    value = expressions.assignment(c)
+    if c.texts[c.index] == "...":
+        raise c.problem("a range of cases is no C++: write the cases one by one")
+    c.expect(":", "after the value of 'case'")
+    return tree.Case(value, span)
+
+
+def _default(c: Cursor) -> tree.Statement:
+    span = c.span
+    c.index += 1
+    c.expect(":", "after 'default'")
+    return tree.Default(span)
+
+
+# --- the rest ------------------------------------------------------------------------------------
+
+
+def _break(c: Cursor) -> tree.Statement:
+    span = c.span
+    c.index += 1
+    c.expect_semicolon("'break'")
+    return tree.Break(span)
+
+
+def _continue(c: Cursor) -> tree.Statement:
+    span = c.span
+    c.index += 1
+    c.expect_semicolon("'continue'")
+    return tree.Continue(span)
+
+
+def _return(c: Cursor) -> tree.Statement:
+    span = c.span
+    c.index += 1
+    value: tree.Expression | tree.InitializerList | None = None
+    if c.texts[c.index] == "{":
+        value = initializers.braces(c)
+    elif c.texts[c.index] not in (";", "}"):
+        value = expressions.expression(c)
+    c.expect_semicolon("'return'" if value is None else "the returned value")
+    return tree.Return(value, span)
+
+
+def _empty(c: Cursor) -> tree.Statement:
+    span = c.span
+    c.index += 1
+    return tree.Compound((), span)
+
+
+def _goto(c: Cursor) -> tree.Statement:
+    span = c.span
+    c.index += 1
+    c.accept("*")
+    if c.kinds[c.index] != IDENTIFIER:
+        raise c.problem(f"expected a label after 'goto', found {c.found()}")
+    c.index += 1
+    c.expect_semicolon("'goto'")
+    return tree.RefusedStatement("goto", span)
+
+
+def _asm(c: Cursor) -> tree.Statement:
+    span = c.span
+    c.index += 1
+    while c.texts[c.index] in ("volatile", "__volatile__", "__volatile", "goto", "inline"):
+        c.index += 1
+    if c.texts[c.index] not in ("(", "{"):
+        raise c.problem(f"expected '(' after 'asm', found {c.found()}")
+    braces = c.texts[c.index] == "{"
+    c.index = c.closing(c.index, "asm") + 1
+    if not braces:
+        c.expect_semicolon("'asm'")
+    return tree.RefusedStatement("asm", span)
+
+
+def _try(c: Cursor) -> tree.Statement:
+    span = c.span
+    c.index += 1
+    if c.texts[c.index] != "{":
+        raise c.problem(f"expected '{{' after 'try', found {c.found()}")
+    c.index = c.closing(c.index, "try") + 1
+    while c.texts[c.index] == "catch" and c.texts[c.index + 1] == "(":
+        c.index = c.closing(c.index + 1, "catch") + 1
+        if c.texts[c.index] == "{":
+            c.index = c.closing(c.index, "catch") + 1
+    return tree.RefusedStatement("try", span)
+
+
+def _coroutine_return(c: Cursor) -> tree.Statement:
+    found = _return(c)
+    return tree.RefusedStatement("coroutine", found.span)
+
+
+def _stray_else(c: Cursor) -> tree.Statement:
+    raise c.problem("'else' without an 'if' before it")
+
+
+_HANDLERS: dict[str, Callable[[Cursor], tree.Statement]] = {
+    "{": lambda c: block(c, "the block"),
+    ";": _empty,
+    "if": _if,
+    "for": _for,
+    "while": _while,
+    "do": _do,
+    "switch": _switch,
+    "case": _case,
+    "default": _default,
+    "break": _break,
+    "continue": _continue,
+    "return": _return,
+    "goto": _goto,
+    "asm": _asm,
+    "__asm": _asm,
+    "__asm__": _asm,
+    "try": _try,
+    "co_return": _coroutine_return,
+    "else": _stray_else,
+}
