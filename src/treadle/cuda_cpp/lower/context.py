@@ -121,6 +121,7 @@ class Context:
         self.memories = lowering.memories
         self.blocks: list[list[n.Statement]] = [[]]
         self.span = NOWHERE  # of the statement at hand
+        self.unused: Any = None  # the call whose value nobody wants
         self.calls = 0  # that were inlined here so far
         # For each loop around: None, or what tells a switch made a loop to go on with its own.
         self.continue_flags: list[n.Variable | None] = []

@@ -589,7 +589,8 @@ def _assigned_names(body: tree.Statement | None) -> frozenset[str]:
 
 
 def _root_name(expression: Any) -> str:
-    while isinstance(expression, (tree.Member, tree.Subscript)):
+    """The variable that a target is (a part of); "" for what a pointer leads to."""
+    while isinstance(expression, tree.Member) and not expression.arrow:
         expression = expression.base
     return expression.text if isinstance(expression, tree.Name) else ""
 

@@ -69,8 +69,11 @@ def pointer_of(cx: Context, value: Value) -> PointerValue | None:
         case ArrayValue(first, type):
             return PointerValue(first.targets, first.offset, first.unit, type.element, first.tag)
         case PointerVariable():
+            targets = value.targets
+            if not targets:  # this is the first run: what was assigned so far will do
+                targets = tuple(cx.lowering.facts.targets.get(value.key, ())[:1])
             return PointerValue(
-                value.targets or (NullTarget(),), value.offset, value.unit, value.to, value.tag
+                targets or (NullTarget(),), value.offset, value.unit, value.to, value.tag
             )
     return None
 
@@ -123,7 +126,10 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
         return ChoiceLvalue(pointer.tag, choices, pointer.to)
     target = pointer.targets[0]
     if isinstance(target, NullTarget):
-        raise cx.error("this pointer is always null where it is followed", span)
+        if not cx.lowering.facts.changed:
+            raise cx.error("this pointer is always null where it is followed", span)
+        if not isinstance(pointer.to, ArrayOf):  # the next run will know more
+            return Lvalue(cx.variable("unknown", _stored(cx, pointer.to, span)), pointer.to)
     if isinstance(pointer.to, ArrayOf):
         return ArrayValue(pointer, pointer.to)
     match target:

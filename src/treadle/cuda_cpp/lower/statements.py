@@ -34,6 +34,7 @@ def lower_aside(cx: Context, node: tree.Statement) -> n.Block:
 
 
 def _expression(cx: Context, node: tree.ExpressionStatement) -> None:
+    cx.unused = node.expression
     lower(cx, node.expression)
 
 

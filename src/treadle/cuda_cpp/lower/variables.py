@@ -251,13 +251,7 @@ def declare_object(
 ) -> Any:
     """A new variable of a thread, with a value if there is one."""
     if isinstance(type, Pointer):
-        variable = declare_pointer(cx, name, type, key, span)
-        if value is not None:
-            pointer = pointer_of(cx, convert(cx, value, type, span))
-            if pointer is None:
-                raise cx.error(f"{name} is a pointer, and this is none", span)
-            assign_pointer(cx, variable, pointer, span)
-        return variable
+        return _declare_pointer_with(cx, name, type, key, value, span)
     if isinstance(type, ArrayOf):
         made = _array_memory(cx, name, type, "local", span)
         if value is not None:
@@ -313,6 +307,26 @@ def _copied_fields(cx: Context, name: str, value: Exploded, key: Any, span: Span
             cx, f"{name}.{field.name}", field.type, (key, field.name), part, span
         )
     return Exploded(value.type, fields)
+
+
+def _declare_pointer_with(
+    cx: Context, name: str, type: Pointer, key: Any, value: Value | None, span: Span
+) -> PointerVariable:
+    pointer = None
+    if value is not None:
+        pointer = pointer_of(cx, convert(cx, value, type, span))
+        if pointer is None:
+            raise cx.error(f"{name} is a pointer, and this is none", span)
+        # What it starts with is known before it is declared: mostly there is nothing else.
+        known = cx.lowering.facts.targets.setdefault(key, [])
+        if not known:
+            known.extend(pointer.targets)
+        if pointer.offset.type == ir.I64:
+            cx.lowering.facts.wide.add(key)
+    variable = declare_pointer(cx, name, type, key, span)
+    if pointer is not None:
+        assign_pointer(cx, variable, pointer, span)
+    return variable
 
 
 def declare_pointer(
