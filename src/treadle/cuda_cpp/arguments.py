@@ -72,14 +72,10 @@ def plan_for(instance: KernelInstance, arguments: tuple[Any, ...]) -> Plan:
 def check_count(instance: KernelInstance, count: int) -> None:
     """LaunchError unless there is one argument for each parameter."""
     if count != len(instance.parameters):
-        listed = ", ".join(
-            f"{type} {parameter.name}".rstrip()
-            for type, parameter in zip(instance.types, instance.parameters, strict=True)
-        )
         plural = "" if len(instance.parameters) == 1 else "s"
         raise LaunchError(
-            f"kernel {instance.name} takes {len(instance.parameters)} argument{plural} ({listed}), "
-            f"not {count}"
+            f"kernel {instance.name} takes {len(instance.parameters)} argument{plural} "
+            f"({instance.declarations}), not {count}"
         )
 
 

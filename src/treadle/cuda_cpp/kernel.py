@@ -116,7 +116,7 @@ class Kernel(Bracketed["BoundKernel"]):
         """What it uses, what of it is emulated, what refused, with lines. CompileError for a kernel
         that is none for that."""
         try:
-            return self._lower(Signature(declared_arguments(self)))[1]
+            return self._lower(self.signature)[1]
         except CompileError as error:
             raise self.with_source(error) from None
 
@@ -124,10 +124,15 @@ class Kernel(Bracketed["BoundKernel"]):
     def has_dynamic_memory(self) -> bool:
         """Whether it has `extern __shared__` memory, whose bytes a launch gives."""
         try:
-            lowered = self.lower(Signature(declared_arguments(self)))
+            lowered = self.lower(self.signature)
         except CompileError as error:
             raise self.with_source(error) from None
         return any(memory.length is None for memory in lowered.kernel.memories)
+
+    @cached_property
+    def signature(self) -> Signature:
+        """That of a call with tensors that begin where their memory does."""
+        return Signature(declared_arguments(self))
 
     def with_source(self, error: CompileError) -> CompileError:
         """A CompileError that shows the line that it is about, of whichever file."""
@@ -141,11 +146,7 @@ class Kernel(Bracketed["BoundKernel"]):
         )
 
     def __repr__(self) -> str:
-        parameters = ", ".join(
-            f"{type} {parameter.name}".rstrip()
-            for type, parameter in zip(self.instance.types, self.instance.parameters, strict=True)
-        )
-        return f"<treadle CUDA C++ kernel {self.name}({parameters})>"
+        return f"<treadle CUDA C++ kernel {self.name}({self.instance.declarations})>"
 
     # --- for its launches ---
 

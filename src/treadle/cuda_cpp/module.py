@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from treadle.core.errors import CompileError, CompileErrors, LaunchError
@@ -22,9 +23,10 @@ class CudaModule:
     already, or that are in namespaces.
     """
 
-    def __init__(self, program: Program, file: str) -> None:
+    def __init__(self, program: Program, file: str, fastmath: bool = False) -> None:
         self._program = program
         self._file = file
+        self._fastmath = fastmath
         self._variables = variables_of(program)
         self._made: dict[tuple[str, tuple[str, ...]], Kernel] = {}
 
@@ -90,7 +92,8 @@ class CudaModule:
 
     def _instance(self, template: KernelTemplate, written: tuple[str, ...]) -> KernelInstance:
         try:
-            return self._program.instance(template.name, written)
+            made = self._program.instance(template.name, written)
+            return replace(made, options=replace(made.options, fastmath=self._fastmath))
         except CompileError as error:
             raise error.with_source(self._program.sources.get(error.file)) from None
 

@@ -24,12 +24,14 @@ def cuda_module(
     *,
     defines: Mapping[str, Any] | None = None,
     include: str | Path | Sequence[str | Path] = (),
+    fastmath: bool = False,
 ) -> CudaModule:
     """The kernels of CUDA C++ source: a `str` is the text itself, a `pathlib.Path` a file.
 
     `defines` are macros, as with `nvcc -D` (True and None are 1); `include` are the folders in
-    which `#include` looks, behind that of the file. Code for the host alone is skipped.
-    CompileErrors lists everything that is wrong with the syntax.
+    which `#include` looks, behind that of the file; `fastmath` takes the hardware's own mathematics
+    (`nvcc --use_fast_math`). Code for the host alone is skipped. CompileErrors lists everything
+    that is wrong with the syntax.
 
     >>> module = cuda_module('''
     ... __global__ void scale(float *x, float factor, int n) {
@@ -43,10 +45,10 @@ def cuda_module(
     macros = _defines(defines or {})
     folders = _folders((include,) if isinstance(include, (str, Path)) else include)
 
-    from treadle.cuda_cpp.lower import load  # type: ignore[attr-defined]
+    from treadle.cuda_cpp.lower import load
     from treadle.cuda_cpp.module import CudaModule
 
-    return CudaModule(load(text, file, macros, folders), file)
+    return CudaModule(load(text, file, macros, folders), file, fastmath)
 
 
 def _text_of(source: str | Path) -> tuple[str, str]:

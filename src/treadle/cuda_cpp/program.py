@@ -24,6 +24,18 @@ class WrittenParameter:
     name: str
     type: str
 
+    def __str__(self) -> str:
+        return declaration(self.type, self.name)
+
+
+def declaration(type: str, name: str) -> str:
+    """A declaration in C++.
+
+    >>> declaration("const float *", "x"), declaration("int", "n"), declaration("int", "")
+    ('const float *x', 'int n', 'int')
+    """
+    return f"{type}{'' if type.endswith(('*', '&')) else ' '}{name}".rstrip()
+
 
 @dataclass(frozen=True, slots=True)
 class TemplateParameter:
@@ -62,7 +74,7 @@ class KernelTemplate:
         return f"template <{', '.join(map(str, self.template))}>" if self.template else ""
 
     def __str__(self) -> str:
-        parameters = ", ".join(f"{one.type} {one.name}" for one in self.parameters)
+        parameters = ", ".join(map(str, self.parameters))
         return f"{self.head} {self.name}({parameters})".lstrip()
 
 
@@ -97,6 +109,12 @@ class KernelInstance:
     most_threads: int | None = None
     options: KernelOptions = field(default_factory=KernelOptions)
     span: Span = NOWHERE
+
+    @property
+    def declarations(self) -> str:
+        """Its parameters in C++."""
+        pairs = zip(self.types, self.parameters, strict=True)
+        return ", ".join(declaration(type, parameter.name) for type, parameter in pairs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from tests.support.fake_cuda import KERNELS, Fake
+from tests.support.cuda_program import KERNELS, Fake
 from treadle.cli import app, transpile_cuda
 from treadle.core.errors import TreadleError
 from treadle.cuda_cpp.module import CudaModule

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from tests.support.fake_cuda import SYMBOLS, Fake
+from tests.support.cuda_program import SYMBOLS, Fake
 from treadle.core.errors import CompileError, CompileErrors, DtypeError, LaunchError, ShapeError
 from treadle.core.source import Span
 from treadle.cuda_cpp.module import CudaModule
@@ -40,8 +40,8 @@ def test_kernels_are_attributes_in_the_order_of_the_file(module):
     assert "scale" in dir(module)
     assert "inner::deep" not in dir(module)
     assert module.deep is module.kernel("inner::deep")
-    assert "scale(float * x, float factor, int n)" in repr(module)
-    assert repr(module.scale) == ("<treadle CUDA C++ kernel scale(float * x, float factor, int n)>")
+    assert "scale(float *x, float factor, int n)" in repr(module)
+    assert repr(module.scale) == ("<treadle CUDA C++ kernel scale(float *x, float factor, int n)>")
 
 
 def test_a_wrong_name_lists_the_kernels(module):
@@ -63,7 +63,7 @@ def test_templates_are_instantiated(module):
         with pytest.raises(LaunchError, match=words):
             use()
     assert repr(module.filled) == (
-        "<treadle CUDA C++ template <typename T, int N = 3> filled(T * x)>"
+        "<treadle CUDA C++ template <typename T, int N = 3> filled(T *x)>"
     )
     kernel = module.kernel("filled", td.f32, 2)
     assert kernel is module.kernel("filled", "float", np.int64(2))
@@ -226,10 +226,17 @@ def test_numbers_are_converted_and_checked(module):
     assert out.tolist() == [2, 6]
 
 
+def test_fast_mathematics(module):
+    fast = CudaModule(Fake(), "fake.cu", fastmath=True)
+    for one, expected in ((module, False), (fast, True)):
+        assert one.scale.options.fastmath is expected
+        assert one.scale.lower(one.scale.signature).kernel.fastmath is expected
+
+
 def test_wrong_arguments_are_refused_in_words(module):
     x = on([1, 2])
     cases = [
-        ((x, 2.0), r"scale takes 3 arguments \(float \* x, float factor, int n\), not 2"),
+        ((x, 2.0), r"scale takes 3 arguments \(float \*x, float factor, int n\), not 2"),
         ((2.0, 2.0, 3), r"argument 1 \(x\) of kernel scale is float \*, but the number 2.0 came"),
         (([1.0], 2.0, 3), r"is float \*, but a list came: pass an array"),
         ((on([1], np.int32), 2.0, 3), r"argument 1 \(x\) .* float \*, but an array of int32 came"),

@@ -9,6 +9,10 @@ from treadle.ir import types as ir
 from treadle.ir.passes.fold_expressions import ExpressionFolder
 
 
+def _either(span: Span, value: n.Expression) -> Span:
+    return span if span.line else value.span
+
+
 def constant(value: bool | int | float, type: ir.Scalar, span: Span = NOWHERE) -> n.Constant:
     """A number, rounded or wrapped to its type."""
     if type.is_float:
@@ -27,12 +31,12 @@ def cast(value: n.Expression, type: ir.Scalar, span: Span = NOWHERE) -> n.Expres
     if value.type == type:
         return value
     if isinstance(value, n.Constant):
-        return folded(n.Cast(value, type, span or value.span))
+        return folded(n.Cast(value, type, _either(span, value)))
     if {value.type, type} == {ir.I32, ir.U32}:
         retyped = _retyped(value, type)
         if retyped is not None:
             return retyped
-    return n.Cast(value, type, span or value.span)
+    return n.Cast(value, type, _either(span, value))
 
 
 _WRAPPING = frozenset({"add", "sub", "mul", "and", "or", "xor"})

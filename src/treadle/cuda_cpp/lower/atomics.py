@@ -81,7 +81,7 @@ def _update(
 def _wrapping(
     cx: Context, op: str, place: n.Place, limit: n.Expression, result: n.Variable | None
 ) -> None:
-    """atomicInc and atomicDec, which no device but CUDA's has, by compare and swap."""
+    """AtomicInc and atomicDec, which no device but CUDA's has, by compare and swap."""
     type = place.type
     assert isinstance(type, ir.Scalar)
     zero, one = n.Constant(0, type), n.Constant(1, type)

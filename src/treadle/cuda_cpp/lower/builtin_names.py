@@ -66,7 +66,7 @@ def _load_handlers() -> None:
 
 
 def variable(cx: Context, node: tree.Name) -> Value:
-    """threadIdx and so on, as a whole."""
+    """ThreadIdx and so on, as a whole."""
     if node.text == "warpSize":
         return Rvalue(constant(32, ir.I32, node.span), INT)
     parts = tuple(_part(node.text, axis, node.span) for axis in range(3))
@@ -161,9 +161,7 @@ def _count(name: str) -> int:
     return len(overload.parameters) + len(overload.outputs)
 
 
-def number_argument(
-    cx: Context, value: Value, type: ir.Scalar, span: Span
-) -> n.Expression:
+def number_argument(cx: Context, value: Value, type: ir.Scalar, span: Span) -> n.Expression:
     """An argument as a number of the IR."""
     from treadle.cuda_cpp.lower.conversions import number
 

@@ -66,7 +66,7 @@ def call(cx: Context, node: tree.Call) -> Value:
     if function.builtin:
         return builtin_names.call(cx, function, node)
     values = _arguments(cx, node.arguments)
-    found, reasons = viable(cx, function.overloads, values, function.arguments, span)
+    found, _ = viable(cx, function.overloads, values, function.arguments, span)
     if not found and builtin_names.is_function(function.name):
         return builtin_names.call_with(cx, function.name, values, node)  # an overload of CUDA's own
     chosen = choose(cx, function.name, function.overloads, values, function.arguments, span)
@@ -185,7 +185,7 @@ def has_constructors(type: ClassType) -> bool:
 
 
 def has_default_constructor(type: ClassType) -> bool:
-    """Whether making an object without arguments runs code: a constructor, or defaults of fields."""
+    """Whether an object made without arguments runs code: a constructor, defaults of fields."""
     from treadle.cuda_cpp.lower.initializers import member_defaults
 
     if member_defaults(type):
@@ -273,9 +273,7 @@ def run_constructor(
 
 
 def _takes_nothing(overloads: Sequence[Overload]) -> bool:
-    return any(
-        all(p.default is not None for p in one.declaration.parameters) for one in overloads
-    )
+    return any(all(p.default is not None for p in one.declaration.parameters) for one in overloads)
 
 
 def _with_body(declaration: tree.FunctionDeclaration) -> tree.FunctionDeclaration:
@@ -420,9 +418,7 @@ def _conversion_type(declaration: tree.FunctionDeclaration) -> Any:
     return declaration.result
 
 
-def call_conversion(
-    cx: Context, value: Value, type: CppType | None, span: Span
-) -> Value | None:
+def call_conversion(cx: Context, value: Value, type: CppType | None, span: Span) -> Value | None:
     """An object converted by its class's own operator; None if it has none that fits."""
     overload = conversion_to(cx, getattr(value, "type", VOID), type)
     if overload is None:

@@ -43,7 +43,9 @@ def class_type(
         made: ClassType = known
         return made
     if not declaration.complete:
-        raise cx.error(f"{declaration.name} is declared here, but defined nowhere", declaration.span)
+        raise cx.error(
+            f"{declaration.name} is declared here, but defined nowhere", declaration.span
+        )
     cx.lowering.classes[key] = _BEING_MADE
     try:
         made = _make(cx, declaration, scope, name or declaration.name, arguments, template)
@@ -150,9 +152,7 @@ def _own_methods(
     """Tell methods whose they are, and add those defined outside of the class."""
     for entity in home.names.values():
         if isinstance(entity, Functions):
-            entity.overloads = [
-                Overload(one.declaration, home, type) for one in entity.overloads
-            ]
+            entity.overloads = [Overload(one.declaration, home, type) for one in entity.overloads]
     file = scope
     while file.kind == "template" and file.parent is not None:
         file = file.parent

@@ -138,7 +138,7 @@ def rvalue(cx: Context, value: Value, span: Span) -> Rvalue:
 
 def number(cx: Context, value: Value, span: Span) -> tuple[n.Expression, Arithmetic]:
     """A value that must be a number (or an unscoped enum), and its type."""
-    if isinstance(value, OBJECTS) or isinstance(value, Rvalue):
+    if isinstance(value, (*OBJECTS, Rvalue)):
         if isinstance(value.type, ClassType):
             value = _converted_by_class(cx, value, span) or value
         read = rvalue(cx, value, span)
@@ -325,8 +325,8 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
 
 def _base_part(cx: Context, value: Value, base: ClassType, span: Span) -> Value:
     """The base of an object, as a copy of the fields that it has."""
-    from treadle.cuda_cpp.meaning.types import all_fields
     from treadle.cuda_cpp.lower.memory import member
+    from treadle.cuda_cpp.meaning.types import all_fields
 
     fields = [
         rvalue(cx, member(cx, value, field.name, field.type, span), span).expression
@@ -384,9 +384,7 @@ def _cast_to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Va
     return seen_as(pointer, type.to)
 
 
-def _address_as_number(
-    cx: Context, pointer: PointerValue, type: Arithmetic, span: Span
-) -> Value:
+def _address_as_number(cx: Context, pointer: PointerValue, type: Arithmetic, span: Span) -> Value:
     """A pointer as an integer: its bytes from the start of its memory. Memories are aligned to 16
     bytes and more, so tests of alignment come out as in CUDA."""
     if len(pointer.targets) > 1 or isinstance(pointer.targets[0], ObjectTarget):
@@ -423,7 +421,8 @@ def same_steps(
 
     unit = math.gcd(left.unit, right.unit)
     one, other = in_steps_of(cx, left, unit), in_steps_of(cx, right, unit)
-    assert one is not None and other is not None
+    assert one is not None
+    assert other is not None
     first, second = wider(one.offset, other.offset)
     return (
         PointerValue(one.targets, first, unit, one.to, one.tag),

@@ -144,9 +144,7 @@ _INTEGER_TYPES = {
 def _integer(cx: Context, node: tree.IntegerLiteral) -> Value:
     candidates = list(_INTEGER_TYPES[node.suffix])
     if not node.decimal and "u" not in node.suffix:
-        candidates = [
-            name for signed in candidates for name in (signed, _unsigned_name(signed))
-        ]
+        candidates = [name for signed in candidates for name in (signed, _unsigned_name(signed))]
     for name in candidates:
         type = ARITHMETIC[name]
         if node.value < 1 << (type.scalar.bits - type.scalar.is_signed):
@@ -190,8 +188,9 @@ def _name(cx: Context, node: tree.Name) -> Value:
             return TypeValue(named_type(cx, node, node.span))
         case HostEntity(code):
             raise cx.error(_host_only(node, code), node.span)
-    value = known_entity(cx, entity, node.span)
-    return entity if value is None else value
+    known = known_entity(cx, entity, node.span)
+    value: Value = entity if known is None else known
+    return value
 
 
 def _host_only(node: tree.Name, code: tree.HostCode) -> str:
@@ -212,11 +211,7 @@ def _find_value(cx: Context, node: tree.Name) -> Any:
     while scope is not None:
         found = scope.own(node.text)
         if found is not None:
-            if (
-                isinstance(found, Functions)
-                and scope.kind == "class"
-                and cx.this is not None
-            ):
+            if isinstance(found, Functions) and scope.kind == "class" and cx.this is not None:
                 return FunctionSet(
                     node.text, tuple(found.overloads), arguments=node.arguments, receiver=cx.this
                 )
@@ -311,10 +306,7 @@ def _binary(cx: Context, node: tree.Binary) -> Value:
 def _left_chain(node: tree.Binary) -> list[tree.Binary]:
     """`a + b + c` without recursion: chains of thousands are normal for generated code."""
     chain = [node]
-    while (
-        isinstance(chain[-1].left, tree.Binary)
-        and chain[-1].left.op not in (",", "&&", "||")
-    ):
+    while isinstance(chain[-1].left, tree.Binary) and chain[-1].left.op not in (",", "&&", "||"):
         chain.append(chain[-1].left)
     return chain
 
@@ -324,12 +316,16 @@ def _second(cx: Context, first: Value, expression: Any) -> tuple[Value, Value]:
     block = cx.blocks[-1]
     before = len(block)
     second = lower(cx, expression)
-    if len(block) > before and isinstance(first, Rvalue):
-        if any(isinstance(node, (n.Load, n.Variable)) for node in walk(first.expression)):
-            kept = n.Variable(cx.lowering.unique("value"), first.expression.type, cx.span)
-            block.insert(before, n.Declare(kept, first.expression, cx.span))
-            first = Rvalue(kept, first.type)
+    if len(block) > before and isinstance(first, Rvalue) and _changes(first.expression):
+        kept = n.Variable(cx.lowering.unique("value"), first.expression.type, cx.span)
+        block.insert(before, n.Declare(kept, first.expression, cx.span))
+        first = Rvalue(kept, first.type)
     return first, second
+
+
+def _changes(expression: n.Expression) -> bool:
+    """Whether a value depends on what statements may change."""
+    return any(isinstance(node, (n.Load, n.Variable)) for node in walk(expression))
 
 
 def _logical(cx: Context, node: tree.Binary) -> Value:
@@ -349,9 +345,7 @@ def _logical(cx: Context, node: tree.Binary) -> Value:
     return Rvalue(result, BOOL)
 
 
-def _connected(
-    op: str, left: n.Expression, right: n.Expression, span: Span
-) -> n.Expression:
+def _connected(op: str, left: n.Expression, right: n.Expression, span: Span) -> n.Expression:
     made = n.Binary(op, left, right, ir.BOOL, span)
     if isinstance(left, n.Constant) or isinstance(right, n.Constant):
         return folded(made)
@@ -363,7 +357,7 @@ def _assign(cx: Context, node: tree.Assign) -> Value:
         target = lower(cx, node.target)
         from treadle.cuda_cpp.lower.initializers import from_list
 
-        value = from_list(cx, target.type, node.value, node.span)
+        value = from_list(cx, getattr(target, "type", VOID), node.value, node.span)
         return assign(cx, node.op, target, value, node.span)
     value = lower(cx, node.value)
     if isinstance(value, Rvalue):
@@ -391,17 +385,17 @@ def _conditional(cx: Context, node: tree.Conditional) -> Value:
     pointer = pointer_of(cx, one) or pointer_of(cx, other)
     if pointer is not None:
         return _conditional_pointer(cx, test, (first, one), (second, other), pointer.to, node)
-    if isinstance(one, OBJECTS) and isinstance(other, OBJECTS) and not (first or second):
-        if one.type == other.type and not isinstance(one, ChoiceLvalue):
-            tag = n.Select(test, constant(0, ir.I32), constant(1, ir.I32), ir.I32, node.span)
-            if not _plain(one, other):
-                return ChoiceLvalue(cx.let(tag), (one, other), one.type)
+    objects = isinstance(one, OBJECTS) and isinstance(other, OBJECTS) and not (first or second)
+    if objects and _same_class(one, other) and not isinstance(one, ChoiceLvalue):
+        tag = n.Select(test, constant(0, ir.I32), constant(1, ir.I32), ir.I32, node.span)
+        return ChoiceLvalue(cx.let(tag), (one, other), getattr(one, "type", VOID))
     return _conditional_value(cx, test, (first, one), (second, other), node)
 
 
-def _plain(*values: Value) -> bool:
-    """Whether objects are numbers or vectors, of which only the values will matter."""
-    return all(not isinstance(getattr(value, "type", None), ClassType) for value in values)
+def _same_class(one: Value, other: Value) -> bool:
+    """Whether two objects are of one class; of numbers and vectors only the values matter."""
+    type = getattr(one, "type", None)
+    return isinstance(type, ClassType) and type == getattr(other, "type", None)
 
 
 def _conditional_value(
@@ -450,7 +444,9 @@ def _common_of(cx: Context, one: Value, other: Value, node: tree.Conditional) ->
         return left
     if rank_of(cx, one, right) < IMPOSSIBLE:
         return right
-    raise cx.error(f"?: chooses between {left} and {right}, which have no type in common", node.span)
+    raise cx.error(
+        f"?: chooses between {left} and {right}, which have no type in common", node.span
+    )
 
 
 def _conditional_pointer(
@@ -537,9 +533,7 @@ def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: 
     entity: Any = None if type.scope is None else type.scope.own(name.text)
     match entity:
         case Functions(overloads=overloads):
-            return FunctionSet(
-                name.text, tuple(overloads), arguments=name.arguments, receiver=base
-            )
+            return FunctionSet(name.text, tuple(overloads), arguments=name.arguments, receiver=base)
         case GlobalVariable():
             from treadle.cuda_cpp.lower.variables import global_variable
 

@@ -74,10 +74,12 @@ def call_function(
         raise cx.error(_no_body(declaration), span)
     instance = (id(declaration), tuple(map(argument_key, chosen.arguments)))
     if any(entry[0] == instance for entry in cx.path) or cx.depth > MOST_INLINED:
-        raise cx.error(f"{declaration.name.text} calls itself: {refusal_message('recursion')}", span)
+        raise cx.error(
+            f"{declaration.name.text} calls itself: {refusal_message('recursion')}", span
+        )
     arguments = _with_defaults(cx, chosen, values)
     result = result_type(cx, chosen)
-    if receiver is None and _may_be_pure(cx, chosen, result, instance):
+    if receiver is None and result is not None and _may_be_pure(cx, chosen, result, instance):
         try:
             return _call_pure(cx, chosen, arguments, result, instance, span)
         except NotPure:
@@ -134,10 +136,8 @@ def result_type(cx: Context, chosen: Chosen) -> CppType | None:
 # --- functions of the IR -------------------------------------------------------------------------
 
 
-def _may_be_pure(
-    cx: Context, chosen: Chosen, result: CppType | None, instance: Any
-) -> bool:
-    if instance in cx.lowering.facts.inlined or result is None or isinstance(result, Void):
+def _may_be_pure(cx: Context, chosen: Chosen, result: CppType, instance: Any) -> bool:
+    if instance in cx.lowering.facts.inlined or isinstance(result, Void):
         return False
     declaration = chosen.declaration
     if "constexpr" in declaration.specifiers and _single_return(declaration) is not None:
@@ -206,13 +206,13 @@ def _lower_function(cx: Context, chosen: Chosen, result: CppType, instance: Any)
     for node in walk(body):
         if isinstance(node, _IMPURE) or (isinstance(node, n.Element) and node.memory not in own):
             raise NotPure
-    type = ir_type(result)
+    made = ir_type(result)
     if not _ends(body):
-        body = (*body, n.Return(zero_of(type, declaration.span), declaration.span))
+        body = (*body, n.Return(zero_of(made, declaration.span), declaration.span))
     name = lowering.unique(_function_name(chosen))
     memories = tuple(inner.memories)
     lowering.functions[name] = n.Function(
-        name, tuple(parameters), type, body, memories, declaration.span
+        name, tuple(parameters), made, body, memories, declaration.span
     )
     lowering.function_names[instance] = name
     return name
@@ -257,8 +257,10 @@ def bind_value(
     from treadle.cuda_cpp.lower.variables import declare_object
 
     key = (cx.path, id(parameter))
-    if parameter.name in assigned or key in cx.lowering.facts.assigned or (
-        key in cx.lowering.facts.in_memory
+    if (
+        parameter.name in assigned
+        or key in cx.lowering.facts.assigned
+        or (key in cx.lowering.facts.in_memory)
     ):
         cx.scope.names[parameter.name] = declare_object(
             cx, parameter.name, type, key, Rvalue(variable, type), parameter.span
@@ -491,9 +493,7 @@ def frozen(cx: Context, value: Value, span: Span) -> Value:
     match value:
         case PointerValue():
             tag = value.tag if value.tag is None else cx.let(value.tag)
-            return PointerValue(
-                value.targets, _kept(cx, value.offset), value.unit, value.to, tag
-            )
+            return PointerValue(value.targets, _kept(cx, value.offset), value.unit, value.to, tag)
         case Lvalue(place, type):
             return Lvalue(_frozen_place(cx, place), type)
         case BitsLvalue(place, type):
@@ -503,9 +503,7 @@ def frozen(cx: Context, value: Value, span: Span) -> Value:
             assert isinstance(kept, PointerValue)
             return ArrayValue(kept, type)
         case ScatteredLvalue():
-            return ScatteredLvalue(
-                value.target, _kept(cx, value.offset), value.unit, value.type
-            )
+            return ScatteredLvalue(value.target, _kept(cx, value.offset), value.unit, value.type)
         case ChoiceLvalue(tag, choices, type):
             parts = tuple(c if c is None else frozen(cx, c, span) for c in choices)
             return ChoiceLvalue(cx.let(tag), parts, type)

@@ -32,9 +32,7 @@ from treadle.ir import types as ir
 _MOST_ZEROS = 16  # stores that are written out rather than looped
 
 
-def from_list(
-    cx: Context, type: CppType, node: tree.InitializerList, span: Span
-) -> Value:
+def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span) -> Value:
     """A value of `type` from `{a, b, …}`."""
     from treadle.cuda_cpp.lower.calls import construct, has_constructors
     from treadle.cuda_cpp.lower.expressions import lower
@@ -49,9 +47,7 @@ def from_list(
     if isinstance(type, ClassType):
         if has_constructors(type):
             values = [
-                lower(cx, one)
-                for one in node.items
-                if not isinstance(one, tree.InitializerList)
+                lower(cx, one) for one in node.items if not isinstance(one, tree.InitializerList)
             ]
             return construct(cx, type, values, span)
         return _aggregate(cx, type, node, span)
@@ -98,9 +94,7 @@ def _named(
     return found
 
 
-def _aggregate(
-    cx: Context, type: ClassType, node: tree.InitializerList, span: Span
-) -> Value:
+def _aggregate(cx: Context, type: ClassType, node: tree.InitializerList, span: Span) -> Value:
     fields = all_fields(type)
     if len(node.items) == 1 and not isinstance(node.items[0], tree.InitializerList):
         from treadle.cuda_cpp.lower.expressions import type_of
@@ -186,9 +180,7 @@ def member_defaults(type: ClassType) -> dict[str, Any]:
     return found
 
 
-def fill(
-    cx: Context, place: Value, type: CppType, node: tree.InitializerList, span: Span
-) -> None:
+def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, span: Span) -> None:
     """Put the values of a list into an array or an object with arrays."""
     if isinstance(type, ArrayOf):
         _fill_array(cx, place, type, node, span)

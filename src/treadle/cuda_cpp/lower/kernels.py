@@ -60,7 +60,9 @@ def lower_once(
         declaration.parameters, arguments, instance.parameters, strict=False
     ):
         _bind(cx, parameter, declared.name, argument, assigned)
-    for symbol, argument in zip(instance.symbols, arguments[len(instance.parameters) :], strict=True):
+    for symbol, argument in zip(
+        instance.symbols, arguments[len(instance.parameters) :], strict=True
+    ):
         assert isinstance(argument, ArrayArgument)
         lowering.symbols[symbol] = _symbol(cx, symbols[symbol], types[symbol], argument)
     assert declaration.body is not None
@@ -186,9 +188,7 @@ def _assembled(cx: Context, type: ir.Type, path: tuple[str | int, ...]) -> n.Exp
         case _:
             raise AssertionError(type)
     operands = tuple(
-        constant(0, ir.U32)
-        if isinstance(inner, ir.Array)
-        else _assembled(cx, inner, (*path, part))
+        constant(0, ir.U32) if isinstance(inner, ir.Array) else _assembled(cx, inner, (*path, part))
         for part, inner in parts
     )
     return n.Construct(operands, type, cx.span)

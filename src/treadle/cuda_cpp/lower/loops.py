@@ -139,8 +139,9 @@ def _step(cx: Context, update: Any, name: str) -> int | None:
     from treadle.core.errors import CompileError
 
     match update:
-        case tree.Unary(op=op, operand=tree.Name(text=text)) | tree.Postfix(
-            op=op, operand=tree.Name(text=text)
+        case (
+            tree.Unary(op=op, operand=tree.Name(text=text))
+            | tree.Postfix(op=op, operand=tree.Name(text=text))
         ) if text == name and op in ("++", "--"):
             return 1 if op == "++" else -1
         case tree.Assign(op="+=" | "-=", target=tree.Name(text=text), value=value) if text == name:
@@ -309,10 +310,10 @@ def lower_do(cx: Context, node: tree.DoWhile) -> None:
     if not _continues(body):
         with cx.aside() as tail:
             condition = folded(lower_condition(cx, node.condition))
-            if isinstance(condition, n.Constant) and not condition.value:
-                if not _breaks(body):
-                    cx.blocks[-2].extend([*body, *tail])
-                    return
+            never = isinstance(condition, n.Constant) and not condition.value
+            if never and not _breaks(body):
+                cx.blocks[-2].extend([*body, *tail])
+                return
             cx.emit(n.If(_not(condition), (n.Break(node.span),), (), node.span))
         cx.emit(n.While(n.TRUE, (*body, *tail), (), node.span))
         return

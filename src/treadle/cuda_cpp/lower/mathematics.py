@@ -111,8 +111,7 @@ def _choose(
     given = [_number_type(value.type) for value in read]
     for one in overloads:
         if all(
-            ir_type(value.type) == type
-            for value, type in zip(read, one.parameters, strict=True)
+            ir_type(value.type) == type for value, type in zip(read, one.parameters, strict=True)
         ):
             return one
     numbers = [type for type in given if type is not None]
@@ -148,9 +147,7 @@ def _by_meeting(overloads: Sequence[Overload], meeting: ir.Scalar) -> Overload |
     return min(ranked, key=lambda entry: entry[:4])[-1] if ranked else None
 
 
-def _operand(
-    cx: Context, value: Rvalue, type: ir.Scalar | ir.Vector, span: Span
-) -> n.Expression:
+def _operand(cx: Context, value: Rvalue, type: ir.Scalar | ir.Vector, span: Span) -> n.Expression:
     if isinstance(type, ir.Vector):
         if ir_type(value.type) != type:
             raise cx.error(f"{cpp_type(type)} is expected here, not {describe(value)}", span)

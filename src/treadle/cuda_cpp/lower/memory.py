@@ -117,9 +117,7 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
         choices = tuple(
             None
             if isinstance(target, NullTarget)
-            else follow(
-                cx, PointerValue((target,), pointer.offset, pointer.unit, pointer.to), span
-            )
+            else follow(cx, PointerValue((target,), pointer.offset, pointer.unit, pointer.to), span)
             for target in pointer.targets
         )
         assert pointer.tag is not None
@@ -160,9 +158,11 @@ def _is_multiple(pointer: PointerValue, size: int) -> bool:
     sizes beyond the alignment (float3) are in doubt."""
     if pointer.unit == size:
         return True
-    return size & (size - 1) == 0 or size % pointer.unit == 0 and isinstance(
-        pointer.offset, n.Constant
-    ) and int(pointer.offset.value) * pointer.unit % size == 0
+    return size & (size - 1) == 0 or (
+        size % pointer.unit == 0
+        and isinstance(pointer.offset, n.Constant)
+        and int(pointer.offset.value) * pointer.unit % size == 0
+    )
 
 
 def element(
@@ -295,9 +295,7 @@ def _address_of_place(cx: Context, place: n.Place, type: CppType) -> PointerValu
         offset, unit = steps
         return PointerValue((target,), offset, unit, type)
     if isinstance(place, n.Item):
-        return PointerValue(
-            (ItemTarget(place.base),), place.index, ir.size_of(place.type), type
-        )
+        return PointerValue((ItemTarget(place.base),), place.index, ir.size_of(place.type), type)
     return PointerValue((ObjectTarget(place),), ZERO, unit_of(type), type)
 
 
@@ -376,13 +374,13 @@ def load_place(place: n.Place, span: Span) -> n.Expression:
     if isinstance(root_of(place), n.Variable):
         assert isinstance(place, n.Member), "arrays in variables live in memory"
         return n.Extract(load_place(place.base, span), place.name, place.type, span)
-    return n.Load(place, place.type, span)  # type: ignore[arg-type]
+    return n.Load(place, place.type, span)
 
 
 def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
     """Put a value of the object's own type into it."""
     match value:
-        case Lvalue(place, type):
+        case Lvalue(place):
             _refuse_constant(cx, place, span)
             cx.emit(n.Assign(place, new, span))
         case BitsLvalue(place):
@@ -471,9 +469,7 @@ def _assembled(type: ir.Type, parts: Any, span: Span) -> n.Expression:
     return n.Construct(made, type, span)
 
 
-def _store_scattered(
-    cx: Context, value: ScatteredLvalue, new: n.Expression, span: Span
-) -> None:
+def _store_scattered(cx: Context, value: ScatteredLvalue, new: n.Expression, span: Span) -> None:
     kept = cx.let(new)
     parts = _numbers_of(kept, span)
     for (place, _), part in zip(_leaf_places(cx, value, span), parts, strict=True):
@@ -535,11 +531,11 @@ def _copy_places(cx: Context, target: n.Member, source: n.Member, span: Span) ->
         cx.emit(n.Assign(n.Item(target, index, array.element, (), span), value, span))
 
 
-def _copy_items(
-    cx: Context, target: Value, source: Value, type: ArrayOf, span: Span
-) -> None:
+def _copy_items(cx: Context, target: Value, source: Value, type: ArrayOf, span: Span) -> None:
     to, come = pointer_of(cx, target), pointer_of(cx, source)
-    assert to is not None and come is not None and type.length is not None
+    assert to is not None
+    assert come is not None
+    assert type.length is not None
 
     def copy(index: n.Expression) -> None:
         one = follow(cx, moved(cx, to, index, span), span)

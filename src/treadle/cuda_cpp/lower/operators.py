@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant
 from treadle.cuda_cpp.lower.context import Context
@@ -42,7 +40,9 @@ from treadle.cuda_cpp.lower.values import (
     Value,
 )
 from treadle.cuda_cpp.meaning.types import (
+    BFLOAT16,
     BOOL,
+    HALF,
     LONG,
     Arithmetic,
     ClassType,
@@ -99,10 +99,10 @@ def _on_vectors(cx: Context, op: str, left: Value, right: Value, span: Span) -> 
     """CUDA has operators of its own for half2 and bfloat162 alone."""
     a, b = rvalue(cx, left, span), rvalue(cx, right, span)
     type = a.type
-    if a.type == b.type and isinstance(type, VectorType) and type.element.scalar.bits == 16:
-        if type.element.scalar.is_float and op in _ARITHMETIC and op != "%":
-            made = n.Binary(_ARITHMETIC[op], a.expression, b.expression, ir_type(type), span)
-            return Rvalue(made, type)
+    halves = isinstance(type, VectorType) and type.element in (HALF, BFLOAT16)
+    if halves and a.type == b.type and op in _ARITHMETIC and op != "%":
+        made = n.Binary(_ARITHMETIC[op], a.expression, b.expression, ir_type(type), span)
+        return Rvalue(made, type)
     raise cx.error(
         f"there is no operator {op} for {a.type} and {b.type}: CUDA's vectors have none of their "
         "own (helper_math.h of CUDA's samples declares them)",
@@ -202,9 +202,9 @@ def _compare_pointers(
             raise cx.error(f"{describe(left)} and {describe(right)} cannot be compared", span)
         exists = is_not_null(cx, one or other, span)
         return exists if op == "!=" else n.Unary("not", exists, ir.BOOL, span)
-    if one.targets != other.targets and len(one.targets) == len(other.targets) == 1:
-        if op in ("==", "!="):
-            return n.Constant(op == "!=", ir.BOOL, span)
+    apart = one.targets != other.targets and len(one.targets) == len(other.targets) == 1
+    if apart and op in ("==", "!="):
+        return n.Constant(op == "!=", ir.BOOL, span)
     one, other = same_steps(cx, one, other, span)
     return n.Binary(_COMPARISONS[op], one.offset, other.offset, ir.BOOL, span)
 

@@ -123,8 +123,8 @@ def _deduced(
     given = set(found)
     open_parameters = [one for one in template if one.name not in given]
     with cx.in_scope(overload.scope):
-        for one, value in zip(overload.declaration.parameters, values, strict=False):
-            type: CppType = getattr(value, "type", VOID)
+        for one, argument in zip(overload.declaration.parameters, values, strict=False):
+            type: CppType = getattr(argument, "type", VOID)
             if not _is_reference(one.type):
                 type = decay(type)
             if not deduce(cx, one.type, type, open_parameters, found):
@@ -187,18 +187,14 @@ def _specialized(cx: Context, chosen: Chosen, overloads: Sequence[Overload]) -> 
         if not declaration.specialization:
             continue
         with cx.in_scope(overload.scope):
-            types = tuple(
-                _parameter_type(resolve(cx, one.type)) for one in declaration.parameters
-            )
+            types = tuple(_parameter_type(resolve(cx, one.type)) for one in declaration.parameters)
             given = _written_arguments(cx, declaration, chosen)
         if types == chosen.types and given:
             return Chosen(overload, overload.scope, types)
     return chosen
 
 
-def _written_arguments(
-    cx: Context, declaration: tree.FunctionDeclaration, chosen: Chosen
-) -> bool:
+def _written_arguments(cx: Context, declaration: tree.FunctionDeclaration, chosen: Chosen) -> bool:
     """Whether `f<float, 4>` in a specialization's name are the chosen template arguments."""
     written = declaration.name.arguments
     template = chosen.declaration.template

@@ -33,6 +33,8 @@ from treadle.cuda_cpp.meaning.types import (
 )
 from treadle.cuda_cpp.source.preprocessor import Preprocessed, preprocess
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.cursor import Cursor, SyntaxProblem
+from treadle.cuda_cpp.syntax.names import template_arguments
 from treadle.cuda_cpp.syntax.spelling import spell_argument, spell_type
 from treadle.cuda_cpp.syntax.units import parse
 from treadle.ir import nodes as n
@@ -140,7 +142,8 @@ class Program:
             spelled_name = f"{name}<{', '.join(map(spelled, scope.names['<arguments>']))}>"
         with cx.in_scope(scope):
             parameters = tuple(
-                self._parameter(cx, number, one) for number, one in enumerate(declaration.parameters)
+                self._parameter(cx, number, one)
+                for number, one in enumerate(declaration.parameters)
             )
             most = None
             if declaration.launch_bounds:
@@ -163,17 +166,16 @@ class Program:
 
     def _argument(self, text: str) -> tree.TemplateArgument:
         """A template argument from its text."""
-        tokens = preprocess(f"typedef treadle_argument<{text}> treadle_made;").tokens
-        parsed = parse(tokens, {}, "<template argument>")
-        if not parsed.errors and len(parsed.unit.declarations) == 1:
-            declaration = parsed.unit.declarations[0]
-            if isinstance(declaration, tree.TypedefDeclaration) and isinstance(
-                declaration.type, tree.NamedType
-            ):
-                found = declaration.type.name.arguments
-                if found is not None and len(found) == 1:
-                    return found[0]
-        raise CompileError(f"{text!r} is no template argument that C++ can read")
+        file = "<template argument>"
+        tokens = [one for one in preprocess(f"<{text}>", file).tokens if one.file == file]
+        cursor = Cursor(tokens, {})
+        try:
+            found = template_arguments(cursor)
+        except SyntaxProblem:
+            found = ()
+        if len(found) != 1 or not cursor.at_end:
+            raise CompileError(f"{text!r} is no template argument that C++ can read")
+        return found[0]
 
     def _parameter(self, cx: Context, number: int, one: tree.Parameter) -> DeclaredParameter:
         name = one.name or f"unnamed{number}"
@@ -263,9 +265,7 @@ def _kernels(declarations: tuple[tree.Declaration, ...], scope: Scope) -> Any:
 
 
 def _template_record(name: str, one: tree.FunctionDeclaration) -> records.KernelTemplate:
-    parameters = tuple(
-        records.WrittenParameter(p.name, spell_type(p.type)) for p in one.parameters
-    )
+    parameters = tuple(records.WrittenParameter(p.name, spell_type(p.type)) for p in one.parameters)
     template = tuple(
         records.TemplateParameter(
             p.name,
@@ -359,8 +359,8 @@ def _flatten(
         return
     if isinstance(initializer, tree.StringLiteral) and isinstance(type, ArrayOf):
         bytes_ = initializer.text.encode("latin-1", "replace")
-        for place in range(type.length or 0):
-            leaves.append((bytes_[place] if place < len(bytes_) else 0, ir.I8))
+        padded = bytes_.ljust(type.length or 0, b"\0")
+        leaves.extend((byte, ir.I8) for byte in padded)
         return
     value = constant_rvalue(cx, initializer, "the first value of a variable")
     converted = convert(cx, value, type, initializer.span)

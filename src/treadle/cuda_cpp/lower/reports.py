@@ -60,9 +60,7 @@ def _joined(
     return tuple(joined)
 
 
-def _part(
-    cx: Context, found: re.Match[str], rest: list[Value]
-) -> str | n.Expression | n.Formatted:
+def _part(cx: Context, found: re.Match[str], rest: list[Value]) -> str | n.Expression | n.Formatted:
     if found["letter"] == "%":
         return "%"
     stars = tuple(

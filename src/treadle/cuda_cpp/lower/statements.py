@@ -63,7 +63,9 @@ def declare_locally(cx: Context, node: tree.Declaration) -> None:
 def static_assert(cx: Context, node: tree.StaticAssert) -> None:
     """`static_assert(condition, "message")`"""
     if not constant_value(cx, node.condition, "the condition of static_assert"):
-        raise cx.error(f"static_assert failed: {node.message or 'its condition is false'}", node.span)
+        raise cx.error(
+            f"static_assert failed: {node.message or 'its condition is false'}", node.span
+        )
 
 
 def _compound(cx: Context, node: tree.Compound) -> None:

@@ -115,16 +115,14 @@ def _matches(subject: n.Expression, section: _Section, node: tree.Switch) -> n.E
     assert isinstance(subject.type, ir.Scalar)
     for value in section.values:
         one = n.Binary("eq", subject, constant(value, subject.type), ir.BOOL, node.span)
-        result = one if result == n.FALSE else n.Binary(
-            "logical_or", result, one, ir.BOOL, node.span
+        result = (
+            one if result == n.FALSE else n.Binary("logical_or", result, one, ir.BOOL, node.span)
         )
     return folded(result)
 
 
-def _chain(
-    cx: Context, subject: n.Expression, sections: list[_Section], node: tree.Switch
-) -> None:
-    """if … else if … else …; the default comes last, wherever it was written."""
+def _chain(cx: Context, subject: n.Expression, sections: list[_Section], node: tree.Switch) -> None:
+    """If … else if … else …; the default comes last, wherever it was written."""
     default: n.Block = ()
     branches: list[tuple[n.Expression, n.Block]] = []
     for section in sections:
@@ -158,9 +156,7 @@ def _lower_all(cx: Context, body: list[tree.Statement]) -> None:
         lower_statement(cx, statement)
 
 
-def _once(
-    cx: Context, subject: n.Expression, sections: list[_Section], node: tree.Switch
-) -> None:
+def _once(cx: Context, subject: n.Expression, sections: list[_Section], node: tree.Switch) -> None:
     """Sections in order, each run from where the switch entered; `break` leaves the loop around
     them, and `continue` leaves it too and says so."""
     entered = cx.let_as("entered", _start(subject, sections, node), node.span)
@@ -193,9 +189,7 @@ def _sequence(cx: Context, body: list[tree.Statement]) -> n.Block:
     return tuple(block)
 
 
-def _start(
-    subject: n.Expression, sections: list[_Section], node: tree.Switch
-) -> n.Expression:
+def _start(subject: n.Expression, sections: list[_Section], node: tree.Switch) -> n.Expression:
     """The number of the first section that runs; beyond the last one if none does."""
     nowhere = len(sections)
     for number_, section in enumerate(sections):

@@ -44,15 +44,16 @@ def evaluate_argument(
             return resolve(cx, tree.NamedType(argument, argument.span))
         if isinstance(argument, _TYPES):
             return resolve(cx, argument)
-        if isinstance(argument, Rvalue) or not isinstance(argument, _CPP_TYPES):
+        if not isinstance(argument, _CPP_TYPES):
             raise cx.error(f"template parameter {parameter.name} takes a type")
-        return argument
+        made: Argument = argument  # type: ignore[assignment]
+        return made
     if parameter.kind == "template":
         raise cx.error("templates as template arguments are not supported: name the instance")
     assert parameter.type is not None
     if isinstance(argument, tree.NamedType):
         argument = argument.name
-    if isinstance(argument, _TYPES) or isinstance(argument, _CPP_TYPES):
+    if isinstance(argument, (*_TYPES, *_CPP_TYPES)):
         raise cx.error(f"template parameter {parameter.name} takes a value, not a type")
     value = (
         argument
@@ -69,7 +70,8 @@ def evaluate_argument(
 
 
 _CPP_TYPES = tuple(
-    type for type in CppType.__args__  # type: ignore[attr-defined]
+    type
+    for type in CppType.__args__  # type: ignore[attr-defined]
 )
 
 
@@ -110,7 +112,9 @@ def bind_arguments(
                 Known(value) if isinstance(value, Rvalue) else TypeEntity(value)
             )
     if given:
-        raise cx.error(f"{len(arguments)} template arguments for {len(parameters)} parameters", span)
+        raise cx.error(
+            f"{len(arguments)} template arguments for {len(parameters)} parameters", span
+        )
     inner.names["<arguments>"] = tuple(known)
     return inner
 
@@ -137,7 +141,8 @@ def class_instance(
 ) -> ClassType:
     """An instance of a class template."""
     declaration = entity.declaration
-    assert isinstance(declaration, tree.StructDeclaration) and declaration.template is not None
+    assert isinstance(declaration, tree.StructDeclaration)
+    assert declaration.template is not None
     scope = bind_arguments(cx, declaration.template, arguments, entity.scope, span)
     bound = scope.names["<arguments>"]
     keys = tuple(argument_key(argument) for argument in bound)
@@ -145,9 +150,7 @@ def class_instance(
     for special in entity.specializations:
         match = _matches(cx, special, bound, entity.scope)
         if match is not None:
-            return class_type(
-                cx, special, match, name=name, arguments=keys, template=declaration
-            )
+            return class_type(cx, special, match, name=name, arguments=keys, template=declaration)
     return class_type(cx, declaration, scope, name=name, arguments=keys, template=declaration)
 
 
@@ -279,16 +282,15 @@ def _deduce_class(
     for written, argument in zip(name.arguments or (), bound, strict=False):
         if isinstance(argument, Rvalue):
             inner = written.name if isinstance(written, tree.NamedType) else written
-            if isinstance(inner, tree.Name) and any(p.name == inner.text for p in parameters):
-                if not _agree(found, inner.text, argument):
-                    return False
+            name_ = inner.text if isinstance(inner, tree.Name) else ""
+            ours = any(p.name == name_ for p in parameters)
+            if ours and not _agree(found, name_, argument):
+                return False
         else:
             as_type = (
                 tree.NamedType(written, written.span) if isinstance(written, tree.Name) else written
             )
-            if isinstance(as_type, _TYPES) and not deduce(
-                cx, as_type, argument, parameters, found
-            ):
+            if isinstance(as_type, _TYPES) and not deduce(cx, as_type, argument, parameters, found):
                 return False
     return True
 

@@ -24,7 +24,7 @@ from treadle.ir import types as ir
 
 @dataclass(frozen=True, slots=True)
 class Rvalue:
-    """A number, vector or struct without a place. `literal_zero`: a 0 that may be a null pointer."""
+    """A number, vector or struct without a place. A `literal_zero` may be a null pointer."""
 
     expression: n.Expression
     type: CppType

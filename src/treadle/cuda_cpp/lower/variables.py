@@ -76,7 +76,7 @@ def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
     if isinstance(initializer, tree.InitializerList):
         if len(initializer.items) != 1:
             raise cx.error(f"auto {node.name} = {{…}} tells no type", node.span)
-        initializer = initializer.items[0]  # type: ignore[assignment]
+        initializer = initializer.items[0]
     type = type_of(cx, initializer)
     reference = isinstance(node.type, tree.ReferenceType)
     return with_auto(cx, node.type, type if reference else decay(type))
@@ -105,9 +105,7 @@ def _only(cx: Context, node: tree.VariableDeclaration) -> Any:
     return initializer
 
 
-def _known_constant(
-    cx: Context, node: tree.VariableDeclaration, type: CppType
-) -> Rvalue | None:
+def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Rvalue | None:
     """The value of `const int n = 4;`, which may stand where constants must; None for others."""
     constant_type = isinstance(node.type, tree.ConstType) or "constexpr" in node.specifiers
     if not constant_type or node.initializer is None:
@@ -149,12 +147,13 @@ def _constructed(
     from treadle.cuda_cpp.lower.calls import has_constructors
     from treadle.cuda_cpp.lower.expressions import lower
 
-    if not has_constructors(type) and not isinstance(type.scope, type(None)):
+    if not has_constructors(type) and type.scope is not None:
         value = from_list(cx, type, arguments, node.span)
         return declare_object(cx, node.name, type, key_of(cx, node), value, node.span)
     place = _uninitialized(cx, node.name, type, key_of(cx, node), node.span)
     values = [
-        from_list(cx, type, one, one.span) if isinstance(one, tree.InitializerList)
+        from_list(cx, type, one, one.span)
+        if isinstance(one, tree.InitializerList)
         else lower(cx, one)
         for one in arguments.items
     ]
@@ -171,7 +170,8 @@ def _array(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> ArrayV
         fill(cx, value, type, initializer, node.span)
     elif isinstance(initializer, tree.StringLiteral):
         items = tuple(
-            tree.IntegerLiteral(byte) for byte in (*initializer.text.encode("latin-1", "replace"), 0)
+            tree.IntegerLiteral(byte)
+            for byte in (*initializer.text.encode("latin-1", "replace"), 0)
         )
         fill(cx, value, type, tree.InitializerList(items, (), node.span), node.span)
     elif isinstance(innermost(type), ClassType):
@@ -202,9 +202,7 @@ def _length_of(cx: Context, node: tree.VariableDeclaration) -> int:
     raise cx.error(f"the array {node.name} needs a length, or values that tell it", node.span)
 
 
-def _array_memory(
-    cx: Context, name: str, type: ArrayOf, space: str, span: Span
-) -> ArrayValue:
+def _array_memory(cx: Context, name: str, type: ArrayOf, space: str, span: Span) -> ArrayValue:
     """A memory for an array, seen as the array."""
     if holds_pointer(type):
         raise cx.error(
@@ -222,6 +220,8 @@ def _array_memory(
 
 
 def _element_type(cx: Context, type: CppType, span: Span) -> ir.Type:
+    if isinstance(type, Pointer):  # only ever seen as something else: bytes as large as pointers
+        return ir.Vector(ir.U32, 2)
     try:
         return ir_type(type)
     except NoLayout as reason:
@@ -329,9 +329,7 @@ def _declare_pointer_with(
     return variable
 
 
-def declare_pointer(
-    cx: Context, name: str, type: Pointer, key: Any, span: Span
-) -> PointerVariable:
+def declare_pointer(cx: Context, name: str, type: Pointer, key: Any, span: Span) -> PointerVariable:
     """A new pointer variable. What it may point into is what the run before saw."""
     facts = cx.lowering.facts
     targets = tuple(facts.targets.setdefault(key, []))
@@ -377,9 +375,7 @@ def _dynamic(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> Valu
         name = lowering.unique(node.name)
         lowering.memories.append(n.Memory(name, "shared", element, None, node.span))
         size = n.Variable(f"{name}.size", ir.I32, node.span)
-        lowering.parameters[size.name] = n.Parameter(
-            size.name, ir.I32, ("length", name), node.span
-        )
+        lowering.parameters[size.name] = n.Parameter(size.name, ir.I32, ("length", name), node.span)
         target = MemoryTarget(name, "shared", element, size)
         lowering.memory_targets[name] = target
         lowering.statics["dynamic"] = target
@@ -440,7 +436,7 @@ def _host_constant(cx: Context, entity: GlobalVariable, node: tree.Name) -> Valu
         constant_type = constant_type or isinstance(outer, tree.ConstType)
     if not constant_type or declaration.initializer is None:
         return None
-    key = ("host constant", id(declaration), cx.isolated, id(cx.memories))
+    key = ("host constant", id(declaration), id(entity.scope), id(cx.memories))
     known = cx.lowering.statics.get(key)
     if known is None:
         if declaration.template:
@@ -475,4 +471,4 @@ def _constant_of(cx: Context, declaration: tree.VariableDeclaration) -> Value | 
     return made
 
 
-__all__ = ["NullTarget", "VOID", "declare", "declare_object", "declare_pointer", "global_variable"]
+__all__ = ["VOID", "NullTarget", "declare", "declare_object", "declare_pointer", "global_variable"]

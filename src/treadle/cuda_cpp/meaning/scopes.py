@@ -120,7 +120,7 @@ class Scope:
         return None
 
     def functions(self, name: str) -> Iterator[Functions]:
-        """All sets of functions of a name, from the inside out (operators are looked for in all)."""
+        """All sets of functions of a name, from the inside out: operators are sought in all."""
         scope: Scope | None = self
         while scope is not None:
             found = scope.own(name)

@@ -206,7 +206,8 @@ ALIASES: dict[str, CppType] = {
     "half": HALF, "half2": VECTORS["__half2"], "__half": HALF, "nv_bfloat16": BFLOAT16,
     "nv_bfloat162": VECTORS["__nv_bfloat162"], "__nv_bfloat16": BFLOAT16,
     "nullptr_t": NULL_POINTER,
-} | dict(VECTORS) | {"dim3": DIM3}  # fmt: skip
+    **VECTORS, "dim3": DIM3,
+}  # fmt: skip
 
 
 def is_integer(type: CppType) -> bool:
