@@ -202,8 +202,16 @@ class Context:
         return self.lowering.fastmath
 
     def let(self, value: n.Expression) -> n.Expression:
-        """The value, computed once."""
+        """The value, computed once: a variable that it is already will do."""
+        if isinstance(value, (n.Constant, n.Builtin, n.Variable)):
+            return value
+        return self.let_as("value", value)
+
+    def copied(self, value: n.Expression) -> n.Expression:
+        """The value as it is now, whatever happens to the variables in it."""
         if isinstance(value, (n.Constant, n.Builtin)):
+            return value
+        if isinstance(value, n.Variable) and value.name in self.lowering.parameter_keys:
             return value
         return self.let_as("value", value)
 

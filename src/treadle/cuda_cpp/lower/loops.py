@@ -111,7 +111,9 @@ def _counted(cx: Context, node: tree.For) -> _Counted | None:
         op = "<" if step > 0 else ">"
     if (step > 0) != (op in ("<", "<=")):
         return None
-    changed = changed_names(node.body) | changed_names(bound)
+    from treadle.cuda_cpp.lower.functions import changed_names
+
+    changed = changed_names(cx, node.body) | changed_names(cx, bound)
     if name in changed or not _is_fixed(bound, name, changed):
         return None
     beyond = {"<=": 1, ">=": -1}.get(op, 0)
@@ -169,20 +171,13 @@ def _type_of(cx: Context, declaration: tree.VariableDeclaration) -> CppType | No
     return type if is_integer(type) else None
 
 
-def changed_names(node: Any) -> set[str]:
-    """The names that a piece of code may write to."""
-    from treadle.cuda_cpp.lower.functions import _assigned_names
-
-    return set(_assigned_names(node))
-
-
 _FIXED = (
     tree.IntegerLiteral, tree.Name, tree.Binary, tree.Unary, tree.Cast, tree.Member, tree.SizeOf,
     tree.CharacterLiteral, tree.Conditional,
 )  # fmt: skip
 
 
-def _is_fixed(bound: tree.Expression, name: str, changed: set[str]) -> bool:
+def _is_fixed(bound: tree.Expression, name: str, changed: frozenset[str]) -> bool:
     """Whether a bound stays what it is while the loop runs: numbers, and variables of this thread
     that the body does not touch."""
     for node in walk_tree(bound):

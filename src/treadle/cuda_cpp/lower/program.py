@@ -7,18 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from treadle.core.errors import CompileError, CompileErrors
 from treadle.cuda_cpp import program as records
 from treadle.cuda_cpp.lower.context import Again, Context, Facts, Lowering
-from treadle.cuda_cpp.lower.conversions import convert
 from treadle.cuda_cpp.lower.first_values import first_bytes
 from treadle.cuda_cpp.lower.kernels import lower_once
 from treadle.cuda_cpp.lower.names import constant_integer, resolve
 from treadle.cuda_cpp.lower.reachable import Reachable
 from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
-from treadle.cuda_cpp.lower.values import Rvalue
 from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Namespace, Overload, Scope, file_scope
 from treadle.cuda_cpp.meaning.types import (
     ArrayOf,
