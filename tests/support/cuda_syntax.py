@@ -10,9 +10,10 @@ FILE = "test.cu"
 
 
 def parsed(text: str) -> Parsed:
-    """The tree of a text, and its errors."""
+    """The tree of a text, without what every file includes, and its errors."""
     read = preprocess(text, FILE)
-    return parse(read.tokens, read.texts, FILE)
+    own = [token for token in read.tokens if token.file == FILE]
+    return parse(own, read.texts, FILE)
 
 
 def declarations(text: str) -> tuple[tree.Declaration, ...]:

@@ -63,6 +63,7 @@ class Cursor:
         self.device_words = [at for at, text in enumerate(self.texts) if text in DEVICE_WORDS]
         self.index = 0
         self.levels = 0
+        self.assumed = -1  # where a missing `;` was reported and is taken for granted
         self.in_angles = False  # whether a `>` closes template arguments here
         self.tolerant = False  # whether an error ends the attempt instead of being reported
         self.skipped: dict[tuple[int, bool], int] = {}  # what lookahead found behind a `<`
@@ -88,13 +89,8 @@ class Cursor:
                     kind = KEYWORD
                 elif text in ALTERNATIVE_SPELLINGS:
                     kind, text = KEYWORD, ALTERNATIVE_SPELLINGS[text]
-            elif kind == END:
+            elif kind == END or (text in _LAUNCH_PARTS and self._completes(token)):
                 continue
-            elif text in _LAUNCH_PARTS and not token.spaced and self.texts:
-                if self.texts[-1] == text * 2:  # `<<` and `<` are one word of CUDA
-                    self.texts[-1] = text * 3
-                    self.tokens[-1] = self.tokens[-1]._replace(text=text * 3)
-                    continue
             self.tokens.append(token)
             self.kinds.append(kind)
             self.texts.append(text)
@@ -107,6 +103,15 @@ class Cursor:
             self.tokens.append(Token(END, "", end.file, end.line, end.column))
             self.kinds.append(END)
             self.texts.append("")
+
+    def _completes(self, token: Token) -> bool:
+        """Whether `<` or `>` makes one word of CUDA, `<<<` or `>>>`, of the token before it."""
+        text = token.text
+        if token.spaced or not self.texts or self.texts[-1] != text * 2:
+            return False
+        self.texts[-1] = text * 3
+        self.tokens[-1] = self.tokens[-1]._replace(text=text * 3)
+        return True
 
     # --- looking and going on ---------------------------------------------------------------------
 
@@ -123,6 +128,11 @@ class Cursor:
     def span_at(self, index: int) -> Span:
         token = self.tokens[index]
         return Span(token.file, token.line, token.column, token.column + len(token.text))
+
+    @property
+    def at_semicolon(self) -> bool:
+        """Whether a `;` comes next, or would if it had not been forgotten."""
+        return self.texts[self.index] == ";" or self.assumed == self.index
 
     @property
     def at_end(self) -> bool:
@@ -144,8 +154,8 @@ class Cursor:
 
     def expect_semicolon(self, after: str) -> None:
         """Take a `;`. One that is missing at a line's end is an error, but nothing is skipped."""
-        if self.texts[self.index] == ";":
-            self.index += 1
+        if self.at_semicolon:
+            self.index += self.texts[self.index] == ";"
             return
         message = f"expected ';' after {after}, found {self.found()}"
         before = self.tokens[self.index - 1] if self.index else self.tokens[0]
@@ -156,6 +166,7 @@ class Cursor:
         if self.tolerant:
             raise problem
         self.report(problem)
+        self.assumed = self.index
 
     def found(self) -> str:
         """The next token, for an error message."""

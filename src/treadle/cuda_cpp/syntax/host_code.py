@@ -49,6 +49,8 @@ def extent(c: Cursor, start: int) -> Extent:
     texts, kinds, partners = c.texts, c.kinds, c.partners
     at, last = start, c.end
     what, name = "variable", ""
+    if texts[at] == "{" and partners[at] > 0:
+        return Extent(partners[at] + 1, at, "block", "", False)
     template = called = assigned = initializing = False
     while at < last:
         text = texts[at]

@@ -129,6 +129,8 @@ class _Reader:
         if macro > 0:
             return (host_code.skip(c, host_code.Extent(macro, -1, "macro", c.text, False)),)
         found = host_code.extent(c, start)
+        if found.what == "block":
+            return (host_code.skip(c, found),)
         self.after_device = host_code.says_device(c, start, found.head_end())
         if self.after_device:
             return self._device_code(found)
