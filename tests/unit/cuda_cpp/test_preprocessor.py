@@ -459,11 +459,12 @@ def test_a_header_cannot_be_what_is_no_file(tmp_path: Path) -> None:
         assert len(noted) == len(name)
 
 
-def test_a_header_too_large_is_an_error(tmp_path: Path) -> None:
+def test_a_file_too_large_is_an_error(tmp_path: Path) -> None:
     with (tmp_path / "big.h").open("wb") as file:
-        file.truncate(17 << 20)
+        file.truncate(5 << 20)
     (found,) = preprocess("#include <big.h>", FILE, include=[tmp_path]).errors
     assert "too large" in found.message
+    assert "too large" in error("\n" * (5 << 20)).message
 
 
 def test_an_include_inside_of_arguments_is_an_error() -> None:
