@@ -146,15 +146,12 @@ class _Memory:
 
     def _by_name(self, type: CppType, offset: int, node: tree.InitializerList) -> None:
         given = dict(zip(node.names, node.items, strict=True))
-        fields = {one.name for one in all_fields(type)} if isinstance(type, ClassType) else set()
+        fields = all_fields(type) if isinstance(type, ClassType) else ()
+        names = {one.name for one in fields}
         for name in given:
-            if name is None or name not in fields:
+            if name is None or name not in names:
                 raise self.cx.error(f"{type} has no field {name or 'without a name'}", node.span)
-        for one, (part, place, default) in zip(
-            all_fields(type),
-            self._places(type, offset),
-            strict=True,  # type: ignore[arg-type]
-        ):
+        for one, (part, place, default) in zip(fields, self._places(type, offset), strict=True):
             item = given.get(one.name, default)
             if item is not None:
                 self.initialize(part, place, item)
