@@ -195,8 +195,7 @@ def test_each_header_can_be_read_alone_and_twice(name: str) -> None:
     [
         ("curand_kernel.h", "td.random"),
         ("mma.h", "tensor-core"),
-        ("cooperative_groups.h", "__syncthreads"),
-        ("cooperative_groups/reduce.h", "__syncthreads"),
+        ("cooperative_groups/memcpy_async.h", "__syncthreads"),
         ("thrust/device_vector.h", "parallel algorithms"),
         ("cub/cub.cuh", "parallel algorithms"),
         ("vector", "C++'s library"),

@@ -28,6 +28,7 @@ from treadle.cuda_cpp.meaning.types import (
     innermost,
     ir_type,
 )
+from treadle.cuda_cpp.source.headers import why_missing
 from treadle.cuda_cpp.source.preprocessor import Preprocessed, preprocess
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.cursor import Cursor, SyntaxProblem
@@ -85,7 +86,7 @@ class Program:
     def notes(self) -> tuple[records.Note, ...]:
         """What is to be said of the file as a whole."""
         return tuple(
-            records.Note("noted", f"#include <{name}>", "unknown here, and skipped", span)
+            records.Note("noted", f"#include <{name}>", f"{name} {why_missing(name)}", span)
             for name, span in self._headers
         )
 
