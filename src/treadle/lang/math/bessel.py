@@ -9,7 +9,7 @@ zeros, they are precise compared to sqrt(2/(pi x)) only.
 from __future__ import annotations
 
 from treadle import lang as td
-from treadle.lang.math.bits import exact_root, with_sign_of
+from treadle.lang.math.bits import exact_root, head, with_sign_of
 from treadle.lang.math.exponential import exp_sum
 from treadle.lang.math.logarithm import log, log1p
 from treadle.lang.math.special_polynomials import (
@@ -70,13 +70,21 @@ def limited_to(x: td.f32, low: td.f32, high: td.f32) -> td.f32:
     return td.where(x > low, td.where(x < high, x, high), low)
 
 
+def less(x: td.f32, high: td.f32, low: td.f32) -> td.f32:
+    """x - (high + low). Near the sum x - high is exact; it is taken in two parts, lest a compiler
+    adds up high and low."""
+    d = x - high
+    d_head = head(d)
+    return (d_head - low) + (d - d_head)
+
+
 def cyl_bessel_i0(x: td.f32) -> td.f32:
     """The modified Bessel function I0."""
     a = td.abs(x)
     r = 0.125 * limited_to(a, td.f32(0.0), td.f32(8.0))
     b = limited_to(a, td.f32(8.0), td.f32(100.0))
-    power = exp_sum(b, td.f32(0.0), -64)
-    far = power * (i0_far(16.0 / b - 1.0) / exact_root(b)) * 1.8446744073709552e19
+    power = exp_sum(0.5 * b, td.f32(0.0), 0)  # its square may be too large
+    far = power * (i0_far(16.0 / b - 1.0) / exact_root(b)) * power
     return td.where(td.isnan(x), x, td.where(a < 8.0, i0_near(r * r), far))
 
 
@@ -86,8 +94,8 @@ def cyl_bessel_i1(x: td.f32) -> td.f32:
     inside = limited_to(a, td.f32(0.0), td.f32(8.0))
     r = 0.125 * inside
     b = limited_to(a, td.f32(8.0), td.f32(100.0))
-    power = exp_sum(b, td.f32(0.0), -64)
-    far = power * (i1_far(16.0 / b - 1.0) / exact_root(b)) * 1.8446744073709552e19
+    power = exp_sum(0.5 * b, td.f32(0.0), 0)  # its square may be too large
+    far = power * (i1_far(16.0 / b - 1.0) / exact_root(b)) * power
     y = td.where(a < 8.0, inside * i1_near(r * r), far)
     return td.where(td.isnan(x), x, with_sign_of(y, x))
 
@@ -120,11 +128,13 @@ def j0(x: td.f32) -> td.f32:
     """The Bessel function J0."""
     a = td.abs(x)
     b = limited_to(a, td.f32(0.0), td.f32(4.0))
-    y = j0_near(0.125 * b * b - 1.0) * (((b - J0_FIRST_HIGH) - J0_FIRST_LOW) * (b + J0_FIRST))
+    d = less(b, td.f32(J0_FIRST_HIGH), td.f32(J0_FIRST_LOW))
+    y = j0_near(0.125 * b * b - 1.0) * (d * (b + J0_FIRST))
     z = td.where(a < 1.0, a * a, 0.0)
     y = td.where(a < 1.0, (1.0 - 0.25 * z) + z * z * j0_center(z), y)
     b = limited_to(a, td.f32(4.0), td.f32(8.0))
-    y = td.where(a < 4.0, y, j0_second(b - 6.0) * ((b - J0_SECOND_HIGH) - J0_SECOND_LOW))
+    d = less(b, td.f32(J0_SECOND_HIGH), td.f32(J0_SECOND_LOW))
+    y = td.where(a < 4.0, y, j0_second(b - 6.0) * d)
     if a >= 8.0:
         y = zeroth_far(a, False)
     y = td.where(td.isinf(x), 0.0, y)
@@ -135,10 +145,12 @@ def j1(x: td.f32) -> td.f32:
     """The Bessel function J1."""
     a = td.abs(x)
     b = limited_to(a, td.f32(0.0), td.f32(5.0))
-    y = j1_near(0.08 * b * b - 1.0) * (((b - J1_FIRST_HIGH) - J1_FIRST_LOW) * (b + J1_FIRST))
+    d = less(b, td.f32(J1_FIRST_HIGH), td.f32(J1_FIRST_LOW))
+    y = j1_near(0.08 * b * b - 1.0) * (d * (b + J1_FIRST))
     y = b * y
     b = limited_to(a, td.f32(5.0), td.f32(8.0))
-    y = td.where(a < 5.0, y, j1_second(b - 6.5) * ((b - J1_SECOND_HIGH) - J1_SECOND_LOW))
+    d = less(b, td.f32(J1_SECOND_HIGH), td.f32(J1_SECOND_LOW))
+    y = td.where(a < 5.0, y, j1_second(b - 6.5) * d)
     if a >= 8.0:
         y = first_far(a, False)
     y = td.where(td.isinf(x), 0.0, y)
@@ -156,13 +168,15 @@ def log_over(x: td.f32, d: td.f32, zero: td.f32, log_zero: td.f32) -> td.f32:
 def y0(x: td.f32) -> td.f32:
     """The Bessel function Y0: -infinity at 0, NaN below."""
     b = td.where(x > 0.0, td.where(x < 2.2, x, 2.2), 1.0)
-    d = (b - Y0_FIRST_HIGH) - Y0_FIRST_LOW
+    d = less(b, td.f32(Y0_FIRST_HIGH), td.f32(Y0_FIRST_LOW))
     logarithm = log_over(b, d, td.f32(Y0_FIRST), td.f32(LOG_Y0_FIRST))
     y = TWO_OVER_PI * logarithm * j0(b) + y0_near(b * b) * (d * (b + Y0_FIRST))
     b = limited_to(x, td.f32(2.2), td.f32(5.0))
-    second = y0_second(b - 3.6) * ((b - Y0_SECOND_HIGH) - Y0_SECOND_LOW)
+    d = less(b, td.f32(Y0_SECOND_HIGH), td.f32(Y0_SECOND_LOW))
+    second = y0_second(b - 3.6) * d
     b = limited_to(x, td.f32(5.0), td.f32(8.0))
-    third = y0_third(b - 6.5) * ((b - Y0_THIRD_HIGH) - Y0_THIRD_LOW)
+    d = less(b, td.f32(Y0_THIRD_HIGH), td.f32(Y0_THIRD_LOW))
+    third = y0_third(b - 6.5) * d
     y = td.where(x < 2.2, y, td.where(x < 5.0, second, third))
     if x >= 8.0:
         y = zeroth_far(x, True)
@@ -174,11 +188,12 @@ def y0(x: td.f32) -> td.f32:
 def y1(x: td.f32) -> td.f32:
     """The Bessel function Y1: -infinity at 0, NaN below."""
     b = td.where(x > 0.0, td.where(x < 3.5, x, 3.5), 1.0)
-    d = (b - Y1_FIRST_HIGH) - Y1_FIRST_LOW
+    d = less(b, td.f32(Y1_FIRST_HIGH), td.f32(Y1_FIRST_LOW))
     logarithm = log_over(b, d, td.f32(Y1_FIRST), td.f32(LOG_Y1_FIRST))
     y = TWO_OVER_PI * logarithm * j1(b) + y1_near(b * b) * (d * (b + Y1_FIRST)) / b
     b = limited_to(x, td.f32(3.5), td.f32(8.0))
-    second = y1_second(b - 5.75) * ((b - Y1_SECOND_HIGH) - Y1_SECOND_LOW)
+    d = less(b, td.f32(Y1_SECOND_HIGH), td.f32(Y1_SECOND_LOW))
+    second = y1_second(b - 5.75) * d
     y = td.where(x < 3.5, y, second)
     if x >= 8.0:
         y = first_far(x, True)
@@ -254,7 +269,7 @@ def yn(x: td.f32, n: td.i32) -> td.f32:
     first = before
     following = y
     k = td.i32(1)
-    last = td.where(x > 0.0, n, 0)
+    last = td.where(x > 0.0 and td.isfinite(x), n, 0)
     while k < last and td.isfinite(y):
         following = (2.0 * td.f32(k) / x) * y - before
         before = y

@@ -9,7 +9,7 @@ zeros, they are precise compared to sqrt(2/(pi x)) only.
 from __future__ import annotations
 
 from treadle import lang as td
-from treadle.lang.math.bits import exact_root_f64, with_sign_of_f64
+from treadle.lang.math.bits import exact_root_f64, head_f64, with_sign_of_f64
 from treadle.lang.math.exponential_f64 import exp_sum_f64
 from treadle.lang.math.logarithm_f64 import log1p_f64, log_f64
 from treadle.lang.math.special_polynomials import (
@@ -70,13 +70,21 @@ def limited_to_f64(x: td.f64, low: td.f64, high: td.f64) -> td.f64:
     return td.where(x > low, td.where(x < high, x, high), low)
 
 
+def less_f64(x: td.f64, high: td.f64, low: td.f64) -> td.f64:
+    """x - (high + low). Near the sum x - high is exact; it is taken in two parts, lest a compiler
+    adds up high and low."""
+    d = x - high
+    d_head = head_f64(d)
+    return (d_head - low) + (d - d_head)
+
+
 def cyl_bessel_i0_f64(x: td.f64) -> td.f64:
     """The modified Bessel function I0."""
     a = td.abs(x)
     r = 0.125 * limited_to_f64(a, td.f64(0.0), td.f64(8.0))
     b = limited_to_f64(a, td.f64(8.0), td.f64(720.0))
-    power = exp_sum_f64(b, td.f64(0.0), -64)
-    far = power * (i0_far_f64(16.0 / b - 1.0) / exact_root_f64(b)) * 1.8446744073709552e19
+    power = exp_sum_f64(0.5 * b, td.f64(0.0), 0)  # its square may be too large
+    far = power * (i0_far_f64(16.0 / b - 1.0) / exact_root_f64(b)) * power
     return td.where(td.isnan(x), x, td.where(a < 8.0, i0_near_f64(r * r), far))
 
 
@@ -86,8 +94,8 @@ def cyl_bessel_i1_f64(x: td.f64) -> td.f64:
     inside = limited_to_f64(a, td.f64(0.0), td.f64(8.0))
     r = 0.125 * inside
     b = limited_to_f64(a, td.f64(8.0), td.f64(720.0))
-    power = exp_sum_f64(b, td.f64(0.0), -64)
-    far = power * (i1_far_f64(16.0 / b - 1.0) / exact_root_f64(b)) * 1.8446744073709552e19
+    power = exp_sum_f64(0.5 * b, td.f64(0.0), 0)  # its square may be too large
+    far = power * (i1_far_f64(16.0 / b - 1.0) / exact_root_f64(b)) * power
     y = td.where(a < 8.0, inside * i1_near_f64(r * r), far)
     return td.where(td.isnan(x), x, with_sign_of_f64(y, x))
 
@@ -120,11 +128,13 @@ def j0_f64(x: td.f64) -> td.f64:
     """The Bessel function J0."""
     a = td.abs(x)
     b = limited_to_f64(a, td.f64(0.0), td.f64(4.0))
-    y = j0_near_f64(0.125 * b * b - 1.0) * (((b - J0_FIRST_HIGH) - J0_FIRST_LOW) * (b + J0_FIRST))
+    d = less_f64(b, td.f64(J0_FIRST_HIGH), td.f64(J0_FIRST_LOW))
+    y = j0_near_f64(0.125 * b * b - 1.0) * (d * (b + J0_FIRST))
     z = td.where(a < 1.0, a * a, 0.0)
     y = td.where(a < 1.0, (1.0 - 0.25 * z) + z * z * j0_center_f64(z), y)
     b = limited_to_f64(a, td.f64(4.0), td.f64(8.0))
-    y = td.where(a < 4.0, y, j0_second_f64(b - 6.0) * ((b - J0_SECOND_HIGH) - J0_SECOND_LOW))
+    d = less_f64(b, td.f64(J0_SECOND_HIGH), td.f64(J0_SECOND_LOW))
+    y = td.where(a < 4.0, y, j0_second_f64(b - 6.0) * d)
     if a >= 8.0:
         y = zeroth_far_f64(a, False)
     y = td.where(td.isinf(x), 0.0, y)
@@ -135,10 +145,12 @@ def j1_f64(x: td.f64) -> td.f64:
     """The Bessel function J1."""
     a = td.abs(x)
     b = limited_to_f64(a, td.f64(0.0), td.f64(5.0))
-    y = j1_near_f64(0.08 * b * b - 1.0) * (((b - J1_FIRST_HIGH) - J1_FIRST_LOW) * (b + J1_FIRST))
+    d = less_f64(b, td.f64(J1_FIRST_HIGH), td.f64(J1_FIRST_LOW))
+    y = j1_near_f64(0.08 * b * b - 1.0) * (d * (b + J1_FIRST))
     y = b * y
     b = limited_to_f64(a, td.f64(5.0), td.f64(8.0))
-    y = td.where(a < 5.0, y, j1_second_f64(b - 6.5) * ((b - J1_SECOND_HIGH) - J1_SECOND_LOW))
+    d = less_f64(b, td.f64(J1_SECOND_HIGH), td.f64(J1_SECOND_LOW))
+    y = td.where(a < 5.0, y, j1_second_f64(b - 6.5) * d)
     if a >= 8.0:
         y = first_far_f64(a, False)
     y = td.where(td.isinf(x), 0.0, y)
@@ -156,13 +168,15 @@ def log_over_f64(x: td.f64, d: td.f64, zero: td.f64, log_zero: td.f64) -> td.f64
 def y0_f64(x: td.f64) -> td.f64:
     """The Bessel function Y0: -infinity at 0, NaN below."""
     b = td.where(x > 0.0, td.where(x < 2.2, x, 2.2), 1.0)
-    d = (b - Y0_FIRST_HIGH) - Y0_FIRST_LOW
+    d = less_f64(b, td.f64(Y0_FIRST_HIGH), td.f64(Y0_FIRST_LOW))
     logarithm = log_over_f64(b, d, td.f64(Y0_FIRST), td.f64(LOG_Y0_FIRST))
     y = TWO_OVER_PI * logarithm * j0_f64(b) + y0_near_f64(b * b) * (d * (b + Y0_FIRST))
     b = limited_to_f64(x, td.f64(2.2), td.f64(5.0))
-    second = y0_second_f64(b - 3.6) * ((b - Y0_SECOND_HIGH) - Y0_SECOND_LOW)
+    d = less_f64(b, td.f64(Y0_SECOND_HIGH), td.f64(Y0_SECOND_LOW))
+    second = y0_second_f64(b - 3.6) * d
     b = limited_to_f64(x, td.f64(5.0), td.f64(8.0))
-    third = y0_third_f64(b - 6.5) * ((b - Y0_THIRD_HIGH) - Y0_THIRD_LOW)
+    d = less_f64(b, td.f64(Y0_THIRD_HIGH), td.f64(Y0_THIRD_LOW))
+    third = y0_third_f64(b - 6.5) * d
     y = td.where(x < 2.2, y, td.where(x < 5.0, second, third))
     if x >= 8.0:
         y = zeroth_far_f64(x, True)
@@ -174,11 +188,12 @@ def y0_f64(x: td.f64) -> td.f64:
 def y1_f64(x: td.f64) -> td.f64:
     """The Bessel function Y1: -infinity at 0, NaN below."""
     b = td.where(x > 0.0, td.where(x < 3.5, x, 3.5), 1.0)
-    d = (b - Y1_FIRST_HIGH) - Y1_FIRST_LOW
+    d = less_f64(b, td.f64(Y1_FIRST_HIGH), td.f64(Y1_FIRST_LOW))
     logarithm = log_over_f64(b, d, td.f64(Y1_FIRST), td.f64(LOG_Y1_FIRST))
     y = TWO_OVER_PI * logarithm * j1_f64(b) + y1_near_f64(b * b) * (d * (b + Y1_FIRST)) / b
     b = limited_to_f64(x, td.f64(3.5), td.f64(8.0))
-    second = y1_second_f64(b - 5.75) * ((b - Y1_SECOND_HIGH) - Y1_SECOND_LOW)
+    d = less_f64(b, td.f64(Y1_SECOND_HIGH), td.f64(Y1_SECOND_LOW))
+    second = y1_second_f64(b - 5.75) * d
     y = td.where(x < 3.5, y, second)
     if x >= 8.0:
         y = first_far_f64(x, True)
@@ -254,7 +269,7 @@ def yn_f64(x: td.f64, n: td.i32) -> td.f64:
     first = before
     following = y
     k = td.i32(1)
-    last = td.where(x > 0.0, n, 0)
+    last = td.where(x > 0.0 and td.isfinite(x), n, 0)
     while k < last and td.isfinite(y):
         following = (2.0 * td.f64(k) / x) * y - before
         before = y
