@@ -32,9 +32,11 @@ from tests.support.ir_values import (
     zero,
 )
 from treadle.core.dim3 import Dim3
+from treadle.core.printf import conversion
 from treadle.ir import arithmetic
 from treadle.ir import nodes as n
 from treadle.ir import types as t
+from treadle.ir.passes.instrument import Spelling
 
 Event = n.Barrier | tuple[n.Subgroup, tuple[Any, ...]]
 Thread = Generator[Event, Any, Any]
@@ -87,6 +89,19 @@ def run(
     return launch.outcome
 
 
+def evaluate(
+    expression: n.Expression,
+    functions: tuple[n.Function, ...] = (),
+    variables: dict[str, Any] | None = None,
+) -> Any:
+    """The value of an expression that stands alone."""
+    kernel = n.Kernel("alone", (), (), (), functions=functions)
+    launch = _Launch(kernel, Dim3(1), Dim3(1), 1, False)
+    evaluator = _Evaluator(launch, (0, 0, 0), (0, 0, 0), 0, {})
+    evaluator.frame.variables.update(variables or {})
+    return evaluator.value(expression)
+
+
 def _source(value: Any) -> t.Scalar:
     return t.F64 if isinstance(value, (float, np.floating)) else t.I64
 
@@ -102,6 +117,7 @@ class _Launch:
     parameters: dict[str, Any] = field(default_factory=dict)
     outcome: Outcome = field(default_factory=Outcome)
     dynamic: int = 0
+    cycles: int = 0
 
     def __post_init__(self) -> None:
         self.functions = {function.name: function for function in self.kernel.functions}
@@ -381,15 +397,26 @@ class _Evaluator:
             case n.Atomic():
                 self.atomic(statement)
             case n.Print():
-                parts = (p if isinstance(p, str) else str(self.value(p)) for p in statement.parts)
-                self.launch.outcome.printed.append("".join(parts))
+                self.launch.outcome.printed.append("".join(map(self.printed, statement.parts)))
             case n.Assert():
                 if not self.value(statement.condition):
                     self.launch.outcome.failed.append(statement.message)
+            case n.Clock():
+                self.launch.cycles += 1
+                self.frame.variables[statement.result.name] = self.launch.cycles
             case n.Fence():
                 pass
             case _:
                 raise EvaluationError(f"not a statement: {statement!r}")
+
+    def printed(self, part: str | n.Expression | n.Formatted) -> str:
+        if isinstance(part, str):
+            return part
+        if not isinstance(part, n.Formatted):
+            return str(self.value(part))
+        assert isinstance(part.value.type, t.Scalar)
+        values = [self.value(value) for value in (*part.stars, part.value)]
+        return Spelling(conversion(part.spec), part.value.type).text(values)
 
     def atomic(self, atomic: n.Atomic) -> None:
         type = atomic.place.type

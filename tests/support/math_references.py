@@ -40,6 +40,28 @@ def _sigmoid(x: Any) -> Any:
     return np.where(x < 0, e, 1.0) / (1.0 + e)
 
 
+def _half_turns(x: Any, quarter: int) -> Any:
+    """sin(pi (|x| + quarter / 2)), from the nearest multiple of pi / 2."""
+    r = np.abs(np.fmod(x, 2))
+    n = np.rint(2 * r)
+    angle = np.pi * (r - n / 2)
+    turned = (np.where(np.isnan(n), 0, n).astype(np.int64) + quarter) & 3
+    sine, cosine = np.sin(angle), np.cos(angle)
+    return np.where(np.isnan(r), np.nan, np.choose(turned, [sine, cosine, -sine, -cosine]) + 0.0)
+
+
+def _sinpi(x: Any) -> Any:
+    value = _half_turns(x, 0)
+    return np.where(np.signbit(x), -value, value)
+
+
+def _norm(*x: Any) -> Any:
+    result = x[0]
+    for other in x[1:]:
+        result = np.hypot(result, other)
+    return np.hypot(result, 0.0)
+
+
 # name: (on doubles, in mpmath)
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "exp": (np.exp, mp.exp),
@@ -74,6 +96,17 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "gamma": (_python(math.gamma), mp.gamma),
     "lgamma": (_python(math.lgamma, pole=math.inf), lambda x: mp.re(mp.loggamma(x))),
 }  # fmt: skip
+FUNCTIONS |= {  # those that only other front ends name
+    "exp10": (lambda x: np.power(10.0, x), lambda x: mp.mpf(10) ** x),
+    "rcbrt": (lambda x: 1 / np.cbrt(x), lambda x: mp.sign(x) / mp.cbrt(abs(x))),
+    "sinpi": (_sinpi, mp.sinpi),
+    "cospi": (lambda x: _half_turns(x, 1), mp.cospi),
+    "norm3d": (_norm, lambda *x: mp.sqrt(mp.fsum(v * v for v in x))),
+    "norm4d": (_norm, lambda *x: mp.sqrt(mp.fsum(v * v for v in x))),
+    "rhypot": (lambda *x: 1 / _norm(*x), lambda *x: 1 / mp.sqrt(mp.fsum(v * v for v in x))),
+    "rnorm3d": (lambda *x: 1 / _norm(*x), lambda *x: 1 / mp.sqrt(mp.fsum(v * v for v in x))),
+    "rnorm4d": (lambda *x: 1 / _norm(*x), lambda *x: 1 / mp.sqrt(mp.fsum(v * v for v in x))),
+}
 
 
 @np.errstate(all="ignore")
@@ -81,7 +114,7 @@ def reference(name: str, type: str, *arguments: Any) -> tuple[Any, Any]:
     """The true values: doubles, and the rests to add to them (0 for f32)."""
     on_doubles, in_mpmath = FUNCTIONS[name]
     doubles = [np.asarray(argument, np.float64) for argument in arguments]
-    high = np.asarray(on_doubles(*doubles), np.float64)
+    high = np.array(on_doubles(*doubles), np.float64)
     low = np.zeros_like(high)
     if type == "f64":
         with mp.workdps(40):
@@ -186,6 +219,15 @@ def arguments(name: str, arity: int, type: str, step: int, dense: int) -> tuple[
         return (x,)
     rng = np.random.default_rng(5)
     special = np.array(SPECIAL, NUMPY[type])
+    if arity > 2:
+        mixed = [rng.permutation(x) for _ in range(arity)]
+        near = [rng.uniform(-1, 1, x.size) * 2.0 ** rng.integers(-3, 3, x.size) for _ in mixed]
+        drawn = rng.choice(special, (arity, 400))
+        scales = (1e-44, 1e30, 1.0) if type == "f32" else (1e-320, 1e300, 1.0)
+        return tuple(
+            np.concatenate([m, drawn[i], *(v * scale for scale in scales)]).astype(NUMPY[type])
+            for i, (m, v) in enumerate(zip(mixed, near, strict=True))
+        )
     first = [x, np.repeat(special, special.size), rng.permutation(x)]
     second = [rng.permutation(x), np.tile(special, special.size), rng.permutation(x)]
     if name == "pow":  # most pairs of drawn numbers over- or underflow

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass, replace
-from typing import Any
 
 from treadle.codegen.blocks import check_threads
 from treadle.codegen.records import KernelCode, Options, Target
@@ -18,16 +17,17 @@ from treadle.ir.passes.bounds import drop_provable_checks
 from treadle.ir.passes.fission import FissionOptions, fission
 from treadle.ir.passes.fold import fold, specialize
 from treadle.ir.passes.inline import inline
-from treadle.ir.passes.instrument import instrument
+from treadle.ir.passes.instrument import ReportSite, instrument
 from treadle.ir.passes.own_updates import plain_own_updates
 from treadle.ir.passes.predicate import predicate_returns
 from treadle.ir.passes.scalarize import scalarize
 from treadle.ir.passes.uniformity import check_barriers
-from treadle.ir.traverse import Node, rewrite_kernel, walk
+from treadle.ir.traverse import Node, rewrite_kernel, statements_in, walk
 from treadle.ir.types import I32, leaves, size_of
 from treadle.ir.verify import verify
 
 _MOST_LOCAL = 1 << 20  # bytes
+_CUDA_LANGUAGES = ("ptx", "cuda")  # a kernel that trusts its accesses is as CUDA has it in these
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Lowered:
 
     kernel: n.Kernel
     workgroup: Dim3
-    sites: tuple[Any, ...] = ()
+    sites: tuple[ReportSite, ...] = ()
     private: frozenset[str] = frozenset()
 
 
@@ -48,12 +48,44 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     kernel = specialize(kernel, options.block)
     kernel = with_dynamic_memory(kernel, options.shared_bytes)
     check_shared_memory(kernel, target.limits)
-    kernel, sites = instrument(inline(fold(kernel)), options.check)
+    kernel = inline(fold(kernel))
+    try:
+        kernel, sites = _meeting(kernel, options, target, stops=True)
+    except CompileError:
+        if not _asserts_always(kernel):
+            raise
+        # A thread whose assertion failed then goes on, where the others could not without it.
+        kernel, sites = _meeting(kernel, options, target, stops=False)
+    kernel = fold(drop_provable_checks(kernel))
+    return replace(_LANGUAGES[target.language].arrange(kernel, target), sites=sites)
+
+
+def _meeting(
+    kernel: n.Kernel, options: Options, target: Target, *, stops: bool
+) -> tuple[n.Kernel, tuple[ReportSite, ...]]:
+    """The kernel with its reports, and with threads that surely meet at its barriers."""
+    kernel, sites = instrument(kernel, options.check, stops=stops)
+    if kernel.trusting and target.language in _CUDA_LANGUAGES and not options.check:
+        kernel = without_checks(kernel)
     check_local_memory(kernel)
     kernel = predicate_returns(fold(kernel))
     check_barriers(kernel, also_written=_written_under_other_names(kernel, options))
-    kernel = fold(drop_provable_checks(kernel))
-    return replace(_LANGUAGES[target.language].arrange(kernel, target), sites=sites)
+    return kernel, sites
+
+
+def _asserts_always(kernel: n.Kernel) -> bool:
+    return any(isinstance(node, n.Assert) and node.always for node in statements_in(kernel.body))
+
+
+def without_checks(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with every access taken at its word."""
+
+    def change(node: Node) -> Node:
+        if isinstance(node, (n.Element, n.Item)) and node.checks:
+            return replace(node, checks=())
+        return node
+
+    return rewrite_kernel(kernel, change)
 
 
 def print_code(lowered: Lowered, options: Options, target: Target) -> KernelCode:

@@ -380,6 +380,17 @@ class Subgroup:
 
 
 @dataclass(frozen=True, slots=True)
+class Clock:
+    """The cycles (u64) that a clock of the hardware has counted; `result` is already declared.
+
+    A statement, so that it is read where it stands: differences of two tell what lies between.
+    """
+
+    result: Variable
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class CallStatement:
     """A call of a function that may have effects. `result`, if any, is already declared."""
 
@@ -390,26 +401,47 @@ class CallStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class Print:
-    """Literal text and numbers, in order and without anything between, as one line on the host."""
+class Formatted:
+    """A number spelled by a conversion of C's printf ("%5.2f"), which suits its type. `stars` are
+    the ints that stand for the `*` of the conversion, in order."""
 
-    parts: tuple[str | Expression, ...]
+    spec: str
+    value: Expression
+    stars: tuple[Expression, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """Literal text and numbers, in order and without anything between, then `end`, on the host.
+    A bare number is spelled as Python does."""
+
+    parts: tuple[str | Expression | Formatted, ...]
+    end: str = "\n"
     span: Span = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Assert:
-    """In check mode a false condition is reported with the message; otherwise nothing happens."""
+    """In check mode a false condition is reported with the message; otherwise nothing happens.
+
+    One that is `always` made is C's: the message is the condition as it was written in `function`
+    (the kernel, if it is empty). It is reported in every launch, and the thread goes no further
+    where it can end without the others of its block.
+    """
 
     condition: Expression
     message: str
+    always: bool = False
+    function: str = ""
     span: Span = field(default=NOWHERE, compare=False)
 
 
 Statement: TypeAlias = (
     Declare | Assign | If | For | While | Break | Continue | Return | Barrier | Fence
-    | Atomic | Subgroup | CallStatement | Print | Assert
+    | Atomic | Subgroup | Clock | CallStatement | Print | Assert
 )  # fmt: skip
+Receiving: TypeAlias = Atomic | Subgroup | Clock | CallStatement  # may put a result in a variable
 Block: TypeAlias = tuple[Statement, ...]
 
 # --- functions and kernels -----------------------------------------------------------------------
@@ -475,7 +507,8 @@ class Kernel:
 
     `block` is the number of threads in a block, always known when code is printed (None only for
     a kernel that is good for any block and has not been specialized yet). `functions` holds every
-    function that is called, callees before callers.
+    function that is called, callees before callers. The accesses of a `trusting` kernel are checked
+    only where nothing else guards memory: on a target that runs CUDA itself they have no checks.
     """
 
     name: str
@@ -486,6 +519,7 @@ class Kernel:
     functions: tuple[Function, ...] = ()
     block: Dim3 | None = None
     fastmath: bool = False
+    trusting: bool = False
     span: Span = field(default=NOWHERE, compare=False)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from treadle.core import printf
 from treadle.core.errors import CompileError
 from treadle.core.source import NOWHERE, Span
 from treadle.ir import nodes as n
@@ -245,6 +246,9 @@ class _Body(ExpressionRules):
                 self.fail(f"subgroup {node.op} takes its lane as i32 or u32", node.span)
         self.receives(node.result, result, f"subgroup {node.op}", node.span)
 
+    def clock(self, node: n.Clock) -> None:
+        self.receives(node.result, t.U64, "clock", node.span)
+
     def call_statement(self, node: n.CallStatement) -> None:
         function = self.called(node.function, node.arguments, node.span)
         if node.result is None:
@@ -259,9 +263,30 @@ class _Body(ExpressionRules):
         for part in node.parts:
             if isinstance(part, str):
                 continue
+            if isinstance(part, n.Formatted):
+                self.formatted(part)
+                continue
             self.expression(part)
             if not isinstance(part.type, t.Scalar):
                 self.fail(f"print takes text and numbers, not {part.type}", part.span)
+
+    def formatted(self, node: n.Formatted) -> None:
+        try:
+            one = printf.conversion(node.spec)
+        except printf.FormatError as error:
+            self.fail(str(error), node.span)
+        self.require_count(f"the conversion {node.spec}", one.stars, node.stars, node.span)
+        for star in node.stars:
+            self.expression(star)
+            self.require_type(star, t.I32, f"a * of {node.spec}")
+        self.expression(node.value)
+        type = node.value.type
+        suits = isinstance(type, t.Scalar) and (
+            type.is_float if one.kind in printf.FLOAT_KINDS else not type.is_float
+        )
+        if one.kind in printf.TEXT_KINDS or not suits:
+            wanted = printf.TAKES[one.kind]
+            self.fail(f"{node.spec} prints {wanted}, not {type}", node.span)
 
     def assert_statement(self, node: n.Assert) -> None:
         self.condition(node.condition, "an assert")
@@ -280,6 +305,7 @@ _RULES: dict[type, Callable[[_Body, Any], None]] = {
     n.Fence: _Body.fence,
     n.Atomic: _Body.atomic,
     n.Subgroup: _Body.subgroup,
+    n.Clock: _Body.clock,
     n.CallStatement: _Body.call_statement,
     n.Print: _Body.print_statement,
     n.Assert: _Body.assert_statement,

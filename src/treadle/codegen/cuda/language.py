@@ -251,6 +251,12 @@ def _fence(scope: Scope, node: n.Fence) -> None:
     scope.emit("__threadfence_block();" if node.scope == "block" else "__threadfence();")
 
 
+def _clock(scope: Scope, node: n.Clock) -> str:
+    del node
+    scope.module.required.add("int64")
+    return "(unsigned long long)clock64()"
+
+
 CUDA = Language(
     title="CUDA C++",
     function="__device__ inline",
@@ -272,4 +278,5 @@ CUDA = Language(
     subgroup=subgroups.subgroup,
     barrier=_barrier,
     fence=_fence,
+    clock=_clock,
 )

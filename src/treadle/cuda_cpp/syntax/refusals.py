@@ -163,4 +163,19 @@ REFUSALS = {
         "std::initializer_list lives on the host alone",
         "give the list a name as an array",
     ),
+    "bit_field": Refusal(
+        "a bit field",
+        "memory of other GPUs is read and written in whole numbers",
+        "use an integer, with masks and shifts",
+    ),
+    "parameter_pack": Refusal(
+        "a parameter pack",
+        "templates with any number of arguments are not supported yet",
+        "write the function for the numbers of arguments that are used",
+    ),
 }  # fmt: skip
+
+
+def refusal_message(construct: str) -> str:
+    """What is said of a construct that is refused."""
+    return REFUSALS[construct].message

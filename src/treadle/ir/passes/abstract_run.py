@@ -154,6 +154,10 @@ class AbstractRun:
                     cause = Cause("the result of an atomic operation differs between threads", "")
                     value = Value(Level.THREAD, None, cause)
                     self._set(state, statement.result.name, value, flow, statement.span)
+            case n.Clock():
+                cause = Cause("the clock differs between threads", "")
+                value = Value(Level.THREAD, None, cause)
+                self._set(state, statement.result.name, value, flow, statement.span)
             case n.Subgroup():
                 value = self._subgroup(statement)
                 self._set(state, statement.result.name, value, flow, statement.span)

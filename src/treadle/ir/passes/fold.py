@@ -171,9 +171,18 @@ class _Folder(ExpressionFolder):
         return n.CallStatement(node.function, arguments, node.result, node.span)
 
     def print_statement(self, node: n.Print) -> n.Statement:
-        parts = tuple(p if isinstance(p, str) else self.expression(p) for p in node.parts)
+        parts = tuple(p if isinstance(p, str) else self.printed(p) for p in node.parts)
         same = all(new is old for new, old in zip(parts, node.parts, strict=True))
-        return node if same else n.Print(parts, node.span)
+        return node if same else n.Print(parts, node.end, node.span)
+
+    def printed(self, part: n.Expression | n.Formatted) -> n.Expression | n.Formatted:
+        if not isinstance(part, n.Formatted):
+            folded: n.Expression = self.expression(part)
+            return folded
+        value, stars = self.expression(part.value), self.each(part.stars)
+        if value is part.value and stars is part.stars:
+            return part
+        return n.Formatted(part.spec, value, stars, part.span)
 
     def assert_statement(self, node: n.Assert) -> n.Statement | n.Block:
         condition = self.expression(node.condition)
@@ -195,6 +204,7 @@ _STATEMENTS: dict[type, Callable[[_Folder, Any], Any]] = {
     n.Fence: _Folder.keep,
     n.Atomic: _Folder.atomic,
     n.Subgroup: _Folder.subgroup,
+    n.Clock: _Folder.keep,
     n.CallStatement: _Folder.call_statement,
     n.Print: _Folder.print_statement,
     n.Assert: _Folder.assert_statement,
@@ -252,5 +262,5 @@ def _collect_assigned(block: n.Block, found: set[str]) -> None:
                 | n.CallStatement(result=n.Variable(name=name))
             ):
                 found.add(name)
-            case n.Subgroup():
+            case n.Subgroup() | n.Clock():
                 found.add(statement.result.name)

@@ -274,7 +274,7 @@ def _print(cx: Context, node: ast.Call) -> Value:
                     parts.append(str(piece.value))
         else:
             parts += _printed(cx, lower_expression(cx, argument), argument)
-    cx.emit(n.Print(_merged(parts), cx.span(node)))
+    cx.emit(n.Print(_merged(parts), span=cx.span(node)))
     return PythonObject(None, "None")
 
 

@@ -8,22 +8,28 @@ it computes in ("exp_f32"), and lowers it like a function that a user wrote.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
 
 from treadle.lang.math import (
     exponential,
     exponential_f64,
+    exponents,
+    half_turns,
     logarithm,
     logarithm_f64,
     neighbours,
+    norms,
     powers,
     powers_f64,
     random,
+    remainders,
     special,
     special_f64,
     trigonometry,
     trigonometry_f64,
+    words,
 )
 
 
@@ -35,15 +41,17 @@ class MathFunction:
     versions: dict[str, FunctionType]
 
 
+# Those of both types in one module come last.
+_SHARED = (neighbours, exponents, half_turns, norms, remainders)
 _MODULES: dict[str, tuple[ModuleType, ...]] = {
-    "f32": (exponential, logarithm, trigonometry, powers, special, neighbours),
+    "f32": (exponential, logarithm, trigonometry, powers, special, *_SHARED),
     "f64": (
         exponential_f64,
         logarithm_f64,
         trigonometry_f64,
         powers_f64,
         special_f64,
-        neighbours,
+        *_SHARED,
     ),
 }
 
@@ -83,6 +91,27 @@ ULP_BOUNDS: dict[str, dict[str, float]] = {
     "nextafter": {"f32": 0.0, "f64": 0.0},
 }
 
+# Functions that the kernel language does not name, but other front ends do. Those of 0 are exact;
+# the bounds of the others are meant as above.
+FURTHER_BOUNDS: dict[str, dict[str, float]] = {
+    "exp10": {"f32": 2.0, "f64": 2.0},
+    "rcbrt": {"f32": 3.5, "f64": 3.5},
+    "sinpi": {"f32": 2.0, "f64": 2.0},
+    "cospi": {"f32": 2.0, "f64": 2.0},
+    "norm3d": {"f32": 2.0, "f64": 2.0},
+    "norm4d": {"f32": 2.0, "f64": 2.0},
+    "rhypot": {"f32": 2.5, "f64": 2.5},
+    "rnorm3d": {"f32": 2.5, "f64": 2.5},
+    "rnorm4d": {"f32": 2.5, "f64": 2.5},
+    "frexp_fraction": {"f32": 0.0, "f64": 0.0},
+    "frexp_exponent": {"f32": 0.0, "f64": 0.0},
+    "ilogb": {"f32": 0.0, "f64": 0.0},
+    "logb": {"f32": 0.0, "f64": 0.0},
+    "ldexp": {"f32": 0.0, "f64": 0.0},
+    "remainder": {"f32": 0.0, "f64": 0.0},
+    "remainder_quotient": {"f32": 0.0, "f64": 0.0},
+}
+
 
 def _versions(name: str) -> dict[str, FunctionType]:
     found: dict[str, FunctionType] = {}
@@ -94,19 +123,26 @@ def _versions(name: str) -> dict[str, FunctionType]:
     return found
 
 
-FUNCTIONS: dict[str, MathFunction] = {
-    name: MathFunction(next(iter(versions.values())).__code__.co_argcount, versions)
-    for name, versions in ((name, _versions(name)) for name in ULP_BOUNDS)
-}
+def _functions(names: Iterable[str]) -> dict[str, MathFunction]:
+    found = {name: _versions(name) for name in names}
+    return {
+        name: MathFunction(next(iter(versions.values())).__code__.co_argcount, versions)
+        for name, versions in found.items()
+    }
+
+
+FUNCTIONS: dict[str, MathFunction] = _functions(ULP_BOUNDS)
+FURTHER: dict[str, MathFunction] = _functions(FURTHER_BOUNDS)
 # "exp_f32": …; what works on one type only has its plain name. Of narrow floats, which are computed
 # in float32 and rounded, only neighbours need functions of their own.
 LIBRARY: dict[str, FunctionType] = {
     f"{name}_{type}": version
-    for name, function in FUNCTIONS.items()
+    for name, function in (FUNCTIONS | FURTHER).items()
     for type, version in function.versions.items()
 } | {
     "nextafter_f16": neighbours.nextafter_f16,
     "nextafter_bf16": neighbours.nextafter_bf16,
     "rand_uniform": random.rand_uniform,
     "rand_normal": random.rand_normal,
+    "byte_perm_u32": words.byte_perm_u32,
 }

@@ -1,0 +1,94 @@
+"""CUDA's intrinsics of mathematics: __sinf and its like, which trade accuracy for speed, and the
+operations with a rounding in their name (__fadd_rn, __drcp_rz)."""
+
+from __future__ import annotations
+
+from treadle.cuda_cpp.builtins.overload import Maker
+from treadle.cuda_cpp.builtins.recipes import (
+    Recipe,
+    Table,
+    binary,
+    intrinsic,
+    merged,
+    number,
+    of_binary,
+    of_intrinsic,
+    overloads,
+    saturated,
+)
+from treadle.ir import nodes as n
+from treadle.ir import types as t
+
+HARDWARE = "the target's own, of whatever accuracy it has"
+
+
+def fast_exp10(maker: Maker, x: n.Expression) -> n.Expression:
+    """Ten to the power x, by way of 2^(x log2 10)."""
+    return intrinsic("fast_exp2", binary("mul", x, 3.321928094887362))
+
+
+def fast_log10(maker: Maker, x: n.Expression) -> n.Expression:
+    """The logarithm to base 10, from that to base 2."""
+    return binary("mul", intrinsic("fast_log2", x), 0.3010299956639812)
+
+
+def _reciprocal(maker: Maker, x: n.Expression) -> n.Expression:
+    return binary("div", number(1, x.type), x)
+
+
+def _exact_product(maker: Maker, x: n.Expression, y: n.Expression) -> n.Expression:
+    """A product that is never fused with a sum: one that is fused already, with -0."""
+    return intrinsic("fma", x, y, number(-0.0, x.type))
+
+
+def _reciprocal_root(maker: Maker, x: n.Expression) -> n.Expression:
+    return maker.library("rsqrt", x)
+
+
+_FAST: Table = {
+    name: overloads((t.F32,), arity, recipe, HARDWARE)
+    for name, arity, recipe in (
+        ("__sinf", 1, of_intrinsic("fast_sin")),
+        ("__cosf", 1, of_intrinsic("fast_cos")),
+        ("__tanf", 1, of_intrinsic("fast_tan")),
+        ("__tanhf", 1, of_intrinsic("fast_tanh")),
+        ("__expf", 1, of_intrinsic("fast_exp")),
+        ("__exp10f", 1, fast_exp10),
+        ("__logf", 1, of_intrinsic("fast_log")),
+        ("__log2f", 1, of_intrinsic("fast_log2")),
+        ("__log10f", 1, fast_log10),
+        ("__powf", 2, of_intrinsic("fast_pow")),
+    )
+}
+
+_FLOAT_AND_DOUBLE = (("f", t.F32), ("d", t.F64))
+
+
+def _rounded_to_nearest() -> Table:
+    table: Table = {}
+    recipes: tuple[tuple[str, int, Recipe], ...] = (
+        ("add", 2, of_binary("add")),
+        ("sub", 2, of_binary("sub")),
+        ("mul", 2, _exact_product),
+        ("div", 2, of_binary("div")),
+        ("rcp", 1, _reciprocal),
+        ("sqrt", 1, of_intrinsic("sqrt")),
+    )
+    for letter, type in _FLOAT_AND_DOUBLE:
+        for name, arity, recipe in recipes:
+            table[f"__{letter}{name}_rn"] = overloads((type,), arity, recipe)
+    table["__frsqrt_rn"] = overloads((t.F32,), 1, _reciprocal_root)
+    for name in ("__fmaf_rn", "__fmaf_ieee_rn"):
+        table[name] = overloads((t.F32,), 3, of_intrinsic("fma"))
+    table["__fma_rn"] = overloads((t.F64,), 3, of_intrinsic("fma"))
+    return table
+
+
+_OTHERS: Table = {
+    "__fdividef": overloads((t.F32,), 2, of_binary("div")),
+    "fdividef": overloads((t.F32,), 2, of_binary("div")),
+    "fdivide": overloads((t.F32, t.F64), 2, of_binary("div")),
+    "__saturatef": overloads((t.F32,), 1, saturated),
+}
+
+FUNCTIONS: Table = merged(_FAST, _rounded_to_nearest(), _OTHERS)
