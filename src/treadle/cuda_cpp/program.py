@@ -31,10 +31,11 @@ class WrittenParameter:
 def declaration(type: str, name: str) -> str:
     """A declaration in C++.
 
-    >>> declaration("const float *", "x"), declaration("int", "n"), declaration("int", "")
+    >>> declaration("const float*", "x"), declaration("int", "n"), declaration("int", "")
     ('const float *x', 'int n', 'int')
     """
-    return f"{type}{'' if type.endswith(('*', '&')) else ' '}{name}".rstrip()
+    whole = type.rstrip("*& ")
+    return f"{whole} {type[len(whole) :].strip()}{name}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
