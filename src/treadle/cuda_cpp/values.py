@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dtypes import BY_SHORT_NAME, integer_range
+from treadle.core.errors import DtypeError
+from treadle.cuda_cpp.meaning.types import PADDING, UNION_WORDS
 from treadle.ir.types import COMPONENTS, Array, Field, Scalar, Struct, Type, Vector, leaves, size_of
 from treadle.lang.types import numpy_dtype
 from treadle.runtime.arrays import element_type
@@ -101,7 +103,7 @@ def _fill(target: np.ndarray[Any, Any], index: Any, type: Type, value: Any, wher
 def _parts(type: Type, value: Any) -> list[tuple[Any, Type, Any]]:
     """The parts of a vector, array or struct type (name or number, type) with their values."""
     if isinstance(type, Struct):
-        fields = [field for field in type.fields if not _is_gap(field)]
+        fields = [field for field in type.fields if not is_gap(field)]
         names: list[Any] = [field.name for field in fields]
         types: list[Type] = [field.type for field in fields]
         labels = names
@@ -127,16 +129,14 @@ def _parts(type: Type, value: Any) -> list[tuple[Any, Type, Any]]:
     return list(zip(names, types, values, strict=True))
 
 
-def _is_gap(field: Field) -> bool:
+def is_gap(field: Field) -> bool:
     """Whether a field is none of the file's: what an alignment leaves free, or an empty struct."""
-    return field.name == "empty" or (
-        isinstance(field.type, Array) and field.name.rstrip("0123456789") == "padding"
-    )
+    return field.name.startswith(PADDING)
 
 
 def _is_union(type: Struct) -> bool:
     """Whether a struct stands for a union, of which only the bytes are known."""
-    return [field.name for field in type.fields] == ["words"]
+    return [field.name for field in type.fields] == [UNION_WORDS]
 
 
 def _is_sequence(value: Any) -> bool:
@@ -165,7 +165,10 @@ def _same_record(type: Struct, value: Any) -> Any:
         return np.frombuffer(raw, numpy_dtype(type))[0] if len(raw) == size_of(type) else None
     known = getattr(value, "__treadle_struct__", None)
     if isinstance(value, np.void) and value.dtype.names is not None:
-        known = element_type(value.dtype)
+        try:
+            known = element_type(value.dtype)
+        except DtypeError:  # not C's layout, but it may have the names
+            return None
     if known is None or leaves(known) != leaves(type) or size_of(known) != size_of(type):
         return None
     return np.frombuffer(np.asarray(value).tobytes(), numpy_dtype(type))[0]

@@ -162,7 +162,12 @@ def _bind_pointer(
 
 def _layout(type: Struct) -> str:
     """How a struct lies in memory, in words."""
-    fields = [f"{one.name} ({one.type}) at {field_offset(type, one.name)}" for one in type.fields]
+    fields = [
+        # What an alignment leaves free has a name that no language can give.
+        f"{one.name if one.name.isidentifier() else 'unused'} ({one.type}) at "
+        f"{field_offset(type, one.name)}"
+        for one in type.fields
+    ]
     return f"{type.name} is {size_of(type)} bytes: {', '.join(fields)}"
 
 

@@ -194,18 +194,18 @@ def test_structs_in_arrays_and_by_value(module):
 
 
 def test_what_c_leaves_free_is_nobodys_to_give():
-    free = t.Field("padding1", t.Array(t.U32, 3))
+    free = t.Field("padding.1.0", t.U32)
     aligned = t.Struct("Aligned", (t.Field("n", t.I32), free))
-    union = t.Struct("Union", (t.Field("words", t.Array(t.U32, 1)),))
-    empty = t.Struct("Empty", (t.Field("empty", t.U8),))
+    union = t.Struct("Union", (t.Field("union.words", t.Array(t.U32, 1)),))
+    empty = t.Struct("Empty", (t.Field("padding.0", t.U8),))
     whole = t.Struct(
         "Whole", (t.Field("a", aligned), t.Field("u", union), t.Field("nothing", empty))
     )
     made = record_of(whole, ((7,), np.float32(1.5), ()))
     assert made["a"]["n"] == 7
-    assert made["u"]["words"].view(np.float32).tolist() == [1.5]
+    assert made["u"]["union.words"].view(np.float32).tolist() == [1.5]
     made = record_of(whole, {"a": {"n": 8}, "u": b"\x01\x02\x00\x00", "nothing": {}})
-    assert made["u"]["words"].tolist() == [0x201]
+    assert made["u"]["union.words"].tolist() == [0x201]
     for bad in (1.5, b"\x01", np.float64(1)):
         with pytest.raises(Unfit, match=r"for u .* union of 4 bytes"):
             record_of(whole, ((7,), bad, ()))
