@@ -152,10 +152,9 @@ class Template:
 
 
 def _instantiate_first(template: KernelTemplate) -> str:
-    example = ", ".join("td.f32" if one.kind == "type" else "256" for one in template.template)
     return (
         f"kernel {template.name} is a {template.head}: instantiate it first, as in "
-        f'module.kernel("{template.name}", {example})'
+        f'module.kernel("{template.name}", {template.example("td.f32", "256")})'
     )
 
 

@@ -69,6 +69,12 @@ class KernelTemplate:
         """Whether there is no instance without template arguments."""
         return any(parameter.default is None for parameter in self.template)
 
+    def example(self, type: str, value: str) -> str:
+        """Template arguments that it might get, as few as it takes."""
+        return ", ".join(
+            type if one.kind == "type" else value for one in self.template if one.default is None
+        )
+
     @property
     def head(self) -> str:
         """What C++ has before a template: "template <typename T, int N = 3>"; "" if it is none."""
