@@ -195,14 +195,14 @@ def _constructors(type: ClassType) -> tuple[Overload, ...]:
 
 def has_constructors(type: ClassType) -> bool:
     """Whether a class has constructors of its own that do anything."""
-    return any(not one.declaration.note for one in _constructors(type))
+    return type == DIM3 or any(not one.declaration.note for one in _constructors(type))
 
 
 def has_default_constructor(type: ClassType) -> bool:
     """Whether an object made without arguments runs code: a constructor, defaults of fields."""
     from treadle.cuda_cpp.lower.initializers import member_defaults
 
-    if member_defaults(type):
+    if type == DIM3 or member_defaults(type):
         return True
     for one in _constructors(type):
         parameters = one.declaration.parameters
@@ -245,6 +245,9 @@ def run_constructor(
 
     if len(values) == 1 and getattr(values[0], "type", None) == type:
         assign(cx, "=", place, values[0], span)
+        return
+    if type == DIM3:
+        assign(cx, "=", place, _dim3(cx, values, span), span)
         return
     overloads = [one for one in _constructors(type) if not one.declaration.note]
     if not overloads or (not values and not _takes_nothing(overloads)):
