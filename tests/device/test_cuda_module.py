@@ -121,7 +121,7 @@ def test_vectors_in_flat_arrays(device):
     ARGUMENTS.sums[1, 8](x[8:], out, 2)
     assert out.tolist() == [38, 54, 54, 70]
     with pytest.raises(LaunchError, match="begins 2 elements into its memory"):
-        ARGUMENTS.sums[1, 8](x[2:], out, 2)
+        ARGUMENTS.sums[1, 8](x[2:22], out, 2)
 
 
 def test_null_pointers_enums_and_bools(device):
@@ -144,6 +144,75 @@ def test_narrow_arrays_and_wide_numbers(device):
     out = td.zeros(3, dtype=td.int8, device=device)
     ARGUMENTS.flags[1, 3](flags, read, out, -(5 << 40))
     assert out.tolist() == [-1, -5, -57]
+
+
+PIECES = td.cuda_module("""
+#include <cuda_fp16.h>
+#include <stdint.h>
+
+struct Padded { char tag; float scale; short shift; };
+__constant__ Padded table[2] = {{1, 0.5f, 3}, {2, 0.25f}};
+
+__global__ void tabled(float *out)
+{
+    int i = threadIdx.x;
+    out[i] = table[i].scale * 8 + table[i].tag + table[i].shift;
+}
+
+__global__ void doubled(half *x, int n)
+{
+    int i = threadIdx.x;
+    if (i < n)
+        x[i] = __hadd(x[i], x[i]);
+}
+
+__global__ void swapped(const void *from, void *to, int words)
+{
+    const uint32_t *source = (const uint32_t *)from;
+    uint32_t *target = reinterpret_cast<uint32_t *>(to);
+    int i = threadIdx.x;
+    if (i < words)
+        target[words - 1 - i] = source[i];
+}
+
+__global__ void shifted(float *x, const float *same, int n)
+{
+    int i = threadIdx.x;
+    float next = i + 1 < n ? same[i + 1] : 0.0f;
+    __syncthreads();
+    if (i < n)
+        x[i] = next;
+}
+""")
+
+
+def test_first_values_of_structs_with_gaps(device):
+    out = td.zeros(2, device=device)
+    PIECES.tabled[1, 2](out)
+    assert out.tolist() == [8, 4]
+    assert PIECES.constants["table"]["shift"].tolist() == [3, 0]
+
+
+def test_halves(device):
+    x = on(device, [1, 2.5, 60000, -0.0, 3], np.float16)
+    PIECES.doubled[1, 8](x, 4)
+    assert x.tolist() == [2, 5, np.inf, 0, 3]
+
+
+def test_pointers_to_void(device):
+    for values in ([1.5, 2.5, -3.5], [1, 2, 3]):
+        x = on(device, values, np.float32 if values[0] == 1.5 else np.int32)
+        y = td.zeros_like(x)
+        PIECES.swapped[1, 4](x, y, 3)
+        assert y.tolist() == values[::-1]
+
+
+def test_one_array_as_two_arguments(device):
+    x = on(device, [1, 2, 3, 4, 5])
+    PIECES.shifted[1, 8](x, x, 4)
+    assert x.tolist() == [2, 3, 4, 0, 5]
+    PIECES.shifted[1, 8](x, x[1:], 3)
+    assert x.tolist() == [4, 0, 0, 0, 5]
 
 
 STATE = """

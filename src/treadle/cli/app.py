@@ -100,7 +100,10 @@ def transpile(
     file: Annotated[
         Path, typer.Argument(help="CUDA C++ (.cu, .cuh, .cpp, .h), or Python with @td.kernel.")
     ],
-    to: Annotated[str, typer.Option("--to", help="wgsl, cuda, ptx, msl, llvm or ir.")] = "wgsl",
+    to: Annotated[
+        str | None,
+        typer.Option("--to", help="wgsl, cuda, ptx, msl, llvm or ir. wgsl if not given."),
+    ] = None,
     kernel: Annotated[str | None, typer.Option("--kernel", help="Only this one.")] = None,
     block: Annotated[
         str | None,
@@ -140,8 +143,8 @@ def transpile(
 
     CUDA C++ is read as nvcc would, code for the host alone skipped. Of templates an instance is
     printed: --kernel reduce --template "float,256". Kernels that cannot be printed are listed at
-    the end, each with its reason; the status is 1 if there is no other. --report says why, line by
-    line.
+    the end, each with its reason; the status is 1 if there is no other. --report lists all that
+    matters for other devices, line by line; with --to also what that target refuses.
 
     A Python file is run, as `python FILE` would but with another __name__. Parameters without
     annotations have no known type: kernels with such are left out.
@@ -149,7 +152,7 @@ def transpile(
     from treadle.cli.transpile import TARGETS, check_output, parse_block, transpile_file
     from treadle.cuda_cpp.opening import SUFFIXES
 
-    if to not in TARGETS:
+    if to not in (None, *TARGETS):
         raise typer.BadParameter(f"{to!r} is not one of {', '.join(TARGETS)}", param_hint="--to")
     try:
         extent = None if block is None else parse_block(block)
@@ -165,11 +168,11 @@ def transpile(
         if report:
             cuda.show_report(cuda.report_of(wanted, to), output)
             return
-        printed = cuda.transpile_cuda(wanted, to, extent, shared)
+        printed = cuda.transpile_cuda(wanted, to or "wgsl", extent, shared)
     elif template or define or include or report:
         raise typer.BadParameter("--template, -D, -I and --report are for files of CUDA C++")
     else:
-        printed = transpile_file(file, to, kernel, extent, shared)
+        printed = transpile_file(file, to or "wgsl", kernel, extent, shared)
     if output is None:
         typer.echo(printed.text)
     else:

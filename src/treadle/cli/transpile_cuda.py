@@ -18,7 +18,7 @@ from treadle.core.errors import CompileError, LaunchError, TreadleError
 from treadle.cuda_cpp.kernel import Kernel
 from treadle.cuda_cpp.module import CudaModule
 from treadle.cuda_cpp.opening import cuda_module
-from treadle.cuda_cpp.report import Report, note_text, rows
+from treadle.cuda_cpp.report import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def show_report(report: Report, output: Path | None) -> None:
     elif sys.stdout.isatty():
         Console().print(_table(report))
         for note in report.notes:
-            typer.echo(note_text(note))
+            typer.echo(report.text_of(note))
     else:
         typer.echo(str(report))
 
@@ -108,7 +108,7 @@ def _table(report: Report) -> Table:
         table.add_column(heading, overflow="fold")
     for kernel in report:
         name = f"{kernel.name}\nline {kernel.line}"
-        for kind, text in rows(kernel):
+        for kind, text in report.rows(kernel):
             table.add_row(Text(name), Text(kind, _STYLES.get(kind, "")), Text(text))
             name = ""
         table.add_section()
@@ -139,8 +139,9 @@ def _names(module: CudaModule, wanted: Wanted) -> Sequence[str]:
 def _kernel(module: CudaModule, name: str, wanted: Wanted) -> Kernel:
     template = module.template(name)
     if not wanted.template and template.needs_arguments:
+        example = ",".join("float" if one.kind == "type" else "256" for one in template.template)
         raise LaunchError(
             f"it is a {template.head}: print an instance with --kernel {name} "
-            '--template "float,256"'
+            f'--template "{example}"'
         )
     return module.kernel(name, *wanted.template)

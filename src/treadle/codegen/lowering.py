@@ -21,6 +21,7 @@ from treadle.ir.passes.instrument import ReportSite, instrument
 from treadle.ir.passes.own_updates import plain_own_updates
 from treadle.ir.passes.predicate import predicate_returns
 from treadle.ir.passes.scalarize import scalarize
+from treadle.ir.passes.told import meeting_at_barriers
 from treadle.ir.passes.uniformity import check_barriers
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in, walk
 from treadle.ir.types import I32, leaves, size_of
@@ -65,11 +66,17 @@ def _meeting(
 ) -> tuple[n.Kernel, tuple[ReportSite, ...]]:
     """The kernel with its reports, and with threads that surely meet at its barriers."""
     kernel, sites = instrument(kernel, options.check, stops=stops)
-    if kernel.trusting and target.language in _CUDA_LANGUAGES and not options.check:
+    as_cuda = kernel.trusting and target.language in _CUDA_LANGUAGES
+    if as_cuda and not options.check:
         kernel = without_checks(kernel)
     check_local_memory(kernel)
+    if as_cuda:  # whose barriers count the threads that are left
+        return fold(kernel), sites
     kernel = predicate_returns(fold(kernel))
-    check_barriers(kernel, also_written=_written_under_other_names(kernel, options))
+    also_written = _written_under_other_names(kernel, options)
+    if kernel.trusting:
+        return meeting_at_barriers(kernel, also_written), sites
+    check_barriers(kernel, also_written=also_written)
     return kernel, sites
 
 

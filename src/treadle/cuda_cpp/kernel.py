@@ -116,9 +116,13 @@ class Kernel(Bracketed["BoundKernel"]):
         """What it uses, what of it is emulated, what refused, with lines. CompileError for a kernel
         that is none for that."""
         try:
-            return self._lower(self.signature)[1]
+            met = self._lower(self.signature)[1]
         except CompileError as error:
             raise self.with_source(error) from None
+        how = "a buffer behind the arguments, one a device"
+        symbols = [variable.symbol for variable in self._variables]
+        hidden = (Note("emulated", f"__{one.space}__ {one.name}", how, one.span) for one in symbols)
+        return (*met, *hidden)
 
     @property
     def has_dynamic_memory(self) -> bool:

@@ -157,12 +157,13 @@ def _instantiate_first(template: KernelTemplate) -> str:
 
 
 def _report_of(kernel: Kernel, template: KernelTemplate, target: str | None) -> KernelReport:
+    notes: tuple[Note, ...] = ()
     try:
         notes = kernel.notes()
         if target is not None and not any(note.kind == "refused" for note in notes):
             kernel.source(target, shared_bytes=1 << 12 if kernel.has_dynamic_memory else 0)
     except CompileError as error:
-        notes = _refusals(error)
+        notes += _refusals(error)
     ordered = sorted(notes, key=lambda note: (note.span.file, note.span.line, note.span.column))
     return KernelReport(kernel.name, template.span.line, tuple(ordered))
 

@@ -60,23 +60,29 @@ class Report:
         return len(self.kernels)
 
     def __str__(self) -> str:
-        lines = [f"{self.file}: {note_text(note)}" for note in self.notes]
+        lines = [f"{self.file}: {self.text_of(note)}" for note in self.notes]
         for kernel in self.kernels:
             lines.append(f"{self.file}:{kernel.line} {kernel.name}")
-            lines += [f"  {kind:<9} {text}" for kind, text in rows(kernel)]
+            lines += [f"  {kind:<9} {text}" for kind, text in self.rows(kernel)]
         return "\n".join(lines)
 
+    def rows(self, kernel: KernelReport) -> list[tuple[str, str]]:
+        """The rows of a kernel in a table: a kind, and what is of it."""
+        if kernel.needs_arguments:
+            return [("template", "give it arguments, and it will be here")]
+        found = []
+        if kernel.used:
+            found.append(("used", ", ".join(_short(kernel.used))))
+        found += [("emulated", self.text_of(note)) for note in kernel.emulated]
+        found += [("refused", self.text_of(note)) for note in kernel.refused]
+        return found or [("used", "nothing beyond C")]
 
-def rows(kernel: KernelReport) -> list[tuple[str, str]]:
-    """The rows of a kernel in a table: a kind, and what is of it."""
-    if kernel.needs_arguments:
-        return [("template", "give it arguments, and it will be here")]
-    found = []
-    if kernel.used:
-        found.append(("used", ", ".join(_short(kernel.used))))
-    found += [("emulated", note_text(note)) for note in kernel.emulated]
-    found += [("refused", note_text(note)) for note in kernel.refused]
-    return found or [("used", "nothing beyond C")]
+    def text_of(self, note: Note) -> str:
+        """A note in a line: where, what and why."""
+        where, what = note.span, note.construct
+        place = "" if where.file == self.file else f" of {where.file}"
+        line = f"line {where.line}{place}: " if where.line else ""
+        return f"{line}{what}{': ' if what and note.reason else ''}{note.reason}"
 
 
 def _short(notes: tuple[Note, ...]) -> list[str]:
@@ -90,9 +96,3 @@ def _short(notes: tuple[Note, ...]) -> list[str]:
         f"{construct} ({', '.join(map(str, numbers))})" if numbers else construct
         for construct, numbers in lines.items()
     ]
-
-
-def note_text(note: Note) -> str:
-    """A note in a line: where, what and why."""
-    where = f"line {note.span.line}: " if note.span.line else ""
-    return f"{where}{note.construct}{': ' if note.construct and note.reason else ''}{note.reason}"

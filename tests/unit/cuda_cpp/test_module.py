@@ -370,6 +370,8 @@ def test_report(module):
     assert [note.reason for note in scale.emulated] == ["through shared memory"]
     assert [note.span.line for note in report["refused"].refused] == [2, 3]
     assert [one.name for one in report][-2:] == ["filled<float, 3>", "inner::deep"]
+    hidden = [note.construct for note in report["polynomial"].emulated]
+    assert hidden == ["__constant__ coeff", "__device__ count", "__shfl_sync"]
     text = str(report)
     assert (
         "fake.cu:10 scale\n  used      blockIdx (12, 14)\n  emulated  line 11: __shfl_sync: thr"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from treadle.codegen.wgsl import casts, pairs
 from treadle.codegen.wgsl.module import Module, mangle_field
 from treadle.codegen.wgsl.names import mangle
-from treadle.codegen.wgsl.plans import Plan, place_offsets
+from treadle.codegen.wgsl.plans import Plan, place_offsets, words_of
 from treadle.codegen.wgsl.scope import PRIMARY, PRODUCT, SHIFT, SUM, Scope
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of
@@ -152,14 +152,66 @@ def load(scope: Scope, node: n.Load) -> tuple[str, int]:
         name = pairs.load_function(scope.module, plan.variable, _four(place), bool(checks))
         inside = f"({condition(scope, checks)}), " if checks else ""
         return f"{name}({inside}{_pair_index(scope, place)})", PRIMARY
+    if plan.form == "vectors" and words_of(place.type) >= unit_words(plan):
+        return _load_vector(scope, plan, place, checks), PRIMARY
     at = spot(scope, place)
-    if not checks and at.narrow == 0 and _is_word(place.type):
+    if plan.form == "words" and not checks and at.narrow == 0 and _is_word(place.type):
         assert isinstance(place.type, Scalar)
         word = _read(plan, f"{plan.variable}[{at.index}]")
         return casts.same_word(scope.module, word, plan.word, place.type), PRIMARY
     name = _load_function(scope.module, plan, place.type, at.narrow, bool(checks))
     inside = f"{condition(scope, checks)}, " if checks else ""
     return f"{name}({_as_argument(inside)}{at.index})", PRIMARY
+
+
+def unit_words(plan: Plan) -> int:
+    """The words of a memory's unit."""
+    return size_of(plan.unit) // 4
+
+
+def word_at(plan: Plan, index: str) -> str:
+    """The text of a word, given that of its index."""
+    if plan.form != "vectors":
+        return _read(plan, f"{plan.variable}[{index}]")
+    count = unit_words(plan)
+    index = f"({index})" if " " in index else index
+    return f"{plan.variable}[{index} >> {count.bit_length() - 1}u][{index} & {count - 1}]"
+
+
+def _vector_index(scope: Scope, plan: Plan, place: n.MemoryPlace) -> str:
+    """The text of the index of the first unit of a place that takes whole ones."""
+    moving, fixed = place_offsets(place)
+    size = size_of(plan.unit)
+    return _sum(scope, [(index, step // size) for index, step in moving], fixed // size)
+
+
+def _load_vector(
+    scope: Scope, plan: Plan, place: n.MemoryPlace, checks: tuple[n.Check, ...]
+) -> str:
+    """What lies in one unit of a memory in vectors, or two."""
+    module, type, index = scope.module, place.type, _vector_index(scope, plan, place)
+    units = words_of(type) // unit_words(plan)
+    if not checks and units == 1:
+        return _as_vector(module, plan, type, f"{plan.variable}[{index}]")
+    key = ("load vector", plan.variable, type, bool(checks))
+    name, new = module.helper(key, f"load_{plan.variable}_{_spelled(type)}")
+    if new:
+        head = "inside: bool, index: i32" if checks else "index: i32"
+        lines = [f"fn {name}({head}) -> {module.register(type)} {{"]
+        if checks:
+            lines += ["    if (!inside) {", f"        return {module.zero(type)};", "    }"]
+        parts = [f"{plan.variable}[index]", f"{plan.variable}[index + 1]"][:units]
+        whole = parts[0] if units == 1 else f"vec4<{plan.word}>({', '.join(parts)})"
+        lines += [f"    return {_as_vector(module, plan, type, whole)};", "}"]
+        module.add(key, "\n".join(lines))
+    inside = f"({condition(scope, checks)}), " if checks else ""
+    return f"{name}({inside}{index})"
+
+
+def _as_vector(module: Module, plan: Plan, type: Type, text: str) -> str:
+    """Words of a memory (any text) as a vector of another type."""
+    assert isinstance(type, Vector)
+    return text if type.element == plan.word else f"bitcast<{module.register(type)}>({text})"
 
 
 def _four(place: n.MemoryPlace) -> Vector:
@@ -292,7 +344,7 @@ def _leaf(module: Module, plan: Plan, type: Scalar, index: str, narrow: int | st
     position = f"{index} + {word}" if word else index
     if type.bits == 64:
         return _wide(module, plan, type, position, f"{index} + {word + 1}")
-    text = _read(plan, f"{plan.variable}[{position}]")
+    text = word_at(plan, position)
     if type.bits == 32:
         return casts.same_word(module, text, plan.word, type)
     text = casts.same_word(module, text, plan.word, U32)
@@ -302,17 +354,14 @@ def _leaf(module: Module, plan: Plan, type: Scalar, index: str, narrow: int | st
 def _wide(module: Module, plan: Plan, type: Scalar, low: str, high: str) -> str:
     module.scalar_register(type)
     module.require("int64", f"an array that holds {type} among other types")
-    halves = [
-        casts.same_word(module, _read(plan, f"{plan.variable}[{part}]"), plan.word, U32)
-        for part in (low, high)
-    ]
+    halves = [casts.same_word(module, word_at(plan, part), plan.word, U32) for part in (low, high)]
     bits = f"u64({halves[0]}) | (u64({halves[1]}) << 32u)"
     return f"({bits})" if type.name == "u64" else f"bitcast<{type.name}>({bits})"
 
 
 def _leaf_at_byte(module: Module, plan: Plan, type: Scalar, byte: str) -> str:
     word = f"({byte}) >> 2u" if "+" in byte else f"{byte} >> 2u"
-    text = casts.same_word(module, _read(plan, f"{plan.variable}[{word}]"), plan.word, U32)
+    text = casts.same_word(module, word_at(plan, word), plan.word, U32)
     return casts.unpack(module, text, f"(u32(({byte}) & 3) * 8u)", type)
 
 
@@ -327,6 +376,8 @@ def store(scope: Scope, place: n.MemoryPlace, value: str) -> str:
     if plan.form == "pairs":
         name = pairs.store_function(scope.module, plan.variable, _four(place))
         return f"{name}({_pair_index(scope, place)}, {value});"
+    if plan.form == "vectors":
+        return _store_vector(scope, plan, place, value)
     at = spot(scope, place)
     if at.narrow == 0 and _is_word(place.type):
         assert isinstance(place.type, Scalar)
@@ -334,6 +385,27 @@ def store(scope: Scope, place: n.MemoryPlace, value: str) -> str:
         return _write(plan, f"{plan.variable}[{at.index}]", word)
     name = _store_function(scope.module, plan, place.type, at.narrow)
     return f"{name}({at.index}, {value});"
+
+
+def _store_vector(scope: Scope, plan: Plan, place: n.MemoryPlace, value: str) -> str:
+    """A store of whole units of a memory in vectors."""
+    module, type, index = scope.module, place.type, _vector_index(scope, plan, place)
+    words = Vector(plan.word, words_of(type))
+    if type != words:
+        value = f"bitcast<{module.register(words)}>({value})"
+    if words == plan.unit:
+        return f"{plan.variable}[{index}] = {value};"
+    key = ("store vector", plan.variable)
+    name, new = module.helper(key, f"store_{plan.variable}")
+    if new:
+        lines = [
+            f"fn {name}(index: i32, value: {module.register(words)}) {{",
+            f"    {plan.variable}[index] = value.xy;",
+            f"    {plan.variable}[index + 1] = value.zw;",
+            "}",
+        ]
+        module.add(key, "\n".join(lines))
+    return f"{name}({index}, {value});"
 
 
 def _write(plan: Plan, path: str, value: str) -> str:

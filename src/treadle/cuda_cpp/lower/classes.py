@@ -38,8 +38,8 @@ def class_type(
     key = (id(declaration), arguments, id(scope) if scope.kind in ("function", "block") else 0)
     known = cx.lowering.classes.get(key)
     if known is not None:
-        if known is _BEING_MADE:
-            raise cx.error(f"{declaration.name} contains itself", declaration.span)
+        if known is _BEING_MADE:  # behind a pointer: what it holds does not matter there
+            return ClassType(scope.qualified(name or declaration.name))
         made: ClassType = known
         return made
     if not declaration.complete:
@@ -92,7 +92,7 @@ def _make(
         if declaration.alignment is not None:
             alignment = constant_integer(cx, declaration.alignment, "an alignment")
     type = ClassType(
-        scope.qualified(name) if template is None else name,
+        scope.qualified(name or _unnamed(declaration)) if template is None else name,
         tuple(fields),
         tuple(bases),
         declaration.kind == "union",
@@ -105,6 +105,11 @@ def _make(
     home.names.setdefault(declaration.name, TypeEntity(type))
     _own_methods(cx, declaration, scope, home, type, template)
     return type
+
+
+def _unnamed(declaration: tree.StructDeclaration) -> str:
+    """A name for a struct that has none, by its place."""
+    return f"{declaration.kind}_of_line_{declaration.span.line}_{declaration.span.column}"
 
 
 def _is_field(member: tree.Declaration) -> bool:

@@ -81,6 +81,14 @@ class Lowering:
             return name
         return self.unique(f"{name}.{count + 1}")
 
+    def unique_function(self, name: str) -> str:
+        """A name that no function of the kernel has yet."""
+        unique, number = name, 2
+        while unique in self.functions:
+            unique = f"{name}.{number}"
+            number += 1
+        return unique
+
     def error(self, message: str, span: Span) -> CompileError:
         """An error at a place in the user's files."""
         return CompileError(message, span, self.texts.get(span.file))
@@ -202,8 +210,16 @@ class Context:
         return self.lowering.fastmath
 
     def let(self, value: n.Expression) -> n.Expression:
-        """The value, computed once."""
+        """The value, computed once: a variable that it is already will do."""
+        if isinstance(value, (n.Constant, n.Builtin, n.Variable)):
+            return value
+        return self.let_as("value", value)
+
+    def copied(self, value: n.Expression) -> n.Expression:
+        """The value as it is now, whatever happens to the variables in it."""
         if isinstance(value, (n.Constant, n.Builtin)):
+            return value
+        if isinstance(value, n.Variable) and value.name in self.lowering.parameter_keys:
             return value
         return self.let_as("value", value)
 

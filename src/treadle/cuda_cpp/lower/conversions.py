@@ -140,7 +140,7 @@ def number(cx: Context, value: Value, span: Span) -> tuple[n.Expression, Arithme
     """A value that must be a number (or an unscoped enum), and its type."""
     if isinstance(value, (*OBJECTS, Rvalue)):
         if isinstance(value.type, ClassType):
-            value = _converted_by_class(cx, value, span) or value
+            value = _converted_by_class(cx, value, None, span) or value
         read = rvalue(cx, value, span)
         type = underlying(read.type)
         if type is not None:
@@ -148,11 +148,13 @@ def number(cx: Context, value: Value, span: Span) -> tuple[n.Expression, Arithme
     raise cx.error(f"a number is needed here, not {describe(value)}", span)
 
 
-def _converted_by_class(cx: Context, value: Value, span: Span) -> Value | None:
-    """The number that a class's own conversion operator gives."""
+def _converted_by_class(
+    cx: Context, value: Value, type: CppType | None, span: Span
+) -> Value | None:
+    """What a class's own conversion operator gives: a number, or what is asked for."""
     from treadle.cuda_cpp.lower.calls import call_conversion
 
-    return call_conversion(cx, value, None, span)
+    return call_conversion(cx, value, type, span)
 
 
 def condition(cx: Context, value: Value, span: Span) -> n.Expression:
@@ -237,7 +239,7 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
                 return CONVERSION
         if isinstance(given, StringType):
             return EXACT
-        return IMPOSSIBLE
+        return USER if _has_conversion(cx, given, type) else IMPOSSIBLE
     if type == BOOL and isinstance(given, (Pointer, NullPointer)):
         return CONVERSION
     if isinstance(type, ClassType):
@@ -247,12 +249,13 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
 
         if has_converting_constructor(cx, value, type):
             return USER
-    if isinstance(given, ClassType):
-        from treadle.cuda_cpp.lower.calls import conversion_to
+    return USER if _has_conversion(cx, given, type) else IMPOSSIBLE
 
-        if conversion_to(cx, given, type) is not None:
-            return USER
-    return IMPOSSIBLE
+
+def _has_conversion(cx: Context, given: CppType, type: CppType) -> bool:
+    from treadle.cuda_cpp.lower.calls import conversion_to
+
+    return isinstance(given, ClassType) and conversion_to(cx, given, type) is not None
 
 
 def _derives(given: CppType, base: CppType) -> bool:
@@ -310,6 +313,8 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
         return PointerValue((NullTarget(),), ZERO, unit_of(type.to), type.to)
     if isinstance(value, Text):
         return value
+    if isinstance(getattr(value, "type", None), ClassType):
+        value = _converted_by_class(cx, value, type, span) or value
     pointer = pointer_of(cx, value)
     if pointer is None:
         raise cx.error(f"{describe(value)} is no pointer to {type.to}", span)

@@ -66,13 +66,13 @@ def _swap(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
         from dataclasses import replace
 
         kept = replace(
-            one, offset=cx.let(one.offset), tag=None if one.tag is None else cx.let(one.tag)
+            one, offset=cx.copied(one.offset), tag=None if one.tag is None else cx.copied(one.tag)
         )
         assign(cx, "=", first, second, cx.span)
         assign(cx, "=", second, kept, cx.span)
         return Nothing(VOID)
     read = load(cx, first, cx.span)
-    kept_value = Rvalue(cx.let(read.expression), read.type)
+    kept_value = Rvalue(cx.copied(read.expression), read.type)
     assign(cx, "=", first, load(cx, second, cx.span), cx.span)
     assign(cx, "=", second, kept_value, cx.span)
     return Nothing(VOID)

@@ -388,7 +388,7 @@ def _conditional(cx: Context, node: tree.Conditional) -> Value:
     objects = isinstance(one, OBJECTS) and isinstance(other, OBJECTS) and not (first or second)
     if objects and _same_class(one, other) and not isinstance(one, ChoiceLvalue):
         tag = n.Select(test, constant(0, ir.I32), constant(1, ir.I32), ir.I32, node.span)
-        return ChoiceLvalue(cx.let(tag), (one, other), getattr(one, "type", VOID))
+        return ChoiceLvalue(cx.copied(tag), (one, other), getattr(one, "type", VOID))
     return _conditional_value(cx, test, (first, one), (second, other), node)
 
 

@@ -32,7 +32,7 @@ from treadle.cuda_cpp.lower.values import (
     ScatteredLvalue,
     Value,
 )
-from treadle.cuda_cpp.meaning.scopes import Known, Scope
+from treadle.cuda_cpp.meaning.scopes import Functions, Known, Scope
 from treadle.cuda_cpp.meaning.types import (
     VOID,
     Arithmetic,
@@ -209,7 +209,7 @@ def _lower_function(cx: Context, chosen: Chosen, result: CppType, instance: Any)
     made = ir_type(result)
     if not _ends(body):
         body = (*body, n.Return(zero_of(made, declaration.span), declaration.span))
-    name = lowering.unique(_function_name(chosen))
+    name = lowering.unique_function(_function_name(chosen))
     memories = tuple(inner.memories)
     lowering.functions[name] = n.Function(
         name, tuple(parameters), made, body, memories, declaration.span
@@ -492,7 +492,7 @@ def frozen(cx: Context, value: Value, span: Span) -> Value:
     """An object or pointer whose place is computed now, whatever happens to the variables in it."""
     match value:
         case PointerValue():
-            tag = value.tag if value.tag is None else cx.let(value.tag)
+            tag = value.tag if value.tag is None else cx.copied(value.tag)
             return PointerValue(value.targets, _kept(cx, value.offset), value.unit, value.to, tag)
         case Lvalue(place, type):
             return Lvalue(_frozen_place(cx, place), type)
@@ -506,7 +506,7 @@ def frozen(cx: Context, value: Value, span: Span) -> Value:
             return ScatteredLvalue(value.target, _kept(cx, value.offset), value.unit, value.type)
         case ChoiceLvalue(tag, choices, type):
             parts = tuple(c if c is None else frozen(cx, c, span) for c in choices)
-            return ChoiceLvalue(cx.let(tag), parts, type)
+            return ChoiceLvalue(cx.copied(tag), parts, type)
         case PointerVariable():
             return value
     return value
@@ -561,11 +561,12 @@ def assigned_names(cx: Context, declaration: tree.FunctionDeclaration) -> frozen
     memo = cx.lowering.facts.assigned_names
     found = memo.get(id(declaration))
     if found is None:
-        found = memo[id(declaration)] = _assigned_names(declaration.body)
+        found = memo[id(declaration)] = changed_names(cx, declaration.body)
     return found
 
 
-def _assigned_names(body: tree.Statement | None) -> frozenset[str]:
+def changed_names(cx: Context, body: Any) -> frozenset[str]:
+    """The names that a piece of code may write to."""
     found: set[str] = set()
     for node in walk_tree(body):
         match node:
@@ -574,8 +575,8 @@ def _assigned_names(body: tree.Statement | None) -> frozenset[str]:
             case tree.Unary("++" | "--" | "&", operand):
                 found.add(_root_name(operand))
             case tree.Call(function=function, arguments=arguments):
-                for argument in arguments:
-                    if isinstance(argument, tree.Name):
+                for place, argument in enumerate(arguments):
+                    if isinstance(argument, tree.Name) and _takes_reference(cx, function, place):
                         found.add(argument.text)
                 if isinstance(function, tree.Member):
                     found.add(_root_name(function.base))
@@ -584,6 +585,27 @@ def _assigned_names(body: tree.Statement | None) -> frozenset[str]:
             ):
                 found.add(name)
     return frozenset(found)
+
+
+_CHANGING = frozenset({"swap"})  # functions of the language that write to their arguments
+
+
+def _takes_reference(cx: Context, function: Any, place: int) -> bool:
+    """Whether a function may write to a variable that is its argument: it takes a reference."""
+    from treadle.cuda_cpp.lower.names import lookup
+
+    if not isinstance(function, tree.Name):
+        return True
+    entity = lookup(cx, function)
+    if entity is None:
+        return function.text in _CHANGING
+    if not isinstance(entity, Functions):
+        return True
+    for one in entity.overloads:
+        parameters = one.declaration.parameters
+        if place < len(parameters) and isinstance(parameters[place].type, tree.ReferenceType):
+            return True
+    return False
 
 
 def _root_name(expression: Any) -> str:

@@ -111,7 +111,9 @@ def _counted(cx: Context, node: tree.For) -> _Counted | None:
         op = "<" if step > 0 else ">"
     if (step > 0) != (op in ("<", "<=")):
         return None
-    changed = changed_names(node.body) | changed_names(bound)
+    from treadle.cuda_cpp.lower.functions import changed_names
+
+    changed = changed_names(cx, node.body) | changed_names(cx, bound)
     if name in changed or not _is_fixed(bound, name, changed):
         return None
     beyond = {"<=": 1, ">=": -1}.get(op, 0)
@@ -169,20 +171,13 @@ def _type_of(cx: Context, declaration: tree.VariableDeclaration) -> CppType | No
     return type if is_integer(type) else None
 
 
-def changed_names(node: Any) -> set[str]:
-    """The names that a piece of code may write to."""
-    from treadle.cuda_cpp.lower.functions import _assigned_names
-
-    return set(_assigned_names(node))
-
-
 _FIXED = (
     tree.IntegerLiteral, tree.Name, tree.Binary, tree.Unary, tree.Cast, tree.Member, tree.SizeOf,
     tree.CharacterLiteral, tree.Conditional,
 )  # fmt: skip
 
 
-def _is_fixed(bound: tree.Expression, name: str, changed: set[str]) -> bool:
+def _is_fixed(bound: tree.Expression, name: str, changed: frozenset[str]) -> bool:
     """Whether a bound stays what it is while the loop runs: numbers, and variables of this thread
     that the body does not touch."""
     for node in walk_tree(bound):
@@ -212,13 +207,12 @@ def _emit_counted(cx: Context, node: tree.For, counted: _Counted) -> None:
         bound, bound_type = number(cx, stop_value, node.span)
         wide = common_type(counted.type, bound_type)  # type: ignore[arg-type]
     reads_memory = any(isinstance(x, n.Load) for x in _walk(expression))
-    if emitted or reads_memory or wide.scalar != type:
-        # The comparison is made in another type (`int i < unsigned n`), or reads what may change.
-        if emitted or reads_memory or not _same_order(wide.scalar, type, bound):
-            _emit_plain(cx, node, counted, start, type)
-            return
-        bound = number_as(bound, counted.type, node.span)  # type: ignore[arg-type]
-    stop = folded(bound)
+    # The comparison may be made in another type (`int i < unsigned n`), or read what changes.
+    same = wide.scalar == type or _same_order(wide.scalar, type, bound)
+    if emitted or reads_memory or not same:
+        _emit_plain(cx, node, counted, start, type)
+        return
+    stop = folded(number_as(bound, counted.type, node.span))  # type: ignore[arg-type]
     if counted.beyond:
         stop = folded(plus(stop, constant(counted.beyond, type)))
     variable = n.Variable(cx.lowering.unique(counted.name), type, counted.declaration.span)

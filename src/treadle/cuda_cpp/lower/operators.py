@@ -239,7 +239,7 @@ def assign_pointer(
     new_offset = cast(offset, variable.offset.type)
     if variable.tag is not None:
         tag = _tag_in(variable, pointer, span)
-        kept = cx.let(new_offset)
+        kept = cx.copied(new_offset)
         cx.emit(n.Assign(variable.tag, tag, span))
         cx.emit(n.Assign(variable.offset, kept, span))
     else:
@@ -302,10 +302,9 @@ def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> 
         pointer = pointer_of(cx, operand)
         assert pointer is not None
         if postfix:
-            kept = cx.let(pointer.offset)
-            pointer = PointerValue(
-                pointer.targets, kept, pointer.unit, pointer.to, pointer.tag and cx.let(pointer.tag)
-            )
+            kept = cx.copied(pointer.offset)
+            tag = None if pointer.tag is None else cx.copied(pointer.tag)
+            pointer = PointerValue(pointer.targets, kept, pointer.unit, pointer.to, tag)
         by = constant(1 if op == "++" else -1, ir.I32)
         assign_pointer(cx, operand, moved(cx, pointer, by, span), span)
         return pointer if postfix else operand
@@ -324,7 +323,7 @@ def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> 
     type = underlying(read.type)
     if type is None:
         raise cx.error(f"{op} takes a number or pointer, not {describe(operand)}", span)
-    old = cx.let(read.expression) if postfix else read.expression
+    old = cx.copied(read.expression) if postfix else read.expression
     wide = promoted(type)
     one = constant(1, wide.scalar)
     new = n.Binary(

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from treadle.core.errors import CompileError, CompileErrors
 from treadle.cuda_cpp import program as records
 from treadle.cuda_cpp.lower.context import Again, Context, Facts, Lowering
-from treadle.cuda_cpp.lower.conversions import convert
+from treadle.cuda_cpp.lower.first_values import first_bytes
 from treadle.cuda_cpp.lower.kernels import lower_once
 from treadle.cuda_cpp.lower.names import constant_integer, resolve
 from treadle.cuda_cpp.lower.reachable import Reachable
 from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
-from treadle.cuda_cpp.lower.values import Rvalue
 from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Namespace, Overload, Scope, file_scope
 from treadle.cuda_cpp.meaning.types import (
     ArrayOf,
@@ -31,6 +28,7 @@ from treadle.cuda_cpp.meaning.types import (
     innermost,
     ir_type,
 )
+from treadle.cuda_cpp.source.headers import why_missing
 from treadle.cuda_cpp.source.preprocessor import Preprocessed, preprocess
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.cursor import Cursor, SyntaxProblem
@@ -88,7 +86,7 @@ class Program:
     def notes(self) -> tuple[records.Note, ...]:
         """What is to be said of the file as a whole."""
         return tuple(
-            records.Note("noted", f"#include <{name}>", "unknown here, and skipped", span)
+            records.Note("noted", f"#include <{name}>", f"{name} {why_missing(name)}", span)
             for name, span in self._headers
         )
 
@@ -119,7 +117,7 @@ class Program:
                 raise cx.error(
                     f"{name} is {reason}: pass the array to the kernel instead", declaration.span
                 ) from None
-            initial = _initial_bytes(cx, declaration, type, element)
+            initial = first_bytes(cx, declaration, type)
         self._types[name] = type
         space = "constant" if "constant" in declaration.specifiers else "device"
         shape = _shape(type)
@@ -222,7 +220,7 @@ class Program:
         facts = Facts()
         for _ in range(_MOST_RUNS):
             facts.changed = False
-            lowering = Lowering(self.sources, facts)
+            lowering = Lowering(self.sources, facts, fastmath=instance.options.fastmath)
             try:
                 kernel = lower_once(
                     lowering, overload, scope, instance, signature, self._types, self.symbols
@@ -300,74 +298,3 @@ def _listed(declaration: tree.VariableDeclaration) -> int:
     if isinstance(declaration.initializer, tree.InitializerList):
         return max(len(declaration.initializer.items), 1)
     return 1
-
-
-def _initial_bytes(
-    cx: Context, declaration: tree.VariableDeclaration, type: CppType, element: ir.Type
-) -> bytes | None:
-    """The first value of a variable: numbers in the order of memory; None for zeros."""
-    initializer = declaration.initializer
-    if initializer is None:
-        return None
-    leaves: list[tuple[Any, ir.Scalar]] = []
-    _flatten(cx, initializer, type, leaves)
-    pieces = []
-    for value, scalar in leaves:
-        pieces.append(_as_bytes(value, scalar))
-    return b"".join(pieces)
-
-
-def _as_bytes(value: Any, scalar: ir.Scalar) -> bytes:
-    import ml_dtypes
-
-    if scalar == ir.BF16:
-        return np.array(value, ml_dtypes.bfloat16).tobytes()
-    name = {"bool": "bool", "int": "int", "uint": "uint", "float": "float"}[scalar.kind]
-    dtype = np.dtype(name if scalar == ir.BOOL else f"{name}{scalar.bits}")
-    return np.array(value, dtype).tobytes()
-
-
-def _flatten(
-    cx: Context, initializer: Any, type: CppType, leaves: list[tuple[Any, ir.Scalar]]
-) -> None:
-    """The numbers of an initializer, zeros where it leaves some out."""
-    from treadle.cuda_cpp.lower.expressions import constant_rvalue
-    from treadle.cuda_cpp.meaning.types import VectorType, all_fields, holds_array
-
-    if isinstance(initializer, tree.InitializerList):
-        items = list(initializer.items)
-        if isinstance(type, ArrayOf):
-            parts: list[CppType] = [type.element] * (type.length or 0)
-        elif isinstance(type, ClassType) and not holds_array(type):
-            parts = [field.type for field in all_fields(type)]
-        elif isinstance(type, VectorType):
-            parts = [type.element] * type.count
-        elif len(items) <= 1:
-            parts = [type]
-        else:
-            raise cx.error(f"this list does not initialize a {type}", initializer.span)
-        flat = len(items) > len(parts)
-        if flat and isinstance(type, ArrayOf) and isinstance(type.element, ArrayOf):
-            width = len(items) // max(len(parts), 1)
-            items = [
-                tree.InitializerList(tuple(items[at : at + width]))
-                for at in range(0, len(items), max(width, 1))
-            ]
-        for place, part in enumerate(parts):
-            item = items[place] if place < len(items) else tree.InitializerList(())
-            _flatten(cx, item, part, leaves)
-        return
-    if isinstance(initializer, tree.StringLiteral) and isinstance(type, ArrayOf):
-        bytes_ = initializer.text.encode("latin-1", "replace")
-        padded = bytes_.ljust(type.length or 0, b"\0")
-        leaves.extend((byte, ir.I8) for byte in padded)
-        return
-    value = constant_rvalue(cx, initializer, "the first value of a variable")
-    converted = convert(cx, value, type, initializer.span)
-    assert isinstance(converted, Rvalue)
-    from treadle.cuda_cpp.lower.arithmetic import folded
-
-    number = folded(converted.expression)
-    if not isinstance(number, n.Constant):
-        raise cx.error("the first value of a variable must be a number", initializer.span)
-    leaves.append((number.value, number.type))

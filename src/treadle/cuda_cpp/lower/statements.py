@@ -16,6 +16,7 @@ from treadle.cuda_cpp.meaning.scopes import declare
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
+from treadle.ir.traverse import rewrite, root_of
 
 
 def lower_statement(cx: Context, node: tree.Statement) -> None:
@@ -86,7 +87,7 @@ def _if(cx: Context, node: tree.If) -> None:
                 with cx.inner_scope():
                     lower_statement(cx, chosen)
             return
-        condition = folded(condition_of(cx, node.condition))
+        condition = _told(cx, folded(condition_of(cx, node.condition)))
         if isinstance(condition, n.Constant):  # a branch that no instance takes is not looked at
             chosen = node.then if condition.value else node.otherwise
             if chosen is not None:
@@ -96,6 +97,33 @@ def _if(cx: Context, node: tree.If) -> None:
         then = lower_aside(cx, node.then)
         otherwise = () if node.otherwise is None else lower_aside(cx, node.otherwise)
         cx.emit(n.If(condition, then, otherwise, node.span))
+
+
+def _told(cx: Context, condition: n.Expression) -> n.Expression:
+    """A condition that reads a shared variable right behind a barrier: it is read first, so that
+    all threads are known to have been told the same."""
+    block = cx.blocks[-1]
+    if not block or block[-1] != n.Barrier("block"):
+        return condition
+    known: dict[n.Load, n.Variable] = {}
+
+    def read_first(node: object) -> object:
+        if isinstance(node, n.Load) and _is_shared_variable(cx, node.place):
+            if node not in known:
+                known[node] = cx.let_as("told", node, node.span)
+            return known[node]
+        return node
+
+    made: n.Expression = rewrite(condition, read_first)
+    return made
+
+
+def _is_shared_variable(cx: Context, place: n.Place) -> bool:
+    root = root_of(place)
+    if not isinstance(root, n.Element) or not isinstance(root.index, n.Constant):
+        return False
+    target = cx.lowering.memory_targets.get(root.memory)
+    return target is not None and target.space == "shared"
 
 
 def condition_of(cx: Context, node: Any) -> n.Expression:

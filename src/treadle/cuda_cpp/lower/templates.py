@@ -8,7 +8,7 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.classes import class_type
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.values import Rvalue
+from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue
 from treadle.cuda_cpp.meaning.scopes import DeclaredType, Known, Scope, TypeEntity
 from treadle.cuda_cpp.meaning.types import (
     ArrayOf,
@@ -23,8 +23,8 @@ from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
-# A template argument: a type, or a constant with its C++ type.
-Argument = CppType | Rvalue
+# A template argument: a type, a constant with its C++ type, or a function.
+Argument = CppType | Rvalue | FunctionSet
 _TYPES = (
     tree.BuiltinType, tree.NamedType, tree.DefinedType, tree.AutoType, tree.DecltypeType,
     tree.ConstType, tree.PointerType, tree.ReferenceType, tree.ArrayType, tree.FunctionType,
@@ -46,13 +46,23 @@ def evaluate_argument(
             return resolve(cx, argument)
         if not isinstance(argument, _CPP_TYPES):
             raise cx.error(f"template parameter {parameter.name} takes a type")
-        made: Argument = argument  # type: ignore[assignment]
+        made: Argument = argument
         return made
     if parameter.kind == "template":
         raise cx.error("templates as template arguments are not supported: name the instance")
     assert parameter.type is not None
+    if isinstance(argument, FunctionSet):
+        return argument
     if isinstance(argument, tree.NamedType):
         argument = argument.name
+    if isinstance(argument, tree.Unary) and argument.op == "&":
+        argument = argument.operand
+    if isinstance(argument, tree.Name):
+        from treadle.cuda_cpp.lower.expressions import lower
+
+        function = lower(cx, argument)
+        if isinstance(function, FunctionSet):  # of one name: the call chooses among them
+            return function
     if isinstance(argument, (*_TYPES, *_CPP_TYPES)):
         raise cx.error(f"template parameter {parameter.name} takes a value, not a type")
     value = (
@@ -69,10 +79,7 @@ def evaluate_argument(
     return Rvalue(folded(converted.expression), converted.type)
 
 
-_CPP_TYPES = tuple(
-    type
-    for type in CppType.__args__  # type: ignore[attr-defined]
-)
+_CPP_TYPES = tuple(type for type in CppType.__args__)
 
 
 def bind_arguments(
@@ -109,7 +116,7 @@ def bind_arguments(
         known.append(value)
         if parameter.name:
             inner.names[parameter.name] = (
-                Known(value) if isinstance(value, Rvalue) else TypeEntity(value)
+                Known(value) if isinstance(value, (Rvalue, FunctionSet)) else TypeEntity(value)
             )
     if given:
         raise cx.error(
@@ -124,6 +131,8 @@ def argument_key(argument: Argument) -> Any:
     if isinstance(argument, Rvalue):
         assert isinstance(argument.expression, n.Constant)
         return (argument.expression.value, str(argument.type))
+    if isinstance(argument, FunctionSet):
+        return (argument.name, tuple(id(one.declaration) for one in argument.overloads))
     return argument
 
 
@@ -133,7 +142,7 @@ def spelled(argument: Argument) -> str:
         assert isinstance(argument.expression, n.Constant)
         value = argument.expression.value
         return str(value).lower() if isinstance(value, bool) else str(value)
-    return str(argument)
+    return argument.name if isinstance(argument, FunctionSet) else str(argument)
 
 
 def class_instance(
@@ -178,7 +187,7 @@ def _matches(
         else:
             if isinstance(written, tree.Name):
                 written = tree.NamedType(written, written.span)
-            if not isinstance(written, _TYPES):
+            if not isinstance(written, _TYPES) or isinstance(argument, FunctionSet):
                 return None
             with cx.in_scope(scope):
                 if not deduce(cx, written, argument, parameters, deduced, exact=True):
@@ -258,13 +267,10 @@ def _agree(found: dict[str, Argument], name: str, value: Argument) -> bool:
     if known is None:
         found[name] = value
         return True
-    if isinstance(known, Rvalue) or isinstance(value, Rvalue):
-        return (
-            isinstance(known, Rvalue)
-            and isinstance(value, Rvalue)
-            and argument_key(known)[0] == argument_key(value)[0]
-        )
-    return known == value
+    if isinstance(known, Rvalue) and isinstance(value, Rvalue):
+        known, value = argument_key(known)[0], argument_key(value)[0]
+    same: bool = argument_key(known) == argument_key(value)
+    return same
 
 
 def _deduce_class(

@@ -326,7 +326,23 @@ def _declare_pointer_with(
     variable = declare_pointer(cx, name, type, key, span)
     if pointer is not None:
         assign_pointer(cx, variable, pointer, span)
+        _declare_with_value(cx, variable.offset)
     return variable
+
+
+def _declare_with_value(cx: Context, variable: n.Variable) -> None:
+    """A declaration and the assignment right behind it as one statement."""
+    block = cx.blocks[-1]
+    if len(block) < 2:
+        return
+    first, second = block[-2:]
+    if (
+        isinstance(first, n.Declare)
+        and isinstance(second, n.Assign)
+        and first.variable.name == variable.name
+        and second.place == variable
+    ):
+        block[-2:] = [n.Declare(first.variable, second.value, first.span)]
 
 
 def declare_pointer(cx: Context, name: str, type: Pointer, key: Any, span: Span) -> PointerVariable:

@@ -27,9 +27,8 @@ def exchanged(cx: Context, op: str, operands: tuple[n.Expression, ...]) -> n.Var
     """The result of an operation of the warp."""
     from treadle.ir.rules import subgroup_type
 
-    kept = tuple(cx.let(operand) for operand in operands)
-    result = cx.variable("exchanged", subgroup_type(op, kept[0].type))
-    cx.emit(n.Subgroup(op, kept, result, cx.span))
+    result = cx.variable("exchanged", subgroup_type(op, operands[0].type))
+    cx.emit(n.Subgroup(op, operands, result, cx.span))
     return result
 
 

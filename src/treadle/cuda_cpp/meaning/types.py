@@ -99,11 +99,11 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class ClassType:
-    """A struct, class or union, by name (template arguments included)."""
+    """A struct, class or union, by name (template arguments included) and fields."""
 
     name: str
-    fields: tuple[Field, ...] = field(default=(), compare=False)
-    bases: tuple[ClassType, ...] = field(default=(), compare=False)
+    fields: tuple[Field, ...] = ()
+    bases: tuple[ClassType, ...] = ()
     is_union: bool = False
     alignment: int = field(default=0, compare=False)  # asked for, 0 for none
     scope: Any = field(default=None, compare=False, repr=False)  # meaning.scopes.Scope

@@ -79,14 +79,19 @@ def evaluate(
         "defined": Macro("defined", special=_defined),
         HAS_INCLUDE: Macro(HAS_INCLUDE, special=_has_include(finds_header)),
     }
-    expander = Expander({**macros, **special}, diagnostics)
+    before = {name: macros[name] for name in special if name in macros}
+    macros.update(special)
     try:
-        words = expander.expand(tokens)
+        words = Expander(macros, diagnostics).expand(tokens)
         end = Token(END, "", directive.file, directive.line, directive.column)
         return _Condition([*words, end], directive).result()
     except _Wrong as wrong:
         diagnostics.error(f"#{directive.text}: {wrong.message}", wrong.token)
         return False
+    finally:
+        for name in special:
+            del macros[name]
+        macros.update(before)
 
 
 def _has_include(finds_header: FindsHeader) -> Special:

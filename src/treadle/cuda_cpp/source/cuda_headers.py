@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# The names such as __CUDA_RUNTIME_H__ are there because code asks for them to learn what was
+# included.
+
 # What nvcc has read before the first line of a file. The C headers among it are those that CUDA's
 # own header reads; <assert.h> and <stdint.h> come with them here, as kernels count on them.
 _CUDA_RUNTIME = """
@@ -13,6 +16,13 @@ _CUDA_RUNTIME = """
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#define __CUDA_RUNTIME_H__
+#define __CUDA_RUNTIME_API_H__
+#define __DEVICE_LAUNCH_PARAMETERS_H__
+#define __DRIVER_TYPES_H__
+#define __HOST_DEFINES_H__
+#define __VECTOR_FUNCTIONS_H__
+#define __VECTOR_TYPES_H__
 #define CUDART_VERSION 12080
 #define __CUDART_API_VERSION CUDART_VERSION
 #define CUDARTAPI
@@ -25,6 +35,7 @@ typedef unsigned long ulong;
 
 _CUDA = """
 #pragma once
+#define __cuda_cuda_h__
 #define CUDA_VERSION 12080
 #define CUDAAPI
 #define CUDA_CB
@@ -33,6 +44,8 @@ typedef unsigned long long CUdeviceptr;
 
 _CUDA_FP16 = """
 #pragma once
+#define __CUDA_FP16_H__
+#define __CUDA_FP16_TYPES_EXIST__
 #define CUDART_INF_FP16 __ushort_as_half((unsigned short)0x7C00U)
 #define CUDART_NAN_FP16 __ushort_as_half((unsigned short)0x7FFFU)
 #define CUDART_MIN_DENORM_FP16 __ushort_as_half((unsigned short)0x0001U)
@@ -45,6 +58,8 @@ _CUDA_FP16 = """
 _CUDA_BF16 = """
 #pragma once
 #include <cuda_fp16.h>
+#define __CUDA_BF16_H__
+#define __CUDA_BF16_TYPES_EXIST__
 #define CUDART_INF_BF16 __ushort_as_bfloat16((unsigned short)0x7F80U)
 #define CUDART_NAN_BF16 __ushort_as_bfloat16((unsigned short)0x7FFFU)
 #define CUDART_MIN_DENORM_BF16 __ushort_as_bfloat16((unsigned short)0x0001U)

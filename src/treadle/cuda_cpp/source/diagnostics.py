@@ -9,7 +9,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.source.lexer import printable
 from treadle.cuda_cpp.source.tokens import Token
 
-MOST_STEPS = 2_000_000  # tokens read and made by macros: some 200,000 lines
+MOST_STEPS = 1_000_000  # tokens read and made by macros: some 100,000 lines
 MOST_ERRORS = 100  # that are told; after so many, more do not help
 _LONGEST_MESSAGE = 500  # characters, since a message may quote the file
 LONGEST_TEXT = 65_536  # characters of one token that # or ## makes

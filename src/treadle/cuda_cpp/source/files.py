@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from treadle.core.source import Span
 from treadle.cuda_cpp.source.diagnostics import MOST_STEPS, Diagnostics
 from treadle.cuda_cpp.source.headers import header_name, header_text
 from treadle.cuda_cpp.source.lexer import Lexed, lex, normalized, printable
 from treadle.cuda_cpp.source.tokens import Token
 
-_LARGEST_FILE = 16 << 20  # bytes
+_LARGEST_FILE = 4 << 20  # characters, or bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,13 @@ class Files:
         self.search = [Path(folder) for folder in search]
         self.diagnostics = Diagnostics()
         self._loaded: dict[Path, LoadedFile | None] = {}
+        self._lines: dict[str, list[str]] = {}
 
     def main(self, text: str, name: str) -> LoadedFile:
         """A file given as text."""
+        if len(text) > _LARGEST_FILE:
+            self.diagnostics.texts[name] = ""
+            raise self.diagnostics.give_up(_too_large(name), Span(name, 1, 1, 2))
         text = normalized(text)
         path = Path(name)
         return self._file(name, text, path.parent if _is_file(path) else None)
@@ -53,6 +58,12 @@ class Files:
         """One of our own headers."""
         ours = header_name(name)
         return None if ours is None else self.ours(f"<{ours}>", header_text(ours))
+
+    def line(self, file: str, number: int) -> str:
+        """A line of a file that was read."""
+        if file not in self._lines:
+            self._lines[file] = self.diagnostics.texts[file].split("\n")
+        return self._lines[file][number - 1]
 
     def find(self, name: str, quoted: bool, asking: LoadedFile, place: Token) -> LoadedFile | None:
         """The header that an #include in the file `asking` means.
@@ -80,10 +91,7 @@ class Files:
         if _is_file(path):
             try:
                 if path.stat().st_size > _LARGEST_FILE:
-                    self.diagnostics.error(
-                        f"{path} is larger than {_LARGEST_FILE >> 20} MiB, too large for a header",
-                        place,
-                    )
+                    self.diagnostics.error(_too_large(str(path)), place)
                 else:
                     text = path.read_bytes().decode("utf-8", "surrogateescape")
                     loaded = self._file(str(path), normalized(text), path.parent)
@@ -96,6 +104,10 @@ class Files:
         self.diagnostics.texts[name] = printable(text)
         identity = os.path.realpath(name) if folder else name
         return LoadedFile(name, identity, lex(text, name, MOST_STEPS), folder)
+
+
+def _too_large(name: str) -> str:
+    return f"{name} is larger than {_LARGEST_FILE >> 20} MiB, too large for a file of code"
 
 
 def _is_file(path: Path) -> bool:

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from treadle.cuda_cpp.source import c_headers, cuda_headers
+from treadle.cuda_cpp.source.cooperative_groups import COOPERATIVE_GROUPS
 
-_TEXTS = {**c_headers.C_HEADERS, **cuda_headers.CUDA_HEADERS}
+_TEXTS = {
+    **c_headers.C_HEADERS,
+    **cuda_headers.CUDA_HEADERS,
+    "cooperative_groups.h": COOPERATIVE_GROUPS,
+    "cooperative_groups/reduce.h": "#pragma once\n#include <cooperative_groups.h>\n",
+}
 _SAME_AS = {**c_headers.SAME_AS, **cuda_headers.SAME_AS}
 
 
@@ -25,8 +31,8 @@ _STANDARD_LIBRARY = (
     "of it in the file"
 )
 _COOPERATIVE_GROUPS = (
-    "declares cooperative groups, which are not supported: use __syncthreads, __syncwarp and the "
-    "__shfl_*_sync functions"
+    "declares a part of cooperative groups that is not supported: use thread_block and tiles of 32 "
+    "threads, or __syncthreads and the __shfl_*_sync functions"
 )
 _PARALLEL_ALGORITHMS = (
     "is a library of parallel algorithms made of templates for nvcc alone: use treadle's own "
@@ -44,7 +50,6 @@ _VENDOR_LIBRARY = "is a library of CUDA's that the host calls: host code is not 
 
 # What a header is and what to do instead, by its name.
 _MISSING = {
-    "cooperative_groups.h": _COOPERATIVE_GROUPS,
     "cuComplex.h": (
         "declares complex arithmetic, which is not built in: write it for float2 or double2 in the "
         "file"

@@ -16,6 +16,7 @@ Special = Callable[["Expander", Token, list[Token]], list[Token]]
 
 _VARIADIC = "__VA_ARGS__"
 _OPTIONAL = "__VA_OPT__"
+_RESERVED = ("defined", _VARIADIC, _OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def defined_macro(tokens: list[Token], directive: Token, diagnostics: Diagnostic
         diagnostics.error("#define needs a name to define", tokens[0] if tokens else directive)
         return None
     name = tokens[0]
-    if name.text in ("defined", _VARIADIC, _OPTIONAL):
+    if name.text in _RESERVED:
         diagnostics.error(f"{name.text} cannot be defined as a macro", name)
         return None
     parameters: tuple[str, ...] | None = None
@@ -82,34 +83,34 @@ def _parameters(
     tokens: list[Token], name: Token, diagnostics: Diagnostics
 ) -> tuple[tuple[str, ...], bool] | None:
     """The names between a macro's parentheses, and whether the last takes all that is left."""
-    names: list[str] = []
+    names: dict[str, None] = {}
     variadic = False
-    rest = tokens
-    while rest:
-        if rest[0].text == "...":
-            names.append(_VARIADIC)
-            variadic, rest = True, rest[1:]
-        elif rest[0].kind == IDENTIFIER and rest[0].text not in (*names, _VARIADIC, _OPTIONAL):
-            names.append(rest[0].text)
-            rest = rest[1:]
-            if rest and rest[0].text == "...":
-                variadic, rest = True, rest[1:]
+    for i, token in enumerate(tokens):
+        between = i % 2 == 1  # where a comma is expected, or ... behind a name
+        if variadic:
+            diagnostics.error(f") is expected behind ... in macro {name.text}", token)
+            return None
+        if token.text == "...":
+            variadic = True
+            if not between:
+                names[_VARIADIC] = None
+        elif between and token.text == "," and i + 1 < len(tokens):
+            continue
+        elif between:
+            diagnostics.error(
+                f"a comma and a name, or ), is expected among the parameters of macro {name.text}",
+                token,
+            )
+            return None
+        elif token.kind == IDENTIFIER and token.text not in names and token.text not in _RESERVED:
+            names[token.text] = None
         else:
             diagnostics.error(
-                f"{rest[0].text} cannot be a parameter of macro {name.text}: a name is expected, "
+                f"{token.text} cannot be a parameter of macro {name.text}: a name is expected, "
                 "each once",
-                rest[0],
+                token,
             )
             return None
-        if not rest:
-            break
-        if variadic or rest[0].text != "," or len(rest) == 1:
-            expected = ")" if variadic else "a comma and a name, or )"
-            diagnostics.error(
-                f"{expected} is expected among the parameters of macro {name.text}", rest[0]
-            )
-            return None
-        rest = rest[1:]
     return tuple(names), variadic
 
 

@@ -13,7 +13,8 @@ from treadle.cuda_cpp.source.conditions import HAS_INCLUDE, evaluate
 from treadle.cuda_cpp.source.diagnostics import TooMuch
 from treadle.cuda_cpp.source.expansion import PAINTED, Expander
 from treadle.cuda_cpp.source.files import Files, LoadedFile
-from treadle.cuda_cpp.source.lexer import EMPTY, Stretch
+from treadle.cuda_cpp.source.headers import header_text
+from treadle.cuda_cpp.source.lexer import EMPTY, Stretch, printable
 from treadle.cuda_cpp.source.macros import Macro, defined_macro
 from treadle.cuda_cpp.source.pragmas import PRAGMA_OPERATOR, kept_pragma, pragma_operator
 from treadle.cuda_cpp.source.predefined import (
@@ -62,7 +63,7 @@ def preprocess(
             reader.read_defines(defines or {}, Span(file, 1, 1, 2))
             reader.read(reader.files.main(text, file))
         except TooMuch:
-            pass  # the error says so
+            reader.out.clear()  # an error tells why; half a file would only bring more of them
     return reader.result(file, text)
 
 
@@ -101,7 +102,7 @@ class _Reader:
         self.macros[PRAGMA_OPERATOR] = Macro(PRAGMA_OPERATOR, special=pragma_operator)
         self.out: list[Token] = []
         self.open: list[_Open] = []
-        self.unknown: list[tuple[str, Span]] = []
+        self.unknown: dict[str, Span] = {}
         self.headers: dict[str, None] = {}  # in the order they came
         self.once: set[str] = set()
         self.directives: dict[str, Callable[[Token, list[Token]], list[Token]]] = {
@@ -119,9 +120,7 @@ class _Reader:
         if text:
             self.read(self.files.main(text, "<defines>"))
         for name in ALWAYS_INCLUDED:
-            header = self.files.header(name)
-            assert header is not None, f"{name} is one of our headers"
-            self.read(header)
+            self.read(self.files.ours(f"<{name}>", header_text(name)))
 
     def read(self, file: LoadedFile) -> None:
         """Read a file to its end."""
@@ -170,19 +169,21 @@ class _Reader:
 
     def result(self, file: str, text: str) -> Preprocessed:
         """All that was read."""
-        lines = self.diagnostics.texts.get(file, text).split("\n")
+        lines = self.diagnostics.texts.setdefault(file, printable(text)).split("\n")
         end = Token(END, "", file, len(lines), len(lines[-1]) + 1, True)
         return Preprocessed(
             (*self._checked(), end),
             self.diagnostics.texts,
-            tuple(self.unknown),
+            tuple(self.unknown.items()),
             tuple(self.headers),
-            tuple(sorted(self.diagnostics.errors, key=self._reading_order)),
+            self._errors(),
         )
 
-    def _reading_order(self, error: CompileError) -> tuple[int, int, int]:
-        """Where an error stands among the others: by file, as they were met, and then by place."""
-        return [*self.diagnostics.texts].index(error.file), error.line, error.column
+    def _errors(self) -> tuple[CompileError, ...]:
+        """All errors: by file, in the order these were met, and then by place."""
+        order = {name: i for i, name in enumerate(self.diagnostics.texts)}
+        errors = self.diagnostics.errors
+        return tuple(sorted(errors, key=lambda e: (order.get(e.file, -1), e.line, e.column)))
 
     def _checked(self) -> list[Token]:
         """The tokens without what only the preprocessor knows; literals without an end repaired."""
@@ -301,11 +302,11 @@ class _Reader:
             )
         file = self.files.find(name, quoted, self.open[-1].file, directive)
         if file is None:
-            if all(name != known for known, _ in self.unknown):
-                self.unknown.append((name, tokens[0].span))
-        elif file.identity not in self.once:
-            if file.ours and not self.open[-1].file.ours:
-                self.headers[name] = None
+            self.unknown.setdefault(name, tokens[0].span)
+            return []
+        if file.ours and not self.open[-1].file.ours:
+            self.headers[name] = None
+        if file.identity not in self.once:
             self._enter(file)
         return []
 
@@ -316,7 +317,7 @@ class _Reader:
         if tokens and tokens[0].text[0] == "<":
             # As characters, since the tokens of <a//b> would be those of a comment.
             place = tokens[0]
-            line = self.diagnostics.texts[place.file].split("\n")[place.line - 1]
+            line = self.files.line(place.file, place.line)
             name, closed, _ = line[place.column :].partition(">")
             if closed and name.strip():
                 return name.strip(), False

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from treadle.cuda_cpp.syntax import expressions, tree, types
 from treadle.cuda_cpp.syntax.cursor import Cursor
 from treadle.cuda_cpp.syntax.lookahead import type_end
+from treadle.cuda_cpp.syntax.parts import Specifiers
 from treadle.cuda_cpp.syntax.words import ATTRIBUTE_WORDS
 
 _ALIGNMENT_WORDS = frozenset(("alignas", "_Alignas", "__align__", "__builtin_align__"))
+_ATTRIBUTES = frozenset(("__attribute__", "__attribute", "__declspec"))
 _ALIGNED = frozenset(("aligned", "__aligned__", "align"))
-
-
-class Attributes(Protocol):
-    """What attributes may set."""
-
-    alignment: tree.Expression | None
-    launch_bounds: tuple[tree.Expression, ...]
-
-
-class _Forgotten:
-    """Takes attributes where they say nothing."""
-
-    alignment: tree.Expression | None = None
-    launch_bounds: tuple[tree.Expression, ...] = ()
 
 
 def attribute_follows(c: Cursor) -> bool:
@@ -32,13 +18,13 @@ def attribute_follows(c: Cursor) -> bool:
     return text in ATTRIBUTE_WORDS or (text == "[" and c.texts[c.index + 1] == "[")
 
 
-def attributes(c: Cursor, into: Attributes | None = None) -> None:
+def attributes(c: Cursor, into: Specifiers | None = None) -> None:
     """All attributes that stand here."""
     while attribute_follows(c):
-        attribute(c, into or _Forgotten())
+        attribute(c, into or Specifiers(None, frozenset()))
 
 
-def attribute(c: Cursor, into: Attributes) -> None:
+def attribute(c: Cursor, into: Specifiers) -> None:
     """One attribute: `__align__(16)`, `[[nodiscard]]`, `__launch_bounds__(256, 2)`."""
     word = c.text
     if word == "[":
@@ -53,11 +39,13 @@ def attribute(c: Cursor, into: Attributes) -> None:
     elif word == "__launch_bounds__":
         c.index += 1
         into.launch_bounds = _expressions(c)
-    else:
+    elif word in _ATTRIBUTES:
         for at in range(c.index, close):
             if c.texts[at] in _ALIGNED and c.texts[at + 1] == "(":
                 c.index = at + 1
                 into.alignment = _alignment(c)
+            elif c.texts[at] in ("packed", "__packed__"):
+                into.packed = True
     c.index = close + 1
 
 

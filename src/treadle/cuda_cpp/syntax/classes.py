@@ -37,6 +37,7 @@ def class_type(c: Cursor) -> tree.TypeTree:
         if name is None:
             raise c.problem(f"expected '{{' after '{kind}', found {c.found()}")
         return tree.NamedType(name, span)
+    packing = c.packing
     called = declarations.qualified_text(name) if name is not None else ""
     specialized = name.arguments if name is not None else None
     if called and c.names.get(called) != CLASS_TEMPLATE:
@@ -46,8 +47,18 @@ def class_type(c: Cursor) -> tree.TypeTree:
     if text != ";":
         bases = _bases(c) if text == ":" else ()
         members = _members(c, kind, called)
+        attributes.attributes(c, into)
     defined = tree.StructDeclaration(
-        kind, called, members, bases, text != ";", into.alignment, None, specialized, span
+        kind,
+        called,
+        members,
+        bases,
+        text != ";",
+        into.alignment,
+        None,
+        specialized,
+        1 if into.packed else packing,
+        span,
     )
     return tree.DefinedType(defined, span)
 

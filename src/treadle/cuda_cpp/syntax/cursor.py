@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -27,6 +29,7 @@ NAMESPACE = "namespace"
 MOST_LEVELS = 256  # of parentheses, blocks, template arguments, … inside each other
 MOST_ERRORS = 20
 
+_LAUNCH_PARTS = frozenset(("<", ">"))
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
 
@@ -45,20 +48,22 @@ class Cursor:
     """A place in the tokens of a file, and what was learned on the way there.
 
     `kinds` and `texts` are the tokens' own, side by side, so that looking is cheap. Pragmas are no
-    part of them: those that unroll a loop wait in `unrolls` under the index of the next token.
+    part of them.
     """
 
     def __init__(self, tokens: Sequence[Token], sources: Mapping[str, str]) -> None:
         self.tokens: list[Token] = []
         self.kinds: list[str] = []
         self.texts: list[str] = []
-        self.unrolls: dict[int, Token] = {}
+        self.pragmas: dict[int, Token] = {}  # about unrolling, by the index of what follows
+        self.packings: list[tuple[int, int | None]] = [(0, None)]  # from where on, how tightly
         self.end = 0
         self._read(tokens)
         self.partners = _partners(self.texts)
         self.device_words = [at for at, text in enumerate(self.texts) if text in DEVICE_WORDS]
         self.index = 0
         self.levels = 0
+        self.assumed = -1  # where a missing `;` was reported and is taken for granted
         self.in_angles = False  # whether a `>` closes template arguments here
         self.tolerant = False  # whether an error ends the attempt instead of being reported
         self.skipped: dict[tuple[int, bool], int] = {}  # what lookahead found behind a `<`
@@ -70,30 +75,43 @@ class Cursor:
         self._undo: list[tuple[str, str | None]] = []
 
     def _read(self, tokens: Sequence[Token]) -> None:
+        packs: list[tuple[int, str]] = []
         for token in tokens:
             kind, text = token.kind, token.text
             if kind == PRAGMA:
                 if "unroll" in text:
-                    self.unrolls[len(self.texts)] = token
+                    self.pragmas[len(self.texts)] = token
+                elif text.startswith("pack"):
+                    packs.append((len(self.texts), text))
                 continue
             if kind == IDENTIFIER:
                 if text in KEYWORDS:
                     kind = KEYWORD
                 elif text in ALTERNATIVE_SPELLINGS:
                     kind, text = KEYWORD, ALTERNATIVE_SPELLINGS[text]
-            elif kind == END:
+            elif kind == END or (text in _LAUNCH_PARTS and self._completes(token)):
                 continue
             self.tokens.append(token)
             self.kinds.append(kind)
             self.texts.append(text)
         last = self.tokens[-1] if self.tokens else Token(END, "", "", 1, 1)
         end = tokens[-1] if tokens and tokens[-1].kind == END else last
+        self.packings += packings(packs)
         self.end = len(self.texts)
         # A few, so that looking a little ahead needs no test.
         for _ in range(4):
             self.tokens.append(Token(END, "", end.file, end.line, end.column))
             self.kinds.append(END)
             self.texts.append("")
+
+    def _completes(self, token: Token) -> bool:
+        """Whether `<` or `>` makes one word of CUDA, `<<<` or `>>>`, of the token before it."""
+        text = token.text
+        if token.spaced or not self.texts or self.texts[-1] != text * 2:
+            return False
+        self.texts[-1] = text * 3
+        self.tokens[-1] = self.tokens[-1]._replace(text=text * 3)
+        return True
 
     # --- looking and going on ---------------------------------------------------------------------
 
@@ -110,6 +128,11 @@ class Cursor:
     def span_at(self, index: int) -> Span:
         token = self.tokens[index]
         return Span(token.file, token.line, token.column, token.column + len(token.text))
+
+    @property
+    def at_semicolon(self) -> bool:
+        """Whether a `;` comes next, or would if it had not been forgotten."""
+        return self.texts[self.index] == ";" or self.assumed == self.index
 
     @property
     def at_end(self) -> bool:
@@ -131,8 +154,8 @@ class Cursor:
 
     def expect_semicolon(self, after: str) -> None:
         """Take a `;`. One that is missing at a line's end is an error, but nothing is skipped."""
-        if self.texts[self.index] == ";":
-            self.index += 1
+        if self.at_semicolon:
+            self.index += self.texts[self.index] == ";"
             return
         message = f"expected ';' after {after}, found {self.found()}"
         before = self.tokens[self.index - 1] if self.index else self.tokens[0]
@@ -143,6 +166,7 @@ class Cursor:
         if self.tolerant:
             raise problem
         self.report(problem)
+        self.assumed = self.index
 
     def found(self) -> str:
         """The next token, for an error message."""
@@ -171,6 +195,12 @@ class Cursor:
             text = self.texts[opener]
             raise self.problem(f"the '{text}' of {what} is never closed", opener)
         return partner
+
+    @property
+    def packing(self) -> int | None:
+        """What the last `#pragma pack` before the next token set."""
+        at = bisect_right(self.packings, self.index, key=lambda packing: packing[0])
+        return self.packings[at - 1][1]
 
     # --- errors -----------------------------------------------------------------------------------
 
@@ -246,6 +276,30 @@ def _partners(texts: list[str]) -> list[int]:
             start = stack.pop()
             partners[start], partners[at] = at, start
     return partners
+
+
+_PACK = re.compile(r"pack\s*\(([^()]*)\)")
+
+
+def packings(pragmas: list[tuple[int, str]]) -> list[tuple[int, int | None]]:
+    """What each `#pragma pack(…)` sets: the greatest alignment of a member, or None."""
+    stack: list[int | None] = []
+    current: int | None = None
+    found: list[tuple[int, int | None]] = []
+    for at, text in pragmas:
+        match = _PACK.match(text)
+        words = [word.strip() for word in match[1].split(",")] if match is not None else []
+        if words and words[0] == "push":
+            stack.append(current)
+        elif words and words[0] == "pop":
+            current = stack.pop() if stack else None
+        number = words[-1] if words else ""
+        if number.isdecimal():
+            current = int(number[:4])
+        elif words == [""]:
+            current = None
+        found.append((at, current))
+    return found
 
 
 def _short(text: str) -> str:

@@ -56,13 +56,13 @@ def after_specifiers(
     found: list[tree.Declaration] = []
     if before.type is not None:
         defined = _definition(before.type)
-        if defined is not None and (defined.name or c.texts[c.index] == ";"):
+        if defined is not None and (defined.name or c.at_semicolon):
             found.append(_templated(defined, template))
             before.type = _called_by_name(before.type, defined.name)
-        if c.texts[c.index] == ";":
+        if c.at_semicolon:
             if not found:
                 raise c.problem("expected a name to declare, found ';'")
-            c.index += 1
+            c.expect_semicolon("the declaration")
             return tuple(found)
     while True:
         if place == "member" and c.texts[c.index] == ":":

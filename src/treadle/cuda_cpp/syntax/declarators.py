@@ -43,8 +43,10 @@ def declarator(
 
 def pointers(c: Cursor, base: tree.TypeTree) -> tree.TypeTree:
     """`*`, `&` and `&&` with what stands behind them."""
+    links = 0
     while True:
         text, span = c.texts[c.index], c.span
+        links = expressions.counted(c, links)
         if text == "*":
             c.index += 1
             base = _qualified_pointer(c, base, span)
@@ -132,6 +134,7 @@ def _arrays(c: Cursor, base: tree.TypeTree) -> tree.TypeTree:
     sizes: list[tuple[tree.Expression | None, Span]] = []
     while c.texts[c.index] == "[" and c.texts[c.index + 1] != "[":
         span = c.span
+        expressions.counted(c, len(sizes))
         c.index += 1
         while c.texts[c.index] in CV_WORDS or c.texts[c.index] in RESTRICT_WORDS:
             c.index += 1

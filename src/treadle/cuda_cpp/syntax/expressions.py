@@ -25,7 +25,6 @@ _PRECEDENCE = {
     ">": 7,
     "<=": 7,
     ">=": 7,
-    "<=>": 8,
     "<<": 9,
     ">>": 9,
     "+": 10,
@@ -39,8 +38,8 @@ _PRECEDENCE = {
 _ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "<<=", ">>=", "&=", "^=", "|="))
 _ANGLES = frozenset((">", ">>"))
 _PREFIXES = frozenset(("+", "-", "!", "~", "*", "&", "++", "--"))
-_REFUSED_OPERATORS = {"<=>": "three_way", ".*": "member_pointer", "->*": "member_pointer"}
-_SUFFIXES = frozenset(("(", "[", ".", "->", "++", "--", "<<<", "<<"))
+_MEMBER_POINTERS = frozenset((".*", "->*"))
+_SUFFIXES = frozenset(("(", "[", ".", "->", "++", "--", "<<<"))
 _LONGEST_CHAIN = 4000  # operations of one precedence, or suffixes, in a row: a tree so deep
 
 
@@ -49,7 +48,7 @@ def expression(c: Cursor) -> tree.Expression:
     left = assignment(c)
     links = 0
     while c.texts[c.index] == ",":
-        links = _counted(c, links)
+        links = counted(c, links)
         span = c.span
         c.index += 1
         left = tree.Binary(",", left, assignment(c), span)
@@ -103,17 +102,18 @@ def _binary(c: Cursor, least: int) -> tree.Expression:
         precedence = _PRECEDENCE.get(op, 0)
         if precedence < least or (c.in_angles and op in _ANGLES):
             return left
-        links = _counted(c, links)
+        links = counted(c, links)
         span = c.span
         c.index += 1
         right = _binary(c, precedence + 1)
-        if op in _REFUSED_OPERATORS:
-            left = tree.Refused(_REFUSED_OPERATORS[op], span)
+        if op in _MEMBER_POINTERS:
+            left = tree.Refused("member_pointer", span)
         else:
             left = tree.Binary(op, left, right, span)
 
 
-def _counted(c: Cursor, links: int) -> int:
+def counted(c: Cursor, links: int) -> int:
+    """One more link of a chain, which can't have too many."""
     if links >= _LONGEST_CHAIN:
         raise c.problem(f"more than {_LONGEST_CHAIN} operations in a row: split this up")
     return links + 1
@@ -171,7 +171,7 @@ def _suffixed(c: Cursor, base: tree.Expression) -> tree.Expression:
         text = texts[c.index]
         if text not in _SUFFIXES:
             return base
-        links = _counted(c, links)
+        links = counted(c, links)
         span = c.span
         if text == ".":
             c.index += 1
@@ -188,10 +188,8 @@ def _suffixed(c: Cursor, base: tree.Expression) -> tree.Expression:
         elif text in ("++", "--"):
             c.index += 1
             base = tree.Postfix(text, base, span)
-        elif text == "<<<" or (texts[c.index + 1] == "<" and not c.tokens[c.index + 1].spaced):
-            base = _launch(c, base)
         else:
-            return base
+            base = _launch(c, base)
 
 
 def _span_of(base: tree.Expression, otherwise: Span) -> Span:
@@ -245,18 +243,13 @@ def arguments(c: Cursor, close: str) -> tuple[tree.Expression | tree.Initializer
 def _launch(c: Cursor, base: tree.Expression) -> tree.Expression:
     """`kernel<<<grid, block>>>(…)`: the configuration is read and forgotten."""
     span = c.span
-    c.index += 1 if c.text == "<<<" else 2
-    outside, c.in_angles = c.in_angles, True
+    c.index += 1
+    outside, c.in_angles = c.in_angles, False
     while True:
         initializers.value(c)
         if not c.accept(","):
             break
     c.in_angles = outside
-    if c.text == ">>>":
-        c.index += 1
-    elif c.text == ">>" and c.texts[c.index + 1] == ">":
-        c.index += 2
-    else:
-        raise c.problem(f"expected '>>>' after the launch configuration, found {c.found()}")
+    c.expect(">>>", "after the launch configuration")
     c.expect("(", "after '>>>'")
     return tree.Call(base, arguments(c, ")"), True, _span_of(base, span))

@@ -49,6 +49,8 @@ def extent(c: Cursor, start: int) -> Extent:
     texts, kinds, partners = c.texts, c.kinds, c.partners
     at, last = start, c.end
     what, name = "variable", ""
+    if texts[at] == "{" and partners[at] > 0:
+        return Extent(partners[at] + 1, at, "block", "", False)
     template = called = assigned = initializing = False
     while at < last:
         text = texts[at]
@@ -145,8 +147,8 @@ def _behind_catches(c: Cursor, at: int) -> int:
 
 
 def _behind_angles(c: Cursor, at: int) -> int:
-    """Behind a list of template parameters; behind the `<` if it has no end."""
-    depth, start = 0, at
+    """Behind a list of template parameters; where it must have ended if it has no end."""
+    depth = 0
     while c.texts[at] not in (";", "{", "}", ""):
         text = c.texts[at]
         if text == "<":
@@ -158,7 +160,7 @@ def _behind_angles(c: Cursor, at: int) -> int:
         elif text in ("(", "[") and c.partners[at] > at:
             at = c.partners[at]
         at += 1
-    return start + 1
+    return at
 
 
 def _next_beginning(c: Cursor, at: int) -> int:

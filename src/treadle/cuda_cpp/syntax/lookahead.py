@@ -267,9 +267,7 @@ def _declares(c: Cursor, index: int) -> bool:
         return True
     if text in ATTRIBUTE_WORDS:
         return True
-    if sure and text in FUNDAMENTAL_WORDS:
-        return True
-    if sure and text == "[" and texts[index] == "auto":
+    if kinds[index] == KEYWORD and text not in ("(", "{"):
         return True
     if text not in _POINTERS:
         return False

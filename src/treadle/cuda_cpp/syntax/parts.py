@@ -17,6 +17,7 @@ class Specifiers:
     alignment: tree.Expression | None = None
     launch_bounds: tuple[tree.Expression, ...] = ()
     typedef: bool = False
+    packed: bool = False
     span: Span = field(default=NOWHERE)
 
 

@@ -15,10 +15,6 @@ _CASTS = ("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast")
 _TYPE_WORDS = FUNDAMENTAL_WORDS | frozenset(
     ("typename", "decltype", "__typeof__", "__typeof", "typeof", "const", "auto")
 )
-_FOLDED_TEXT = """
-+ - * / % ^ & | = < > << >> += -= *= /= %= ^= &= |= <<= >>= == != <= >= && || , .* ->*
-"""
-_FOLDED = frozenset(_FOLDED_TEXT.split())
 
 
 def literal(c: Cursor) -> tree.Expression:
@@ -115,11 +111,13 @@ def _parenthesized(c: Cursor) -> tree.Expression:
 
 
 def _is_fold(c: Cursor, opener: int, close: int) -> bool:
-    """Whether these are parentheses around `pack + ...` or `... + pack`."""
-    texts = c.texts
-    if texts[opener + 1] == "...":
-        return True
-    return texts[close - 1] == "..." and texts[close - 2] in _FOLDED
+    """Whether these are the parentheses of `(pack + ...)`, `(... + pack)` or `(0 + ... + pack)`."""
+    at = opener + 1
+    while at < close:
+        if c.texts[at] == "...":
+            return True
+        at = max(at, c.partners[at]) + 1
+    return False
 
 
 def _string(c: Cursor) -> tree.Expression:
@@ -191,7 +189,9 @@ def _delete(c: Cursor) -> tree.Expression:
     c.index += 1
     if c.accept("["):
         c.expect("]", "after 'delete['")
+    c.deeper()
     expressions.unary(c)
+    c.levels -= 1
     return tree.Refused("delete", span)
 
 

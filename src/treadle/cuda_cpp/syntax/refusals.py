@@ -148,11 +148,6 @@ REFUSALS = {
         "folding a parameter pack is not supported yet",
         "write a recursive template, or name the operands",
     ),
-    "three_way": Refusal(
-        "the operator <=>",
-        "it is C++20 with types from a host library",
-        "compare with < and == instead",
-    ),
     "requires": Refusal(
         "a requires-expression",
         "concepts are not supported in device code",

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
-from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import IDENTIFIER
 from treadle.cuda_cpp.syntax import (
     attributes,
+    control,
     declarations,
     expressions,
     initializers,
-    literals,
     tree,
-    types,
 )
 from treadle.cuda_cpp.syntax.cursor import Cursor, SyntaxProblem
 from treadle.cuda_cpp.syntax.lookahead import declaration_follows
-
-_UNROLL = re.compile(r"(?:GCC\s+|clang\s+loop\s+)?(unroll|nounroll)\b\s*(.*)", re.DOTALL)
 
 
 def block(c: Cursor, what: str) -> tree.Compound:
@@ -84,34 +79,37 @@ def statement(c: Cursor) -> tree.Statement:
         return found
     if text == "[" and c.texts[c.index + 1] == "[":
         attributes.attributes(c)
-        return statement(c) if c.texts[c.index] != "[" else _expression_statement(c)
+        return statement(c) if c.texts[c.index] != "[" else expression_statement(c)
     if c.kinds[c.index] == IDENTIFIER and c.texts[c.index + 1] == ":":
         span = c.span
         c.index += 2
         return tree.RefusedStatement("label", span)
-    if declaration_follows(c):
-        return _declaration(c)
-    return _expression_statement(c)
+    return simple_statement(c)
 
 
-def _expression_statement(c: Cursor) -> tree.Statement:
+def simple_statement(c: Cursor) -> tree.Statement:
+    """A declaration or an expression, with its `;`."""
+    return declaration_statement(c) if declaration_follows(c) else expression_statement(c)
+
+
+def expression_statement(c: Cursor) -> tree.Statement:
     span = c.span
     value = expressions.expression(c)
     c.expect_semicolon("the expression")
     return tree.ExpressionStatement(value, span)
 
 
-def _declaration(c: Cursor) -> tree.Statement:
+def declaration_statement(c: Cursor) -> tree.Statement:
     span = c.span
-    if _binding_follows(c):
-        while c.texts[c.index] not in (";", "{", "}", ""):
-            c.index += 1
+    if binding_follows(c):
+        while c.texts[c.index] not in (";", "}", ""):
+            c.index = max(c.index, c.partners[c.index]) + 1
         c.expect_semicolon("the declaration")
         return tree.RefusedStatement("structured_binding", span)
     return tree.DeclarationStatement(declarations.declaration(c, "block"), span)
 
 
-def _binding_follows(c: Cursor) -> bool:
+def binding_follows(c: Cursor) -> bool:
     """Whether `auto [a, b] = …` stands here."""
     texts = c.texts
     at = c.index
@@ -123,219 +121,6 @@ def _binding_follows(c: Cursor) -> bool:
     while texts[at] in ("&", "&&", "const"):
         at += 1
     return texts[at] == "[" and texts[at + 1] != "["
-
-
-# --- conditions and loops ------------------------------------------------------------------------
-
-
-def _condition(c: Cursor) -> tree.Expression | tree.VariableDeclaration:
-    """What stands between the parentheses of `if` and `while`."""
-    if not declaration_follows(c):
-        return expressions.bracketed(c)
-    before = types.specifiers(c)
-    found = declarations.variable(c, before, "block")
-    if found.initializer is None:
-        raise c.problem(f"expected '=' and a value in the condition, found {c.found()}")
-    return found
-
-
-def _head(
-    c: Cursor, what: str
-) -> tuple[tree.Statement | None, tree.Expression | tree.VariableDeclaration]:
-    """`(initializer; condition)`, the initializer perhaps missing."""
-    c.expect("(", f"after '{what}'")
-    close = c.partners[c.index - 1]
-    initializer = None
-    if close > 0 and _semicolon_before(c, close):
-        if c.texts[c.index] == ";":
-            c.index += 1
-        else:
-            initializer = _declaration(c) if declaration_follows(c) else _expression_statement(c)
-    condition = _condition(c)
-    c.expect(")", f"after the condition of '{what}'")
-    return initializer, condition
-
-
-def _semicolon_before(c: Cursor, close: int) -> bool:
-    at = c.index
-    while at < close:
-        if c.texts[at] == ";":
-            return True
-        partner = c.partners[at]
-        at = partner + 1 if partner > at else at + 1
-    return False
-
-
-def _if(c: Cursor) -> tree.Statement:
-    """A chain of else-ifs is read in a loop, so that it may be long."""
-    mark = c.mark
-    heads: list[tuple[tree.Statement | None, tree.Expression | tree.VariableDeclaration, bool]] = []
-    branches: list[tuple[tree.Statement, Span]] = []
-    otherwise = None
-    while True:
-        span = c.span
-        c.index += 1
-        constexpr = c.accept("constexpr")
-        initializer, condition = _head(c, "if")
-        heads.append((initializer, condition, constexpr))
-        branches.append((_branch(c), span))
-        if not c.accept("else"):
-            break
-        if c.texts[c.index] != "if":
-            otherwise = _branch(c)
-            break
-    c.forget(mark)
-    for (initializer, condition, constexpr), (then, span) in zip(
-        reversed(heads), reversed(branches), strict=True
-    ):
-        otherwise = tree.If(condition, then, otherwise, initializer, constexpr, span)
-    assert otherwise is not None
-    return otherwise
-
-
-def _branch(c: Cursor) -> tree.Statement:
-    """A statement under a condition or a loop, with a scope of its own."""
-    mark = c.mark
-    found = statement(c)
-    c.forget(mark)
-    return found
-
-
-def _unroll(c: Cursor, index: int) -> tree.Expression | int | None:
-    """What a `#pragma unroll` before the loop at `index` asks for."""
-    token = c.unrolls.get(index)
-    if token is None:
-        return None
-    match = _UNROLL.match(token.text.strip())
-    if match is None:
-        return None
-    if match[1] == "nounroll":
-        return 1
-    asked = match[2].strip()
-    while asked[:1] == "(" and asked[-1:] == ")":
-        asked = asked[1:-1].strip()
-    if not asked:
-        return 0
-    value: tree.Expression | str = f"'{asked[:40]}' is no number of rounds to unroll"
-    if asked.isidentifier():
-        value = tree.Name(asked, span=token.span)
-    elif asked[0].isdigit():
-        value = literals.number(asked, token.span)
-    if isinstance(value, str):
-        raise SyntaxProblem(value, token.span)
-    return value.value if isinstance(value, tree.IntegerLiteral) else value
-
-
-def _for(c: Cursor) -> tree.Statement:
-    span, unroll = c.span, _unroll(c, c.index)
-    c.index += 1
-    c.expect("(", "after 'for'")
-    mark = c.mark
-    initializer: tree.Statement | None = None
-    if c.texts[c.index] == ";":
-        c.index += 1
-    elif declaration_follows(c):
-        ranged = _range_for(c, span)
-        if ranged is not None:
-            c.forget(mark)
-            return ranged
-        initializer = _declaration(c)
-    else:
-        initializer = _expression_statement(c)
-    condition = None if c.texts[c.index] == ";" else expressions.bracketed(c)
-    c.expect(";", "after the condition of 'for'")
-    update = None if c.texts[c.index] == ")" else expressions.bracketed(c)
-    c.expect(")", "after the head of 'for'")
-    body = _branch(c)
-    c.forget(mark)
-    return tree.For(initializer, condition, update, body, unroll, span)
-
-
-def _range_for(c: Cursor, span: Span) -> tree.Statement | None:
-    """`for (auto x : xs)`, or None if there is no colon."""
-    if not _colon_follows(c):
-        return None
-    if _binding_follows(c):
-        c.index = c.closing(c.index - 1, "for") + 1
-        _branch(c)
-        return tree.RefusedStatement("structured_binding", span)
-    before = types.specifiers(c)
-    variable = declarations.variable(c, before, "range")
-    c.expect(":", "after the variable of 'for'")
-    if c.texts[c.index] == "{":
-        initializers.braces(c)
-        range_: tree.Expression = tree.Refused("range_for_list", span)
-    else:
-        range_ = expressions.bracketed(c)
-    c.expect(")", "after the range of 'for'")
-    return tree.RangeFor(variable, range_, _branch(c), span)
-
-
-def _colon_follows(c: Cursor) -> bool:
-    """Whether a `:` comes before the first `;`, and no `?`."""
-    at = c.index
-    while c.texts[at] not in (";", "?", ")", "{", ""):
-        if c.texts[at] == ":":
-            return True
-        partner = c.partners[at]
-        at = partner + 1 if partner > at else at + 1
-    return False
-
-
-def _while(c: Cursor) -> tree.Statement:
-    span, unroll = c.span, _unroll(c, c.index)
-    c.index += 1
-    c.expect("(", "after 'while'")
-    mark = c.mark
-    condition = _condition(c)
-    c.expect(")", "after the condition of 'while'")
-    body = _branch(c)
-    c.forget(mark)
-    return tree.While(condition, body, unroll, span)
-
-
-def _do(c: Cursor) -> tree.Statement:
-    span = c.span
-    c.index += 1
-    body = _branch(c)
-    c.expect("while", "after the body of 'do'")
-    c.expect("(", "after 'while'")
-    condition = expressions.bracketed(c)
-    c.expect(")", "after the condition of 'while'")
-    c.expect_semicolon("'do … while'")
-    return tree.DoWhile(body, condition, span)
-
-
-def _switch(c: Cursor) -> tree.Statement:
-    span = c.span
-    c.index += 1
-    mark = c.mark
-    initializer, condition = _head(c, "switch")
-    if isinstance(condition, tree.VariableDeclaration):
-        first = tree.DeclarationStatement((condition,), condition.span)
-        if initializer is not None:
-            raise c.problem("two declarations in the head of a switch: write one before it")
-        initializer, condition = first, tree.Name(condition.name, span=condition.span)
-    body = _branch(c)
-    c.forget(mark)
-    return tree.Switch(condition, body, initializer, span)
-
-
-def _case(c: Cursor) -> tree.Statement:
-    span = c.span
-    c.index += 1
-    value = expressions.assignment(c)
-    if c.texts[c.index] == "...":
-        raise c.problem("a range of cases is no C++: write the cases one by one")
-    c.expect(":", "after the value of 'case'")
-    return tree.Case(value, span)
-
-
-def _default(c: Cursor) -> tree.Statement:
-    span = c.span
-    c.index += 1
-    c.expect(":", "after 'default'")
-    return tree.Default(span)
 
 
 # --- the rest ------------------------------------------------------------------------------------
@@ -423,13 +208,13 @@ def _stray_else(c: Cursor) -> tree.Statement:
 _HANDLERS: dict[str, Callable[[Cursor], tree.Statement]] = {
     "{": lambda c: block(c, "the block"),
     ";": _empty,
-    "if": _if,
-    "for": _for,
-    "while": _while,
-    "do": _do,
-    "switch": _switch,
-    "case": _case,
-    "default": _default,
+    "if": control.if_statement,
+    "for": control.for_statement,
+    "while": control.while_statement,
+    "do": control.do_statement,
+    "switch": control.switch_statement,
+    "case": control.case_label,
+    "default": control.default_label,
     "break": _break,
     "continue": _continue,
     "return": _return,

@@ -19,6 +19,7 @@ from treadle.cuda_cpp.syntax.words import (
 )
 
 CLASSES = get_args(tree.TypeTree)
+_BEGINNINGS = FUNDAMENTAL_WORDS | SPECIFIER_WORDS.keys() | CLASS_WORDS | {"template", "typedef"}
 _DECLARATOR_STARTS = frozenset(("*", "&", "&&", "(", "["))
 
 
@@ -58,7 +59,7 @@ def specifiers(c: Cursor) -> Specifiers:
             break
         else:
             found.type = _named(c)
-            if found.type is None:
+            if found.type is None or _forgets_semicolon(c, found.type):
                 break
     if fundamental:
         found.type = _fundamental(c, fundamental, found.span)
@@ -88,6 +89,16 @@ def _named(c: Cursor) -> tree.TypeTree | None:
     if _constructor_follows(c):
         return None
     return tree.NamedType(names.name(c, of_type=True), span)
+
+
+def _forgets_semicolon(c: Cursor, kind: tree.TypeTree) -> bool:
+    """Whether a definition lacks its `;` before what begins on the next line; reported if so."""
+    if not isinstance(kind, tree.DefinedType) or c.texts[c.index] not in _BEGINNINGS:
+        return False
+    if c.tokens[c.index].line == c.tokens[c.index - 1].line:
+        return False
+    c.expect_semicolon("the definition")
+    return True
 
 
 def _decltype(c: Cursor) -> tree.TypeTree:

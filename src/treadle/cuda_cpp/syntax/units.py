@@ -74,8 +74,12 @@ class _Reader:
     def _nested(self, close: int) -> list[tree.Declaration]:
         """The declarations up to a brace, or all if it is missing."""
         c = self.c
-        c.deeper()
-        found = self.members(close if close > 0 else c.end)
+        found: list[tree.Declaration] = []
+        try:
+            c.deeper()
+            found = self.members(close if close > 0 else c.end)
+        except SyntaxProblem as problem:  # too deep
+            c.report(problem)
         c.levels -= 1
         if close > 0 and not c.full:
             c.index = close + 1
@@ -125,6 +129,8 @@ class _Reader:
         if macro > 0:
             return (host_code.skip(c, host_code.Extent(macro, -1, "macro", c.text, False)),)
         found = host_code.extent(c, start)
+        if found.what == "block":
+            return (host_code.skip(c, found),)
         self.after_device = host_code.says_device(c, start, found.head_end())
         if self.after_device:
             return self._device_code(found)
