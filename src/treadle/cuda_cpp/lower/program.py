@@ -228,6 +228,12 @@ class Program:
                 )
             except Again:
                 continue
+            except NoLayout as reason:
+                raise lowering.error(
+                    f"{reason}, which most devices cannot hold: they have no addresses. Pass arrays "
+                    "as parameters of the kernel, and keep indices instead of pointers",
+                    lowering.span,
+                ) from None
             if not facts.changed:
                 notes = tuple(
                     records.Note(one.kind, one.construct, one.reason, one.span)  # type: ignore[arg-type]
