@@ -70,12 +70,14 @@ def lower_once(
     lower_statement(cx, declaration.body)
     body = tuple(cx.blocks[0])
     used = {node.name for node in walk(body) if isinstance(node, n.Variable)}
+    # `extern __shared__` that nobody touches asks nothing of a launch.
+    reached = {node.memory for node in walk(body) if isinstance(node, n.Element)}
     return n.Kernel(
         name=_kernel_name(instance.name),
         buffers=tuple(lowering.buffers),
         parameters=tuple(p for p in lowering.parameters.values() if p.name in used),
         body=body,
-        memories=tuple(lowering.memories),
+        memories=tuple(m for m in lowering.memories if m.name in reached),
         functions=_used_functions(body, lowering),
         fastmath=lowering.fastmath,
         trusting=True,
