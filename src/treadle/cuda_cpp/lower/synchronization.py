@@ -11,6 +11,7 @@ from treadle.cuda_cpp.lower.conversions import condition
 from treadle.cuda_cpp.lower.functions import NotPure
 from treadle.cuda_cpp.lower.values import Nothing, Rvalue, Value
 from treadle.cuda_cpp.lower.variables import new_memory
+from treadle.cuda_cpp.lower.warps import named_threads
 from treadle.cuda_cpp.meaning.types import INT, VOID
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
@@ -19,14 +20,15 @@ from treadle.ir import types as ir
 
 @handler("__syncthreads", "__barrier_sync")
 def _syncthreads(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
-    cx.emit(n.Barrier("block", cx.span))
+    cx.emit(n.Barrier("block", span=cx.span))
     return Nothing(VOID)
 
 
 @handler("__syncwarp")
 def _syncwarp(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     expect(cx, "__syncwarp", values, 0, 1)
-    cx.emit(n.Barrier("subgroup", cx.span))
+    mask = named_threads(cx, values[0] if values else None)
+    cx.emit(n.Barrier("subgroup", mask, cx.span))
     return Nothing(VOID)
 
 
@@ -65,7 +67,7 @@ def _counting_barrier(cx: Context, values: Sequence[Value], node: tree.Call) -> 
     for axis in range(3):
         test = n.Binary("eq", n.Builtin("thread_idx", axis), constant(0, ir.I32), ir.BOOL)
         first = test if axis == 0 else n.Binary("logical_and", first, test, ir.BOOL)
-    barrier = n.Barrier("block", cx.span)
+    barrier = n.Barrier("block", span=cx.span)
     result = n.Variable(cx.lowering.unique("count"), ir.I32, cx.span)
     one = constant(1, ir.I32)
     cx.emit(
