@@ -13,6 +13,7 @@ from treadle.core.limits import Limits
 from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import buffer_access
+from treadle.ir.passes.array_variables import resolve_items
 from treadle.ir.passes.bounds import drop_provable_checks
 from treadle.ir.passes.fission import FissionOptions, fission
 from treadle.ir.passes.fold import fold, specialize
@@ -21,6 +22,7 @@ from treadle.ir.passes.instrument import ReportSite, instrument
 from treadle.ir.passes.own_updates import plain_own_updates
 from treadle.ir.passes.predicate import predicate_returns
 from treadle.ir.passes.scalarize import scalarize
+from treadle.ir.passes.told import meeting_at_barriers
 from treadle.ir.passes.uniformity import check_barriers
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in, walk
 from treadle.ir.types import I32, leaves, size_of
@@ -45,7 +47,7 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     """Every pass before printing. CompileError and UnsupportedOnTarget point at the user's line;
     LaunchError for a launch that asks for too much shared memory."""
     verify(kernel)
-    kernel = specialize(kernel, options.block)
+    kernel = specialize(resolve_items(kernel), options.block)
     kernel = with_dynamic_memory(kernel, options.shared_bytes)
     check_shared_memory(kernel, target.limits)
     kernel = inline(fold(kernel))
@@ -65,11 +67,17 @@ def _meeting(
 ) -> tuple[n.Kernel, tuple[ReportSite, ...]]:
     """The kernel with its reports, and with threads that surely meet at its barriers."""
     kernel, sites = instrument(kernel, options.check, stops=stops)
-    if kernel.trusting and target.language in _CUDA_LANGUAGES and not options.check:
+    as_cuda = kernel.trusting and target.language in _CUDA_LANGUAGES
+    if as_cuda and not options.check:
         kernel = without_checks(kernel)
     check_local_memory(kernel)
+    if as_cuda:  # whose barriers count the threads that are left
+        return fold(kernel), sites
     kernel = predicate_returns(fold(kernel))
-    check_barriers(kernel, also_written=_written_under_other_names(kernel, options))
+    also_written = _written_under_other_names(kernel, options)
+    if kernel.trusting:
+        return meeting_at_barriers(kernel, also_written), sites
+    check_barriers(kernel, also_written=also_written)
     return kernel, sites
 
 

@@ -122,8 +122,6 @@ TRIALS = (
     _product("matrixMulDrv/matrixMul_kernel.cu", "matrixMul_bs8_64bit", 8, np.uint64),
     _product("matrixMulDrv/matrixMul_kernel.cu", "matrixMul_bs16_64bit", 16, np.uint64),
     _product("matrixMulDrv/matrixMul_kernel.cu", "matrixMul_bs32_64bit", 32, np.uint64),
-    _product("matrixMul_nvrtc/matrixMul_kernel.cu", "matrixMulCUDA_block16", 16),
-    _product("matrixMul_nvrtc/matrixMul_kernel.cu", "matrixMulCUDA_block32", 32),
     Trial(
         f"{FOLDER}/mergeSort/mergeSort.cu", "generateSampleRanksKernel", block=256,
         template=(np.uint32(1),),

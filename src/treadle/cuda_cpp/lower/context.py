@@ -81,6 +81,14 @@ class Lowering:
             return name
         return self.unique(f"{name}.{count + 1}")
 
+    def unique_function(self, name: str) -> str:
+        """A name that no function of the kernel has yet."""
+        unique, number = name, 2
+        while unique in self.functions:
+            unique = f"{name}.{number}"
+            number += 1
+        return unique
+
     def error(self, message: str, span: Span) -> CompileError:
         """An error at a place in the user's files."""
         return CompileError(message, span, self.texts.get(span.file))

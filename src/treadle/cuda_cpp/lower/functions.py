@@ -209,7 +209,7 @@ def _lower_function(cx: Context, chosen: Chosen, result: CppType, instance: Any)
     made = ir_type(result)
     if not _ends(body):
         body = (*body, n.Return(zero_of(made, declaration.span), declaration.span))
-    name = lowering.unique(_function_name(chosen))
+    name = lowering.unique_function(_function_name(chosen))
     memories = tuple(inner.memories)
     lowering.functions[name] = n.Function(
         name, tuple(parameters), made, body, memories, declaration.span

@@ -17,6 +17,7 @@ from treadle.cuda_cpp.lower.values import Lvalue, MemoryTarget, PointerValue
 from treadle.cuda_cpp.lower.variables import declare_pointer, new_memory
 from treadle.cuda_cpp.meaning.scopes import Overload, Scope
 from treadle.cuda_cpp.meaning.types import (
+    PADDING,
     VOID,
     ArrayOf,
     CppType,
@@ -188,7 +189,7 @@ def _assembled(cx: Context, type: ir.Type, path: tuple[str | int, ...]) -> n.Exp
         case _:
             raise AssertionError(type)
     operands = tuple(
-        constant(0, ir.U32) if isinstance(inner, ir.Array) else _assembled(cx, inner, (*path, part))
+        constant(0, inner) if part.startswith(PADDING) else _assembled(cx, inner, (*path, part))
         for part, inner in parts
     )
     return n.Construct(operands, type, cx.span)
