@@ -60,6 +60,12 @@ def test_an_error_shows_its_line_and_a_caret() -> None:
     ]
 
 
+def test_a_function_without_a_type() -> None:
+    (error,) = parsed("__global__ k(float *x) { x[0] = 1; }").errors
+    assert error.message == "expected a type before 'k'"
+    assert error.column == 12
+
+
 def test_several_errors_of_a_file_and_none_twice() -> None:
     text = """__global__ void first(int *p) {
     p[0] = ;
