@@ -235,5 +235,12 @@ def test_any_text_gives_errors_only(text: str) -> None:
     parse(read.tokens, read.texts, FILE)
 
 
+@pytest.mark.parametrize(
+    "text", ["namespace [[ x {", "namespace __attribute__ {", "namespace", "inline"]
+)
+def test_a_namespace_that_is_none(text: str) -> None:
+    assert not parsed(f"{text}\n;\n").errors
+
+
 def test_no_tokens_at_all() -> None:
     assert parse((), {}, FILE).unit.declarations == ()
