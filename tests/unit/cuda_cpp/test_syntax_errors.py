@@ -175,6 +175,23 @@ def test_nonsense_takes_linear_time(text: str) -> None:
     assert time.process_time() - started < 2
 
 
+def test_a_thousand_lines_take_a_fraction_of_a_second() -> None:
+    kernel = """__global__ void k%d(const float *__restrict__ x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    __shared__ float s[16][17];
+    for (int j = 0; j < n && j < 16; ++j) {
+        s[j][threadIdx.x %% 16] = fmaf(x[i * n + j], 2.0f, (float)(j + 1));
+        y[i] += s[j][(threadIdx.x + 1) %% 16] * x[j] - (i < n ? y[j] : 0.0f);
+    }
+    if (i < n) y[i] = sqrtf(y[i]);
+}
+"""
+    own = preprocess("".join(kernel % number for number in range(110)), FILE)
+    started = time.process_time()
+    assert not parse(own.tokens, own.texts, FILE).errors
+    assert time.process_time() - started < 0.5
+
+
 SOURCES = (
     """template <typename T, int N = 4> struct V { T x[N]; __device__ V(T a) : x{a} { }
        __host__ __device__ T &operator[](int i) { return x[i]; } };
