@@ -139,7 +139,7 @@ def with_dynamic_memory(kernel: n.Kernel, shared_bytes: int) -> n.Kernel:
     """The kernel with the length of its dynamic shared memory known, from a launch's bytes."""
     dynamic = [memory for memory in kernel.memories if memory.length is None]
     if not dynamic:
-        if shared_bytes:
+        if shared_bytes and not kernel.trusting:  # CUDA gives them to any kernel
             raise LaunchError(
                 f"kernel {kernel.name} has no dynamic shared memory (td.shared(None, dtype)), but "
                 f"the launch gives {shared_bytes} bytes for it"

@@ -14,7 +14,16 @@ from treadle.cuda_cpp.meaning.scopes import (
     declare,
     outside_methods,
 )
-from treadle.cuda_cpp.meaning.types import ClassType, CppType, EnumType, Field, ir_type
+from treadle.cuda_cpp.meaning.types import (
+    ClassType,
+    CppType,
+    EnumType,
+    Field,
+    align_of,
+    all_fields,
+    ir_type,
+    size_of,
+)
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
@@ -101,10 +110,24 @@ def _make(
         arguments,
         template or declaration,
     )
+    if declaration.packing is not None:
+        _refuse_gaps(cx, declaration, type)
     home.names["<class>"] = type
     home.names.setdefault(declaration.name, TypeEntity(type))
     _own_methods(cx, declaration, scope, home, type, template)
     return type
+
+
+def _refuse_gaps(cx: Context, declaration: tree.StructDeclaration, type: ClassType) -> None:
+    """CompileError for a packed struct that would lie otherwise unpacked."""
+    end = 0
+    for field in all_fields(type):
+        wanted = align_of(field.type)
+        if end % wanted:
+            raise cx.error(refusal_message("packed"), declaration.span)
+        end += size_of(field.type)
+    if end % max((align_of(field.type) for field in all_fields(type)), default=1):
+        raise cx.error(refusal_message("packed"), declaration.span)
 
 
 def _unnamed(declaration: tree.StructDeclaration) -> str:

@@ -230,8 +230,8 @@ class Program:
                 continue
             except NoLayout as reason:
                 raise lowering.error(
-                    f"{reason}, which most devices cannot hold: they have no addresses. Pass arrays "
-                    "as parameters of the kernel, and keep indices instead of pointers",
+                    f"{reason}, which most devices cannot hold: they have no addresses. Pass "
+                    "arrays as parameters of the kernel, and keep indices instead of pointers",
                     lowering.span,
                 ) from None
             if not facts.changed:
