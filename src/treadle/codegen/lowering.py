@@ -15,15 +15,17 @@ from treadle.ir import nodes as n
 from treadle.ir.passes.access import buffer_access
 from treadle.ir.passes.array_variables import resolve_items
 from treadle.ir.passes.bounds import drop_provable_checks
+from treadle.ir.passes.converge import converge, has_masks
 from treadle.ir.passes.fission import FissionOptions, fission
 from treadle.ir.passes.fold import fold, specialize
 from treadle.ir.passes.inline import inline
 from treadle.ir.passes.instrument import ReportSite, instrument
+from treadle.ir.passes.masks import without_groups, without_masked_reductions
 from treadle.ir.passes.own_updates import plain_own_updates
-from treadle.ir.passes.predicate import predicate_returns
+from treadle.ir.passes.predicate import predicate_returns, returns_before_barrier
 from treadle.ir.passes.scalarize import scalarize
 from treadle.ir.passes.told import meeting_at_barriers
-from treadle.ir.passes.uniformity import check_barriers
+from treadle.ir.passes.uniformity import Level, analyze, check_barriers
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in, walk
 from treadle.ir.types import I32, leaves, size_of
 from treadle.ir.verify import verify
@@ -71,9 +73,13 @@ def _meeting(
     if as_cuda and not options.check:
         kernel = without_checks(kernel)
     check_local_memory(kernel)
+    kernel = fold(kernel)
     if as_cuda:  # whose barriers count the threads that are left
-        return fold(kernel), sites
-    kernel = predicate_returns(fold(kernel))
+        return kernel, sites
+    on_cuda = target.language in _CUDA_LANGUAGES
+    if has_masks(kernel) and (not on_cuda or returns_before_barrier(kernel)):
+        kernel = fold(converge(kernel))
+    kernel = predicate_returns(kernel)
     also_written = _written_under_other_names(kernel, options)
     if kernel.trusting:
         return meeting_at_barriers(kernel, also_written), sites
@@ -207,6 +213,8 @@ class _Wgsl:
 
     @staticmethod
     def arrange(kernel: n.Kernel, target: Target) -> Lowered:
+        from treadle.codegen.wgsl.dialects import DIALECTS
+
         asked = kernel.block
         kernel = without_leading_one(plain_own_updates(kernel))
         block = kernel.block or Dim3()
@@ -215,9 +223,12 @@ class _Wgsl:
             part <= limit for part, limit in zip(block, target.limits.max_block, strict=True)
         )
         own = "subgroups" in target.features and target.limits.subgroup_size
+        if own and not DIALECTS[target.dialect].subgroup_barrier:
+            kernel = with_wider_barriers(kernel)
+            own = not has_subgroup_barriers(kernel)
         if fits and own:
             if uses_subgroups(kernel):
-                kernel = flattened(kernel)
+                kernel = flattened(without_groups(kernel))
                 block = kernel.block or block
             return Lowered(replace(kernel, block=asked), block)
         # A block that is only too long along y or z must be rearranged too.
@@ -264,6 +275,31 @@ def without_leading_one(kernel: n.Kernel) -> n.Kernel:
 
     turned = Dim3(block.y, block.z, 1) if turn == 1 else Dim3(block.z, 1, 1)
     return replace(rewrite_kernel(kernel, change), block=turned)
+
+
+def has_subgroup_barriers(kernel: n.Kernel) -> bool:
+    """Whether the threads of a subgroup wait for each other alone."""
+    return any(
+        isinstance(node, n.Barrier) and node.scope == "subgroup"
+        for node in statements_in(kernel.body)
+    )
+
+
+def with_wider_barriers(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with barriers of subgroups that the whole block reaches made the block's, for
+    compilers without the former."""
+    if not has_subgroup_barriers(kernel):
+        return kernel
+    flows = analyze(kernel)
+    for node in statements_in(kernel.body):
+        narrow = isinstance(node, n.Barrier) and node.scope == "subgroup"
+        if narrow and flows.flow(node).level > Level.BLOCK:
+            return kernel
+
+    def change(node: Node) -> Node:
+        return n.Barrier("block", None, node.span) if isinstance(node, n.Barrier) else node
+
+    return rewrite_kernel(kernel, change)
 
 
 def uses_subgroups(kernel: n.Kernel) -> bool:
@@ -331,6 +367,10 @@ class _Gpu:
     def arrange(kernel: n.Kernel, target: Target) -> Lowered:
         block = kernel.block or Dim3()
         check_threads(kernel, block, target.limits)
+        if target.language == "msl":
+            kernel = without_groups(kernel)
+        else:
+            kernel = without_masked_reductions(kernel, has_reductions(target))
         return Lowered(kernel, block)
 
     @staticmethod
@@ -342,6 +382,11 @@ class _Gpu:
             lowered.kernel, slots, target, folded=options.folded
         )
         return code
+
+
+def has_reductions(target: Target) -> bool:
+    """Whether a card of NVIDIA's reduces numbers of a warp by an instruction."""
+    return target.dialect.startswith("sm_") and int(target.dialect[3:].rstrip("af")) >= 80
 
 
 _GPU_PRINTERS = {

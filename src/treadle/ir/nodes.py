@@ -329,9 +329,13 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """All threads of the block (or subgroup) wait; memory written before is seen after."""
+    """All threads of the block (or subgroup) wait; memory written before is seen after.
+
+    A subgroup's with a `mask` is CUDA's, as in `Subgroup`.
+    """
 
     scope: Literal["block", "subgroup"] = "block"
+    mask: Expression | None = None
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -360,12 +364,18 @@ class Atomic:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-# name: number of operands. `shuffle*` take (value, lane | delta | mask); ballot gives u32.
+# name: number of operands. `shuffle*` take (value, lane | delta | mask). These give lanes, as the
+# bits of a u32: `ballot` those whose operand is true, `active` those that are here, `match_any`
+# those with the same bits, and `match_all` all that are here, if they have the same bits, else 0.
+# Those of REDUCTIONS may take one more operand, the lanes (u32) of which a thread wants the values.
 SUBGROUP_OPERATIONS: dict[str, int] = {
     "shuffle": 2, "shuffle_up": 2, "shuffle_down": 2, "shuffle_xor": 2,
-    "vote_all": 1, "vote_any": 1, "ballot": 1,
-    "sum": 1, "min": 1, "max": 1, "prefix_sum": 1,
+    "vote_all": 1, "vote_any": 1, "ballot": 1, "active": 0, "match_any": 1, "match_all": 1,
+    "sum": 1, "min": 1, "max": 1, "and": 1, "or": 1, "xor": 1, "prefix_sum": 1,
 }  # fmt: skip
+
+
+REDUCTIONS = ("sum", "min", "max", "and", "or", "xor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,11 +383,18 @@ class Subgroup:
     """A value exchanged among the threads of a subgroup; `result` is already declared.
 
     A shuffle from a lane outside the subgroup (or the block) gives the thread's own value.
+
+    Without a `mask` all threads of the subgroup take part, and must be here (but for `active`,
+    which asks who is). One with a mask (u32, a bit for each lane) is CUDA's: it may stand where the
+    threads of a subgroup have parted, and of those that are here it concerns the ones that the mask
+    names. A thread that is here is in its own mask, and threads in one mask give the same. What a
+    shuffle reads from a lane that takes no part is not defined.
     """
 
     op: str
     operands: tuple[Expression, ...]
     result: Variable
+    mask: Expression | None = None
     span: Span = field(default=NOWHERE, compare=False)
 
 

@@ -198,12 +198,13 @@ class _Parser(ExpressionParser):
             return n.Atomic(op, target, tuple(operands), result, self.place(span))
         if kind == "subgroup":
             op = self.word(tuple(n.SUBGROUP_OPERATIONS), "a subgroup operation")
-            values = [self.expression()]
+            values = [self.expression()] if n.SUBGROUP_OPERATIONS[op] else []
             while self.accept(","):
                 values.append(self.expression())
+            mask = self.mask()
             if result is None:
                 self.fail("a subgroup operation needs a variable for its result", span)
-            return n.Subgroup(op, tuple(values), result, self.place(span))
+            return n.Subgroup(op, tuple(values), result, mask, self.place(span))
         if kind == "clock":
             if result is None:
                 self.fail("clock needs a variable for its result", span)
@@ -272,7 +273,11 @@ class _Parser(ExpressionParser):
 
     def barrier(self, span: Span) -> n.Barrier:
         scope = self.word(("block", "subgroup"), "a barrier's scope")
-        return n.Barrier("block" if scope == "block" else "subgroup", self.place(span))
+        mask = self.mask()
+        return n.Barrier("block" if scope == "block" else "subgroup", mask, self.place(span))
+
+    def mask(self) -> n.Expression | None:
+        return self.expression() if self.accept("mask") else None
 
     def fence(self, span: Span) -> n.Fence:
         scope = self.word(("block", "device"), "a fence's scope")

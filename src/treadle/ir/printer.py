@@ -229,17 +229,16 @@ class _Printer:
             case n.Continue():
                 return "continue"
             case n.Barrier():
-                return f"barrier {statement.scope}"
+                return f"barrier {statement.scope}{self.mask(statement.mask)}"
             case n.Fence():
                 return f"fence {statement.scope}"
             case n.Atomic():
                 operands = [statement.place, *statement.operands]
                 return f"{self.result(statement.result)}atomic {statement.op} {self.list(operands)}"
             case n.Subgroup():
-                operands = list(statement.operands)
-                return (
-                    f"{self.result(statement.result)}subgroup {statement.op} {self.list(operands)}"
-                )
+                given = f" {self.list(statement.operands)}" if statement.operands else ""
+                operation = f"{statement.op}{given}{self.mask(statement.mask)}"
+                return f"{self.result(statement.result)}subgroup {operation}"
             case n.Clock():
                 return f"{self.result(statement.result)}clock"
             case n.CallStatement():
@@ -264,6 +263,9 @@ class _Printer:
             case n.Formatted():
                 return f"{json.dumps(part.spec)}({self.list((*part.stars, part.value))})"
         return self.expression(part)
+
+    def mask(self, mask: n.Expression | None) -> str:
+        return "" if mask is None else f" mask {self.expression(mask)}"
 
     def result(self, result: n.Variable | None) -> str:
         return "" if result is None else f"{spell_name(result.name)} = "

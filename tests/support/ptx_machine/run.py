@@ -30,7 +30,7 @@ class Kernel:
     def __init__(
         self, module: Module, entry: str, memory: GlobalMemory, strict: bool = True
     ) -> None:
-        self.program: Program = program_of(module, entry)
+        self.program: Program = program_of(module, entry, strict)
         if not strict:
             self.program.watched.clear()
         self.memory = memory

@@ -244,7 +244,8 @@ def _barrier(scope: Scope, node: n.Barrier) -> None:
     if node.scope == "block":
         scope.emit("__syncthreads();")
         return
-    scope.emit(f"__syncwarp({subgroups.mask(scope.module)});")
+    mask = subgroups.mask(scope.module) if node.mask is None else scope.text(node.mask)
+    scope.emit(f"__syncwarp({mask});")
 
 
 def _fence(scope: Scope, node: n.Fence) -> None:

@@ -277,7 +277,7 @@ class Statements(Variables):
         if node.scope == "block":
             self.e.do("bar.sync", "0")
         else:
-            self.e.do("bar.warp.sync", subgroups.warp(self).mask)
+            self.e.do("bar.warp.sync", subgroups.named(self, node.mask).mask)
         return True
 
     def fence(self, node: n.Fence) -> bool:

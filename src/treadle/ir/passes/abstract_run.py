@@ -235,7 +235,8 @@ class AbstractRun:
         return result
 
     def _subgroup(self, statement: n.Subgroup) -> Value:
-        if statement.op.startswith("shuffle") or statement.op == "prefix_sum":
+        own = statement.op in ("prefix_sum", "match_any") or len(statement.operands) == 2
+        if own:
             return Value(
                 Level.THREAD, None, Cause(f"each thread gets its own value of {statement.op}", "")
             )

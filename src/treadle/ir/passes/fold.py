@@ -159,10 +159,17 @@ class _Folder(ExpressionFolder):
         return n.Atomic(node.op, place, operands, node.result, node.span)
 
     def subgroup(self, node: n.Subgroup) -> n.Statement:
-        operands = self.each(node.operands)
-        if operands is node.operands:
+        operands, mask = self.each(node.operands), self.mask(node.mask)
+        if operands is node.operands and mask is node.mask:
             return node
-        return n.Subgroup(node.op, operands, node.result, node.span)
+        return n.Subgroup(node.op, operands, node.result, mask, node.span)
+
+    def barrier(self, node: n.Barrier) -> n.Statement:
+        mask = self.mask(node.mask)
+        return node if mask is node.mask else n.Barrier(node.scope, mask, node.span)
+
+    def mask(self, mask: n.Expression | None) -> n.Expression | None:
+        return None if mask is None else self.expression(mask)
 
     def call_statement(self, node: n.CallStatement) -> n.Statement:
         arguments = self.each(node.arguments)
@@ -200,7 +207,7 @@ _STATEMENTS: dict[type, Callable[[_Folder, Any], Any]] = {
     n.Break: _Folder.keep,
     n.Continue: _Folder.keep,
     n.Return: _Folder.return_statement,
-    n.Barrier: _Folder.keep,
+    n.Barrier: _Folder.barrier,
     n.Fence: _Folder.keep,
     n.Atomic: _Folder.atomic,
     n.Subgroup: _Folder.subgroup,
