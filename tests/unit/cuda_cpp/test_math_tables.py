@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import mpmath as mp
@@ -12,6 +13,7 @@ import pytest
 
 from tests.support.cuda_builtins import apply, apply_outputs, outputs, overload
 from tests.support.cuda_names import api_names
+from tests.support.exact_rounding import rounded
 from treadle.cuda_cpp.builtins.tables import FLOATING, FUNCTIONS, OUTPUTS, REFUSED
 from treadle.ir import types as t
 
@@ -200,6 +202,26 @@ def test_intrinsics(name: str) -> None:
     found = overload(name)
     values = (1.625, 0.71875, 2.25)[: len(found.parameters)]
     assert apply(found, *values) == pytest.approx(FAST[name](*values), rel=3e-7)
+
+
+def test_rounding_in_directions() -> None:
+    third, tenth = 1 / 3, 0.1
+    for letter, type in (("f", t.F32), ("d", t.F64)):
+        x, y = float(NUMPY[type](third)), float(NUMPY[type](tenth))
+        exact = {
+            "add": (Fraction(x) + Fraction(y), (x, y)), "sub": (Fraction(x) - Fraction(y), (x, y)),
+            "mul": (Fraction(x) * Fraction(y), (x, y)), "div": (Fraction(x) / Fraction(y), (x, y)),
+            "rcp": (1 / Fraction(y), (y,)),
+        }  # fmt: skip
+        for mode in ("rz", "ru", "rd"):
+            for name, (value, operands) in exact.items():
+                got = apply(overload(f"__{letter}{name}_{mode}"), *operands)
+                assert got == rounded(value, type, mode), name
+            fused = "__fmaf" if letter == "f" else "__fma"
+            got = apply(overload(f"{fused}_{mode}"), x, y, -x)
+            assert got == rounded(Fraction(x) * Fraction(y) - Fraction(x), type, mode)
+            root = apply(overload(f"__{letter}sqrt_{mode}"), 2.0)
+            assert (Fraction(root) ** 2 > 2) == (mode == "ru")
 
 
 def test_saturation() -> None:

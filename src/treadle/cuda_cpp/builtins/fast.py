@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from treadle.cuda_cpp.builtins.overload import Maker
 from treadle.cuda_cpp.builtins.recipes import (
+    UNSIGNED,
     Recipe,
     Table,
     binary,
+    bits_as,
     intrinsic,
     merged,
     number,
@@ -15,11 +17,14 @@ from treadle.cuda_cpp.builtins.recipes import (
     of_intrinsic,
     overloads,
     saturated,
+    sign_mask,
 )
 from treadle.ir import nodes as n
 from treadle.ir import types as t
+from treadle.lang.math.directed import DOWN, UP, ZERO
 
 HARDWARE = "the target's own, of whatever accuracy it has"
+_ON_INTEGERS = "treadle's own arithmetic on the digits"
 
 
 def fast_exp10(maker: Maker, x: n.Expression) -> n.Expression:
@@ -84,6 +89,53 @@ def _rounded_to_nearest() -> Table:
     return table
 
 
+# The directions as the library numbers them.
+_DIRECTIONS = {"rz": ZERO, "ru": UP, "rd": DOWN}
+
+
+def _directed(name: str, direction: int) -> Recipe:
+    return lambda maker, *operands: maker.library(name, *operands, number(direction, t.I32))
+
+
+def _difference(direction: int) -> Recipe:
+    """A difference rounded in a direction: the sum with the sign bit flipped."""
+
+    def build(maker: Maker, x: n.Expression, y: n.Expression) -> n.Expression:
+        assert isinstance(y.type, t.Scalar)
+        flipped = binary("xor", bits_as(y, UNSIGNED[y.type]), sign_mask(y.type))
+        other = bits_as(flipped, y.type)
+        return maker.library("add_directed", x, other, number(direction, t.I32))
+
+    return build
+
+
+def _directed_reciprocal(direction: int) -> Recipe:
+    return lambda maker, x: maker.library(
+        "div_directed", number(1, x.type), x, number(direction, t.I32)
+    )
+
+
+def _rounded_in_directions() -> Table:
+    table: Table = {}
+    for mode, direction in _DIRECTIONS.items():
+        recipes: tuple[tuple[str, int, Recipe], ...] = (
+            ("add", 2, _directed("add_directed", direction)),
+            ("sub", 2, _difference(direction)),
+            ("mul", 2, _directed("mul_directed", direction)),
+            ("div", 2, _directed("div_directed", direction)),
+            ("rcp", 1, _directed_reciprocal(direction)),
+            ("sqrt", 1, _directed("sqrt_directed", direction)),
+        )
+        for letter, type in _FLOAT_AND_DOUBLE:
+            for name, arity, recipe in recipes:
+                table[f"__{letter}{name}_{mode}"] = overloads((type,), arity, recipe, _ON_INTEGERS)
+        fused = _directed("fma_directed", direction)
+        for name in ("__fmaf", "__fmaf_ieee"):
+            table[f"{name}_{mode}"] = overloads((t.F32,), 3, fused, _ON_INTEGERS)
+        table[f"__fma_{mode}"] = overloads((t.F64,), 3, fused, _ON_INTEGERS)
+    return table
+
+
 _OTHERS: Table = {
     "__fdividef": overloads((t.F32,), 2, of_binary("div")),
     "fdividef": overloads((t.F32,), 2, of_binary("div")),
@@ -91,4 +143,4 @@ _OTHERS: Table = {
     "__saturatef": overloads((t.F32,), 1, saturated),
 }
 
-FUNCTIONS: Table = merged(_FAST, _rounded_to_nearest(), _OTHERS)
+FUNCTIONS: Table = merged(_FAST, _rounded_to_nearest(), _rounded_in_directions(), _OTHERS)
