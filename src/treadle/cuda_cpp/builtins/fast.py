@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from treadle.cuda_cpp.builtins.overload import Maker
 from treadle.cuda_cpp.builtins.recipes import (
+    APART,
     UNSIGNED,
     Recipe,
     Table,
+    apart_binary,
     binary,
     bits_as,
     intrinsic,
@@ -41,11 +43,6 @@ def _reciprocal(maker: Maker, x: n.Expression) -> n.Expression:
     return binary("div", number(1, x.type), x)
 
 
-def _exact_product(maker: Maker, x: n.Expression, y: n.Expression) -> n.Expression:
-    """A product that is never fused with a sum: one that is fused already, with -0."""
-    return intrinsic("fma", x, y, number(-0.0, x.type))
-
-
 def _reciprocal_root(maker: Maker, x: n.Expression) -> n.Expression:
     return maker.library("rsqrt", x)
 
@@ -71,17 +68,17 @@ _FLOAT_AND_DOUBLE = (("f", t.F32), ("d", t.F64))
 
 def _rounded_to_nearest() -> Table:
     table: Table = {}
-    recipes: tuple[tuple[str, int, Recipe], ...] = (
-        ("add", 2, of_binary("add")),
-        ("sub", 2, of_binary("sub")),
-        ("mul", 2, _exact_product),
-        ("div", 2, of_binary("div")),
-        ("rcp", 1, _reciprocal),
-        ("sqrt", 1, of_intrinsic("sqrt")),
+    recipes: tuple[tuple[str, int, Recipe, str], ...] = (
+        ("add", 2, apart_binary("add"), APART),
+        ("sub", 2, apart_binary("sub"), APART),
+        ("mul", 2, apart_binary("mul"), APART),
+        ("div", 2, of_binary("div"), ""),
+        ("rcp", 1, _reciprocal, ""),
+        ("sqrt", 1, of_intrinsic("sqrt"), ""),
     )
     for letter, type in _FLOAT_AND_DOUBLE:
-        for name, arity, recipe in recipes:
-            table[f"__{letter}{name}_rn"] = overloads((type,), arity, recipe)
+        for name, arity, recipe, note in recipes:
+            table[f"__{letter}{name}_rn"] = overloads((type,), arity, recipe, note)
     table["__frsqrt_rn"] = overloads((t.F32,), 1, _reciprocal_root)
     for name in ("__fmaf_rn", "__fmaf_ieee_rn"):
         table[name] = overloads((t.F32,), 3, of_intrinsic("fma"))
