@@ -23,7 +23,7 @@ from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.passes.fold import fold
 from treadle.ir.passes.scalarize import scalarize
-from treadle.ir.passes.unroll import unroll
+from treadle.ir.passes.unroll import unroll, unroll_around_views
 from treadle.ir.traverse import rewrite_kernel, walk
 from treadle.ir.types import I32, SCALARS, Void, size_of
 
@@ -108,7 +108,7 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
 def _prepared(module: Module, kernel: n.Kernel, workgroup: Dim3) -> n.Kernel:
     """The kernel as it is printed: loops that asked for it unrolled, constant arrays in registers,
     without the operations WGSL lacks, and with the parameters it needs."""
-    kernel = scalarize(fold(unroll(_with_sizes(kernel, workgroup))))
+    kernel = scalarize(fold(unroll_around_views(unroll(_with_sizes(kernel, workgroup)))))
     if "int64" in module.available:
         kernel = legalize(kernel, MISSING)
     else:
