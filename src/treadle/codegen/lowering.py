@@ -26,6 +26,7 @@ from treadle.ir.passes.predicate import predicate_returns, returns_before_barrie
 from treadle.ir.passes.scalarize import scalarize
 from treadle.ir.passes.told import meeting_at_barriers
 from treadle.ir.passes.uniformity import Level, analyze, check_barriers
+from treadle.ir.passes.unroll import unroll_around_views
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in, walk
 from treadle.ir.types import I32, leaves, size_of
 from treadle.ir.verify import verify
@@ -346,7 +347,7 @@ class _Llvm:
     @staticmethod
     def arrange(kernel: n.Kernel, target: Target) -> Lowered:
         # An array of a thread becomes rows of a block's in memory; variables lie side by side.
-        result = fission(scalarize(kernel))
+        result = fission(scalarize(fold(unroll_around_views(kernel))))
         return Lowered(fold(result.kernel), result.workgroup, private=result.private)
 
     @staticmethod
