@@ -14,7 +14,14 @@ from treadle.cuda_cpp.meaning.scopes import (
     declare,
     outside_methods,
 )
-from treadle.cuda_cpp.meaning.types import ClassType, CppType, EnumType, Field, ir_type
+from treadle.cuda_cpp.meaning.types import (
+    ClassType,
+    CppType,
+    EnumType,
+    Field,
+    innermost,
+    ir_type,
+)
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
@@ -57,6 +64,8 @@ def class_type(
 
 
 _BEING_MADE: Any = object()
+_MOST_FIELDS = 4096
+_MOST_NESTED = 64
 CONSTRUCTORS = "<constructor>"  # the name that they have in their class's scope
 
 
@@ -101,10 +110,33 @@ def _make(
         arguments,
         template or declaration,
     )
+    if _is_vast(type):
+        raise cx.error(
+            f"{type} has more than {_MOST_FIELDS:,} fields, or {_MOST_NESTED} classes in one "
+            "another: use arrays",
+            declaration.span,
+        )
     home.names["<class>"] = type
     home.names.setdefault(declaration.name, TypeEntity(type))
     _own_methods(cx, declaration, scope, home, type, template)
     return type
+
+
+def _is_vast(type: ClassType) -> bool:
+    """Whether a class has more in it, counted through all its fields, than any that people write:
+    types are compared as wholes."""
+    waiting: list[tuple[CppType, int]] = [(type, 1)]
+    count = 0
+    while waiting:
+        one, depth = waiting.pop()
+        inner = innermost(one)
+        if isinstance(inner, ClassType):
+            count += len(inner.fields) + len(inner.bases)
+            if count > _MOST_FIELDS or depth > _MOST_NESTED:
+                return True
+            waiting += [(field.type, depth + 1) for field in inner.fields]
+            waiting += [(base, depth + 1) for base in inner.bases]
+    return False
 
 
 def _unnamed(declaration: tree.StructDeclaration) -> str:
