@@ -395,7 +395,7 @@ def _kept(cx: Context, value: Value, span: Span) -> Value:
     if not isinstance(value, (Rvalue, *OBJECTS)) or holds_array(value.type):
         return value
     read = rvalue(cx, value, span)
-    return Rvalue(cx.let(read.expression), read.type, literal_zero=read.literal_zero)
+    return Rvalue(cx.copied(read.expression), read.type, literal_zero=read.literal_zero)
 
 
 def lower_place(cx: Context, expression: Any) -> Value:
@@ -603,7 +603,7 @@ def _cast(cx: Context, node: tree.Cast) -> Value:
 
 
 def _construct(cx: Context, node: tree.Construct) -> Value:
-    from treadle.cuda_cpp.lower.calls import construct
+    from treadle.cuda_cpp.lower.calls import arguments, construct
     from treadle.cuda_cpp.lower.initializers import from_list
 
     if is_auto(node.type):
@@ -617,7 +617,7 @@ def _construct(cx: Context, node: tree.Construct) -> Value:
         if isinstance(only, tree.InitializerList):
             return from_list(cx, type, only, node.span)
         return explicit_cast(cx, lower(cx, only), type, "c", node.span)
-    return construct(cx, type, [lower(cx, one) for one in node.arguments], node.span)
+    return construct(cx, type, arguments(cx, node.arguments), node.span)
 
 
 def _initializer_list(cx: Context, node: tree.InitializerList) -> Value:
