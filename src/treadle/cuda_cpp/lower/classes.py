@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from treadle.cuda_cpp.lower.arithmetic import constant
@@ -257,9 +258,20 @@ def enumerator(cx: Context, entity: Enumerator) -> tuple[CppType, n.Constant]:
     if start >= 0:
         written = entity.declaration.enumerators[start][1]
         assert written is not None
-        with cx.in_scope(entity.scope):
+        with cx.in_scope(_inside_enum(entity)):
             value = int(constant_value(cx, written, "the value of an enumerator"))
     value += entity.position - max(start, 0)
     scalar = ir_type(type)
     assert isinstance(scalar, ir.Scalar)
     return type, constant(value, scalar)
+
+
+def _inside_enum(entity: Enumerator) -> Scope:
+    """Where the values of an enum are written: there the names of a scoped one are numbers."""
+    if not entity.declaration.scoped:
+        return entity.scope
+    plain = replace(entity.declaration, scoped=False)
+    home = Scope(entity.scope)
+    for position, (name, _) in enumerate(plain.enumerators):
+        home.names[name] = Enumerator(plain, position, entity.scope)
+    return home
