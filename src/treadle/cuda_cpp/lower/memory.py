@@ -389,7 +389,7 @@ def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
     """Put a value of the object's own type into it."""
     match value:
         case Lvalue(place):
-            _refuse_constant(cx, place, span)
+            refuse_constant(cx, place, span)
             cx.emit(n.Assign(place, new, span))
         case BitsLvalue(place):
             cx.emit(n.Assign(place, n.Bitcast(new, place.type, span), span))
@@ -402,7 +402,8 @@ def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
             raise cx.error(f"{describe(value)} cannot be assigned to", span)
 
 
-def _refuse_constant(cx: Context, place: n.Place, span: Span) -> None:
+def refuse_constant(cx: Context, place: n.Place, span: Span) -> None:
+    """CompileError for a place that a kernel can only read."""
     root = root_of(place)
     if isinstance(root, n.Element):
         target = cx.lowering.memory_targets.get(root.memory)
