@@ -159,6 +159,25 @@ __global__ void tabled(float *out)
     out[i] = table[i].scale * 8 + table[i].tag + table[i].shift;
 }
 
+struct __align__(16) Body { float3 position; };
+union Bits { float number; unsigned int bits; };
+struct Tagged { Bits bits; int shift; };
+class Segment {
+    float from, to;
+public:
+    __host__ __device__ Segment(float a, float b) : from(a), to(b) {}
+    __device__ float length() const { return to - from; }
+};
+__constant__ Body bodies[2] = {{{1, 2, 3}}, {{4, 5, 6}}};
+
+__global__ void measured(float *out, Segment segment, Body body, Tagged tagged)
+{
+    out[0] = segment.length();
+    out[1] = body.position.y + bodies[1].position.z;
+    tagged.bits.bits += tagged.shift;
+    out[2] = tagged.bits.number;
+}
+
 __global__ void doubled(half *x, int n)
 {
     int i = threadIdx.x;
@@ -191,6 +210,17 @@ def test_first_values_of_structs_with_gaps(device):
     PIECES.tabled[1, 2](out)
     assert out.tolist() == [8, 4]
     assert PIECES.constants["table"]["shift"].tolist() == [3, 0]
+
+
+def test_classes_unions_and_alignments_by_value(device):
+    out = td.zeros(3, device=device)
+    PIECES.measured[1, 1](out, (1.5, 4), [(7, 8, 9)], (np.float32(1), 1 << 22))
+    assert out.tolist() == [2.5, 14, 1.5]
+    assert PIECES.constants["bodies"]["position"].tolist() == [[1, 2, 3], [4, 5, 6]]
+    PIECES.constants["bodies"] = [PIECES.constants["bodies"][1], {"position": (0, 0, 1)}]
+    PIECES.measured[1, 1](out, (1.5, 4), [(7, 8, 9)], (np.uint32(0), 0))
+    assert out.tolist() == [2.5, 9, 0]
+    PIECES.constants["bodies"] = [[(1, 2, 3)], [(4, 5, 6)]]
 
 
 def test_halves(device):

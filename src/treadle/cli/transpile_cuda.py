@@ -139,9 +139,8 @@ def _names(module: CudaModule, wanted: Wanted) -> Sequence[str]:
 def _kernel(module: CudaModule, name: str, wanted: Wanted) -> Kernel:
     template = module.template(name)
     if not wanted.template and template.needs_arguments:
-        example = ",".join("float" if one.kind == "type" else "256" for one in template.template)
         raise LaunchError(
             f"it is a {template.head}: print an instance with --kernel {name} "
-            f'--template "{example}"'
+            f'--template "{template.example("float", "256")}"'
         )
     return module.kernel(name, *wanted.template)

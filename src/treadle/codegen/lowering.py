@@ -13,6 +13,7 @@ from treadle.core.limits import Limits
 from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import buffer_access
+from treadle.ir.passes.array_variables import resolve_items
 from treadle.ir.passes.bounds import drop_provable_checks
 from treadle.ir.passes.fission import FissionOptions, fission
 from treadle.ir.passes.fold import fold, specialize
@@ -46,7 +47,7 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     """Every pass before printing. CompileError and UnsupportedOnTarget point at the user's line;
     LaunchError for a launch that asks for too much shared memory."""
     verify(kernel)
-    kernel = specialize(kernel, options.block)
+    kernel = specialize(resolve_items(kernel), options.block)
     kernel = with_dynamic_memory(kernel, options.shared_bytes)
     check_shared_memory(kernel, target.limits)
     kernel = inline(fold(kernel))

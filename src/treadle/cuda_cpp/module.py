@@ -121,7 +121,10 @@ class CudaModule:
         if name.startswith("__") or "_program" not in self.__dict__:  # copiers look for those
             raise AttributeError(name)
         template = self.template(name)
-        return Template(template) if template.needs_arguments else self.kernel(name)
+        if template.needs_arguments:
+            return Template(template)
+        found = self.__dict__[name] = self.kernel(name)  # an attribute like others from here on
+        return found
 
     def __dir__(self) -> Iterable[str]:
         return [*super().__dir__(), *(name for name in self.kernels if name.isidentifier())]
@@ -149,10 +152,9 @@ class Template:
 
 
 def _instantiate_first(template: KernelTemplate) -> str:
-    example = ", ".join("td.f32" if one.kind == "type" else "256" for one in template.template)
     return (
         f"kernel {template.name} is a {template.head}: instantiate it first, as in "
-        f'module.kernel("{template.name}", {example})'
+        f'module.kernel("{template.name}", {template.example("td.f32", "256")})'
     )
 
 

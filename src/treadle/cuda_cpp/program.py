@@ -31,10 +31,11 @@ class WrittenParameter:
 def declaration(type: str, name: str) -> str:
     """A declaration in C++.
 
-    >>> declaration("const float *", "x"), declaration("int", "n"), declaration("int", "")
+    >>> declaration("const float*", "x"), declaration("int", "n"), declaration("int", "")
     ('const float *x', 'int n', 'int')
     """
-    return f"{type}{'' if type.endswith(('*', '&')) else ' '}{name}".rstrip()
+    whole = type.rstrip("*& ")
+    return f"{whole} {type[len(whole) :].strip()}{name}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,12 @@ class KernelTemplate:
     def needs_arguments(self) -> bool:
         """Whether there is no instance without template arguments."""
         return any(parameter.default is None for parameter in self.template)
+
+    def example(self, type: str, value: str) -> str:
+        """Template arguments that it might get, as few as it takes."""
+        return ", ".join(
+            type if one.kind == "type" else value for one in self.template if one.default is None
+        )
 
     @property
     def head(self) -> str:

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dtypes import BY_SHORT_NAME, integer_range
-from treadle.ir.types import COMPONENTS, Array, Scalar, Struct, Type, Vector, leaves, size_of
+from treadle.core.errors import DtypeError
+from treadle.cuda_cpp.meaning.types import PADDING, UNION_WORDS
+from treadle.ir.types import COMPONENTS, Array, Field, Scalar, Struct, Type, Vector, leaves, size_of
 from treadle.lang.types import numpy_dtype
 from treadle.runtime.arrays import element_type
 
@@ -80,6 +82,11 @@ def _fill(target: np.ndarray[Any, Any], index: Any, type: Type, value: Any, wher
         if isinstance(type, Struct) and (record := _same_record(type, value)) is not None:
             target[index] = record
             return
+        if isinstance(type, Struct) and _is_union(type):
+            raise Unfit(
+                f"{described(value)} came for a union of {size_of(type)} bytes: give a number of "
+                "NumPy's that has so many (np.float32(…)), or bytes"
+            )
         parts = _parts(type, value)
     except Unfit as error:
         if not where:
@@ -96,8 +103,9 @@ def _fill(target: np.ndarray[Any, Any], index: Any, type: Type, value: Any, wher
 def _parts(type: Type, value: Any) -> list[tuple[Any, Type, Any]]:
     """The parts of a vector, array or struct type (name or number, type) with their values."""
     if isinstance(type, Struct):
-        names: list[Any] = [field.name for field in type.fields]
-        types: list[Type] = [field.type for field in type.fields]
+        fields = [field for field in type.fields if not is_gap(field)]
+        names: list[Any] = [field.name for field in fields]
+        types: list[Type] = [field.type for field in fields]
         labels = names
     else:
         assert isinstance(type, (Vector, Array))
@@ -121,6 +129,16 @@ def _parts(type: Type, value: Any) -> list[tuple[Any, Type, Any]]:
     return list(zip(names, types, values, strict=True))
 
 
+def is_gap(field: Field) -> bool:
+    """Whether a field is none of the file's: what an alignment leaves free, or an empty struct."""
+    return field.name.startswith(PADDING)
+
+
+def _is_union(type: Struct) -> bool:
+    """Whether a struct stands for a union, of which only the bytes are known."""
+    return [field.name for field in type.fields] == [UNION_WORDS]
+
+
 def _is_sequence(value: Any) -> bool:
     if isinstance(value, (str, bytes)) or getattr(value, "ndim", 1) == 0:
         return False
@@ -142,9 +160,15 @@ def _same_record(type: Struct, value: Any) -> Any:
     """A struct value that lies as the type does, as a record of it; None for other values."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
+    if _is_union(type) and isinstance(value, (bytes, np.generic)):
+        raw = value if isinstance(value, bytes) else value.tobytes()
+        return np.frombuffer(raw, numpy_dtype(type))[0] if len(raw) == size_of(type) else None
     known = getattr(value, "__treadle_struct__", None)
     if isinstance(value, np.void) and value.dtype.names is not None:
-        known = element_type(value.dtype)
+        try:
+            known = element_type(value.dtype)
+        except DtypeError:  # not C's layout, but it may have the names
+            return None
     if known is None or leaves(known) != leaves(type) or size_of(known) != size_of(type):
         return None
     return np.frombuffer(np.asarray(value).tobytes(), numpy_dtype(type))[0]

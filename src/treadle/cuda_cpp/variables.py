@@ -15,7 +15,7 @@ import numpy as np
 from treadle.core.dtypes import BY_SHORT_NAME, DType
 from treadle.core.errors import DtypeError, LaunchError, ShapeError, TreadleError
 from treadle.cuda_cpp.program import Program, Symbol
-from treadle.cuda_cpp.values import Unfit, described, number_of, record_of
+from treadle.cuda_cpp.values import Unfit, described, is_gap, number_of, record_of
 from treadle.ir.types import Array, Scalar, Struct, Type, Vector
 from treadle.lang.types import numpy_dtype
 from treadle.runtime.arrays import DeviceArray, bytes_of, remember_struct
@@ -112,6 +112,9 @@ class Variable:
                 f"{self.symbol.name} has a value of its own on each of {', '.join(names)}: say "
                 f"which, as in constants.on({names[0]!r})[{self.symbol.name!r}]"
             )
+        element = self.symbol.element
+        if isinstance(element, Struct) and any(map(is_gap, element.fields)):
+            found = found[[field.name for field in element.fields if not is_gap(field)]]
         found.flags.writeable = False
         return found
 

@@ -26,6 +26,7 @@ from treadle.ir.types import (
     Type,
     Vector,
     Void,
+    field_offset,
     leaves,
     size_of,
 )
@@ -149,10 +150,25 @@ def _bind_pointer(
     if len(unit) == 1 and wanted.packed and came.packed:
         common = math.gcd(len(wanted.parts), len(came.parts))
         return BoundArray(argument, len(wanted.parts) // common, len(came.parts) // common)
+    if isinstance(element, Struct):
+        raise DtypeError(
+            f"{where} is {declared}, but an array of {key.dtype} came, and {_layout(element)}"
+        )
     raise DtypeError(
         f"{where} is {declared}, but an array of {key.dtype} came: convert it with .to() or "
         "numpy's astype"
     )
+
+
+def _layout(type: Struct) -> str:
+    """How a struct lies in memory, in words."""
+    fields = [
+        # What an alignment leaves free has a name that no language can give.
+        f"{one.name if one.name.isidentifier() else 'unused'} ({one.type}) at "
+        f"{field_offset(type, one.name)}"
+        for one in type.fields
+    ]
+    return f"{type.name} is {size_of(type)} bytes: {', '.join(fields)}"
 
 
 @dataclass(frozen=True, slots=True)

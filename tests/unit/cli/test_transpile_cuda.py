@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
@@ -92,6 +95,48 @@ def test_report(run, tmp_path):
 def test_the_report_is_a_table_where_somebody_looks(run, monkeypatch):
     table = transpile_cuda._table(CudaModule(Fake(), "fake.cu").report())
     assert table.row_count > len(KERNELS)
+
+
+FILE = """
+#include "factor.h"
+#include <iostream>
+__global__ void scale(float *x, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        x[i] *= FACTOR * GAIN;
+}
+int main() { std::cout << "host" << std::endl; }
+"""
+
+
+def treadle(*arguments):
+    command = [sys.executable, "-m", "treadle", "transpile", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+
+
+def test_a_real_file(tmp_path):
+    path, folder = tmp_path / "scale.cu", tmp_path / "inc"
+    folder.mkdir()
+    path.write_text(FILE)
+    (folder / "factor.h").write_text("#define FACTOR 2.0f\n")
+    done = treadle(path, "-I", folder, "-DGAIN=4", "--to", "ir", "--block", "64")
+    assert done.returncode == 0, done.stderr
+    assert "kernel scale trusting {" in done.stdout
+    assert "(2.0 * 4.0)" in done.stdout
+    assert done.stderr == ""
+
+
+def test_syntax_errors_are_told_at_once(tmp_path):
+    path = tmp_path / "broken.cu"
+    path.write_text("__global__ void f(float *x)\n{\n    x[0] = 1\n    x[1] = ;\n}\n")
+    done = treadle(path)
+    assert done.returncode == 1
+    assert f"{path}:3:" in done.stderr
+    assert f"{path}:4:" in done.stderr
+    assert "x[1] = ;\n" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
 
 
 def test_template_arguments_are_cut_at_commas_outside_of_brackets():

@@ -396,3 +396,12 @@ kernel waits block(8) {
 }
 """)
     compare(kernel, 1, {"x": bytes_of(t.U32, 32), "y": bytes_of(t.U32, 32, 1)})
+
+
+def test_a_memory_seen_as_another_type_alone_is_as_long_in_bytes():
+    source = seen("""
+  part@vec4<f32>[t] = x@vec4<f32>[t]
+  barrier block
+  y@vec4<f32>[t] = part@vec4<f32>[7 - t]
+""")
+    assert "var<workgroup> part: array<vec4<f32>, 8>;" in source

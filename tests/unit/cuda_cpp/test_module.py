@@ -20,6 +20,8 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.module import CudaModule
 from treadle.cuda_cpp.opening import cuda_module
 from treadle.cuda_cpp.template_arguments import as_written
+from treadle.cuda_cpp.values import Unfit, record_of
+from treadle.ir import types as t
 
 
 @pytest.fixture
@@ -54,7 +56,7 @@ def test_a_wrong_name_lists_the_kernels(module):
 
 
 def test_templates_are_instantiated(module):
-    words = r'template <typename T, int N = 3>.*module.kernel\("filled", td.f32, 256\)'
+    words = r'template <typename T, int N = 3>.*module.kernel\("filled", td.f32\)'
     for use in (
         lambda: module.filled[1, 1],
         lambda: module.filled(td.f32),
@@ -183,8 +185,30 @@ def test_structs_in_arrays_and_by_value(module):
             DtypeError, match=rf"argument 2 \(by\) of kernel points is Point.*{words}"
         ):
             module.points[1, 2](host, bad)
+    with pytest.raises(
+        DtypeError, match=r"float64 came, and Point is 8 bytes: x \(f32\) at 0, tag"
+    ):
+        module.points[1, 2](on([1], np.float64), (1, 2))
     with pytest.raises(DtypeError, match="the names x, y came, where there are x, tag"):
         module.points[1, 2](host, {"x": 1, "y": 2})
+
+
+def test_what_c_leaves_free_is_nobodys_to_give():
+    free = t.Field("padding.1.0", t.U32)
+    aligned = t.Struct("Aligned", (t.Field("n", t.I32), free))
+    union = t.Struct("Union", (t.Field("union.words", t.Array(t.U32, 1)),))
+    empty = t.Struct("Empty", (t.Field("padding.0", t.U8),))
+    whole = t.Struct(
+        "Whole", (t.Field("a", aligned), t.Field("u", union), t.Field("nothing", empty))
+    )
+    made = record_of(whole, ((7,), np.float32(1.5), ()))
+    assert made["a"]["n"] == 7
+    assert made["u"]["union.words"].view(np.float32).tolist() == [1.5]
+    made = record_of(whole, {"a": {"n": 8}, "u": b"\x01\x02\x00\x00", "nothing": {}})
+    assert made["u"]["union.words"].tolist() == [0x201]
+    for bad in (1.5, b"\x01", np.float64(1)):
+        with pytest.raises(Unfit, match=r"for u .* union of 4 bytes"):
+            record_of(whole, ((7,), bad, ()))
 
 
 def test_vectors_and_bools_by_value(module):
@@ -239,6 +263,7 @@ def test_wrong_arguments_are_refused_in_words(module):
         ((x, 2.0), r"scale takes 3 arguments \(float \*x, float factor, int n\), not 2"),
         ((2.0, 2.0, 3), r"argument 1 \(x\) of kernel scale is float \*, but the number 2.0 came"),
         (([1.0], 2.0, 3), r"is float \*, but a list came: pass an array"),
+        ((np.zeros(2, "f4,i4"), 2.0, 3), "an array of .* came"),
         ((on([1], np.int32), 2.0, 3), r"argument 1 \(x\) .* float \*, but an array of int32 came"),
         ((on([1], np.float64), 2.0, 3), "an array of float64 came"),
         ((np.zeros((2, 4), np.float32)[:, :2], 2.0, 3), "ascontiguousarray"),

@@ -1,9 +1,12 @@
 """Functions, structs, templates, namespaces: what a device file declares."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tests.support.cuda_syntax import declarations, function, shown, statements
-from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax import tree, units
 from treadle.cuda_cpp.syntax.refusals import REFUSALS
 
 STATIC = {"static", "device", "forceinline"}
@@ -24,6 +27,7 @@ STATIC = {"static", "device", "forceinline"}
         ("[[nodiscard]] __device__ int f() { return 1; }", {"device"}),
         ("__device__ int f() noexcept { return 1; }", {"device"}),
         ("__device__ auto f() -> int { return 1; }", {"device"}),
+        ("template <class T> extern __device__ int f() { return 1; }", {"device", "extern"}),
     ],
 )  # fmt: skip
 def test_specifiers_in_any_place(text: str, words: set[str]) -> None:
@@ -243,6 +247,7 @@ def test_templates_of_everything() -> None:
         template <class T> __device__ constexpr T pi = T(3.14);
         template __global__ void k<float>(float *);
         template struct S<int>;
+        extern template __global__ void k<double>(double *);
         template <class T, class = typename enable_if<(sizeof(T) > 4)>::type>
         __device__ T g(T x) { return x; }
         template <int N> __device__ typename S<int>::type h() { return N; }""",
@@ -342,6 +347,20 @@ def test_packed_structs() -> None:
     )
     packings = [f.packing for f in found if isinstance(f, tree.StructDeclaration)]
     assert packings == [None, 1, None, 1, 1]
+
+
+def test_specifiers_behind_a_star() -> None:
+    found = function("float * __device__ __forceinline__ f(float *p) { return p; }")
+    assert found.specifiers == {"device", "forceinline"}
+    assert shown(found.result) == "pointer to float"
+
+
+def test_each_refused_construct_has_its_sentence() -> None:
+    folder = Path(units.__file__).parent
+    sources = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    keys = set(re.findall(r'Refused(?:Statement)?\("(\w+)"', sources))
+    assert len(keys) > 15
+    assert keys <= REFUSALS.keys()
 
 
 def test_each_refusal_is_a_sentence() -> None:

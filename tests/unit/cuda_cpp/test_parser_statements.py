@@ -172,6 +172,7 @@ def test_products_are_told_from_declarations() -> None:
         "unknown * b;": "DeclarationStatement",
         "a & b;": "ExpressionStatement",
         "a < b;": "ExpressionStatement",
+        "unknown && f();": "ExpressionStatement",
         "a(b);": "ExpressionStatement",
         "F(b);": "ExpressionStatement",
         "a.b = 3;": "ExpressionStatement",

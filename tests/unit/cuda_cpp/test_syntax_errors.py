@@ -164,9 +164,9 @@ def test_deep_nesting_ends_in_an_error(name: str) -> None:
 )  # fmt: skip
 def test_nonsense_takes_linear_time(text: str) -> None:
     own = preprocess(text, FILE)
-    started = time.perf_counter()
+    started = time.process_time()
     parse(own.tokens, own.texts, FILE)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 SOURCES = (
@@ -216,9 +216,9 @@ def mutated(which: int, seed: int) -> list[Token]:
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, len(SOURCES) - 1), st.integers(0, 1 << 32))
 def test_any_tokens_give_errors_only(which: int, seed: int) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     result = parse(mutated(which, seed), {}, FILE)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     assert all(str(error) for error in result.errors)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -18,7 +19,26 @@ MODES = {
     "sloppy and contracted": Arithmetic(sloppy=True, contract=True),
     "flushed": Arithmetic(flush=True),
 }
+OF_ORDERS = ("jn", "yn")
 MEASURED = [name for name, bounds in FURTHER_BOUNDS.items() if bounds["f32"]]
+MEASURED = [name for name in MEASURED if name not in OF_ORDERS]
+INVERSES = ("erfinv", "erfcinv", "normcdfinv")
+
+
+def arguments_of(name: str, type: str, step: int, dense: int) -> tuple[Any, ...]:
+    found = references.arguments(name, FURTHER[name].arity, type, step, dense)
+    if name in ("j0", "j1", "y0", "y1", "cyl_bessel_i0", "cyl_bessel_i1") and type == "f64":
+        return (found[0][::31],)  # mpmath takes its time
+    if len(found) > 2 and type == "f64":
+        return tuple(argument[::5] for argument in found)
+    if name not in INVERSES:
+        return found
+    rng = np.random.default_rng(1)  # close to 0, 1 and 2 too
+    near = [2.0 ** rng.uniform(-149 if type == "f32" else -1070, 0, dense)]
+    near += [at - 2.0 ** rng.uniform(-24, 0, dense) for at in (1.0, 2.0)]
+    with np.errstate(all="ignore"):  # converting signalling patterns
+        x = np.concatenate([found[0].astype(np.float64), *near])
+        return (x.astype(found[0].dtype),)
 
 
 def worst(name: str, type: str, got: Any, arguments: tuple[Any, ...], flush: bool) -> str | None:
@@ -36,7 +56,7 @@ def worst(name: str, type: str, got: Any, arguments: tuple[Any, ...], flush: boo
 @pytest.mark.parametrize("name", MEASURED)
 def test_float32(name: str) -> None:
     function = FURTHER[name]
-    arguments = references.arguments(name, function.arity, "f32", step=65_537 * 9, dense=2000)
+    arguments = arguments_of(name, "f32", step=65_537 * 9, dense=2000)
     for mode in MODES.values():
         got = run(function.versions["f32"], *arguments, mode=mode)
         assert got.dtype == np.float32
@@ -46,11 +66,48 @@ def test_float32(name: str) -> None:
 @pytest.mark.parametrize("name", MEASURED)
 def test_float64(name: str) -> None:
     function = FURTHER[name]
-    arguments = references.arguments(name, function.arity, "f64", step=2**24, dense=40)
+    arguments = arguments_of(name, "f64", step=2**26, dense=20)
     for mode in (MODES["ieee"], MODES["sloppy and contracted"]):
         got = run(function.versions["f64"], *arguments, mode=mode)
         assert got.dtype == np.float64
         assert worst(name, "f64", got, arguments, False) is None, mode
+
+
+@pytest.mark.parametrize("type", ["f32", "f64"])
+@pytest.mark.parametrize("name", OF_ORDERS)
+def test_bessel_functions_of_any_order(name: str, type: str) -> None:
+    rng = np.random.default_rng(4)
+    dtype = references.NUMPY[type]
+    x = [rng.uniform(0, 30, 90), rng.uniform(0, 300, 40), 10.0 ** rng.uniform(-18, 3, 40)]
+    x = np.concatenate(x).astype(dtype)
+    n = rng.integers(0, 40, x.size).astype(np.int32)
+    got = run(FURTHER[name].versions[type], x, n).astype(np.float64)
+    in_mpmath = mp.besselj if name == "jn" else mp.bessely
+    with mp.workdps(30):
+        true = [float(in_mpmath(int(k), mp.mpf(float(v)))) for k, v in zip(n, x, strict=True)]
+    limit, tiny = float(np.finfo(dtype).max), float(np.finfo(dtype).tiny)
+    high = np.clip(true, -limit, limit)
+    waves = np.where(x > n, np.sqrt(2 / np.pi / x.astype(np.float64)), 0)
+    size = np.clip(np.maximum(np.abs(high), waves), tiny, limit / 2)
+    unit = np.spacing(size.astype(dtype))
+    errors = np.abs(np.clip(got, -limit, limit) - high) / unit
+    assert errors.max() <= FURTHER_BOUNDS[name][type], (x[errors.argmax()], n[errors.argmax()])
+
+
+@pytest.mark.parametrize("type", ["f32", "f64"])
+@pytest.mark.parametrize(
+    ("name", "x", "n", "expected"),
+    [
+        ("jn", 0.0, 0, 1.0), ("jn", 0.0, 5, 0.0), ("jn", 1.0, -1, NAN), ("jn", INF, 3, 0.0),
+        ("jn", NAN, 3, NAN), ("jn", 1.0, 2**31 - 1, 0.0), ("jn", -0.0, 1, -0.0),
+        ("yn", 0.0, 3, -INF), ("yn", -1.0, 2, NAN), ("yn", INF, 2, 0.0), ("yn", 1.0, -1, NAN),
+        ("yn", 0.5, 2**31 - 1, -INF), ("yn", 0.0, 0, -INF),
+    ],
+)  # fmt: skip
+def test_special_values_of_orders(name: str, x: float, n: int, expected: float, type: str) -> None:
+    dtype = references.NUMPY[type]
+    got = run(FURTHER[name].versions[type], np.array([x], dtype), np.array([n], np.int32))
+    same(got, np.array([expected], dtype))
 
 
 def same(got: Any, expected: Any) -> None:
@@ -132,6 +189,16 @@ def test_remainders_are_exact(type: str) -> None:
         ("norm3d", (2.0, -3.0, 6.0), 7.0), ("norm3d", (NAN, 1.0, INF), INF),
         ("rnorm3d", (NAN, 1.0, 2.0), NAN), ("norm4d", (1.0, 1.0, 1.0, 1.0), 2.0),
         ("rnorm4d", (1.0, 1.0, -1.0, 1.0), 0.5),
+        ("erfinv", (-0.0,), -0.0), ("erfinv", (-1.0,), -INF), ("erfinv", (1.5,), NAN),
+        ("erfcinv", (1.0,), 0.0), ("erfcinv", (0.0,), INF), ("erfcinv", (2.0,), -INF),
+        ("erfcinv", (-0.5,), NAN), ("erfcx", (INF,), 0.0), ("erfcx", (-INF,), INF),
+        ("normcdf", (-INF,), 0.0), ("normcdf", (INF,), 1.0), ("normcdf", (0.0,), 0.5),
+        ("normcdfinv", (0.5,), 0.0), ("normcdfinv", (0.0,), -INF), ("normcdfinv", (1.0,), INF),
+        ("normcdfinv", (1.5,), NAN), ("cyl_bessel_i0", (0.0,), 1.0),
+        ("cyl_bessel_i0", (-INF,), INF), ("cyl_bessel_i1", (-INF,), -INF),
+        ("cyl_bessel_i1", (-0.0,), -0.0), ("j0", (0.0,), 1.0), ("j0", (-INF,), 0.0),
+        ("j1", (-0.0,), -0.0), ("j1", (INF,), 0.0), ("y0", (0.0,), -INF), ("y0", (-1.0,), NAN),
+        ("y1", (0.0,), -INF), ("y1", (-INF,), NAN), ("y1", (INF,), 0.0),
     ],
 )  # fmt: skip
 def test_special_value(name: str, arguments: tuple[float, ...], expected: float, type: str) -> None:

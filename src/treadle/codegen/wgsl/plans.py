@@ -279,8 +279,8 @@ def _word(elements: set[Type], uses: Uses) -> Scalar:
 
 
 def array_length(plan: Plan, element: Type, length: int) -> int:
-    """How many elements the array of a memory of `length` elements has."""
-    if plan.form == "typed":
+    """How many units the array of a memory of `length` elements has."""
+    if plan.unit == element:
         return length
     return max(-(-size_of(element) * length // size_of(plan.unit)), 1)
 

@@ -27,6 +27,7 @@ from treadle.cuda_cpp.lower.values import (
 from treadle.cuda_cpp.meaning.scopes import Functions, Overload, Scope
 from treadle.cuda_cpp.meaning.types import (
     DIM3,
+    UINT3,
     VOID,
     ArrayOf,
     ClassType,
@@ -152,6 +153,10 @@ def construct(cx: Context, type: CppType, values: Sequence[Value], span: Span) -
 
 
 def _dim3(cx: Context, values: Sequence[Value], span: Span) -> Value:
+    if len(values) == 1 and getattr(values[0], "type", None) in (DIM3, UINT3):
+        return _of_extents(cx, values[0], DIM3, span)
+    if len(values) > 3:
+        raise cx.error(f"dim3 takes up to 3 extents, not {len(values)}", span)
     parts = [
         rvalue(cx, convert(cx, value, DIM3.fields[0].type, span), span).expression
         for value in values
@@ -160,10 +165,19 @@ def _dim3(cx: Context, values: Sequence[Value], span: Span) -> Value:
     return Rvalue(n.Construct(tuple(parts), ir_type(DIM3), span), DIM3)
 
 
+def _of_extents(cx: Context, value: Value, type: CppType, span: Span) -> Value:
+    """A dim3 or uint3 from the other."""
+    whole = cx.let(rvalue(cx, value, span).expression)
+    parts = tuple(n.Extract(whole, axis, ir.U32, span) for axis in "xyz")
+    return Rvalue(n.Construct(parts, ir_type(type), span), type)
+
+
 def vector(cx: Context, type: VectorType, values: Sequence[Value], span: Span) -> Value:
     """One of CUDA's vectors from its components (or a copy of one)."""
     if len(values) == 1 and getattr(values[0], "type", None) == type:
         return rvalue(cx, values[0], span)
+    if len(values) == 1 and type == UINT3 and getattr(values[0], "type", None) == DIM3:
+        return _of_extents(cx, values[0], type, span)
     if len(values) not in (0, type.count):
         raise cx.error(f"{type} takes {type.count} components, not {len(values)}", span)
     parts = [
@@ -181,14 +195,14 @@ def _constructors(type: ClassType) -> tuple[Overload, ...]:
 
 def has_constructors(type: ClassType) -> bool:
     """Whether a class has constructors of its own that do anything."""
-    return any(not one.declaration.note for one in _constructors(type))
+    return type == DIM3 or any(not one.declaration.note for one in _constructors(type))
 
 
 def has_default_constructor(type: ClassType) -> bool:
     """Whether an object made without arguments runs code: a constructor, defaults of fields."""
     from treadle.cuda_cpp.lower.initializers import member_defaults
 
-    if member_defaults(type):
+    if type == DIM3 or member_defaults(type):
         return True
     for one in _constructors(type):
         parameters = one.declaration.parameters
@@ -231,6 +245,9 @@ def run_constructor(
 
     if len(values) == 1 and getattr(values[0], "type", None) == type:
         assign(cx, "=", place, values[0], span)
+        return
+    if type == DIM3:
+        assign(cx, "=", place, _dim3(cx, values, span), span)
         return
     overloads = [one for one in _constructors(type) if not one.declaration.note]
     if not overloads or (not values and not _takes_nothing(overloads)):

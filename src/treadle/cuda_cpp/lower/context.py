@@ -59,6 +59,7 @@ class Lowering:
     facts: Facts
     index_type: ir.Scalar = ir.I32
     fastmath: bool = False
+    span: Span = NOWHERE  # of the statement at hand
     names: dict[str, int] = field(default_factory=dict)
     memories: list[n.Memory] = field(default_factory=list)
     functions: dict[str, n.Function] = field(default_factory=dict)  # callees first

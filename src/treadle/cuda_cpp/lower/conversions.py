@@ -39,10 +39,12 @@ from treadle.cuda_cpp.lower.values import (
 from treadle.cuda_cpp.meaning.types import (
     BFLOAT16,
     BOOL,
+    DIM3,
     FLOAT,
     HALF,
     INT,
     NULL_POINTER,
+    UINT3,
     UNSIGNED,
     VOID,
     Arithmetic,
@@ -295,8 +297,12 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
     if isinstance(type, ClassType):
         from treadle.cuda_cpp.lower.calls import construct, has_converting_constructor
 
-        if has_converting_constructor(cx, value, type):
+        if type == DIM3 or has_converting_constructor(cx, value, type):
             return construct(cx, type, [value], span)
+    if given == DIM3 and type == UINT3:
+        from treadle.cuda_cpp.lower.calls import construct
+
+        return construct(cx, type, [value], span)
     if given == type:
         return value
     raise cx.error(f"{describe(value)} does not become {type}{_hint(given, type)}", span)

@@ -123,14 +123,14 @@ class _Memory:
 
     def _parts(self, type: CppType, offset: int, rest: _Rest) -> None:
         """Fill the parts of a type, as far as there are items, then by their defaults."""
+        defaulted = _has_defaults(type)
         for part, place, default in self._places(type, offset):
             if rest.empty:
+                if not defaulted:
+                    return  # zeros from here on
                 if default is not None:
                     self.initialize(part, place, default)
-                elif not _has_defaults(part):
-                    if not _has_defaults(type):
-                        return  # zeros from here on
-                else:
+                elif _has_parts(part):
                     self._parts(part, place, rest)
                 continue
             item = rest.next
@@ -145,13 +145,12 @@ class _Memory:
                 self._parts(part, place, rest)  # its braces are left out
 
     def _by_name(self, type: CppType, offset: int, node: tree.InitializerList) -> None:
-        given = dict(zip(node.names, node.items, strict=True))
         fields = all_fields(type) if isinstance(type, ClassType) else ()
-        names = {one.name for one in fields}
+        given = dict(zip(node.names, node.items, strict=True))
         for name in given:
-            if name is None or name not in names:
+            if name not in [one.name for one in fields]:
                 raise self.cx.error(f"{type} has no field {name or 'without a name'}", node.span)
-        for one, (part, place, default) in zip(fields, self._places(type, offset), strict=True):
+        for one, (part, place, default) in zip(fields, self._places(type, offset), strict=False):
             item = given.get(one.name, default)
             if item is not None:
                 self.initialize(part, place, item)

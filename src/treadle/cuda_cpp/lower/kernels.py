@@ -17,6 +17,7 @@ from treadle.cuda_cpp.lower.values import Lvalue, MemoryTarget, PointerValue
 from treadle.cuda_cpp.lower.variables import declare_pointer, new_memory
 from treadle.cuda_cpp.meaning.scopes import Overload, Scope
 from treadle.cuda_cpp.meaning.types import (
+    PADDING,
     VOID,
     ArrayOf,
     CppType,
@@ -69,12 +70,14 @@ def lower_once(
     lower_statement(cx, declaration.body)
     body = tuple(cx.blocks[0])
     used = {node.name for node in walk(body) if isinstance(node, n.Variable)}
+    # `extern __shared__` that nobody touches asks nothing of a launch.
+    reached = {node.memory for node in walk(body) if isinstance(node, n.Element)}
     return n.Kernel(
         name=_kernel_name(instance.name),
         buffers=tuple(lowering.buffers),
         parameters=tuple(p for p in lowering.parameters.values() if p.name in used),
         body=body,
-        memories=tuple(lowering.memories),
+        memories=tuple(m for m in lowering.memories if m.name in reached),
         functions=_used_functions(body, lowering),
         fastmath=lowering.fastmath,
         trusting=True,
@@ -188,7 +191,7 @@ def _assembled(cx: Context, type: ir.Type, path: tuple[str | int, ...]) -> n.Exp
         case _:
             raise AssertionError(type)
     operands = tuple(
-        constant(0, ir.U32) if isinstance(inner, ir.Array) else _assembled(cx, inner, (*path, part))
+        constant(0, inner) if part.startswith(PADDING) else _assembled(cx, inner, (*path, part))
         for part, inner in parts
     )
     return n.Construct(operands, type, cx.span)

@@ -24,6 +24,7 @@ from treadle.cuda_cpp.lower.values import (
     Value,
 )
 from treadle.cuda_cpp.meaning.types import (
+    UNION_WORDS,
     ArrayOf,
     ClassType,
     CppType,
@@ -506,7 +507,9 @@ def copy_object(cx: Context, target: Value, source: Value, type: CppType, span: 
         assert isinstance(target, Lvalue), "unions live in memory"
         assert isinstance(source, Lvalue), "unions live in memory"
         array = words.fields[0].type
-        _copy_places(cx, _field(target, "words", array), _field(source, "words", array), span)
+        _copy_places(
+            cx, _field(target, UNION_WORDS, array), _field(source, UNION_WORDS, array), span
+        )
         return
     for field in all_fields(type):
         copy_object(

@@ -15,6 +15,7 @@ from treadle.cuda_cpp.lower.kernels import lower_once
 from treadle.cuda_cpp.lower.names import constant_integer, resolve
 from treadle.cuda_cpp.lower.reachable import Reachable
 from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
+from treadle.cuda_cpp.lower.variables import length_of
 from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Namespace, Overload, Scope, file_scope
 from treadle.cuda_cpp.meaning.types import (
     ArrayOf,
@@ -110,7 +111,7 @@ class Program:
         with cx.in_scope(entity.scope):
             type = resolve(cx, declaration.type)
             if isinstance(type, ArrayOf) and type.length is None:
-                type = ArrayOf(type.element, _listed(declaration))
+                type = ArrayOf(type.element, length_of(cx, declaration, type.element))
             try:
                 element = ir_type(innermost(type))
             except NoLayout as reason:
@@ -227,6 +228,12 @@ class Program:
                 )
             except Again:
                 continue
+            except NoLayout as reason:
+                raise lowering.error(
+                    f"{reason}, which most devices cannot hold: they have no addresses. Pass arrays "
+                    "as parameters of the kernel, and keep indices instead of pointers",
+                    lowering.span,
+                ) from None
             if not facts.changed:
                 notes = tuple(
                     records.Note(one.kind, one.construct, one.reason, one.span)  # type: ignore[arg-type]
@@ -292,9 +299,3 @@ def _shape(type: CppType) -> tuple[int, ...]:
         shape.append(type.length or 0)
         type = type.element
     return tuple(shape)
-
-
-def _listed(declaration: tree.VariableDeclaration) -> int:
-    if isinstance(declaration.initializer, tree.InitializerList):
-        return max(len(declaration.initializer.items), 1)
-    return 1

@@ -22,7 +22,7 @@ from treadle.ir.traverse import rewrite, root_of
 def lower_statement(cx: Context, node: tree.Statement) -> None:
     """One statement, into the block at hand."""
     outer = cx.span
-    cx.span = node.span
+    cx.span = cx.lowering.span = node.span
     _HANDLERS[node.__class__](cx, node)
     cx.span = outer
 

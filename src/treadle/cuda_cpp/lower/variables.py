@@ -164,7 +164,7 @@ def _constructed(
 def _array(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> ArrayValue:
     initializer = node.initializer
     if type.length is None:
-        type = ArrayOf(type.element, _length_of(cx, node))
+        type = ArrayOf(type.element, length_of(cx, node, type.element))
     value = _array_memory(cx, node.name, type, "local", node.span)
     if isinstance(initializer, tree.InitializerList):
         fill(cx, value, type, initializer, node.span)
@@ -193,13 +193,21 @@ def _construct_items(cx: Context, value: ArrayValue, type: ArrayOf, span: Span) 
         construct_into(cx, item, owner, [], span)
 
 
-def _length_of(cx: Context, node: tree.VariableDeclaration) -> int:
+def length_of(cx: Context, node: tree.VariableDeclaration, element: CppType) -> int:
+    """The length of an array that is declared without one: its initializer tells it."""
     initializer = node.initializer
-    if isinstance(initializer, tree.InitializerList):
-        return max(len(initializer.items), 1)
+    if isinstance(initializer, tree.InitializerList) and len(initializer.items) == 1:
+        one = initializer.items[0]
+        initializer = one if isinstance(one, tree.StringLiteral) else initializer
     if isinstance(initializer, tree.StringLiteral):
         return len(initializer.text.encode("latin-1", "replace")) + 1
-    raise cx.error(f"the array {node.name} needs a length, or values that tell it", node.span)
+    if not isinstance(initializer, tree.InitializerList) or not initializer.items:
+        raise cx.error(f"the array {node.name} needs a length, or values that tell it", node.span)
+    count = len(initializer.items)
+    plain = not any(isinstance(one, tree.InitializerList) for one in initializer.items)
+    if plain and isinstance(element, ArrayOf):  # the inner braces are left out
+        return -(-count // count_of(element))
+    return count
 
 
 def _array_memory(cx: Context, name: str, type: ArrayOf, space: str, span: Span) -> ArrayValue:

@@ -253,6 +253,12 @@ class NoLayout(Exception):
     """A type that has no place in memory here: the reason is its message."""
 
 
+# Fields that the file does not have, by names that C++ cannot give: what an alignment leaves free
+# (or an empty class, which has a byte), and the bytes of a union.
+PADDING = "padding."
+UNION_WORDS = "union.words"
+
+
 @cache
 def ir_type(type: CppType) -> ir.Type:
     """A C++ type as values and memory of the IR have it. NoLayout for pointers."""
@@ -294,7 +300,7 @@ def _struct(type: ClassType) -> ir.Struct:
         fields.append(ir.Field(one.name, ir_type(one.type)))
         end = start + ir.size_of(ir_type(one.type))
     if not fields:
-        return ir.Struct(type.name, (ir.Field("empty", ir.U8),))
+        return ir.Struct(type.name, (ir.Field(f"{PADDING}0", ir.U8),))
     wanted = max(_align(type), 1)
     size = -(-end // wanted) * wanted
     struct = ir.Struct(type.name, tuple(fields))
@@ -304,9 +310,9 @@ def _struct(type: ClassType) -> ir.Struct:
 
 
 def _padding(number: int, start: int, end: int) -> list[ir.Field]:
-    if start % 4 == end % 4 == 0:
-        return [ir.Field(f"padding{number}", ir.Array(ir.U32, (end - start) // 4))]
-    return [ir.Field(f"padding{number}", ir.Array(ir.U8, end - start))]
+    words = start % 4 == end % 4 == 0
+    count, type = ((end - start) // 4, ir.U32) if words else (end - start, ir.U8)
+    return [ir.Field(f"{PADDING}{number}.{at}", type) for at in range(count)]
 
 
 def _union(type: ClassType) -> ir.Struct:
@@ -316,7 +322,7 @@ def _union(type: ClassType) -> ir.Struct:
     wanted = max((_align(f.type) for f in type.fields), default=1)
     size = -(-size // wanted) * wanted
     word = {1: ir.U8, 2: ir.U16, 4: ir.U32}[unit]
-    return ir.Struct(type.name, (ir.Field("words", ir.Array(word, size // unit)),))
+    return ir.Struct(type.name, (ir.Field(UNION_WORDS, ir.Array(word, size // unit)),))
 
 
 def _align(type: CppType) -> int:

@@ -38,6 +38,9 @@ def declaration(c: Cursor, place: str) -> tuple[tree.Declaration, ...]:
         return (using(c),)
     if text == "template":
         return templates.template(c, place)
+    if text == "extern" and c.texts[c.index + 1] == "template":
+        c.index += 1
+        return templates.template(c, place)
     if text in ("static_assert", "_Static_assert"):
         return (static_assert(c),)
     if text == "namespace" and place == "block":
@@ -72,6 +75,7 @@ def after_specifiers(
             if before.typedef:
                 found.extend(_typedef(c, declared))
             elif declared.function is not None:
+                before.words |= declared.words
                 function, complete = functions.function(c, before, declared, template)
                 found.append(function)
                 if complete:
@@ -184,7 +188,7 @@ def _variable(
         declared.type,
         initializer,
         direct,
-        before.words,
+        before.words | declared.words,
         into.alignment,
         template or None,
         bits,

@@ -10,8 +10,9 @@ from treadle.cuda_cpp.syntax import attributes, expressions, initializers, names
 from treadle.cuda_cpp.syntax.cursor import VALUE, Cursor
 from treadle.cuda_cpp.syntax.lookahead import parameters_follow
 from treadle.cuda_cpp.syntax.parts import Declarator, Function
-from treadle.cuda_cpp.syntax.words import CV_WORDS, RESTRICT_WORDS
+from treadle.cuda_cpp.syntax.words import CV_WORDS, DEVICE_WORDS, RESTRICT_WORDS, SPECIFIER_WORDS
 
+_LATE_WORDS = frozenset(("__host__", "__forceinline__", "__noinline__"))
 _BEHIND_FUNCTION = frozenset(
     ("const", "volatile", "noexcept", "override", "final", "&", "&&", "->")
 )
@@ -26,6 +27,7 @@ def declarator(
 ) -> Declarator:
     """A declarator; `abstract`: it needs no name."""
     base = pointers(c, base)
+    words = _late_specifiers(c)
     pack = c.accept("...")
     attributes.attributes(c)
     span = c.span
@@ -38,7 +40,7 @@ def declarator(
         function, base = _function(c, base)
     elif c.texts[c.index] == "[":
         base = _arrays(c, base)
-    return Declarator(name, base, function, pack, span)
+    return Declarator(name, base, function, pack, words, span)
 
 
 def pointers(c: Cursor, base: tree.TypeTree) -> tree.TypeTree:
@@ -59,6 +61,15 @@ def pointers(c: Cursor, base: tree.TypeTree) -> tree.TypeTree:
             c.index += 1
         else:
             return base
+
+
+def _late_specifiers(c: Cursor) -> frozenset[str]:
+    """`float * __device__ f()`: attributes to a compiler, so that they may stand here."""
+    found: set[str] = set()
+    while c.texts[c.index] in DEVICE_WORDS or c.texts[c.index] in _LATE_WORDS:
+        found.add(SPECIFIER_WORDS[c.texts[c.index]])
+        c.index += 1
+    return frozenset(found)
 
 
 def _qualified_pointer(c: Cursor, base: tree.TypeTree, span: Span) -> tree.TypeTree:

@@ -32,7 +32,7 @@ _POINTERS = frozenset(("*", "&", "&&"))
 _BEHIND_DECLARATOR = frozenset(("=", ";", ",", "[", "{", "(", ":"))
 _TYPE_KINDS = frozenset((TYPE, CLASS_TEMPLATE))
 _NEVER_IN_ANGLES = frozenset(
-    (";", "}", ")", "]", "", "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", "<<<")
+    (";", "}", ")", "]", "", "?", "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", "<<<")
 )
 _ANGLE_ENDS = frozenset((",", ">", ">>", ">>>", "...", ">=", ">>="))
 
@@ -277,6 +277,8 @@ def _declares(c: Cursor, index: int) -> bool:
         at += 1
         if texts[at] in CV_WORDS or texts[at] in RESTRICT_WORDS:
             return True
+    if texts[at - 1] == "&&" and texts[at + 1] == "(":  # `ready && run();`
+        return False
     return kinds[at] == IDENTIFIER and texts[at + 1] in _BEHIND_DECLARATOR
 
 

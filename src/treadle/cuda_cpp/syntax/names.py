@@ -11,6 +11,7 @@ from treadle.cuda_cpp.syntax.lookahead import (
     known_as,
     type_argument_follows,
 )
+from treadle.cuda_cpp.syntax.refusals import REFUSALS
 
 _OPERATORS_TEXT = """
 + - * / % ^ & | ~ ! = < > += -= *= /= %= ^= &= |= << >> >>= <<= == != <= >= <=> && || ++ -- ,
@@ -32,6 +33,8 @@ def name(c: Cursor, *, of_type: bool = False, after_dot: bool = False) -> tree.N
         if c.texts[c.index] != "::":
             return tree.Name(part.text, tuple(scope), part.arguments, span) if scope else part
         c.index += 1
+        if c.texts[c.index] == "*":
+            raise c.problem(REFUSALS["member_pointer"].message)
         scope.append(part)
         within = part.text
         after_dot = False

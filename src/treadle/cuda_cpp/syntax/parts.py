@@ -38,4 +38,5 @@ class Declarator:
     type: tree.TypeTree
     function: Function | None = None
     pack: bool = False
+    words: frozenset[str] = frozenset()  # specifiers that stand behind a `*`
     span: Span = field(default=NOWHERE)

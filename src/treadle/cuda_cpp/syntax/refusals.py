@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 
@@ -174,6 +175,17 @@ REFUSALS = {
         "write the function for the numbers of arguments that are used",
     ),
 }  # fmt: skip
+
+
+def markdown_table() -> str:
+    """The constructs, reasons and ways out as a table for the documentation."""
+    head = ["| refused | because | instead |", "|---|---|---|"]
+    rows = [f"| {' | '.join(map(_escaped, refusal))} |" for refusal in REFUSALS.values()]
+    return "\n".join([*head, *rows]) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([*_|])", r"\\\1", text)
 
 
 def refusal_message(construct: str) -> str:

@@ -13,10 +13,14 @@ from dataclasses import dataclass
 from types import FunctionType, ModuleType
 
 from treadle.lang.math import (
+    bessel,
+    bessel_f64,
     exponential,
     exponential_f64,
     exponents,
     half_turns,
+    inverse_error,
+    inverse_error_f64,
     logarithm,
     logarithm_f64,
     neighbours,
@@ -44,13 +48,15 @@ class MathFunction:
 # Those of both types in one module come last.
 _SHARED = (neighbours, exponents, half_turns, norms, remainders)
 _MODULES: dict[str, tuple[ModuleType, ...]] = {
-    "f32": (exponential, logarithm, trigonometry, powers, special, *_SHARED),
+    "f32": (exponential, logarithm, trigonometry, powers, special, inverse_error, bessel, *_SHARED),
     "f64": (
         exponential_f64,
         logarithm_f64,
         trigonometry_f64,
         powers_f64,
         special_f64,
+        inverse_error_f64,
+        bessel_f64,
         *_SHARED,
     ),
 }
@@ -92,7 +98,8 @@ ULP_BOUNDS: dict[str, dict[str, float]] = {
 }
 
 # Functions that the kernel language does not name, but other front ends do. Those of 0 are exact;
-# the bounds of the others are meant as above.
+# the bounds of the others are meant as above. From 8 on the errors of j0, j1, y0 and y1 count in
+# units of their waves, sqrt(2 / (pi x)); those of jn and yn hold up to the order 40.
 FURTHER_BOUNDS: dict[str, dict[str, float]] = {
     "exp10": {"f32": 2.0, "f64": 2.0},
     "rcbrt": {"f32": 3.5, "f64": 3.5},
@@ -103,6 +110,19 @@ FURTHER_BOUNDS: dict[str, dict[str, float]] = {
     "rhypot": {"f32": 2.5, "f64": 2.5},
     "rnorm3d": {"f32": 2.5, "f64": 2.5},
     "rnorm4d": {"f32": 2.5, "f64": 2.5},
+    "erfinv": {"f32": 5.0, "f64": 5.0},
+    "erfcinv": {"f32": 4.0, "f64": 4.0},
+    "erfcx": {"f32": 5.0, "f64": 5.0},
+    "normcdf": {"f32": 4.0, "f64": 4.0},
+    "normcdfinv": {"f32": 5.0, "f64": 5.0},
+    "cyl_bessel_i0": {"f32": 8.0, "f64": 8.0},
+    "cyl_bessel_i1": {"f32": 8.0, "f64": 8.0},
+    "j0": {"f32": 7.0, "f64": 7.0},
+    "j1": {"f32": 7.0, "f64": 7.0},
+    "y0": {"f32": 7.0, "f64": 7.0},
+    "y1": {"f32": 7.0, "f64": 7.0},
+    "jn": {"f32": 20.0, "f64": 20.0},
+    "yn": {"f32": 20.0, "f64": 20.0},
     "frexp_fraction": {"f32": 0.0, "f64": 0.0},
     "frexp_exponent": {"f32": 0.0, "f64": 0.0},
     "ilogb": {"f32": 0.0, "f64": 0.0},
