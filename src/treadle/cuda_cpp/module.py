@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.core.errors import CompileError, CompileErrors, LaunchError
+from treadle.core.nesting import deep_nesting
 from treadle.cuda_cpp.kernel import Kernel
 from treadle.cuda_cpp.program import KernelInstance, KernelTemplate, Note, Program
 from treadle.cuda_cpp.report import KernelReport, Report
@@ -92,7 +93,8 @@ class CudaModule:
 
     def _instance(self, template: KernelTemplate, written: tuple[str, ...]) -> KernelInstance:
         try:
-            made = self._program.instance(template.name, written)
+            with deep_nesting(template.name, template.span):
+                made = self._program.instance(template.name, written)
             return replace(made, options=replace(made.options, fastmath=self._fastmath))
         except CompileError as error:
             raise error.with_source(self._program.sources.get(error.file)) from None

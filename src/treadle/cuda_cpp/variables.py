@@ -48,18 +48,20 @@ class Variable:
         self.symbol = symbol
         self.dtype, self._inner = storage_of(symbol.element)
         self.shape = (*symbol.shape, *self._inner)
-        host = np.zeros(self.shape, numpy_of(self.dtype))
-        if symbol.initial is not None:
-            host = np.frombuffer(symbol.initial, host.dtype).reshape(self.shape)
-        self._host = host
+        self._host: np.ndarray[Any, Any] | None = None  # made of the symbol when it is asked for
         self._copies: dict[Device, DeviceArray] = {}
         self._host_knows = symbol.space == "constant"  # the value of every copy
         self._lock = threading.Lock()
 
-    @property
-    def devices(self) -> tuple[Device, ...]:
-        """The devices that have it."""
-        return tuple(self._copies)
+    def _known(self) -> np.ndarray[Any, Any]:
+        """The value that the host knows."""
+        if self._host is None:
+            dtype, first = numpy_of(self.dtype), self.symbol.initial
+            if first is None:
+                self._host = np.zeros(self.shape, dtype)
+            else:
+                self._host = np.frombuffer(first, dtype).reshape(self.shape)
+        return self._host
 
     def on(self, where: Device) -> DeviceArray:
         """Its memory on a device."""
@@ -76,10 +78,10 @@ class Variable:
     def _first_value(self, array: DeviceArray) -> None:
         """Put the value there that the host knows."""
         if array.device.default_stream.keeping is None:
-            array.upload(self._host)
+            array.upload(self._known())
         else:  # a recording would put it there anew at each replay
             aside = array.device.stream()
-            aside.handle.write(array.buffer, 0, bytes_of(self._host))
+            aside.handle.write(array.buffer, 0, bytes_of(self._known()))
             aside.synchronize()
 
     def set(self, value: Any, where: Device | None = None) -> None:
@@ -103,7 +105,7 @@ class Variable:
         if where is not None and where in self._copies:
             found = self._copies[where].to_host()
         elif where is not None or not self._copies or self._host_knows:
-            found = self._host.copy()
+            found = self._known().copy()
         elif len(self._copies) == 1:
             found = next(iter(self._copies.values())).to_host()
         else:

@@ -25,6 +25,7 @@ from treadle.cuda_cpp.meaning.types import (
     NoLayout,
     Pointer,
     Void,
+    count_of,
     holds_pointer,
     innermost,
     ir_type,
@@ -41,6 +42,8 @@ from treadle.ir import types as ir
 from treadle.runtime.definition import KernelOptions
 from treadle.runtime.signature import Declared, DeclaredParameter, DeclaredPointer, Signature
 
+_MOST_BYTES = 1 << 31  # of a variable
+_MOST_PARAMETER_BYTES = 32_764
 _MOST_RUNS = 64  # of the lowering: each learns something about a variable
 
 
@@ -118,6 +121,13 @@ class Program:
                 raise cx.error(
                     f"{name} is {reason}: pass the array to the kernel instead", declaration.span
                 ) from None
+            size = ir.size_of(element) * count_of(type)
+            if size > _MOST_BYTES:
+                raise cx.error(
+                    f"{name} has {size:,} bytes, and a variable of a file {_MOST_BYTES:,} at most: "
+                    "pass the array to the kernel instead",
+                    declaration.span,
+                )
             initial = first_bytes(cx, declaration, type)
         self._types[name] = type
         space = "constant" if "constant" in declaration.specifiers else "device"
@@ -209,6 +219,12 @@ class Program:
         except NoLayout as reason:
             raise cx.error(f"parameter {one.name} is {reason}", one.span) from None
         assert isinstance(made, (ir.Scalar, ir.Vector, ir.Struct))
+        if ir.size_of(made) > _MOST_PARAMETER_BYTES:
+            raise cx.error(
+                f"parameter {one.name} has {ir.size_of(made):,} bytes, and a kernel's parameters "
+                f"have {_MOST_PARAMETER_BYTES:,} at most, on CUDA too: pass a pointer to it",
+                one.span,
+            )
         return made
 
     # --- lowering ---
