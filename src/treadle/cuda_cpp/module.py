@@ -44,7 +44,7 @@ class CudaModule:
     @property
     def constants(self) -> Constants:
         """The `__constant__` and `__device__` variables: `module.constants["coeff"] = values`."""
-        return Constants(self._variables)
+        return Constants(self._variables, self._program.refused_symbols)
 
     def kernel(self, name: str, *template_arguments: Any) -> Kernel:
         """A kernel by its name; of a template, the instance for these arguments.

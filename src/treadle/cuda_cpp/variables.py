@@ -7,13 +7,13 @@ file or the host gave it. All kernels of a module share it; it lives as long as 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 import numpy as np
 
 from treadle.core.dtypes import BY_SHORT_NAME, DType
-from treadle.core.errors import DtypeError, LaunchError, ShapeError, TreadleError
+from treadle.core.errors import CompileError, DtypeError, LaunchError, ShapeError, TreadleError
 from treadle.cuda_cpp.program import Program, Symbol
 from treadle.cuda_cpp.values import Unfit, described, is_gap, number_of, record_of
 from treadle.ir.types import Array, Scalar, Struct, Type, Vector
@@ -203,17 +203,26 @@ class Constants(MutableMapping[str, Any]):
     need where several devices are used.
     """
 
-    def __init__(self, variables: dict[str, Variable], where: Device | None = None) -> None:
+    def __init__(
+        self,
+        variables: dict[str, Variable],
+        refused: Mapping[str, CompileError],
+        where: Device | None = None,
+    ) -> None:
         self._variables = variables
+        self._refused = refused
         self._where = where
 
     def on(self, where: Device | str) -> Constants:
         """The variables as they are on one device."""
-        return Constants(self._variables, device(where) if isinstance(where, str) else where)
+        found = device(where) if isinstance(where, str) else where
+        return Constants(self._variables, self._refused, found)
 
     def _variable(self, name: str) -> Variable:
         found = self._variables.get(name)
         if found is None:
+            if name in self._refused:
+                raise self._refused[name]
             names = ", ".join(self._variables)
             there = f"; there are {names}" if names else ", nor any other"
             raise NoVariable(f"no __constant__ or __device__ variable {name!r}{there}")

@@ -81,7 +81,7 @@ class Program:
         self.kernels = {name: kernel.template for name, kernel in self._kernels.items()}
         self._variables = dict(_variables(self._scope))
         self._types: dict[str, CppType] = {}
-        self._problems: dict[str, CompileError] = {}
+        self.refused_symbols: dict[str, CompileError] = {}
         self.symbols = self._symbols()
         self._reachable = Reachable(unit)
         self._instances: dict[str, tuple[Overload, Scope]] = {}
@@ -105,7 +105,7 @@ class Program:
             try:
                 found[name] = self._symbol(name, entity)
             except CompileError as error:  # told to the kernels that use it
-                self._problems[name] = error
+                self.refused_symbols[name] = error
         return found
 
     def _symbol(self, name: str, entity: GlobalVariable) -> records.Symbol:
@@ -160,8 +160,8 @@ class Program:
         used = self._reachable.names_from(declaration)
         symbols = tuple(one for one in self._variables if one.rpartition("::")[2] in used)
         for one in symbols:
-            if one in self._problems:
-                raise self._problems[one]
+            if one in self.refused_symbols:
+                raise self.refused_symbols[one]
         self._instances[spelled_name] = (kernel.overload, scope)
         return records.KernelInstance(
             spelled_name,

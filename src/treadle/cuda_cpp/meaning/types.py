@@ -105,7 +105,7 @@ class ClassType:
     fields: tuple[Field, ...] = ()
     bases: tuple[ClassType, ...] = ()
     is_union: bool = False
-    alignment: int = field(default=0, compare=False)  # asked for, 0 for none
+    alignment: int = 0  # asked for, 0 for none
     scope: Any = field(default=None, compare=False, repr=False)  # meaning.scopes.Scope
     arguments: tuple[Any, ...] = field(default=(), compare=False)  # of its template
     template: Any = field(default=None, compare=False, repr=False)  # the StructDeclaration
