@@ -237,6 +237,9 @@ class Constants(MutableMapping[str, Any]):
     def __delitem__(self, name: str) -> None:
         raise TypeError("the variables of a module live as long as it does")
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._variables
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._variables)
 

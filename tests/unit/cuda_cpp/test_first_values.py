@@ -107,7 +107,7 @@ def test_what_cannot_be_a_first_value_is_told_to_kernels_that_use_it(declaration
         __global__ void uses(int *out) {{ out[0] = sizeof(x); }}
         __global__ void leaves(int *out) {{ out[0] = 1; }}
     """)
-    assert list(module.constants) == []
+    assert "x" not in module.constants
     with pytest.raises(CompileError, match=words):
         module.constants["x"]
     with pytest.raises(CompileError, match=words) as caught:
