@@ -168,6 +168,8 @@ def _report_of(kernel: Kernel, template: KernelTemplate, target: str | None) -> 
             kernel.source(target, shared_bytes=1 << 12 if kernel.has_dynamic_memory else 0)
     except CompileError as error:
         notes += _refusals(error)
+    except LaunchError as error:  # a limit of the target's
+        notes += (Note("refused", "", str(error), template.span),)
     ordered = sorted(notes, key=lambda note: (note.span.file, note.span.line, note.span.column))
     return KernelReport(kernel.name, template.span.line, tuple(ordered))
 
