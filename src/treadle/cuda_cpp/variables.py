@@ -64,12 +64,12 @@ class Variable:
         return self._host
 
     def on(self, where: Device) -> DeviceArray:
-        """Its memory on a device."""
+        """Its memory on a device; anew if the device was closed since."""
         array = self._copies.get(where)
-        if array is None:
+        if array is None or array.storage.pool is not where.pool:
             with self._lock:
                 array = self._copies.get(where)
-                if array is None:
+                if array is None or array.storage.pool is not where.pool:
                     array = DeviceArray.allocate(where, self.dtype, self.shape)
                     self._first_value(array)
                     self._copies[where] = array
@@ -94,7 +94,7 @@ class Variable:
         with self._lock:
             self._host = host
             self._host_knows = self.symbol.space == "constant"
-            for array in self._copies.values():
+            for array in self._living().values():
                 array.upload(host)
 
     def get(self, where: Device | None = None) -> np.ndarray[Any, Any]:
@@ -102,14 +102,15 @@ class Variable:
 
         LaunchError where several devices have one that kernels write, and none is named.
         """
-        if where is not None and where in self._copies:
-            found = self._copies[where].to_host()
-        elif where is not None or not self._copies or self._host_knows:
+        copies = self._living()
+        if where is not None and where in copies:
+            found = copies[where].to_host()
+        elif where is not None or not copies or self._host_knows:
             found = self._known().copy()
-        elif len(self._copies) == 1:
-            found = next(iter(self._copies.values())).to_host()
+        elif len(copies) == 1:
+            found = next(iter(copies.values())).to_host()
         else:
-            names = [one.id for one in self._copies]
+            names = [one.id for one in copies]
             raise LaunchError(
                 f"{self.symbol.name} has a value of its own on each of {', '.join(names)}: say "
                 f"which, as in constants.on({names[0]!r})[{self.symbol.name!r}]"
@@ -119,6 +120,11 @@ class Variable:
             found = found[[field.name for field in element.fields if not is_gap(field)]]
         found.flags.writeable = False
         return found
+
+    def _living(self) -> dict[Device, DeviceArray]:
+        """Its memory on devices that were not closed since."""
+        copies = dict(self._copies)
+        return {one: array for one, array in copies.items() if array.storage.pool is one.pool}
 
     def _checked(self, value: Any) -> np.ndarray[Any, Any]:
         """A value as an array that lies as the variable does."""

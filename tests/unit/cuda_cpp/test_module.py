@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import enum
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -335,6 +336,34 @@ def test_a_recording_does_not_set_variables_anew(module, name):
     graph.replay()
     assert x.tolist() == [3, 3, 3]
     assert module.constants["count"] == 9
+
+
+def test_variables_go_with_their_module():
+    device = td.device("cpu")
+    module = cuda_module("""
+        __device__ float large[1 << 20];
+        __global__ void touch(float *out) { large[threadIdx.x] = 1; out[0] = large[0]; }
+    """)
+    out = td.zeros(1, device="cpu").realize()
+    gc.collect()
+    before = device.memory_stats()["used"]
+    module.touch[1, 1](out)
+    assert device.memory_stats()["used"] - before >= 4 << 20
+    del module
+    gc.collect()
+    assert device.memory_stats()["used"] - before < 4 << 20
+
+
+def test_a_closed_device_gets_its_variables_anew(module):
+    for _ in range(2):
+        x = on([1, 2, 3])
+        module.constants["coeff"] = [10, 1]
+        module.polynomial[1, 4](x)
+        module.quads[1, 1](None, 0)
+        assert x.tolist() == [11, 12, 13]
+        assert module.constants["count"] == 3
+        del x
+        td.device("cpu").close()
 
 
 def test_variables_of_structs_and_vectors(module):
