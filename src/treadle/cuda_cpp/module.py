@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from treadle.core.errors import CompileError, CompileErrors, LaunchError
+from treadle.core.errors import CompileError, CompileErrors, LaunchError, TreadleError
 from treadle.core.nesting import deep_nesting
 from treadle.cuda_cpp.kernel import Kernel
 from treadle.cuda_cpp.program import KernelInstance, KernelTemplate, Note, Program
@@ -119,13 +119,16 @@ class CudaModule:
                 found.append(KernelReport(template.name, template.span.line, (), True))
         return Report(self._file, tuple(found), self._program.notes)
 
-    def __getattr__(self, name: str) -> Kernel | Template:
+    def __getattr__(self, name: str) -> Kernel | Unlaunchable:
         if name.startswith("__") or "_program" not in self.__dict__:  # copiers look for those
             raise AttributeError(name)
         template = self.template(name)
-        if template.needs_arguments:
-            return Template(template)
-        found = self.__dict__[name] = self.kernel(name)  # an attribute like others from here on
+        found: Kernel | Unlaunchable
+        try:
+            found = self.kernel(template.name)
+        except (CompileError, LaunchError) as error:
+            found = Unlaunchable(template, error)
+        self.__dict__[name] = found  # an attribute like others from here on
         return found
 
     def __dir__(self) -> Iterable[str]:
@@ -136,18 +139,24 @@ class CudaModule:
         return f"<treadle CUDA C++ module {self._file}: {listed}>"
 
 
-class Template:
-    """A template as an attribute of a module: it says how to get an instance."""
+class Unlaunchable:
+    """An attribute of a module that is no kernel yet, or cannot be one: a template without its
+    arguments, or a kernel whose parameters are refused. Who uses it is told why."""
 
-    def __init__(self, template: KernelTemplate) -> None:
+    def __init__(self, template: KernelTemplate, error: TreadleError) -> None:
         self._template = template
+        self._error = error
 
     def __getitem__(self, launch: Any) -> Any:
-        raise LaunchError(_instantiate_first(self._template))
+        raise self._error
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """Refused: this says how to get an instance."""
-        raise LaunchError(_instantiate_first(self._template))
+        """Refused."""
+        raise self._error
+
+    def source(self, *arguments: Any, **keywords: Any) -> str:
+        """Refused."""
+        raise self._error
 
     def __repr__(self) -> str:
         return f"<treadle CUDA C++ {self._template}>"
