@@ -121,6 +121,56 @@ kernel components block(8) {
 """
 
 
+VIEWS = """
+struct Packed {
+  payload: array<bf16, 8>
+}
+struct Mixed {
+  a: u8
+  b: bool
+  c: i16
+  d: f32
+  e: array<vec3<f32>, 2>
+  f: i64
+}
+kernel packed block(16) {
+  buffer x: bf16
+  buffer y: bf16
+  buffer m: Mixed
+  buffer out: f32
+  buffer words: u32
+  local p: Packed[1]
+  local q: f32[4]
+  local r: f64[2]
+  local s: Mixed[1]
+  local own: u32[2]
+  var t: i32 = (block_idx.x * 16) + thread_idx.x
+  p@vec4<u32>[0] = x@vec4<u32>[t]
+  for k: i32 in range(0, 8) unroll {
+    p[0]->payload[k] = bf16(f32(p[0]->payload[k]) * 2.0)
+  }
+  y@vec4<u32>[t] = p@vec4<u32>[0]
+  q@vec4<f32>[0] = vec4<f32>{f32(t), 1.5, -2.0, f32(p@bf16[3])}
+  q@vec4<f32>[0] = vec4<f32>{q[3], q[2], q[1], q[0]}
+  out@vec4<f32>[t] = q@vec4<f32>[0]
+  own@u8[0] = 7:u8
+  own@u8[1] = u8(t)
+  own@i16[1] = i16(0 - t)
+  own@f32[1] = 0.5
+  words[t * 4] = own[0]
+  words[(t * 4) + 1] = own@u32[1] + u32(own@u8[1])
+  s[0] = m[t]
+  s[0]->e[1]->y = s[0]->e[0]->z + 1.0
+  s[0]->b = !(s[0]->b)
+  s[0]->f = s[0]->f * 3:i64
+  m[t] = s[0]
+  barrier block
+  words[(t * 4) + 2] = u32(s[0]->a) + own@u32[0]
+  words[(t * 4) + 3] = u32(s@u8[1]) + u32(s@u16[1])
+}
+"""
+
+
 def struct_bytes(type: t.Type, count: int) -> np.ndarray[Any, Any]:
     """Memory for values of a type: small numbers, and zeros in what lies between."""
     drawn = np.random.default_rng(3)
@@ -166,6 +216,17 @@ def test_components_in_memory_and_in_variables(device):
     check(
         device, COMPONENTS, 1,
         x=struct_bytes(spot, 2), y=np.arange(16, dtype=np.int32), out=np.zeros(32, np.int32),
+    )  # fmt: skip
+
+
+def test_local_memories_that_are_seen_as_several_types(device):
+    """Eight bfloat16s that come and go as four words, and structs with arrays."""
+    mixed = from_text(VIEWS).buffers[2].element
+    halves = (np.arange(256, dtype=np.float32) * 0.25).view(np.uint32) >> 16
+    check(
+        device, VIEWS, 2,
+        x=halves.astype(np.uint16), y=np.zeros(256, np.uint16), m=struct_bytes(mixed, 32),
+        out=np.zeros(128, np.float32), words=np.zeros(128, np.uint32),
     )  # fmt: skip
 
 

@@ -15,6 +15,38 @@ from treadle.lang.lower.standalone import library_functions
 
 
 @dataclass
+class Declaring:
+    """A `Maker` that declares variables, for kernels that are compiled."""
+
+    fastmath: bool = False
+    functions: dict[str, n.Function] = field(default_factory=dict)
+    statements: list[n.Statement] = field(default_factory=list)
+
+    def library(self, name: str, *operands: n.Expression) -> n.Expression:
+        return _library_call(self.functions, name, operands)
+
+    def let(self, value: n.Expression) -> n.Expression:
+        variable = n.Variable(f"kept.{len(self.statements)}", value.type)
+        self.statements.append(n.Declare(variable, value))
+        return variable
+
+    def refuse(self, reason: str) -> Exception:
+        return ValueError(reason)
+
+
+def _library_call(
+    known: dict[str, n.Function], name: str, operands: tuple[n.Expression, ...]
+) -> n.Expression:
+    type = operands[0].type
+    assert isinstance(type, t.Scalar)
+    called, functions = library_functions(name, type)
+    for function in functions:
+        known.setdefault(function.name, function)
+    assert [each.type for each in operands] == [p.type for p in functions[-1].parameters]
+    return n.Call(called, operands, functions[-1].result)
+
+
+@dataclass
 class Evaluating:
     """A `Maker` that computes what it is asked to keep."""
 
@@ -23,13 +55,7 @@ class Evaluating:
     variables: dict[str, Any] = field(default_factory=dict)
 
     def library(self, name: str, *operands: n.Expression) -> n.Expression:
-        type = operands[0].type
-        assert isinstance(type, t.Scalar)
-        called, functions = library_functions(name, type)
-        for function in functions:
-            self.functions.setdefault(function.name, function)
-        assert [each.type for each in operands] == [p.type for p in functions[-1].parameters]
-        return n.Call(called, operands, functions[-1].result)
+        return _library_call(self.functions, name, operands)
 
     def let(self, value: n.Expression) -> n.Expression:
         name = f"kept.{len(self.variables)}"

@@ -26,11 +26,13 @@ from treadle.ir.passes.predicate import predicate_returns, returns_before_barrie
 from treadle.ir.passes.scalarize import scalarize
 from treadle.ir.passes.told import meeting_at_barriers
 from treadle.ir.passes.uniformity import Level, analyze, check_barriers
+from treadle.ir.passes.unroll import unroll_around_views
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in, walk
 from treadle.ir.types import I32, leaves, size_of
 from treadle.ir.verify import verify
 
 _MOST_LOCAL = 1 << 20  # bytes
+_BARRIERS_ALONE = ("wgsl", "msl")  # languages that order memory by barriers and nothing else
 _CUDA_LANGUAGES = ("ptx", "cuda")  # a kernel that trusts its accesses is as CUDA has it in these
 
 
@@ -76,10 +78,11 @@ def _meeting(
     kernel = fold(kernel)
     if as_cuda:  # whose barriers count the threads that are left
         return kernel, sites
-    if has_masks(kernel) and (
-        target.language not in _CUDA_LANGUAGES or returns_before_barrier(kernel)
-    ):
+    on_cuda = target.language in _CUDA_LANGUAGES
+    if has_masks(kernel) and (not on_cuda or returns_before_barrier(kernel)):
         kernel = fold(converge(kernel))
+    if target.language in _BARRIERS_ALONE:
+        kernel = with_fences_as_barriers(kernel)
     kernel = predicate_returns(kernel)
     also_written = _written_under_other_names(kernel, options)
     if kernel.trusting:
@@ -146,7 +149,7 @@ def with_dynamic_memory(kernel: n.Kernel, shared_bytes: int) -> n.Kernel:
     """The kernel with the length of its dynamic shared memory known, from a launch's bytes."""
     dynamic = [memory for memory in kernel.memories if memory.length is None]
     if not dynamic:
-        if shared_bytes:
+        if shared_bytes and not kernel.trusting:  # CUDA gives them to any kernel
             raise LaunchError(
                 f"kernel {kernel.name} has no dynamic shared memory (td.shared(None, dtype)), but "
                 f"the launch gives {shared_bytes} bytes for it"
@@ -278,6 +281,26 @@ def without_leading_one(kernel: n.Kernel) -> n.Kernel:
     return replace(rewrite_kernel(kernel, change), block=turned)
 
 
+def with_fences_as_barriers(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with fences for the block made barriers where the whole block comes by: these
+    order memory, too. The other fences stay, and are refused."""
+    if not any(isinstance(node, n.Fence) for node in statements_in(kernel.body)):
+        return kernel
+    flows = analyze(kernel, ignore_returns=True)
+    together = {
+        id(node)
+        for node in statements_in(kernel.body)
+        if isinstance(node, n.Fence)
+        and node.scope == "block"
+        and flows.flow(node).level == Level.BLOCK
+    }
+
+    def change(node: Node) -> Node:
+        return n.Barrier("block", None, node.span) if id(node) in together else node
+
+    return rewrite_kernel(kernel, change)
+
+
 def has_subgroup_barriers(kernel: n.Kernel) -> bool:
     """Whether the threads of a subgroup wait for each other alone."""
     return any(
@@ -347,7 +370,7 @@ class _Llvm:
     @staticmethod
     def arrange(kernel: n.Kernel, target: Target) -> Lowered:
         # An array of a thread becomes rows of a block's in memory; variables lie side by side.
-        result = fission(scalarize(kernel))
+        result = fission(scalarize(fold(unroll_around_views(kernel))))
         return Lowered(fold(result.kernel), result.workgroup, private=result.private)
 
     @staticmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,15 +11,20 @@ import pytest
 
 from tests.support import operations
 from tests.support.ir_evaluator import run
+from tests.support.tint import tint_error
+from tests.support.wgsl import naga_error, options
+from treadle.codegen.wgsl import WgslOptions, print_kernel
 from treadle.codegen.wide import pair_words
 from treadle.codegen.wide.layout import PAIR, holds_wide, paired
 from treadle.core.errors import UnsupportedOnTarget
+from treadle.core.limits import Limits
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.parser import from_text
 from treadle.ir.traverse import walk
 from treadle.ir.verify import verify
 
+TINT = WgslOptions("tint", frozenset({"float16", "subgroups"}), Limits(subgroup_size=32))
 WIDE = (t.I64, t.U64)
 NARROW = (t.BOOL, t.I8, t.U8, t.I16, t.U16, t.I32, t.U32, t.F16, t.BF16, t.F32)
 EDGES = [0, 1, 2, 3, 5, 7, 31, 32, 33, 63, 64, 65, 1000, 65535, 65536, (1 << 31) - 1, 1 << 31,
@@ -347,3 +353,44 @@ kernel refused block(1) {{
     with pytest.raises(UnsupportedOnTarget, match=message) as raised:
         pair_words(kernel)
     assert raised.value.span.line == 6
+
+
+# --- as WGSL -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+@pytest.mark.parametrize("type", WIDE, ids=str)
+def test_compilers_take_every_operation(type, count):
+    kernel = operations.all_operations(type, count)
+    assert tint_error(print_kernel(kernel, TINT).source) is None
+    code = print_kernel(kernel, options("float16"))
+    assert naga_error(code.source, code.entry) is None
+    assert not re.search(r"\b[iu]64\b", code.source)
+
+
+def test_tint_takes_shuffles_loops_and_barriers():
+    """A barrier in a loop over 64 bits: all threads reach it, and Tint sees that."""
+    kernel = from_text("""
+kernel shuffled block(64) {
+  buffer x: u64
+  parameter n: u64 from ("value", "n")
+  shared part: u64[64]
+  var t: i32 = thread_idx.x
+  for k: u64 in range(0:u64, n, 3) {
+    part[t] = x[t] + k
+    barrier block
+    var moved: u64
+    moved = subgroup shuffle_down part[63 - t], 2
+    x[t] = moved
+    barrier block
+    var last: u64 = part[5]
+    if (last > n) {
+      barrier block
+      x[t] = 0:u64
+    }
+  }
+}
+""")
+    code = print_kernel(kernel, TINT)
+    assert tint_error(code.source) is None
+    assert code.source.count("= shuffle_u32(") == 2

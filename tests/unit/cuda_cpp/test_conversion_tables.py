@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.cuda_builtins import apply, overload
+from tests.support.exact_rounding import rounded
 from treadle.ir import arithmetic
 from treadle.ir import types as t
 
@@ -22,28 +23,6 @@ INTEGERS = {"short": t.I16, "ushort": t.U16, "int": t.I32, "uint": t.U32, "ll": 
 def whole(value: float, mode: str) -> int:
     exact = Fraction(value)
     return {"rn": round, "rz": math.trunc, "ru": math.ceil, "rd": math.floor}[mode](exact)
-
-
-def neighbour(value: float, type: t.Scalar, up: bool) -> float:
-    """The next number of a type."""
-    if value == 0:
-        return arithmetic.from_bits(1 if up else 1 | 1 << (type.bits - 1), type)  # type: ignore[return-value]
-    bits = arithmetic.to_bits(value, type)
-    return arithmetic.from_bits(bits + (1 if (value > 0) == up else -1), type)  # type: ignore[return-value]
-
-
-def rounded(value: Fraction, type: t.Scalar, mode: str) -> float:
-    """A fraction rounded in a direction."""
-    near = arithmetic.round_exact(value, type)
-    if mode == "rz":
-        mode = "rd" if value > 0 else "ru"
-    above = near == INF or (near != -INF and Fraction(near) > value)
-    below = near == -INF or (near != INF and Fraction(near) < value)
-    if mode == "ru" and below:
-        return neighbour(near, type, True)
-    if mode == "rd" and above:
-        return neighbour(near, type, False)
-    return near
 
 
 @pytest.mark.parametrize("mode", MODES)

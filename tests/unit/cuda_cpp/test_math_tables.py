@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import mpmath as mp
 import numpy as np
 import pytest
 
-from tests.support.cuda_builtins import apply, apply_outputs, outputs, overload
+from tests.support import cpu_kernels
+from tests.support.cuda_builtins import (
+    Declaring,
+    Evaluating,
+    apply,
+    apply_outputs,
+    operand,
+    outputs,
+    overload,
+)
 from tests.support.cuda_names import api_names
+from tests.support.exact_rounding import rounded
+from treadle.core.dim3 import Dim3
 from treadle.cuda_cpp.builtins.tables import FLOATING, FUNCTIONS, OUTPUTS, REFUSED
+from treadle.ir import nodes as n
 from treadle.ir import types as t
 
 INF, NAN = math.inf, math.nan
@@ -200,6 +213,63 @@ def test_intrinsics(name: str) -> None:
     found = overload(name)
     values = (1.625, 0.71875, 2.25)[: len(found.parameters)]
     assert apply(found, *values) == pytest.approx(FAST[name](*values), rel=3e-7)
+
+
+def test_extremes_of_a_float_and_a_double() -> None:
+    assert apply(overload("min", t.F32, t.F64), 0.5, 0.1) == 0.1
+    assert apply(overload("max", t.F64, t.F32), 0.1, NAN) == 0.1
+
+
+def test_extremes_with_a_constant() -> None:
+    values = (NAN, -INF, -1.5, -0.0, 0.0, 1.0, 2.5, INF)
+    for name in ("fmaxf", "fminf"):
+        found = overload(name)
+        for constant in values:
+            for value in values:
+                expected = apply(found, value, constant)
+                for swapped in (False, True):
+                    maker = Evaluating()
+                    operands = [operand(maker, value, t.F32), n.Constant(constant, t.F32)]
+                    built = found.build(maker, *(operands[::-1] if swapped else operands))
+                    assert repr(maker.value(built)) == repr(expected), (name, value, constant)
+
+
+def test_products_are_not_fused_with_sums() -> None:
+    """On a CPU, which fuses a * b + c."""
+    place = [n.Element(name, n.Constant(0, t.I32), t.F32) for name in "abco"]
+    a, b, c = (n.Load(each, t.F32) for each in place[:3])
+    near = np.array([1 + 2.0**-12], np.float32)
+    for outer in (None, overload("__fadd_rn")):
+        maker = Declaring()
+        product = overload("__fmul_rn").build(maker, a, b)
+        total = n.Binary("add", product, c, t.F32) if outer is None else outer.build(
+            maker, n.Binary("mul", a, b, t.F32), c
+        )  # fmt: skip
+        body = (*maker.statements, n.Assign(place[3], total))
+        buffers = tuple(n.Buffer(name, t.F32) for name in "abco")
+        kernel = n.Kernel("fused", buffers, (), body, block=Dim3(1))
+        *_, out = cpu_kernels.run(kernel, [near, near, -(near * near), near.copy()])
+        assert out[0] == 0.0
+
+
+def test_rounding_in_directions() -> None:
+    third, tenth = 1 / 3, 0.1
+    for letter, type in (("f", t.F32), ("d", t.F64)):
+        x, y = float(NUMPY[type](third)), float(NUMPY[type](tenth))
+        exact = {
+            "add": (Fraction(x) + Fraction(y), (x, y)), "sub": (Fraction(x) - Fraction(y), (x, y)),
+            "mul": (Fraction(x) * Fraction(y), (x, y)), "div": (Fraction(x) / Fraction(y), (x, y)),
+            "rcp": (1 / Fraction(y), (y,)),
+        }  # fmt: skip
+        for mode in ("rz", "ru", "rd"):
+            for name, (value, operands) in exact.items():
+                got = apply(overload(f"__{letter}{name}_{mode}"), *operands)
+                assert got == rounded(value, type, mode), name
+            fused = "__fmaf" if letter == "f" else "__fma"
+            got = apply(overload(f"{fused}_{mode}"), x, y, -x)
+            assert got == rounded(Fraction(x) * Fraction(y) - Fraction(x), type, mode)
+            root = apply(overload(f"__{letter}sqrt_{mode}"), 2.0)
+            assert (Fraction(root) ** 2 > 2) == (mode == "ru")
 
 
 def test_saturation() -> None:

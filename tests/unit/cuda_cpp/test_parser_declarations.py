@@ -314,16 +314,21 @@ def test_linkage_blocks_are_no_scope() -> None:
 def test_methods_know_the_types_of_their_class_wherever_they_are_written() -> None:
     early, out = declarations(
         """template <class T> struct A {
-            __device__ void f() { Later * p = 0; Element * e = 0; }
-            struct Later { int x; };
+            __device__ void f() { Later * p = 0; Element * e = 0; Kind * k = 0; Row * r; U<3> u; }
+            struct __align__(8) Later : Base { int x; };
+            template <class V> __device__ V g(V v) { return v; }
+            enum class Kind { A };
+            typedef T Row[3];
+            template <int N> struct U { };
             using Element = T;
             __device__ void g();
         };
         template <class T> __device__ void A<T>::g() { Later * p = 0; Element * e = 0; }""",
     )
     assert isinstance(early, tree.StructDeclaration)
-    bodies = [m.body for m in (*early.members, out) if isinstance(m, tree.FunctionDeclaration)]
-    for body in bodies:
+    methods = [m for m in (*early.members, out) if isinstance(m, tree.FunctionDeclaration)]
+    bodies = [method.body for method in methods if method.body and method.template is None]
+    for body in (*bodies, methods[-1].body):
         if body is not None:
             assert {type(statement).__name__ for statement in body.body} == {"DeclarationStatement"}
 

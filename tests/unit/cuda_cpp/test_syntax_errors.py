@@ -60,6 +60,12 @@ def test_an_error_shows_its_line_and_a_caret() -> None:
     ]
 
 
+def test_a_function_without_a_type() -> None:
+    (error,) = parsed("__global__ k(float *x) { x[0] = 1; }").errors
+    assert error.message == "expected a type before 'k'"
+    assert error.column == 12
+
+
 def test_several_errors_of_a_file_and_none_twice() -> None:
     text = """__global__ void first(int *p) {
     p[0] = ;
@@ -169,6 +175,23 @@ def test_nonsense_takes_linear_time(text: str) -> None:
     assert time.process_time() - started < 2
 
 
+def test_a_thousand_lines_take_a_fraction_of_a_second() -> None:
+    kernel = """__global__ void k%d(const float *__restrict__ x, float *y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    __shared__ float s[16][17];
+    for (int j = 0; j < n && j < 16; ++j) {
+        s[j][threadIdx.x %% 16] = fmaf(x[i * n + j], 2.0f, (float)(j + 1));
+        y[i] += s[j][(threadIdx.x + 1) %% 16] * x[j] - (i < n ? y[j] : 0.0f);
+    }
+    if (i < n) y[i] = sqrtf(y[i]);
+}
+"""
+    own = preprocess("".join(kernel % number for number in range(110)), FILE)
+    started = time.process_time()
+    assert not parse(own.tokens, own.texts, FILE).errors
+    assert time.process_time() - started < 0.5
+
+
 SOURCES = (
     """template <typename T, int N = 4> struct V { T x[N]; __device__ V(T a) : x{a} { }
        __host__ __device__ T &operator[](int i) { return x[i]; } };
@@ -227,6 +250,13 @@ def test_any_tokens_give_errors_only(which: int, seed: int) -> None:
 def test_any_text_gives_errors_only(text: str) -> None:
     read = preprocess("__device__ void f() {" + text, FILE)
     parse(read.tokens, read.texts, FILE)
+
+
+@pytest.mark.parametrize(
+    "text", ["namespace [[ x {", "namespace __attribute__ {", "namespace", "inline"]
+)
+def test_a_namespace_that_is_none(text: str) -> None:
+    assert not parsed(f"{text}\n;\n").errors
 
 
 def test_no_tokens_at_all() -> None:

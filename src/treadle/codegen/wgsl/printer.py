@@ -23,7 +23,7 @@ from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir.passes.fold import fold
 from treadle.ir.passes.scalarize import scalarize
-from treadle.ir.passes.unroll import unroll
+from treadle.ir.passes.unroll import unroll, unroll_around_views
 from treadle.ir.traverse import rewrite_kernel, statements_in, walk
 from treadle.ir.types import I32, SCALARS, Void, size_of
 
@@ -114,7 +114,7 @@ def _prepared(module: Module, kernel: n.Kernel, workgroup: Dim3) -> n.Kernel:
                 "a kernel in WGSL cannot read a clock: time whole launches from the host",
                 node.span,
             )
-    kernel = scalarize(fold(unroll(_with_sizes(kernel, workgroup))))
+    kernel = scalarize(fold(unroll_around_views(unroll(_with_sizes(kernel, workgroup)))))
     if "int64" in module.available:
         kernel = legalize(kernel, MISSING)
     else:

@@ -204,7 +204,10 @@ class _Body:
         for axis, name in (("x", "low"), ("y", "high")):
             half = n.Variable(self.fresh(f"{node.result.name}.{name}"), U32, span)
             sent = n.Extract(pair, axis, U32, span)
-            found += [n.Declare(half, None, span), n.Subgroup(node.op, (sent, lane), half, span)]
+            found += [
+                n.Declare(half, None, span),
+                n.Subgroup(node.op, (sent, lane), half, node.mask, span),
+            ]
             halves.append(half)
         together = n.Construct(tuple(halves), PAIR, span)
         found.append(n.Assign(words.variable(node.result), together, span))

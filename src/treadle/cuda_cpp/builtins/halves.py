@@ -9,10 +9,12 @@ from __future__ import annotations
 from treadle.cuda_cpp.builtins.conversions import MODES, in_mode
 from treadle.cuda_cpp.builtins.overload import Maker, Overload
 from treadle.cuda_cpp.builtins.recipes import (
+    APART,
     INTEGERS,
     LIBRARY,
     Recipe,
     Table,
+    apart_binary,
     binary,
     both,
     cast,
@@ -126,9 +128,9 @@ _ONE: dict[str, tuple[int, Recipe, str]] = {  # of a number: arity, recipe, note
     "sub": (2, of_binary("sub"), ""),
     "mul": (2, of_binary("mul"), ""),
     "div": (2, of_binary("div"), ""),
-    "add_rn": (2, of_binary("add"), ""),
-    "sub_rn": (2, of_binary("sub"), ""),
-    "mul_rn": (2, lambda maker, a, b: intrinsic("fma", a, b, number(-0.0, a.type)), ""),
+    "add_rn": (2, apart_binary("add"), APART),
+    "sub_rn": (2, apart_binary("sub"), APART),
+    "mul_rn": (2, apart_binary("mul"), APART),
     "add_sat": (2, _saturated("add"), ""),
     "sub_sat": (2, _saturated("sub"), ""),
     "mul_sat": (2, _saturated("mul"), ""),

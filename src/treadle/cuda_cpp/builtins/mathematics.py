@@ -241,11 +241,21 @@ _ORDERED: Table = {
     )
 }  # fmt: skip
 
-# `abs`, `min` and `max` of floats; the integers' are in `integers`. Of float and double: double.
+
+def _in_double(recipe: Recipe) -> tuple[Overload, ...]:
+    """Of a float and a double: double."""
+
+    def build(maker: Maker, x: n.Expression, y: n.Expression) -> n.Expression:
+        return recipe(maker, cast(x, t.F64), cast(y, t.F64))
+
+    return tuple(Overload(pair, t.F64, build) for pair in (_BOTH, _BOTH[::-1]))
+
+
+# `abs`, `min` and `max` of floats; the integers' are in `integers`.
 _SHARED: Table = {
     "abs": overloads(_BOTH, 1, of_intrinsic("abs")),
-    "min": overloads(_BOTH, 2, least),
-    "max": overloads(_BOTH, 2, greatest),
+    "min": overloads(_BOTH, 2, least) + _in_double(least),
+    "max": overloads(_BOTH, 2, greatest) + _in_double(greatest),
 }
 
 FUNCTIONS: Table = merged(_in_both_types(), _TESTS, _ORDERED, _SHARED)

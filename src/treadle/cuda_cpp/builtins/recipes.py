@@ -5,6 +5,7 @@ An operand that a recipe uses more than once is computed once, by `maker.let`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from treadle.cuda_cpp.builtins.overload import Maker, Overload
@@ -17,6 +18,7 @@ Table = dict[str, tuple[Overload, ...]]
 
 LIBRARY = "treadle's own mathematics"
 INTEGERS = "a few integer operations"
+APART = "a test that keeps it from being fused"
 
 # --- expressions ---------------------------------------------------------------------------------
 
@@ -130,6 +132,29 @@ def of_bits(type: t.Type) -> Recipe:
     return lambda maker, value: bits_as(value, type)
 
 
+def apart(maker: Maker, value: n.Expression) -> n.Expression:
+    """A value that is rounded where it stands, as the `_rn` functions promise: neither fused with
+    an operation around it, nor simplified together with one. (IR lets targets fuse, and drivers
+    take a + b - a for b; none of them works through a choice.)"""
+    value = maker.let(value)
+    return choose(test("isnan", value), number(math.nan, value.type), value)
+
+
+def apart_binary(op: str) -> Recipe:
+    """A sum, difference or product that stays apart from what is before and behind it."""
+
+    def build(maker: Maker, left: n.Expression, right: n.Expression) -> n.Expression:
+        operands = (
+            apart(maker, operand)
+            if isinstance(operand, n.Binary) and operand.op == "mul" and op != "mul"
+            else operand
+            for operand in (left, right)
+        )
+        return apart(maker, binary(op, *operands))
+
+    return build
+
+
 def least(maker: Maker, a: n.Expression, b: n.Expression) -> n.Expression:
     """C's fmin: the number, if one operand is none. (The IR's `min` would give NaN.)"""
     return _extreme(maker, "min", a, b)
@@ -143,7 +168,13 @@ def greatest(maker: Maker, a: n.Expression, b: n.Expression) -> n.Expression:
 def _extreme(maker: Maker, op: str, a: n.Expression, b: n.Expression) -> n.Expression:
     if maker.fastmath:  # which promises nothing of NaN
         return intrinsic(op, a, b)
-    a, b = maker.let(a), maker.let(b)
+    if isinstance(a, n.Constant):
+        a, b = b, a
+    a = maker.let(a)
+    if isinstance(b, n.Constant) and _decides(op, float(b.value)):
+        # A comparison with NaN fails, and equal numbers are the same.
+        return choose(compare("gt" if op == "max" else "lt", a, b), a, b)
+    b = maker.let(b)
     ordinary = intrinsic(op, a, b)
     return choose(test("isnan", a), b, choose(test("isnan", b), a, ordinary))
 
@@ -165,6 +196,14 @@ def with_sign(magnitude: n.Expression, sign: n.Expression) -> n.Expression:
     taken = binary("and", bits_as(sign, unsigned), mask)
     size = bits_as(intrinsic("abs", magnitude), unsigned)
     return bits_as(binary("or", size, taken), type)
+
+
+def _decides(op: str, constant: float) -> bool:
+    """Whether a constant may be the result wherever the other operand is not beyond it: not where
+    that may be the zero of the other sign."""
+    if constant == 0:
+        return math.copysign(1, constant) == (1 if op == "max" else -1)
+    return not math.isnan(constant)
 
 
 def saturated(maker: Maker, value: n.Expression) -> n.Expression:

@@ -30,23 +30,10 @@ OUTPUTS: dict[str, tuple[OutputOverload, ...]] = outputs.OUTPUTS
 FLOATING: frozenset[str] = mathematics.FLOATING
 
 # Functions of CUDA's mathematics that are refused: the reason and what to write instead.
-_DIRECTED = (
-    "rounds in a direction that not every device has: compute in double and convert with a "
-    "rounding (__double2float_rz), or use the _rn form"
-)
 _ARRAY = "reads an array through a pointer: use norm3d or norm4d, or sqrt of a sum in a loop"
 _TEXT = "takes its digits as text: write NAN, or __int_as_float(0x7fffffff)"
 
 REFUSED: dict[str, str] = {
-    f"__{letter}{operation}_{mode}": _DIRECTED
-    for letter, operations in (
-        ("f", ("add", "sub", "mul", "div", "rcp", "sqrt", "maf", "maf_ieee")),
-        ("d", ("add", "sub", "mul", "div", "rcp", "sqrt")),
-        ("f", ("ma",)),
-    )
-    for operation in operations
-    for mode in ("rz", "ru", "rd")
-} | {
     "nan": _TEXT,
     "nanf": _TEXT,
     "norm": _ARRAY,

@@ -242,8 +242,15 @@ def demand_memory(cx: Context, place: n.Place, span: Span) -> None:
     if isinstance(root, n.Variable):
         key = cx.lowering.variable_keys.get(root.name)
         if key is not None and key not in cx.lowering.facts.in_memory:
-            cx.lowering.facts.in_memory.add(key)
+            facts = cx.lowering.facts
+            facts.in_memory.add(key)
+            for targets in facts.targets.values():  # it is that variable no more
+                targets[:] = [one for one in targets if not _is_in(one, root)]
             raise Again
+
+
+def _is_in(target: Target, variable: n.Variable) -> bool:
+    return isinstance(target, (ObjectTarget, ItemTarget)) and root_of(target.place) == variable
 
 
 def _stored(cx: Context, type: CppType, span: Span) -> ir.Type:

@@ -14,7 +14,7 @@ from treadle.cuda_cpp.syntax import (
 )
 from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, VALUE, Cursor, SyntaxProblem
 from treadle.cuda_cpp.syntax.parts import Specifiers
-from treadle.cuda_cpp.syntax.words import CLASS_WORDS
+from treadle.cuda_cpp.syntax.words import ATTRIBUTE_WORDS, CLASS_WORDS
 
 _ACCESS_WORDS = frozenset(("public", "private", "protected"))
 
@@ -109,29 +109,37 @@ def _members(c: Cursor, kind: str, called: str) -> tuple[tree.Declaration, ...]:
 
 def _declare_types_ahead(c: Cursor, close: int) -> None:
     """Make the types of a class known before its members are read: methods may use later ones."""
-    texts, kinds = c.texts, c.kinds
+    texts = c.texts
     at = c.index
     template = False
     while at < close:
         text = texts[at]
+        named = -1
         if text == "template":
             template = True
-        elif text in (";", "}"):
-            template = False
-        elif text in CLASS_WORDS or text == "using":
-            names_type = kinds[at + 1] == IDENTIFIER and (
-                texts[at + 2] == "=" if text == "using" else texts[at + 2] in ("{", ":")
-            )
-            if names_type:
-                c.declare(texts[at + 1], CLASS_TEMPLATE if template else TYPE)
+        elif text in CLASS_WORDS or text == "enum":
+            named = _name_of_definition(c, at)
+        elif text == "using" and texts[at + 2] == "=":
+            named = at + 1
         elif text == "typedef":
-            end = at
-            while end < close and texts[end] != ";":
-                end = max(end + 1, c.partners[end] + 1)
-            if kinds[end - 1] == IDENTIFIER:
-                c.declare(texts[end - 1], TYPE)
-        partner = c.partners[at]
-        at = partner + 1 if partner > at else at + 1
+            while at < close and texts[at] != ";":
+                at = max(at, c.partners[at]) + 1
+            named = at - 1
+        if named > 0 and c.kinds[named] == IDENTIFIER:
+            c.declare(texts[named], CLASS_TEMPLATE if template else TYPE)
+        if texts[at] in (";", "{"):
+            template = False
+        at = max(at, c.partners[at]) + 1
+
+
+def _name_of_definition(c: Cursor, at: int) -> int:
+    """The index of the name of the class or enum defined here, or -1."""
+    at += 1
+    while c.texts[at] in CLASS_WORDS:  # of `enum class`
+        at += 1
+    while c.texts[at] in ATTRIBUTE_WORDS and c.partners[at + 1] > 0:
+        at = c.partners[at + 1] + 1
+    return at if c.texts[at + 1] in ("{", ":", "final") else -1
 
 
 def _member_or_error(c: Cursor, close: int) -> tuple[tree.Declaration, ...]:

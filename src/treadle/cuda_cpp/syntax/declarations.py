@@ -98,6 +98,8 @@ def _declarator(c: Cursor, before: Specifiers, place: str) -> Declarator:
     """The next declarator; constructors, destructors and conversions have no type before it."""
     kind = before.type
     if kind is not None:
+        if c.texts[c.index] == "(" and _is_unknown(c, kind) and place != "block":
+            raise c.problem(f"expected a type before '{c.texts[c.index - 1]}'", c.index - 1)
         return declarators.declarator(c, kind, in_block=place == "block")
     if c.texts[c.index] not in ("~", "operator", "::") and c.kinds[c.index] != IDENTIFIER:
         raise c.problem(f"expected a declaration, found {c.found()}")
@@ -105,6 +107,13 @@ def _declarator(c: Cursor, before: Specifiers, place: str) -> Declarator:
     if found.function is None:
         raise c.problem(f"expected '(' after the name, found {c.found()}")
     return found
+
+
+def _is_unknown(c: Cursor, kind: tree.TypeTree) -> bool:
+    """Whether it is a plain name that nobody declared, as that of a function without a type is."""
+    if not isinstance(kind, tree.NamedType) or kind.name.scope or kind.name.arguments:
+        return False
+    return c.names.get(kind.name.text) is None
 
 
 _NO_TYPE = tree.BuiltinType("void")

@@ -30,6 +30,7 @@ from treadle.cuda_cpp.syntax.words import (
 _FARTHEST = 256  # tokens that a look behind a `<` may take
 _POINTERS = frozenset(("*", "&", "&&"))
 _BEHIND_DECLARATOR = frozenset(("=", ";", ",", "[", "{", "(", ":"))
+_BETWEEN_TYPE_AND_NAME = CV_WORDS | RESTRICT_WORDS | ATTRIBUTE_WORDS | frozenset(SPECIFIER_WORDS)
 _TYPE_KINDS = frozenset((TYPE, CLASS_TEMPLATE))
 _NEVER_IN_ANGLES = frozenset(
     (";", "}", ")", "]", "", "?", "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", "<<<")
@@ -248,38 +249,40 @@ def declaration_follows(c: Cursor) -> bool:
 
 
 def _declares(c: Cursor, index: int) -> bool:
+    """Whether what begins at `index` is a type with something behind it to declare."""
     texts, kinds = c.texts, c.kinds
-    if kinds[index] == IDENTIFIER or texts[index] == "::":
+    by_name = kinds[index] != KEYWORD
+    if by_name:
         at, kind = name_end(c, index)
-        if at < 0 or kind in (VALUE, FUNCTION_TEMPLATE):
-            return kind == VALUE and False
         sure = kind in _TYPE_KINDS
+        if kind in (VALUE, FUNCTION_TEMPLATE):
+            return False
     else:
         at, sure = _specifiers_end(c, index)
-        if at < 0:
-            return False
+    if at < 0:
+        return False
     if kinds[at] == IDENTIFIER:
         return True
     text = texts[at]
     if text == "(":
         return sure and pointer_declarator_follows(c, at)
-    if text in CV_WORDS or text in RESTRICT_WORDS or text in SPECIFIER_WORDS:
+    if text in _BETWEEN_TYPE_AND_NAME:
         return True
-    if text in ATTRIBUTE_WORDS:
-        return True
-    if kinds[index] == KEYWORD and text not in ("(", "{"):
-        return True
-    if text not in _POINTERS:
-        return False
-    if sure:
-        return True
+    if not by_name:
+        return text != "{"
+    return text in _POINTERS and (sure or _pointer_to_unknown(c, at))
+
+
+def _pointer_to_unknown(c: Cursor, at: int) -> bool:
+    """Whether the `*` or `&` behind a name that nobody knows makes a type of it."""
+    texts = c.texts
     while texts[at] in _POINTERS:
         at += 1
         if texts[at] in CV_WORDS or texts[at] in RESTRICT_WORDS:
             return True
     if texts[at - 1] == "&&" and texts[at + 1] == "(":  # `ready && run();`
         return False
-    return kinds[at] == IDENTIFIER and texts[at + 1] in _BEHIND_DECLARATOR
+    return c.kinds[at] == IDENTIFIER and texts[at + 1] in _BEHIND_DECLARATOR
 
 
 def _specifiers_end(c: Cursor, index: int) -> tuple[int, bool]:
@@ -310,8 +313,8 @@ def parameters_follow(c: Cursor, index: int, *, in_block: bool) -> bool:
     """Whether the `(` at `index`, behind a declared name, begins parameters, not an initializer."""
     texts, kinds = c.texts, c.kinds
     at = index + 1
-    if texts[at] in (")", "...", "[", "this"):
-        return texts[at] != "this"
+    if texts[at] in (")", "...") or (texts[at] == "[" and texts[at + 1] == "["):
+        return True
     if texts[at] in SPECIFIER_WORDS or texts[at] in ATTRIBUTE_WORDS:
         return True
     if kinds[at] in (NUMBER, STRING, CHARACTER):

@@ -169,6 +169,11 @@ REFUSALS = {
         "memory of other GPUs is read and written in whole numbers",
         "use an integer, with masks and shifts",
     ),
+    "packed": Refusal(
+        "a packed struct whose members are not aligned to their sizes",
+        "memory of other GPUs is read and written in aligned numbers",
+        "order the members by size, or put explicit padding between them",
+    ),
     "parameter_pack": Refusal(
         "a parameter pack",
         "templates with any number of arguments are not supported yet",

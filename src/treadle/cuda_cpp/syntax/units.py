@@ -88,19 +88,11 @@ class _Reader:
     def _namespace(self) -> list[tree.Declaration]:
         c = self.c
         start = c.index
-        inline = c.accept("inline")
-        c.index += 1
-        attributes.attributes(c)
-        path: list[str] = []
-        while c.kinds[c.index] == IDENTIFIER:
-            path.append(c.text)
-            c.index += 1
-            if c.accept("::"):
-                c.accept("inline")
-        attributes.attributes(c)
-        if c.text != "{":
-            c.index = start
+        inline = c.text == "inline"
+        path = _namespace_path(c)
+        if path is None:
             found = host_code.extent(c, start)
+            c.index = start
             return list(host_code.attempt(c, found, lambda: (declarations.namespace_alias(c),)))
         close = c.partners[c.index]
         c.index += 1
@@ -111,15 +103,15 @@ class _Reader:
             for name, kind in c.members.get(part, {}).items():
                 c.declare(name, kind)
         members = self._nested(close)
-        declared = c.declared_since(mark)
-        if path and not inline:
-            c.members.setdefault(path[-1], {}).update(declared)
-            c.forget(mark)
-        elif path:
-            c.members.setdefault(path[-1], {}).update(declared)
+        if path:
+            c.members.setdefault(path[-1], {}).update(c.declared_since(mark))
+            if not inline:
+                c.forget(mark)
         span = c.span_at(start)
         for part in reversed(path or [""]):
             members = [tree.NamespaceDeclaration(part, tuple(members), None, span)]
+        if inline and path:  # its names are those of what is around it, too
+            members.append(tree.UsingDeclaration(tree.Name(path[0], span=span), True, span))
         return members
 
     def _declaration(self) -> tuple[tree.Declaration, ...]:
@@ -151,6 +143,24 @@ class _Reader:
         del c.class_names[:]
         c.index = _after_error(c, start, failed, found.end)
         return ()
+
+
+def _namespace_path(c: Cursor) -> list[str] | None:
+    """The names before the brace that opens a namespace; None if no brace follows."""
+    c.accept("inline")
+    c.index += 1
+    path: list[str] = []
+    try:
+        attributes.attributes(c)
+        while c.kinds[c.index] == IDENTIFIER:
+            path.append(c.text)
+            c.index += 1
+            if c.accept("::"):
+                c.accept("inline")
+        attributes.attributes(c)
+    except SyntaxProblem:
+        return None
+    return path if c.text == "{" else None
 
 
 def _after_error(c: Cursor, start: int, failed: int, end: int) -> int:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.ir import nodes as n
+from treadle.ir.passes.split_memories import split_memories
 from treadle.ir.traverse import rewrite_block, walk
 from treadle.ir.types import Scalar, Vector
 
@@ -25,7 +26,8 @@ def scalarize(kernel: n.Kernel) -> n.Kernel:
     for function in kernel.functions:
         inner, kept = _scalarize(function.body, function.memories)
         functions.append(replace(function, body=inner, memories=kept))
-    return replace(kernel, body=body, memories=memories, functions=tuple(functions))
+    kernel = replace(kernel, body=body, memories=memories, functions=tuple(functions))
+    return split_memories(kernel)
 
 
 def _scalarize(

@@ -15,6 +15,8 @@ from types import FunctionType, ModuleType
 from treadle.lang.math import (
     bessel,
     bessel_f64,
+    directed,
+    directed_f64,
     exponential,
     exponential_f64,
     exponents,
@@ -48,7 +50,17 @@ class MathFunction:
 # Those of both types in one module come last.
 _SHARED = (neighbours, exponents, half_turns, norms, remainders)
 _MODULES: dict[str, tuple[ModuleType, ...]] = {
-    "f32": (exponential, logarithm, trigonometry, powers, special, inverse_error, bessel, *_SHARED),
+    "f32": (
+        exponential,
+        logarithm,
+        trigonometry,
+        powers,
+        special,
+        inverse_error,
+        bessel,
+        directed,
+        *_SHARED,
+    ),
     "f64": (
         exponential_f64,
         logarithm_f64,
@@ -57,6 +69,7 @@ _MODULES: dict[str, tuple[ModuleType, ...]] = {
         special_f64,
         inverse_error_f64,
         bessel_f64,
+        directed_f64,
         *_SHARED,
     ),
 }
@@ -130,6 +143,11 @@ FURTHER_BOUNDS: dict[str, dict[str, float]] = {
     "ldexp": {"f32": 0.0, "f64": 0.0},
     "remainder": {"f32": 0.0, "f64": 0.0},
     "remainder_quotient": {"f32": 0.0, "f64": 0.0},
+    "add_directed": {"f32": 0.0, "f64": 0.0},
+    "mul_directed": {"f32": 0.0, "f64": 0.0},
+    "div_directed": {"f32": 0.0, "f64": 0.0},
+    "sqrt_directed": {"f32": 0.0, "f64": 0.0},
+    "fma_directed": {"f32": 0.0, "f64": 0.0},
 }
 
 
