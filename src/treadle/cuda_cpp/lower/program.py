@@ -208,6 +208,8 @@ class Program:
             return DeclaredPointer(ir_type(element), spell_type(one.type))
         if isinstance(type, EnumType):
             return type.underlying.scalar
+        if isinstance(type, Void):
+            raise cx.error(f"parameter {one.name} cannot be void", one.span)
         if isinstance(type, ClassType) and holds_pointer(type):
             raise cx.error(
                 f"parameter {one.name} is a struct with pointers in it, and memory on most devices "
@@ -272,7 +274,8 @@ def _kernels(declarations: tuple[tree.Declaration, ...], scope: Scope) -> Any:
             inner = scope
             if one.name:
                 found = scope.own(one.name)
-                assert isinstance(found, Namespace)
+                if not isinstance(found, Namespace):
+                    raise CompileError(f"{one.name} is a namespace and something else", one.span)
                 inner = found.scope
             yield from _kernels(one.members, inner)
         elif (
