@@ -345,7 +345,9 @@ class Fence:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-ATOMICS = ("add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas")
+# `inc` and `dec` (of u32) are CUDA's, and wrap around at their operand: inc gives old + 1, or 0 if
+# that would be more; dec gives old - 1, or the operand if old is 0 or more than that.
+ATOMICS = ("add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas", "inc", "dec")
 
 
 @dataclass(frozen=True, slots=True)

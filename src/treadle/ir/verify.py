@@ -228,6 +228,8 @@ class _Body(ExpressionRules):
             self.fail(f"atomics work on one of {allowed}, not on {type}", node.span)
         if node.op in ("and", "or", "xor") and not is_integer(type):
             self.fail(f"an atomic {node.op} works on integers, not on {type}", node.span)
+        if node.op in ("inc", "dec") and type != t.U32:
+            self.fail(f"an atomic {node.op} works on u32, not on {type}", node.span)
         count = 2 if node.op == "cas" else 1
         self.require_count(f"an atomic {node.op}", count, node.operands, node.span)
         for operand in node.operands:

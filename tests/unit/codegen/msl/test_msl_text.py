@@ -189,7 +189,6 @@ def main_of(kernel: str) -> str:
     [
         ("x[0] = f32(f64(x[1]) + 1.0:f64)", "float64"),
         ("fence device", "two kernels|second kernel"),
-        ("fence block", "sync_threads"),
         ("atomic add wide[0], 1:i64", "64 bits"),
         ("s = subgroup sum s", "reduce with shuffles"),
     ],
