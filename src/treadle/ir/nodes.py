@@ -339,9 +339,10 @@ class Barrier:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Orders this thread's memory accesses as seen by its block, or by the device."""
+    """Orders this thread's memory accesses as seen by its block, by the device, or by the whole
+    system, with its host and other devices."""
 
-    scope: Literal["block", "device"] = "device"
+    scope: Literal["block", "device", "system"] = "device"
     span: Span = field(default=NOWHERE, compare=False)
 
 

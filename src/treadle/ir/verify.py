@@ -215,8 +215,8 @@ class _Body(ExpressionRules):
             self.require_type(mask, t.U32, "a mask of lanes")
 
     def fence(self, node: n.Fence) -> None:
-        if node.scope not in ("block", "device"):
-            self.fail(f"a fence's scope is block or device, not {node.scope!r}", node.span)
+        if node.scope not in ("block", "device", "system"):
+            self.fail(f"a fence's scope is block, device or system, not {node.scope!r}", node.span)
 
     def atomic(self, node: n.Atomic) -> None:
         if node.op not in n.ATOMICS:
