@@ -105,13 +105,20 @@ def test_subgroup_operations_of_every_type(block, architecture):
             votes = op in ("vote_all", "vote_any", "ballot")
             if votes != (type == t.BOOL) and not (type == t.BOOL and count == 2):
                 continue
+            if op in ("and", "or", "xor") and not type.is_integer:
+                continue
             result = b.variable(f"{op}_{name}", subgroup_type(op, type))
-            b.emit(n.Subgroup(op, (value, constant(3, t.I32))[:count], result))
+            operands = (value, constant(3, t.I32))[:count]
+            b.emit(n.Subgroup(op, operands, result))
             if count == 2:
                 b.emit(n.Subgroup(op, (value, lane), result))
+            reduces = type.is_integer and type.bits == 32 and architecture != "sm_75"
+            if op != "prefix_sum" and (op not in n.REDUCTIONS or reduces):
+                b.emit(n.Subgroup(op, operands, result, constant(0x55, t.U32)))
             if result.type == type:
                 b.store(out, lane, result)
     b.emit(n.Barrier("subgroup"), n.Fence("block"), n.Fence("device"))
+    b.emit(n.Barrier("subgroup", constant(0x55, t.U32)))
     source = check_kernel(b.kernel(), architecture)
     assert ("redux.sync" in source) == (architecture != "sm_75")
 

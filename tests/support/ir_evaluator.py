@@ -32,9 +32,12 @@ from tests.support.ir_values import (
     zero,
 )
 from treadle.core.dim3 import Dim3
+from treadle.core.printf import conversion
 from treadle.ir import arithmetic
 from treadle.ir import nodes as n
 from treadle.ir import types as t
+from treadle.ir.passes.instrument import Spelling
+from treadle.ir.passes.predicate import neutral_value
 
 Event = n.Barrier | tuple[n.Subgroup, tuple[Any, ...]]
 Thread = Generator[Event, Any, Any]
@@ -87,6 +90,19 @@ def run(
     return launch.outcome
 
 
+def evaluate(
+    expression: n.Expression,
+    functions: tuple[n.Function, ...] = (),
+    variables: dict[str, Any] | None = None,
+) -> Any:
+    """The value of an expression that stands alone."""
+    kernel = n.Kernel("alone", (), (), (), functions=functions)
+    launch = _Launch(kernel, Dim3(1), Dim3(1), 1, False)
+    evaluator = _Evaluator(launch, (0, 0, 0), (0, 0, 0), 0, {})
+    evaluator.frame.variables.update(variables or {})
+    return evaluator.value(expression)
+
+
 def _source(value: Any) -> t.Scalar:
     return t.F64 if isinstance(value, (float, np.floating)) else t.I64
 
@@ -102,6 +118,7 @@ class _Launch:
     parameters: dict[str, Any] = field(default_factory=dict)
     outcome: Outcome = field(default_factory=Outcome)
     dynamic: int = 0
+    cycles: int = 0
 
     def __post_init__(self) -> None:
         self.functions = {function.name: function for function in self.kernel.functions}
@@ -144,6 +161,7 @@ class _State:
 
     lane: int
     subgroup: int
+    thread: _Evaluator
     generator: Thread
     event: Event | None = None
     done: bool = False
@@ -166,7 +184,7 @@ def _run_block(launch: _Launch, block_index: tuple[int, int, int], threads: Dim3
         linear = index[0] + threads.x * (index[1] + threads.y * index[2])
         lane, subgroup = linear % launch.subgroup_size, linear // launch.subgroup_size
         evaluator = _Evaluator(launch, block_index, index, lane, shared)
-        states.append(_State(lane, subgroup, evaluator.kernel()))
+        states.append(_State(lane, subgroup, evaluator, evaluator.kernel()))
     order = states[::-1] if launch.reverse else states
     for state in order:
         state.advance()
@@ -176,26 +194,24 @@ def _run_block(launch: _Launch, block_index: tuple[int, int, int], threads: Dim3
 
 
 def _answer_subgroups(waiting: list[_State], size: int) -> bool:
-    """Let every subgroup whose threads all wait, some of them for one another, go on."""
+    """Let every subgroup whose threads all wait, some of them for one another, go on. Where they
+    have parted, those that are least far go first, and so meet the others again."""
     progress = False
     for subgroup in sorted({state.subgroup for state in waiting}):
         members = [state for state in waiting if state.subgroup == subgroup]
         inner = [state for state in members if not _is_block_barrier(state.event)]
         if not inner:
             continue
-        first = inner[0].event
+        path = min(state.thread.path for state in inner)
+        together = [state for state in inner if state.thread.path == path]
+        first = together[0].event
         node = first[0] if isinstance(first, tuple) else first
-        together = [
-            state
-            for state in inner
-            if (state.event[0] if isinstance(state.event, tuple) else state.event) is node
-        ]
         if isinstance(node, n.Subgroup):
             values = {s.lane: s.event[1] for s in together if isinstance(s.event, tuple)}
             for state in together:
                 state.advance(_exchange(node, values, state.lane))
         else:
-            if len(together) != len(members):
+            if len(together) != len(members) and node.mask is None:
                 raise EvaluationError("a subgroup's barrier that only some of its threads reach")
             for state in together:
                 state.advance()
@@ -217,6 +233,18 @@ def _pass_barrier(waiting: list[_State]) -> None:
 def _exchange(node: n.Subgroup, values: dict[int, tuple[Any, ...]], lane: int) -> Any:
     """What a subgroup operation gives to the thread in `lane`; `values` are the active lanes'."""
     own = values[lane]
+    if node.mask is not None:
+        mask = own[-1]
+        if not mask >> lane & 1:
+            raise EvaluationError("a thread in a subgroup operation is not in its own mask")
+        values = {key: value[:-1] for key, value in values.items() if mask >> key & 1}
+        own = values[lane]
+    if node.op == "active":
+        return sum(1 << key for key in values)
+    if node.op.startswith("match"):
+        bits = {key: np.array(value[0]).tobytes() for key, value in values.items()}
+        same = sum(1 << key for key in values if bits[key] == bits[lane])
+        return same if node.op == "match_any" or len(set(bits.values())) == 1 else 0
     if node.op.startswith("shuffle"):
         by = own[1]
         source = {
@@ -226,13 +254,17 @@ def _exchange(node: n.Subgroup, values: dict[int, tuple[Any, ...]], lane: int) -
             "shuffle_xor": lane ^ by,
         }[node.op]
         return values.get(source, own)[0]
-    active = [values[key][0] for key in sorted(values)]
+    wanted = own[1] if node.op in n.REDUCTIONS and len(own) == 2 else (1 << 32) - 1
+    active = [values[key][0] for key in sorted(values) if wanted >> key & 1]
     if node.op == "vote_all":
         return all(active)
     if node.op == "vote_any":
         return any(active)
     if node.op == "ballot":
         return sum(1 << key for key in values if values[key][0])
+    if node.op in n.REDUCTIONS and not active:
+        neutral = neutral_value(node)
+        return None if neutral is None else neutral.value
     type = node.operands[0].type
     if node.op == "prefix_sum":
         active = [values[key][0] for key in sorted(values) if key < lane]
@@ -278,6 +310,7 @@ class _Evaluator:
             "subgroup_size": (launch.subgroup_size,),
         }
         self.frame = _Frame({}, {})
+        self.path: list[int] = []  # how far it is: statements of blocks, and turns of loops
 
     def kernel(self) -> Thread:
         launch = self.launch
@@ -289,11 +322,20 @@ class _Evaluator:
     # Statements. A block gives None, _BREAK, _CONTINUE or a _Returned.
 
     def block(self, block: n.Block) -> Thread:
+        self.path.append(0)
+        signal = yield from self.statements(block)
+        self.path.pop()
+        return signal
+
+    def statements(self, block: n.Block) -> Thread:
         for statement in block:
+            self.path[-1] += 1
             match statement:
                 case n.If():
                     taken = self.value(statement.condition)
+                    self.path.append(not taken)
                     signal = yield from self.block(statement.then if taken else statement.otherwise)
+                    self.path.pop()
                 case n.For():
                     signal = yield from self.for_loop(statement)
                 case n.While():
@@ -308,7 +350,10 @@ class _Evaluator:
                 case n.Barrier():
                     signal = yield statement
                 case n.Subgroup():
-                    operands = tuple(self.value(operand) for operand in statement.operands)
+                    given = statement.operands
+                    if statement.mask is not None:
+                        given = (*given, statement.mask)
+                    operands = tuple(self.value(operand) for operand in given)
                     result = yield (statement, operands)
                     self.frame.variables[statement.result.name] = result
                     signal = None
@@ -328,27 +373,34 @@ class _Evaluator:
         indices: Sequence[int] = range(self.value(loop.start), self.value(loop.stop), loop.step)
         if loop.parallel and self.launch.reverse:
             indices = indices[::-1]
+        self.path.append(0)
         for index in indices:
+            self.path[-1] += 1
             self.frame.variables[loop.variable.name] = index
             signal = yield from self.block(loop.body)
             if signal is _BREAK:
                 break
             if isinstance(signal, _Returned):
                 return signal
+        self.path.pop()
         return None
 
     def while_loop(self, loop: n.While) -> Thread:
         turns = 0
+        self.path.append(0)
         while self.value(loop.condition):
+            self.path[-1] += 1
             signal = yield from self.block(loop.body)
             if signal is _BREAK:
                 break
             if isinstance(signal, _Returned):
                 return signal
+            self.path[-1] += 1
             yield from self.block(loop.update)
             turns += 1
             if turns > 1_000_000:
                 raise EvaluationError("a loop that does not end")
+        self.path.pop()
         return None
 
     def call(self, name: str, arguments: tuple[n.Argument, ...]) -> Thread:
@@ -381,15 +433,26 @@ class _Evaluator:
             case n.Atomic():
                 self.atomic(statement)
             case n.Print():
-                parts = (p if isinstance(p, str) else str(self.value(p)) for p in statement.parts)
-                self.launch.outcome.printed.append("".join(parts))
+                self.launch.outcome.printed.append("".join(map(self.printed, statement.parts)))
             case n.Assert():
                 if not self.value(statement.condition):
                     self.launch.outcome.failed.append(statement.message)
+            case n.Clock():
+                self.launch.cycles += 1
+                self.frame.variables[statement.result.name] = self.launch.cycles
             case n.Fence():
                 pass
             case _:
                 raise EvaluationError(f"not a statement: {statement!r}")
+
+    def printed(self, part: str | n.Expression | n.Formatted) -> str:
+        if isinstance(part, str):
+            return part
+        if not isinstance(part, n.Formatted):
+            return str(self.value(part))
+        assert isinstance(part.value.type, t.Scalar)
+        values = [self.value(value) for value in (*part.stars, part.value)]
+        return Spelling(conversion(part.spec), part.value.type).text(values)
 
     def atomic(self, atomic: n.Atomic) -> None:
         type = atomic.place.type

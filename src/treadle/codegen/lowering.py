@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass, replace
-from typing import Any
 
 from treadle.codegen.blocks import check_threads
 from treadle.codegen.records import KernelCode, Options, Target
@@ -16,20 +15,24 @@ from treadle.ir import nodes as n
 from treadle.ir.passes.access import buffer_access
 from treadle.ir.passes.array_variables import resolve_items
 from treadle.ir.passes.bounds import drop_provable_checks
+from treadle.ir.passes.converge import converge, has_masks
 from treadle.ir.passes.fission import FissionOptions, fission
 from treadle.ir.passes.fold import fold, specialize
 from treadle.ir.passes.inline import inline
-from treadle.ir.passes.instrument import instrument
+from treadle.ir.passes.instrument import ReportSite, instrument
+from treadle.ir.passes.masks import without_groups, without_masked_reductions
 from treadle.ir.passes.own_updates import plain_own_updates
-from treadle.ir.passes.predicate import predicate_returns
+from treadle.ir.passes.predicate import predicate_returns, returns_before_barrier
 from treadle.ir.passes.scalarize import scalarize
-from treadle.ir.passes.uniformity import check_barriers
+from treadle.ir.passes.told import meeting_at_barriers
+from treadle.ir.passes.uniformity import Level, analyze, check_barriers
 from treadle.ir.passes.unroll import unroll_around_views
-from treadle.ir.traverse import Node, rewrite_kernel, walk
+from treadle.ir.traverse import Node, rewrite_kernel, statements_in, walk
 from treadle.ir.types import I32, leaves, size_of
 from treadle.ir.verify import verify
 
 _MOST_LOCAL = 1 << 20  # bytes
+_CUDA_LANGUAGES = ("ptx", "cuda")  # a kernel that trusts its accesses is as CUDA has it in these
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Lowered:
 
     kernel: n.Kernel
     workgroup: Dim3
-    sites: tuple[Any, ...] = ()
+    sites: tuple[ReportSite, ...] = ()
     private: frozenset[str] = frozenset()
 
 
@@ -50,12 +53,54 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     kernel = specialize(resolve_items(kernel), options.block)
     kernel = with_dynamic_memory(kernel, options.shared_bytes)
     check_shared_memory(kernel, target.limits)
-    kernel, sites = instrument(inline(fold(kernel)), options.check)
-    check_local_memory(kernel)
-    kernel = predicate_returns(fold(kernel))
-    check_barriers(kernel, also_written=_written_under_other_names(kernel, options))
+    kernel = inline(fold(kernel))
+    try:
+        kernel, sites = _meeting(kernel, options, target, stops=True)
+    except CompileError:
+        if not _asserts_always(kernel):
+            raise
+        # A thread whose assertion failed then goes on, where the others could not without it.
+        kernel, sites = _meeting(kernel, options, target, stops=False)
     kernel = fold(drop_provable_checks(kernel))
     return replace(_LANGUAGES[target.language].arrange(kernel, target), sites=sites)
+
+
+def _meeting(
+    kernel: n.Kernel, options: Options, target: Target, *, stops: bool
+) -> tuple[n.Kernel, tuple[ReportSite, ...]]:
+    """The kernel with its reports, and with threads that surely meet at its barriers."""
+    kernel, sites = instrument(kernel, options.check, stops=stops)
+    as_cuda = kernel.trusting and target.language in _CUDA_LANGUAGES
+    if as_cuda and not options.check:
+        kernel = without_checks(kernel)
+    check_local_memory(kernel)
+    kernel = fold(kernel)
+    if as_cuda:  # whose barriers count the threads that are left
+        return kernel, sites
+    on_cuda = target.language in _CUDA_LANGUAGES
+    if has_masks(kernel) and (not on_cuda or returns_before_barrier(kernel)):
+        kernel = fold(converge(kernel))
+    kernel = predicate_returns(kernel)
+    also_written = _written_under_other_names(kernel, options)
+    if kernel.trusting:
+        return meeting_at_barriers(kernel, also_written), sites
+    check_barriers(kernel, also_written=also_written)
+    return kernel, sites
+
+
+def _asserts_always(kernel: n.Kernel) -> bool:
+    return any(isinstance(node, n.Assert) and node.always for node in statements_in(kernel.body))
+
+
+def without_checks(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with every access taken at its word."""
+
+    def change(node: Node) -> Node:
+        if isinstance(node, (n.Element, n.Item)) and node.checks:
+            return replace(node, checks=())
+        return node
+
+    return rewrite_kernel(kernel, change)
 
 
 def print_code(lowered: Lowered, options: Options, target: Target) -> KernelCode:
@@ -101,7 +146,7 @@ def with_dynamic_memory(kernel: n.Kernel, shared_bytes: int) -> n.Kernel:
     """The kernel with the length of its dynamic shared memory known, from a launch's bytes."""
     dynamic = [memory for memory in kernel.memories if memory.length is None]
     if not dynamic:
-        if shared_bytes:
+        if shared_bytes and not kernel.trusting:  # CUDA gives them to any kernel
             raise LaunchError(
                 f"kernel {kernel.name} has no dynamic shared memory (td.shared(None, dtype)), but "
                 f"the launch gives {shared_bytes} bytes for it"
@@ -169,6 +214,8 @@ class _Wgsl:
 
     @staticmethod
     def arrange(kernel: n.Kernel, target: Target) -> Lowered:
+        from treadle.codegen.wgsl.dialects import DIALECTS
+
         asked = kernel.block
         kernel = without_leading_one(plain_own_updates(kernel))
         block = kernel.block or Dim3()
@@ -177,9 +224,12 @@ class _Wgsl:
             part <= limit for part, limit in zip(block, target.limits.max_block, strict=True)
         )
         own = "subgroups" in target.features and target.limits.subgroup_size
+        if own and not DIALECTS[target.dialect].subgroup_barrier:
+            kernel = with_wider_barriers(kernel)
+            own = not has_subgroup_barriers(kernel)
         if fits and own:
             if uses_subgroups(kernel):
-                kernel = flattened(kernel)
+                kernel = flattened(without_groups(kernel))
                 block = kernel.block or block
             return Lowered(replace(kernel, block=asked), block)
         # A block that is only too long along y or z must be rearranged too.
@@ -226,6 +276,31 @@ def without_leading_one(kernel: n.Kernel) -> n.Kernel:
 
     turned = Dim3(block.y, block.z, 1) if turn == 1 else Dim3(block.z, 1, 1)
     return replace(rewrite_kernel(kernel, change), block=turned)
+
+
+def has_subgroup_barriers(kernel: n.Kernel) -> bool:
+    """Whether the threads of a subgroup wait for each other alone."""
+    return any(
+        isinstance(node, n.Barrier) and node.scope == "subgroup"
+        for node in statements_in(kernel.body)
+    )
+
+
+def with_wider_barriers(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with barriers of subgroups that the whole block reaches made the block's, for
+    compilers without the former."""
+    if not has_subgroup_barriers(kernel):
+        return kernel
+    flows = analyze(kernel)
+    for node in statements_in(kernel.body):
+        narrow = isinstance(node, n.Barrier) and node.scope == "subgroup"
+        if narrow and flows.flow(node).level > Level.BLOCK:
+            return kernel
+
+    def change(node: Node) -> Node:
+        return n.Barrier("block", None, node.span) if isinstance(node, n.Barrier) else node
+
+    return rewrite_kernel(kernel, change)
 
 
 def uses_subgroups(kernel: n.Kernel) -> bool:
@@ -293,6 +368,10 @@ class _Gpu:
     def arrange(kernel: n.Kernel, target: Target) -> Lowered:
         block = kernel.block or Dim3()
         check_threads(kernel, block, target.limits)
+        if target.language == "msl":
+            kernel = without_groups(kernel)
+        else:
+            kernel = without_masked_reductions(kernel, has_reductions(target))
         return Lowered(kernel, block)
 
     @staticmethod
@@ -304,6 +383,11 @@ class _Gpu:
             lowered.kernel, slots, target, folded=options.folded
         )
         return code
+
+
+def has_reductions(target: Target) -> bool:
+    """Whether a card of NVIDIA's reduces numbers of a warp by an instruction."""
+    return target.dialect.startswith("sm_") and int(target.dialect[3:].rstrip("af")) >= 80
 
 
 _GPU_PRINTERS = {

@@ -217,7 +217,7 @@ class Builder:
         self.memories.append(memory)
         return memory
 
-    def kernel(self, fastmath: bool = False) -> n.Kernel:
+    def kernel(self, fastmath: bool = False, trusting: bool = False) -> n.Kernel:
         """The kernel made of everything so far."""
         return n.Kernel(
             self.name,
@@ -228,6 +228,7 @@ class Builder:
             tuple(self.functions),
             self.block,
             fastmath,
+            trusting,
             self.span,
         )
 

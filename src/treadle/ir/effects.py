@@ -12,6 +12,7 @@ _EFFECTS: dict[type, str] = {
     n.Barrier: "waits at a barrier",
     n.Fence: "orders memory",
     n.Subgroup: "exchanges values among threads",
+    n.Clock: "reads the clock",
     n.Print: "prints",
     n.Assert: "asserts",
 }

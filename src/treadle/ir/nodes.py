@@ -329,9 +329,13 @@ class Return:
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """All threads of the block (or subgroup) wait; memory written before is seen after."""
+    """All threads of the block (or subgroup) wait; memory written before is seen after.
+
+    A subgroup's with a `mask` is CUDA's, as in `Subgroup`.
+    """
 
     scope: Literal["block", "subgroup"] = "block"
+    mask: Expression | None = None
     span: Span = field(default=NOWHERE, compare=False)
 
 
@@ -360,12 +364,18 @@ class Atomic:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-# name: number of operands. `shuffle*` take (value, lane | delta | mask); ballot gives u32.
+# name: number of operands. `shuffle*` take (value, lane | delta | mask). These give lanes, as the
+# bits of a u32: `ballot` those whose operand is true, `active` those that are here, `match_any`
+# those with the same bits, and `match_all` all that are here, if they have the same bits, else 0.
+# Those of REDUCTIONS may take one more operand, the lanes (u32) of which a thread wants the values.
 SUBGROUP_OPERATIONS: dict[str, int] = {
     "shuffle": 2, "shuffle_up": 2, "shuffle_down": 2, "shuffle_xor": 2,
-    "vote_all": 1, "vote_any": 1, "ballot": 1,
-    "sum": 1, "min": 1, "max": 1, "prefix_sum": 1,
+    "vote_all": 1, "vote_any": 1, "ballot": 1, "active": 0, "match_any": 1, "match_all": 1,
+    "sum": 1, "min": 1, "max": 1, "and": 1, "or": 1, "xor": 1, "prefix_sum": 1,
 }  # fmt: skip
+
+
+REDUCTIONS = ("sum", "min", "max", "and", "or", "xor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,10 +383,28 @@ class Subgroup:
     """A value exchanged among the threads of a subgroup; `result` is already declared.
 
     A shuffle from a lane outside the subgroup (or the block) gives the thread's own value.
+
+    Without a `mask` all threads of the subgroup take part, and must be here (but for `active`,
+    which asks who is). One with a mask (u32, a bit for each lane) is CUDA's: it may stand where the
+    threads of a subgroup have parted, and of those that are here it concerns the ones that the mask
+    names. A thread that is here is in its own mask, and threads in one mask give the same. What a
+    shuffle reads from a lane that takes no part is not defined.
     """
 
     op: str
     operands: tuple[Expression, ...]
+    result: Variable
+    mask: Expression | None = None
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The cycles (u64) that a clock of the hardware has counted; `result` is already declared.
+
+    A statement, so that it is read where it stands: differences of two tell what lies between.
+    """
+
     result: Variable
     span: Span = field(default=NOWHERE, compare=False)
 
@@ -392,26 +420,47 @@ class CallStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class Print:
-    """Literal text and numbers, in order and without anything between, as one line on the host."""
+class Formatted:
+    """A number spelled by a conversion of C's printf ("%5.2f"), which suits its type. `stars` are
+    the ints that stand for the `*` of the conversion, in order."""
 
-    parts: tuple[str | Expression, ...]
+    spec: str
+    value: Expression
+    stars: tuple[Expression, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """Literal text and numbers, in order and without anything between, then `end`, on the host.
+    A bare number is spelled as Python does."""
+
+    parts: tuple[str | Expression | Formatted, ...]
+    end: str = "\n"
     span: Span = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Assert:
-    """In check mode a false condition is reported with the message; otherwise nothing happens."""
+    """In check mode a false condition is reported with the message; otherwise nothing happens.
+
+    One that is `always` made is C's: the message is the condition as it was written in `function`
+    (the kernel, if it is empty). It is reported in every launch, and the thread goes no further
+    where it can end without the others of its block.
+    """
 
     condition: Expression
     message: str
+    always: bool = False
+    function: str = ""
     span: Span = field(default=NOWHERE, compare=False)
 
 
 Statement: TypeAlias = (
     Declare | Assign | If | For | While | Break | Continue | Return | Barrier | Fence
-    | Atomic | Subgroup | CallStatement | Print | Assert
+    | Atomic | Subgroup | Clock | CallStatement | Print | Assert
 )  # fmt: skip
+Receiving: TypeAlias = Atomic | Subgroup | Clock | CallStatement  # may put a result in a variable
 Block: TypeAlias = tuple[Statement, ...]
 
 # --- functions and kernels -----------------------------------------------------------------------
@@ -477,7 +526,8 @@ class Kernel:
 
     `block` is the number of threads in a block, always known when code is printed (None only for
     a kernel that is good for any block and has not been specialized yet). `functions` holds every
-    function that is called, callees before callers.
+    function that is called, callees before callers. The accesses of a `trusting` kernel are checked
+    only where nothing else guards memory: on a target that runs CUDA itself they have no checks.
     """
 
     name: str
@@ -488,6 +538,7 @@ class Kernel:
     functions: tuple[Function, ...] = ()
     block: Dim3 | None = None
     fastmath: bool = False
+    trusting: bool = False
     span: Span = field(default=NOWHERE, compare=False)
 
 

@@ -7,6 +7,7 @@ errors found later point at a line the reader has.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -48,6 +49,7 @@ class _Parser(ExpressionParser):
             self.expect("(")
             block = Dim3.of(self.separated(self.integer, ")"))
         fastmath = self.accept("fastmath")
+        trusting = self.accept("trusting")
         self.expect("{")
         span = self.place(span)
         self.variables, self.memories = {}, {}
@@ -67,7 +69,7 @@ class _Parser(ExpressionParser):
             self.fail(f"nothing follows the kernel, but here is {self.next.text!r}")
         return n.Kernel(
             name, tuple(buffers), tuple(parameters), body, memories, tuple(functions), block,
-            fastmath, span,
+            fastmath, trusting, span,
         )  # fmt: skip
 
     def struct(self) -> None:
@@ -174,11 +176,11 @@ class _Parser(ExpressionParser):
         if reader is not None:
             self.at += 1
             return reader(self, span)
-        if self.peek("atomic", "subgroup", "call"):
+        if self.peek("atomic", "subgroup", "clock", "call"):
             return self.effect(span, None)
         place = self.assigned_place()
         self.expect("=")
-        if self.peek("atomic", "subgroup", "call"):
+        if self.peek("atomic", "subgroup", "clock", "call"):
             if not isinstance(place, n.Variable):
                 self.fail("the result goes into a variable, not into a part of one", span)
             return self.effect(span, place)
@@ -196,12 +198,17 @@ class _Parser(ExpressionParser):
             return n.Atomic(op, target, tuple(operands), result, self.place(span))
         if kind == "subgroup":
             op = self.word(tuple(n.SUBGROUP_OPERATIONS), "a subgroup operation")
-            values = [self.expression()]
+            values = [self.expression()] if n.SUBGROUP_OPERATIONS[op] else []
             while self.accept(","):
                 values.append(self.expression())
+            mask = self.mask()
             if result is None:
                 self.fail("a subgroup operation needs a variable for its result", span)
-            return n.Subgroup(op, tuple(values), result, self.place(span))
+            return n.Subgroup(op, tuple(values), result, mask, self.place(span))
+        if kind == "clock":
+            if result is None:
+                self.fail("clock needs a variable for its result", span)
+            return n.Clock(result, self.place(span))
         function = self.name("a function")
         self.expect("(")
         arguments = self.separated(self.argument, ")")
@@ -266,25 +273,49 @@ class _Parser(ExpressionParser):
 
     def barrier(self, span: Span) -> n.Barrier:
         scope = self.word(("block", "subgroup"), "a barrier's scope")
-        return n.Barrier("block" if scope == "block" else "subgroup", self.place(span))
+        mask = self.mask()
+        return n.Barrier("block" if scope == "block" else "subgroup", mask, self.place(span))
+
+    def mask(self) -> n.Expression | None:
+        return self.expression() if self.accept("mask") else None
 
     def fence(self, span: Span) -> n.Fence:
         scope = self.word(("block", "device"), "a fence's scope")
         return n.Fence("block" if scope == "block" else "device", self.place(span))
 
     def print_statement(self, span: Span) -> n.Print:
-        parts: list[str | n.Expression] = []
+        parts: list[str | n.Expression | n.Formatted] = []
+        end = "\n"
         while self.next.kind not in ("newline", "span", "end") and not self.peek("}"):
+            if self.peek("end") and self.tokens[self.at + 1].kind == "string":
+                self.at += 1
+                end = self.string()
+                break
             if parts:
                 self.expect(",")
-            parts.append(self.string() if self.next.kind == "string" else self.expression())
-        return n.Print(tuple(parts), self.place(span))
+            parts.append(self.printed())
+        return n.Print(tuple(parts), end, self.place(span))
+
+    def printed(self) -> str | n.Expression | n.Formatted:
+        span = self.next.span
+        if self.next.kind != "string":
+            return self.expression()
+        text = self.string()
+        if not self.accept("("):
+            return text
+        values = self.separated(self.expression, ")")
+        if not values:
+            self.fail(f"{json.dumps(text)} needs a value in its parentheses", span)
+        *stars, value = values
+        return n.Formatted(text, value, tuple(stars), span)
 
     def assert_statement(self, span: Span) -> n.Assert:
         condition = self.expression()
         self.expect(",")
         message = self.string()
-        return n.Assert(condition, message, self.place(span))
+        always = self.accept("always")
+        function = self.string() if self.accept("in") else ""
+        return n.Assert(condition, message, always, function, self.place(span))
 
 
 _STATEMENTS: dict[str, Callable[[_Parser, Span], n.Statement]] = {

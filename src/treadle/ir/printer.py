@@ -16,7 +16,8 @@ What is behind a semicolon in brackets are the checks. `v->x` is a component or 
 the field of a loaded value where `x[i]->y` loads just the field, `@f(a)` a call, `f32(i)` a cast,
 `vec2<f32>{a, b}` a value made of parts, `x@u32[i]` memory reinterpreted, `&x` a memory handed on.
 Constants without a suffix are i32, f32 or bool. Floats are written exactly. Names that are not
-plain words stand in backticks.
+plain words stand in backticks. `print "%5.2f"(x) end ""` formats a number as C does, and adds no
+line end.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ UNARY_SIGNS: dict[str, str] = {"neg": "-", "not": "!", "invert": "~"}
 
 # Words that mean something to the parser; a name that begins with one is put in backticks.
 _WORDS = """
-    struct function kernel block fastmath buffer parameter from shared local var if else for in
-    range unroll parallel while update break continue return barrier fence atomic subgroup call
-    print assert true false nan inf select bitcast void vec2 vec3 vec4 array
+    struct function kernel block fastmath trusting buffer parameter from shared local var if else
+    for in range unroll parallel while update break continue return barrier fence atomic subgroup
+    clock call print assert true false nan inf select bitcast void vec2 vec3 vec4 array
 """
 RESERVED = frozenset(_WORDS.split()) | frozenset(n.BUILTINS) | frozenset(t.SCALARS)
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*\Z")
@@ -91,7 +92,8 @@ class _Printer:
             self.function(function)
         block = f" block({', '.join(map(str, kernel.block))})" if kernel.block else ""
         fastmath = " fastmath" if kernel.fastmath else ""
-        self.open(f"kernel {spell_name(kernel.name)}{block}{fastmath}", kernel.span)
+        trusting = " trusting" if kernel.trusting else ""
+        self.open(f"kernel {spell_name(kernel.name)}{block}{fastmath}{trusting}", kernel.span)
         for buffer in kernel.buffers:
             self.line(f"buffer {spell_name(buffer.name)}: {self.type(buffer.element)}", buffer.span)
         for parameter in kernel.parameters:
@@ -227,30 +229,43 @@ class _Printer:
             case n.Continue():
                 return "continue"
             case n.Barrier():
-                return f"barrier {statement.scope}"
+                return f"barrier {statement.scope}{self.mask(statement.mask)}"
             case n.Fence():
                 return f"fence {statement.scope}"
             case n.Atomic():
                 operands = [statement.place, *statement.operands]
                 return f"{self.result(statement.result)}atomic {statement.op} {self.list(operands)}"
             case n.Subgroup():
-                operands = list(statement.operands)
-                return (
-                    f"{self.result(statement.result)}subgroup {statement.op} {self.list(operands)}"
-                )
+                given = f" {self.list(statement.operands)}" if statement.operands else ""
+                operation = f"{statement.op}{given}{self.mask(statement.mask)}"
+                return f"{self.result(statement.result)}subgroup {operation}"
+            case n.Clock():
+                return f"{self.result(statement.result)}clock"
             case n.CallStatement():
                 call = f"{spell_name(statement.function)}({self.list(statement.arguments)})"
                 return f"{self.result(statement.result)}call {call}"
             case n.Print():
-                parts = ", ".join(
-                    json.dumps(part) if isinstance(part, str) else self.expression(part)
-                    for part in statement.parts
-                )
-                return f"print {parts}".rstrip()
+                end = "" if statement.end == "\n" else f" end {json.dumps(statement.end)}"
+                parts = ", ".join(map(self.printed, statement.parts))
+                return f"print {parts}".rstrip() + end
             case n.Assert():
                 message = json.dumps(statement.message)
-                return f"assert {self.expression(statement.condition)}, {message}"
+                always = " always" if statement.always else ""
+                if statement.function:
+                    always += f" in {json.dumps(statement.function)}"
+                return f"assert {self.expression(statement.condition)}, {message}{always}"
         raise TypeError(f"not a statement: {statement!r}")
+
+    def printed(self, part: str | n.Expression | n.Formatted) -> str:
+        match part:
+            case str():
+                return json.dumps(part)
+            case n.Formatted():
+                return f"{json.dumps(part.spec)}({self.list((*part.stars, part.value))})"
+        return self.expression(part)
+
+    def mask(self, mask: n.Expression | None) -> str:
+        return "" if mask is None else f" mask {self.expression(mask)}"
 
     def result(self, result: n.Variable | None) -> str:
         return "" if result is None else f"{spell_name(result.name)} = "

@@ -9,6 +9,7 @@ TESTS = frozenset({"isnan", "isinf", "isfinite", "signbit"})
 COUNTS = frozenset({"popcount", "clz", "ctz"})
 INTEGER_INTRINSICS = COUNTS | {"reverse_bits", "mul_high"}
 NUMBER_INTRINSICS = frozenset({"abs", "min", "max", "dot"})  # the others take floats
+LANES = frozenset({"ballot", "active", "match_any", "match_all"})  # subgroup operations
 BOOL_RESULTS = frozenset(n.COMPARISONS + n.LOGICAL)
 
 
@@ -30,7 +31,7 @@ def intrinsic_type(op: str, operand: Type) -> Type:
 
 def subgroup_type(op: str, operand: Type) -> Type:
     """The type of a subgroup operation's result."""
-    if op == "ballot":
+    if op in LANES:
         return U32
     return BOOL if op in ("vote_all", "vote_any") else operand
 

@@ -16,10 +16,13 @@ _NODES = frozenset((
     n.Constant, n.Variable, n.Builtin, n.Unary, n.Binary, n.Select, n.Cast, n.Bitcast, n.Intrinsic,
     n.Call, n.Construct, n.Extract, n.Load, n.Check, n.Element, n.Member, n.Item,
     n.MemoryReference, n.Declare, n.Assign, n.If, n.For, n.While, n.Break, n.Continue, n.Return,
-    n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.CallStatement, n.Print, n.Assert,
+    n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.Clock, n.CallStatement, n.Print, n.Formatted,
+    n.Assert,
 ))  # fmt: skip
 _CHILDLESS = (n.Constant, n.Variable, n.Builtin, n.MemoryReference)
-_LEAVES = frozenset({"span", "type", "name", "op", "memory", "function", "message", "scope"})
+_LEAVES = frozenset({
+    "span", "type", "name", "op", "memory", "function", "message", "scope", "spec", "end",
+})  # fmt: skip
 
 
 @cache

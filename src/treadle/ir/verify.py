@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from treadle.core import printf
 from treadle.core.errors import CompileError
 from treadle.core.source import NOWHERE, Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.effects import effects
+from treadle.ir.rules import subgroup_type
 from treadle.ir.verify_expressions import ExpressionRules, is_integer, is_number
 
 ATOMIC_TYPES = (t.I32, t.U32, t.I64, t.U64, t.F32, t.F64)
@@ -203,6 +205,14 @@ class _Body(ExpressionRules):
     def barrier(self, node: n.Barrier) -> None:
         if node.scope not in ("block", "subgroup"):
             self.fail(f"a barrier's scope is block or subgroup, not {node.scope!r}", node.span)
+        if node.scope == "block" and node.mask is not None:
+            self.fail("only a subgroup's barrier has a mask", node.span)
+        self.mask(node.mask)
+
+    def mask(self, mask: n.Expression | None) -> None:
+        if mask is not None:
+            self.expression(mask)
+            self.require_type(mask, t.U32, "a mask of lanes")
 
     def fence(self, node: n.Fence) -> None:
         if node.scope not in ("block", "device"):
@@ -230,20 +240,31 @@ class _Body(ExpressionRules):
         if node.op not in n.SUBGROUP_OPERATIONS:
             self.fail(f"there is no subgroup operation {node.op!r}", node.span)
         count = n.SUBGROUP_OPERATIONS[node.op]
+        if node.op in n.REDUCTIONS and len(node.operands) == 2 and node.mask is None:
+            count = 2
         self.require_count(f"subgroup {node.op}", count, node.operands, node.span)
         for operand in node.operands:
             self.expression(operand)
-        value = node.operands[0]
-        result = value.type
+        self.mask(node.mask)
+        if node.op == "prefix_sum" and node.mask is not None:
+            self.fail("subgroup prefix_sum takes no mask", node.span)
+        shuffles = node.op.startswith("shuffle")
+        given: t.Type = node.operands[0].type if node.operands else t.VOID
         if node.op in ("vote_all", "vote_any", "ballot"):
-            self.require_type(value, t.BOOL, f"the operand of subgroup {node.op}")
-            result = t.U32 if node.op == "ballot" else t.BOOL
-        elif not isinstance(result, t.Scalar) or not (count == 2 or is_number(result)):
-            self.fail(f"subgroup {node.op} works on one number, not on {result}", node.span)
+            self.require_type(node.operands[0], t.BOOL, f"the operand of subgroup {node.op}")
+        elif node.op in ("and", "or", "xor") and not is_integer(given):
+            self.fail(f"subgroup {node.op} works on integers, not on {given}", node.span)
+        elif count and not (isinstance(given, t.Scalar) and (shuffles or is_number(given))):
+            self.fail(f"subgroup {node.op} works on one number, not on {given}", node.span)
         for operand in node.operands[1:]:
-            if operand.type not in (t.I32, t.U32):
-                self.fail(f"subgroup {node.op} takes its lane as i32 or u32", node.span)
+            if operand.type not in ((t.I32, t.U32) if shuffles else (t.U32,)):
+                wanted = "its lane as i32 or u32" if shuffles else "lanes as u32"
+                self.fail(f"subgroup {node.op} takes {wanted}", node.span)
+        result = subgroup_type(node.op, given)
         self.receives(node.result, result, f"subgroup {node.op}", node.span)
+
+    def clock(self, node: n.Clock) -> None:
+        self.receives(node.result, t.U64, "clock", node.span)
 
     def call_statement(self, node: n.CallStatement) -> None:
         function = self.called(node.function, node.arguments, node.span)
@@ -259,9 +280,30 @@ class _Body(ExpressionRules):
         for part in node.parts:
             if isinstance(part, str):
                 continue
+            if isinstance(part, n.Formatted):
+                self.formatted(part)
+                continue
             self.expression(part)
             if not isinstance(part.type, t.Scalar):
                 self.fail(f"print takes text and numbers, not {part.type}", part.span)
+
+    def formatted(self, node: n.Formatted) -> None:
+        try:
+            one = printf.conversion(node.spec)
+        except printf.FormatError as error:
+            self.fail(str(error), node.span)
+        self.require_count(f"the conversion {node.spec}", one.stars, node.stars, node.span)
+        for star in node.stars:
+            self.expression(star)
+            self.require_type(star, t.I32, f"a * of {node.spec}")
+        self.expression(node.value)
+        type = node.value.type
+        suits = isinstance(type, t.Scalar) and (
+            type.is_float if one.kind in printf.FLOAT_KINDS else not type.is_float
+        )
+        if one.kind in printf.TEXT_KINDS or not suits:
+            wanted = printf.TAKES[one.kind]
+            self.fail(f"{node.spec} prints {wanted}, not {type}", node.span)
 
     def assert_statement(self, node: n.Assert) -> None:
         self.condition(node.condition, "an assert")
@@ -280,6 +322,7 @@ _RULES: dict[type, Callable[[_Body, Any], None]] = {
     n.Fence: _Body.fence,
     n.Atomic: _Body.atomic,
     n.Subgroup: _Body.subgroup,
+    n.Clock: _Body.clock,
     n.CallStatement: _Body.call_statement,
     n.Print: _Body.print_statement,
     n.Assert: _Body.assert_statement,

@@ -45,12 +45,12 @@ def launch_with_report(
 def _show(
     words: np.ndarray[tuple[int, ...], np.dtype[np.uint32]], built: Built, grid: Dim3
 ) -> None:
-    """Print the lines of a report; LaunchError with the first failure in it, if there is one."""
+    """Print what a report holds; LaunchError with the first failure in it, if there is one."""
     failed: list[str] = []
     for entry in decode_report(words, built.sites):
         line = format_entry(entry, built.code.name, built.code.block, grid)
         if entry.site.kind == "print":
-            sys.stdout.write(line + "\n")
+            sys.stdout.write(line + entry.site.end)
         else:
             failed.append(line)
     if lost := lost_words(words, built.sites):

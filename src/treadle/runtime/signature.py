@@ -81,7 +81,23 @@ class DeclaredArray:
         return f"Array[{self.element}{dimensions}]"
 
 
-Declared: TypeAlias = Scalar | Vector | Struct | DeclaredArray | None
+@dataclass(frozen=True, slots=True)
+class DeclaredPointer:
+    """A pointer parameter of C++: contiguous arrays of any number of dimensions, made of the same
+    scalars (signed or not), or empty ones. To `void` (element Void), arrays of anything.
+
+    The kernel sees an array of one dimension with this element; of a pointer to `void`, with the
+    array's own.
+    """
+
+    element: Type
+    spelling: str  # as C++ writes the type, for messages
+
+    def __str__(self) -> str:
+        return self.spelling
+
+
+Declared: TypeAlias = Scalar | Vector | Struct | DeclaredArray | DeclaredPointer | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +117,7 @@ __all__ = [
     "Declared",
     "DeclaredArray",
     "DeclaredParameter",
+    "DeclaredPointer",
     "ScalarArgument",
     "Signature",
     "ValueArgument",

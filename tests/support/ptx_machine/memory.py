@@ -31,6 +31,10 @@ class MachineFault(PtxError):
     """What a kernel did that it must not do."""
 
 
+class MissingMembers(MachineFault):
+    """Threads that a mask names are elsewhere: they may come yet, or return."""
+
+
 class GlobalMemory:
     """The memory of a device: allocations at addresses, with typed views of all of it."""
 

@@ -36,6 +36,7 @@ NO_RESULT = frozenset({
     "prefetch", "prefetchu", "nanosleep", "brkpt", "discard",
 })  # fmt: skip
 _ENDS = frozenset({"bra", "ret", "exit", "trap", "bar", "barrier"})
+_TOGETHER = frozenset({"shfl", "vote", "match", "redux", "bar"})
 WARP_BARRIERS = ("warp",)
 
 
@@ -79,8 +80,9 @@ class Program:
     watched: set[str]  # registers that some read may find unwritten
 
 
-def program_of(module: Module, entry: str) -> Program:
-    """The blocks of a kernel."""
+def program_of(module: Module, entry: str, structured: bool = True) -> Program:
+    """The blocks of a kernel. If it is not `structured`, its threads may come one after another
+    to what a warp does together, which then begins a block."""
     function = module.functions.get(entry)
     if function is None or not function.entry:
         raise PtxError(f"there is no .entry {entry}")
@@ -89,7 +91,7 @@ def program_of(module: Module, entry: str) -> Program:
     variables = {variable.name: variable for variable in module.variables}
     variables |= {variable.name: variable for variable in expansion.variables}
     registers = expansion.registers
-    blocks = _blocks_of(body)
+    blocks = _blocks_of(body, structured)
     index = {name: i for i, name in enumerate(registers)}
     watched = _find_defined(blocks, index)
     _find_live(blocks, index)
@@ -251,7 +253,7 @@ def _rename_operand(operand: Operand, names: dict[str, str]) -> Operand:
 # --- blocks --------------------------------------------------------------------------------------
 
 
-def _blocks_of(body: list[Instruction | Label]) -> list[BasicBlock]:
+def _blocks_of(body: list[Instruction | Label], structured: bool) -> list[BasicBlock]:
     blocks = [BasicBlock(0)]
     labels: dict[str, int] = {}
     jumps: list[tuple[BasicBlock, str]] = []
@@ -270,6 +272,9 @@ def _blocks_of(body: list[Instruction | Label]) -> list[BasicBlock]:
                 raise PtxError(f"the label {one.name} stands twice")
             labels[one.name] = block.number
             continue
+        if one.opcode in _TOGETHER and not structured and block.body:
+            block.target = block.next = len(blocks)
+            block = begin()
         if one.opcode not in _ENDS or one.modifiers[:1] == WARP_BARRIERS:
             block.body.append(one)
             continue

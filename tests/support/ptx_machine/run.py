@@ -30,7 +30,7 @@ class Kernel:
     def __init__(
         self, module: Module, entry: str, memory: GlobalMemory, strict: bool = True
     ) -> None:
-        self.program: Program = program_of(module, entry)
+        self.program: Program = program_of(module, entry, strict)
         if not strict:
             self.program.watched.clear()
         self.memory = memory
@@ -145,6 +145,7 @@ class Frame:
         self._parameters = parameters
         self._grid, self._block, self._blocks = grid, block, blocks
         self._shared_bytes = shared_bytes
+        self._cycles = 0
 
     def run(self) -> None:
         """Until every thread has returned."""
@@ -187,6 +188,9 @@ class Frame:
 
     def special(self, name: str, threads: Any) -> Array:
         """A special register."""
+        if name == "%clock64":
+            self._cycles += 1
+            return np.full(self.lanes if threads is None else len(threads), self._cycles, np.uint64)
         # Those of a block are the same for every launch of its shape.
         shape = self._grid if name.startswith("%nctaid") else self._block
         key = name, shape, self._shared_bytes

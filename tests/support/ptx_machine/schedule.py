@@ -2,7 +2,8 @@
 
 Where a branch divides a group, the part at the smallest block number goes first, so that those who
 left a loop or took the shorter way wait for the others, and groups that meet become one. A barrier
-holds a group until every thread of its block is there.
+holds a group until every thread of its block is there, and what a warp does together one that lacks
+threads which it names.
 
 Threads that run in step never show that a barrier is missing. So in kernels with shared memory or
 barriers the odd warps of a block wait until the even ones have come to the next barrier, and the
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tests.support.ptx_machine.arithmetic import Array
-from tests.support.ptx_machine.memory import MachineFault
+from tests.support.ptx_machine.memory import MachineFault, MissingMembers
 from tests.support.ptx_machine.program import BasicBlock, Program
 from tests.support.ptx_machine.warps import WARP, Warps
 
@@ -64,6 +65,9 @@ class Schedule:
         self._turn = False  # whether the odd warps go first
         self._groups: dict[tuple[bool, int], Any] = {}  # later or not, and the block's number
         self._waiting: dict[int, Any] = {}
+        self._parked: dict[tuple[bool, int], Any] = {}  # groups that lack threads they name
+        self._moved = True  # whether anybody went on since these were last tried
+        self._stuck = False
         self._late = False  # of the group that runs
 
     def run(self, code: Callable[[BasicBlock, Any], Array | None]) -> None:
@@ -72,6 +76,10 @@ class Schedule:
         self._start(0, None)
         for _ in range(_MOST_STEPS):
             if not self._groups:
+                if self._parked:
+                    self._groups, self._parked = self._parked, {}
+                    self._stuck, self._moved = not self._moved, False
+                    continue
                 if not self._waiting:
                     return
                 self._release()
@@ -79,7 +87,14 @@ class Schedule:
             threads = self._groups.pop(key)
             self._late, number = key
             block = blocks[number]
-            condition = code(block, threads)
+            try:
+                condition = code(block, threads)
+            except MissingMembers:
+                if self._stuck:
+                    raise
+                self._parked[key] = threads
+                continue
+            self._moved = True
             if block.end == "jump":
                 self._add(block.target, threads)
             elif block.end == "branch":
@@ -109,6 +124,8 @@ class Schedule:
 
     def _add(self, number: int, threads: Any) -> None:
         groups, key = self._groups, (self._late, number)
+        if key in self._parked:
+            threads = _joined(self._parked.pop(key), threads)
         if key in groups:
             threads = _joined(groups[key], threads)
             if len(threads) == self._layout.lanes:

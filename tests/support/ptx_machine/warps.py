@@ -2,8 +2,9 @@
 
 On hardware these wait for every thread that the member mask names. Here threads at one instruction
 are there together or never will be: structured code meets again before it goes on. So a mask that
-names a thread which is still running but elsewhere is an error, as is a thread that runs the
-instruction and is not in its own mask. Threads that have returned do not count.
+names a thread which is still running but elsewhere is an error (in NVIDIA's own code once nobody
+else can go on), as is a thread that runs the instruction and is not in its own mask. Threads that
+have returned do not count.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tests.support.ptx_machine.arithmetic import Array, unspecified
-from tests.support.ptx_machine.memory import MachineFault
+from tests.support.ptx_machine.memory import MachineFault, MissingMembers
 from tests.support.ptx_machine.records import Instruction
 
 WARP = 32
@@ -54,7 +55,7 @@ class Warps:
         missing = mask & self.running[warp] & ~present
         if np.any(missing):
             at = int(np.flatnonzero(missing)[0])
-            raise MachineFault(
+            raise MissingMembers(
                 f"{one}: the mask 0x{int(np.broadcast_to(mask, warp.shape)[at]):08x} names lanes "
                 f"that are elsewhere (0x{int(missing[at]):08x}); lanes here: "
                 f"0x{int(present[at]):08x}"

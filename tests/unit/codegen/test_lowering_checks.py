@@ -35,6 +35,9 @@ kernel k {
 """
 
 
+SMALL = Limits(1024, Dim3(1024, 1024, 64), max_shared_memory=1 << 14, subgroup_size=32)
+
+
 def test_only_what_no_guard_covers_is_checked() -> None:
     options = Options(Dim3(64), (("x", 0), ("y", 1)))
     for language, dialect in (("llvm", ""), ("wgsl", "naga")):
@@ -43,6 +46,47 @@ def test_only_what_no_guard_covers_is_checked() -> None:
         bounds = {node.bound.name for node in checks if isinstance(node.bound, n.Variable)}
         assert len(checks) >= 1
         assert bounds == {"x.size"}, (language, bounds)
+
+
+@pytest.mark.parametrize("language", ["llvm", "wgsl", "msl", "ptx", "cuda"])
+@pytest.mark.parametrize("checking", [False, True])
+def test_a_trusting_kernel_is_guarded_where_nothing_else_would(
+    language: str, checking: bool
+) -> None:
+    text = TEXT.replace("kernel k {", "kernel k trusting {")
+    options = Options(Dim3(64), (("x", 0), ("y", 1)), check=checking)
+    dialect = {"wgsl": "tint", "ptx": "sm_70", "cuda": "sm_70"}.get(language, "")
+    lowered = lower(from_text(text), options, Target(language, dialect, SMALL))
+    checks = [node for node in walk(lowered.kernel.body) if isinstance(node, n.Check)]
+    as_cuda = language in ("ptx", "cuda") and not checking
+    assert bool(checks) is not as_cuda
+    assert bool(lowered.sites) is checking  # what an access beyond an array is reported by
+
+
+def test_a_trusted_access_is_not_made_for_threads_that_returned() -> None:
+    text = """
+    kernel k trusting {
+      buffer x: i32
+      buffer y: i32
+      parameter x.size: i32 from ("size", "x")
+      parameter y.size: i32 from ("size", "y")
+      parameter at: i32 from ("value", "at")
+      if (thread_idx.x >= y.size) {
+        return
+      }
+      var shared_by_all: i32 = x[at; at in x.size]
+      barrier block
+      y[thread_idx.x; thread_idx.x in y.size] = shared_by_all
+    }
+    """
+    options = Options(Dim3(64), (("x", 0), ("y", 1)))
+    body = lower(from_text(text), options, Target("ptx", "sm_70", SMALL)).kernel.body
+    assert not any(isinstance(one, n.Declare | n.Assign) and _loads(one) for one in body)
+    assert any(_loads(one) for one in body)
+
+
+def _loads(node: object) -> bool:
+    return any(isinstance(one, n.Load) for one in walk(node))
 
 
 NUMBERED = """

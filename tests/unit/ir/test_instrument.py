@@ -77,6 +77,48 @@ def test_printed_values_keep_their_type(value: str, spelled: str) -> None:
     assert lines == [f"v {spelled} end"]
 
 
+@pytest.mark.parametrize(
+    ("part", "spelled"),
+    [
+        ('"%5.2f"(x[3])', " 3.00"),
+        ('"%-6d|"(tid)', None),
+        ('"%+e"(1.5:f64)', "+1.500000e+00"),
+        ('"%08x"(-1:i16)', "ffffffff"),
+        ('"%lld"(-9000000000:i64)', "-9000000000"),
+        ('"%*.*f"(7, 1, 2.25)', "    2.2"),
+        ('"%c"(tid + 60)', "A"),
+        ('"%i"(true)', "1"),
+        ('"%g"(inf:f16)', "inf"),
+        ('"%p"(0:u64)', "(nil)"),
+    ],
+)
+def test_values_formatted_as_c_does(part: str, spelled: str | None) -> None:
+    body = f'  if (tid == 5) {{\n    print "<", {part}, ">" end ""\n  }}\n'
+    if spelled is None:
+        with pytest.raises(CompileError, match="not one conversion"):
+            lines_of(body)
+        return
+    report, sites, _ = report_of(body)
+    (entry,) = decode_report(report, sites)
+    assert format_entry(entry, "talk", Dim3(4, 2), Dim3(1)) == f"<{spelled}>"
+    assert entry.site.end == ""
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ('"%d"(1.5)', "%d prints an integer, not f32"),
+        ('"%f"(3)', "%f prints a floating-point number, not i32"),
+        ('"%s"(3)', "%s prints a string"),
+        ('"%*d"(3)', "takes 1"),
+        ('"%*d"(1.0, 3)', r"a \* of %\*d"),
+    ],
+)
+def test_values_that_a_conversion_does_not_take(part: str, message: str) -> None:
+    with pytest.raises(CompileError, match=message):
+        verify(from_text(f"kernel k {{\n  print {part}\n}}\n"))
+
+
 @pytest.mark.parametrize("lanes", [None, 1, 3])
 def test_an_access_outside_names_index_extent_and_thread(lanes: int | None) -> None:
     body = "  var i: i32 = (block_idx.x * 8) + tid\n  out[i] = x[i + 3; (i + 3) in x.size]\n"

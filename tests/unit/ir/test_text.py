@@ -46,7 +46,7 @@ function square(v: f32) -> f32 {
   return v * v
 }
 
-kernel `<lambda>` block(8, 4, 1) fastmath {
+kernel `<lambda>` block(8, 4, 1) fastmath trusting {
   buffer x: f32
   buffer pairs: Pair
   buffer other: Pair~2
@@ -65,6 +65,7 @@ kernel `<lambda>` block(8, 4, 1) fastmath {
   var old: i32
   var got: f32
   var lanes: u32
+  var bare.copy: u64
   x[0] = 1.0
   x[`if`; `if` in x.size, axis 0: 3 in 4] = -0.0
   x@u32[lane] = 7:u32
@@ -110,11 +111,16 @@ kernel `<lambda>` block(8, 4, 1) fastmath {
   atomic cas counts[3], 1, 2
   lanes = subgroup ballot got > 1.0
   got = subgroup shuffle_xor got, 1
+  bare.copy = clock
   call fill(&tile, 1.0)
   got = call square(got)
   print "a \\"quoted\\" b", got, "c"
   print
+  print end ""
+  print "%5.1f"(got), "%*.*e"(3, `if`, got), `if`, "\\n%" end "\\n\\n"
   assert got == got, "never `nan`"
+  assert got > 0.0, "got > 0" always
+  assert got < 9.0, "got < 9" always in "square"
   return
 }
 """

@@ -54,3 +54,4 @@ class Language:
     subgroup: Callable[[Scope, n.Subgroup], str]  # the value
     barrier: Callable[[Scope, n.Barrier], None]
     fence: Callable[[Scope, n.Fence], None]
+    clock: Callable[[Scope, n.Clock], str]  # the value

@@ -27,7 +27,7 @@ def assigned_variables(block: n.Block) -> frozenset[str]:
             root = root_of(node.place)
             if isinstance(root, n.Variable):
                 names.add(root.name)
-        elif isinstance(node, (n.Atomic, n.Subgroup, n.CallStatement)) and node.result is not None:
+        elif isinstance(node, n.Receiving) and node.result is not None:
             names.add(node.result.name)
     return frozenset(names)
 
@@ -53,11 +53,13 @@ def _filling(scope: Scope, node: n.Statement, following: n.Block) -> n.Statement
     if not isinstance(node, n.Declare) or node.value is not None or not following:
         return None
     (other,) = following
-    if not isinstance(other, (n.Atomic, n.Subgroup, n.CallStatement)):
+    if not isinstance(other, n.Receiving):
         return None
     if other.result is None or other.result.name != node.variable.name:
         return None
-    taken = other.arguments if isinstance(other, n.CallStatement) else other.operands
+    taken: tuple[n.Argument, ...] = ()
+    if not isinstance(other, n.Clock):
+        taken = other.arguments if isinstance(other, n.CallStatement) else other.operands
     place = (other.place,) if isinstance(other, n.Atomic) else ()
     if any(part == other.result for root in (*taken, *place) for part in walk(root)):
         return None
@@ -333,6 +335,11 @@ def _subgroup(scope: Scope, node: n.Subgroup) -> None:
     scope.emit(f"{scope.name(node.result.name)} = {value};")
 
 
+def _clock(scope: Scope, node: n.Clock) -> None:
+    value = scope.module.language.clock(scope, node)
+    scope.emit(f"{scope.name(node.result.name)} = {value};")
+
+
 def _call(scope: Scope, node: n.CallStatement) -> None:
     result = node.result.type if node.result else Void()
     text = scope.text(n.Call(node.function, node.arguments, result, node.span))
@@ -356,6 +363,6 @@ _PRINTERS: dict[type, Callable[[Scope, Any], None]] = {
     n.Return: _return,
     n.Barrier: lambda scope, node: scope.module.language.barrier(scope, node),
     n.Fence: lambda scope, node: scope.module.language.fence(scope, node),
-    n.Atomic: _atomic, n.Subgroup: _subgroup, n.CallStatement: _call, n.Print: _print,
-    n.Assert: _nothing,
+    n.Atomic: _atomic, n.Subgroup: _subgroup, n.Clock: _clock, n.CallStatement: _call,
+    n.Print: _print, n.Assert: _nothing,
 }  # fmt: skip

@@ -244,11 +244,18 @@ def _barrier(scope: Scope, node: n.Barrier) -> None:
     if node.scope == "block":
         scope.emit("__syncthreads();")
         return
-    scope.emit(f"__syncwarp({subgroups.mask(scope.module)});")
+    mask = subgroups.mask(scope.module) if node.mask is None else scope.text(node.mask)
+    scope.emit(f"__syncwarp({mask});")
 
 
 def _fence(scope: Scope, node: n.Fence) -> None:
     scope.emit("__threadfence_block();" if node.scope == "block" else "__threadfence();")
+
+
+def _clock(scope: Scope, node: n.Clock) -> str:
+    del node
+    scope.module.required.add("int64")
+    return "(unsigned long long)clock64()"
 
 
 CUDA = Language(
@@ -272,4 +279,5 @@ CUDA = Language(
     subgroup=subgroups.subgroup,
     barrier=_barrier,
     fence=_fence,
+    clock=_clock,
 )

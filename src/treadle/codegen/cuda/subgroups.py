@@ -14,7 +14,10 @@ NAMES = (
     "shuffle", "shuffle_up", "shuffle_down", "shuffle_xor", "warp_sum", "warp_min", "warp_max",
     "warp_prefix_sum", "from_lane", "warp_mask", "warp_size", "lane", "thread_number",
     "__shfl_sync", "__all_sync", "__any_sync", "__ballot_sync", "__syncwarp", "__syncthreads",
-    "__threadfence", "__threadfence_block",
+    "__threadfence", "__threadfence_block", "__activemask", "__match_any_sync", "__match_all_sync",
+    "match_any", "match_all", "warp_and", "warp_or", "warp_xor", "__reduce_add_sync",
+    "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",
+    "__reduce_xor_sync",
 )  # fmt: skip
 
 _VOTES = {"vote_all": "__all_sync", "vote_any": "__any_sync", "ballot": "__ballot_sync"}
@@ -23,23 +26,36 @@ _SOURCES = {
     "shuffle_down": "(int)({lane} + (unsigned int)delta)",
     "shuffle_xor": "(int){lane} ^ delta",
 }
-_COMBINED = {"sum": "add", "prefix_sum": "add", "min": "min", "max": "max"}
+_COMBINED = {
+    "sum": "add", "prefix_sum": "add", "min": "min", "max": "max", "and": "and", "or": "or",
+    "xor": "xor",
+}  # fmt: skip
+_MATCHES = {"match_any": "__match_any_sync", "match_all": "__match_all_sync"}
+_SIGNS = {"and": "&", "or": "|", "xor": "^"}
 
 
 def subgroup(scope: Scope, node: n.Subgroup) -> str:
     """The value of a subgroup operation."""
     module = scope.module
     module.required.add("subgroups")
+    if node.op == "active":
+        return "__activemask()"
     operand = scope.text(node.operands[0])
+    named = None if node.mask is None else scope.text(node.mask)
     if node.op in _VOTES:
-        value = f"{_VOTES[node.op]}({mask(module)}, {operand})"
+        value = f"{_VOTES[node.op]}({named or mask(module)}, {operand})"
         return value if node.op == "ballot" else f"{value} != 0"
     type = node.operands[0].type
     assert isinstance(type, Scalar)
+    if node.op in _MATCHES:
+        return f"{_match(module, node.op, type)}({named or mask(module)}, {operand})"
+    if node.op in _COMBINED and named is not None:
+        return _native_reduction(module, node.op, type, named, operand)
     if node.op in _COMBINED:
         return f"{_reduction(module, node.op, type)}({operand})"
-    name = _shuffle(module, node.op, type)
-    return f"{name}({operand}, {scope.text(node.operands[1])})"
+    name = _shuffle(module, node.op, type, named is not None)
+    first = "" if named is None else f"{named}, "
+    return f"{name}({first}{operand}, {scope.text(node.operands[1])})"
 
 
 # --- which threads -------------------------------------------------------------------------------
@@ -101,13 +117,14 @@ def _last_warp(module: Module, name: str, last: str, others: str, comment: str) 
 # --- functions -----------------------------------------------------------------------------------
 
 
-def _from_lane(module: Module, type: Scalar) -> str:
-    """The function that gives another lane's value, if there is such a thread."""
-    key = ("from_lane", type)
+def _from_lane(module: Module, type: Scalar, masked: bool = False) -> str:
+    """The function that gives another lane's value, if there is such a thread. One that is masked
+    takes the threads that take part."""
+    key = ("from_lane", type, masked)
     if key in module.helpers:
         return "from_lane"
     register = module.scalar(type)
-    fetch = f"__shfl_sync({mask(module)}, {{}}, source & 31)"
+    fetch = f"__shfl_sync({'mask' if masked else mask(module)}, {{}}, source & 31)"
     if type.name in module.language.structs:
         value = f"{register}{{(unsigned short){fetch.format('(int)value.bits')}}}"
     elif type == BOOL:
@@ -117,35 +134,64 @@ def _from_lane(module: Module, type: Scalar) -> str:
     else:
         value = fetch.format("value")
     module.helpers[key] = (
-        f"{module.language.function} {register} from_lane({register} value, int source) {{\n"
+        f"{module.language.function} {register} "
+        f"from_lane({_MASK if masked else ''}{register} value, int source) {{\n"
         f"    return {value};\n}}"
     )
     return "from_lane"
 
 
-def _shuffle(module: Module, op: str, type: Scalar) -> str:
-    key = (op, type)
+_MASK = "unsigned int mask, "
+
+
+def _shuffle(module: Module, op: str, type: Scalar, masked: bool) -> str:
+    key = (op, type, masked)
     if key in module.helpers:
         return op
     register = module.scalar(type)
     fn = module.language.function
+    given, handed = (_MASK, "mask, ") if masked else ("", "")
     if op == "shuffle":
-        _from_lane(module, type)
+        _from_lane(module, type, masked)
         size = _size(module)
         module.helpers[key] = (
             "// A lane's value; the thread's own where there is no such lane.\n"
-            f"{fn} {register} shuffle({register} value, int source) {{\n"
-            f"    {register} moved = from_lane(value, source);\n"
+            f"{fn} {register} shuffle({given}{register} value, int source) {{\n"
+            f"    {register} moved = from_lane({handed}value, source);\n"
             f"    return (unsigned int)source < {size} ? moved : value;\n}}"
         )
         return op
-    _shuffle(module, "shuffle", type)
+    _shuffle(module, "shuffle", type, masked)
     source = _SOURCES[op].format(lane=lane(module))
     module.helpers[key] = (
-        f"{fn} {register} {op}({register} value, int delta) {{\n"
-        f"    return shuffle(value, {source});\n}}"
+        f"{fn} {register} {op}({given}{register} value, int delta) {{\n"
+        f"    return shuffle({handed}value, {source});\n}}"
     )
     return op
+
+
+def _match(module: Module, op: str, type: Scalar) -> str:
+    """The function that gives the lanes with the same bits."""
+    key = (op, type)
+    if key in module.helpers:
+        return op
+    register, fn = module.scalar(type), module.language.function
+    bits = "value.bits" if type.name in module.language.structs else "value"
+    if type.bits < 32:
+        bits = f"(unsigned int){bits}"
+    body = f"    return {_MATCHES[op]}(mask, {bits});\n"
+    if op == "match_all":
+        body = f"    int all;\n    return {_MATCHES[op]}(mask, {bits}, &all);\n"
+    module.helpers[key] = f"{fn} unsigned int {op}({_MASK}{register} value) {{\n{body}}}"
+    return op
+
+
+def _native_reduction(module: Module, op: str, type: Scalar, named: str, operand: str) -> str:
+    """A reduction of integers of 32 bits over the threads that a mask names."""
+    call = f"__reduce_{_COMBINED[op]}_sync({named}, "
+    if op in _SIGNS and type.is_signed:  # only for unsigned ones
+        return f"({module.scalar(type)}){call}(unsigned int)({operand}))"
+    return f"{call}{operand})"
 
 
 def _reduction(module: Module, op: str, type: Scalar) -> str:
@@ -190,6 +236,8 @@ def _together(module: Module, op: str, type: Scalar) -> str:
         if type.kind == "int" and type.bits >= 32:
             return f"{module.helper('wrap_add', type)}({{}}, {{}})"
         return "{} + {}" if type.bits >= 32 or type.is_float else f"({register})({{}} + {{}})"
+    if op in _SIGNS:
+        return f"({register})({{}} {_SIGNS[op]} {{}})"
     name = {"min": "minimum", "max": "maximum"}[op]
     if type.is_float and type.bits == 16:
         from treadle.ir.types import F32

@@ -30,6 +30,7 @@ def assigned_names(body: n.Block) -> frozenset[str]:
                     names.add(root.name)
             case (
                 n.Atomic(result=n.Variable() as result)
+                | n.Clock(result=n.Variable() as result)
                 | n.CallStatement(result=n.Variable() as result)
             ):
                 names.add(result.name)
@@ -276,6 +277,12 @@ class Statements(Expressions):
             self.e.do("fence acq_rel")
         return True
 
+    def clock(self, node: n.Clock) -> bool:
+        self.set_leaves(
+            node.result, 0, Value((self.e.intrinsic("readcyclecounter", "i64", (), ()),))
+        )
+        return True
+
     def check_only(self, node: n.Assert) -> bool:
         return True
 
@@ -343,6 +350,7 @@ _RULES: dict[type[Any], str] = {
     n.Fence: "fence",
     n.Atomic: "atomic",
     n.Subgroup: "unexpected",
+    n.Clock: "clock",
     n.CallStatement: "unexpected",
     n.Print: "print_line",
     n.Assert: "check_only",

@@ -249,6 +249,13 @@ def _fence(scope: Scope, node: n.Fence) -> None:
     )
 
 
+def _clock(scope: Scope, node: n.Clock) -> str:
+    del scope
+    raise UnsupportedOnTarget(
+        "a kernel in Metal cannot read a clock: time whole launches from the host", node.span
+    )
+
+
 MSL = Language(
     title="Metal",
     function="inline",
@@ -270,4 +277,5 @@ MSL = Language(
     subgroup=subgroups.subgroup,
     barrier=_barrier,
     fence=_fence,
+    clock=_clock,
 )

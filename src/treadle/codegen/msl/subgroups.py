@@ -13,8 +13,8 @@ from treadle.ir.types import BOOL, I32, Scalar
 
 NAMES = (
     "shuffle", "subgroup_min", "subgroup_max", "from_lane", "simd_shuffle", "simd_sum", "simd_min",
-    "simd_max", "simd_prefix_exclusive_sum", "simd_all", "simd_any", "simd_ballot",
-    "threadgroup_barrier", "simdgroup_barrier",
+    "simd_max", "simd_and", "simd_or", "simd_xor", "simd_prefix_exclusive_sum", "simd_all",
+    "simd_any", "simd_ballot", "threadgroup_barrier", "simdgroup_barrier",
 )  # fmt: skip
 
 _VOTES = {
@@ -22,8 +22,8 @@ _VOTES = {
     "ballot": "(uint)(simd_vote::vote_t)simd_ballot({})",
 }  # fmt: skip
 _REDUCTIONS = {
-    "sum": "simd_sum", "min": "simd_min", "max": "simd_max",
-    "prefix_sum": "simd_prefix_exclusive_sum",
+    "sum": "simd_sum", "min": "simd_min", "max": "simd_max", "and": "simd_and", "or": "simd_or",
+    "xor": "simd_xor", "prefix_sum": "simd_prefix_exclusive_sum",
 }  # fmt: skip
 _SOURCES = {"shuffle_up": "lane - {}", "shuffle_down": "lane + {}", "shuffle_xor": "lane ^ {}"}
 

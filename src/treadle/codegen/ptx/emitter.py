@@ -53,7 +53,7 @@ class Instruction:
         if len(self.results) == 1:
             parts.insert(0, self.results[0])
         elif self.results:
-            pair = "|" if self.opcode.startswith("shfl") else ""
+            pair = "|" if self.opcode.startswith(("shfl", "match")) else ""
             joined = "|".join(self.results) if pair else f"{{{', '.join(self.results)}}}"
             parts.insert(0, joined)
         return f"    {self.guard}{self.opcode}{' ' if parts else ''}{', '.join(parts)};"

@@ -268,11 +268,16 @@ class Statements(Variables):
         self.receive(node.result, Value((subgroups.subgroup(self, node, operands),)), since)
         return True
 
+    def clock(self, node: n.Clock) -> bool:
+        since = len(self.e.lines)
+        self.receive(node.result, Value((self.e.op("b64", "mov.u64", "%clock64"),)), since)
+        return True
+
     def barrier(self, node: n.Barrier) -> bool:
         if node.scope == "block":
             self.e.do("bar.sync", "0")
         else:
-            self.e.do("bar.warp.sync", subgroups.warp(self).mask)
+            self.e.do("bar.warp.sync", subgroups.named(self, node.mask).mask)
         return True
 
     def fence(self, node: n.Fence) -> bool:
@@ -343,6 +348,7 @@ _RULES: dict[type[Any], str] = {
     n.Fence: "fence",
     n.Atomic: "atomic",
     n.Subgroup: "subgroup",
+    n.Clock: "clock",
     n.CallStatement: "call_statement",
     n.Print: "print_line",
     n.Assert: "check_only",

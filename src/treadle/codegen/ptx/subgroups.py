@@ -6,7 +6,7 @@ are clamped to them, so that PTX gives a thread its own value where the IR says 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from treadle.codegen.ptx.arithmetic import binary, select
 from treadle.codegen.ptx.casts import wrapped
@@ -19,6 +19,7 @@ from treadle.ir import nodes as n
 from treadle.ir.types import Scalar
 
 WIDTH = 32
+_REDUCTIONS = {"sum": "add", "min": "min", "max": "max", "and": "and", "or": "or", "xor": "xor"}
 _MODES = {"shuffle_up": "up", "shuffle_down": "down", "shuffle_xor": "bfly"}
 _SOURCES = {"shuffle_up": "sub.s32", "shuffle_down": "add.s32", "shuffle_xor": "xor.b32"}
 
@@ -50,6 +51,17 @@ def warp(body: Expressions) -> Warp:
     return Warp(mask, last, 0)
 
 
+def named(body: Expressions, mask: n.Expression | None) -> Warp:
+    """The warp that a thread is in, with the threads that a mask names: those that do not exist
+    are no trouble there, as they are not to those that have returned."""
+    group = warp(body)
+    if mask is None:
+        return group
+    if isinstance(mask, n.Constant):
+        return replace(group, mask=str(int(mask.value) - (int(mask.value) >> 31 << 32)), count=0)
+    return replace(group, mask=body.value(mask).leaves[0], count=0)
+
+
 def _in_last_warp(body: Expressions, first: int) -> str:
     """Whether a thread is number `first` of its block, or later."""
     e, (x, y, _) = body.e, body.block_size
@@ -63,18 +75,38 @@ def _in_last_warp(body: Expressions, first: int) -> str:
 
 def subgroup(body: Expressions, node: n.Subgroup, operands: list[str]) -> str:
     """A value exchanged among the threads of a warp."""
+    e = body.e
+    if node.op == "active":
+        e.module.has(0, (6, 2))
+        return e.op("b32", "activemask.b32")
     type = node.operands[0].type
     assert isinstance(type, Scalar)
-    e, group = body.e, warp(body)
+    group = named(body, node.mask)
+    if node.op in ("match_any", "match_all"):
+        return _matched(e, node.op, type, group, operands[0])
     if node.op in ("vote_all", "vote_any"):
         return e.op("pred", f"vote.sync.{node.op[5:]}.pred", operands[0], group.mask)
     if node.op == "ballot":
         return e.op("b32", "vote.sync.ballot.b32", operands[0], group.mask)
     if node.op == "prefix_sum":
         return _prefix_sum(e, type, group, operands[0])
-    if node.op in ("sum", "min", "max"):
+    if node.op in _REDUCTIONS:
         return _reduced(e, node.op, type, group, operands[0])
     return _shuffle(body, node, type, group, *operands)
+
+
+def _matched(e: Emitter, op: str, type: Scalar, group: Warp, value: str) -> str:
+    """The lanes that hold the same bits."""
+    words = _words(e, type, value)
+    bits, size = words[0], "b32"
+    if len(words) == 2:
+        bits, size = e.register("b64"), "b64"
+        e.ops([bits], "mov.b64", f"{{{words[0]}, {words[1]}}}")
+    if op == "match_any":
+        return e.op("b32", f"match.any.sync.{size}", bits, group.mask)
+    result, everyone = e.register("b32"), e.register("pred")
+    e.ops([result, everyone], f"match.all.sync.{size}", bits, group.mask)
+    return e.op("b32", "selp.b32", result, "0", everyone)
 
 
 # --- shuffles -------------------------------------------------------------------------------------
@@ -145,16 +177,16 @@ def _from_words(e: Emitter, type: Scalar, words: list[str]) -> str:
 
 
 def _combined(e: Emitter, op: str, type: Scalar, a: str, b: str) -> str:
-    if op == "sum":
-        return binary(e, "add", type, a, b)
+    if op not in ("min", "max"):
+        return binary(e, _REDUCTIONS[op], type, a, b)
     return intrinsic(e, op, type, (a, b))
 
 
 def _reduced(e: Emitter, op: str, type: Scalar, group: Warp, value: str) -> str:
     """All lanes' values in one, for all lanes."""
     if type.is_integer and type.bits <= 32 and e.module.has(80, (7, 0)):
-        name = "add" if op == "sum" else op
-        result = e.op("b32", f"redux.sync.{name}.{KINDS[type.name]}", value, group.mask)
+        kind = "b32" if op in ("and", "or", "xor") else KINDS[type.name]
+        result = e.op("b32", f"redux.sync.{_REDUCTIONS[op]}.{kind}", value, group.mask)
         return wrapped(e, type, result) if op == "sum" else result
     distance = WIDTH // 2
     if group.count and group.count & (group.count - 1) == 0:

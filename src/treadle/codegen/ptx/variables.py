@@ -34,6 +34,7 @@ def assigned_names(body: n.Block) -> frozenset[str]:
             case (
                 n.Atomic(result=n.Variable() as result)
                 | n.Subgroup(result=n.Variable() as result)
+                | n.Clock(result=n.Variable() as result)
                 | n.CallStatement(result=n.Variable() as result)
             ):
                 names.add(result.name)

@@ -19,12 +19,12 @@ from treadle.codegen.wgsl.uniform import deciding_loads
 from treadle.codegen.wide import pair_words
 from treadle.codegen.wide.layout import paired
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import CompileError
+from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir.passes.fold import fold
 from treadle.ir.passes.scalarize import scalarize
 from treadle.ir.passes.unroll import unroll, unroll_around_views
-from treadle.ir.traverse import rewrite_kernel, walk
+from treadle.ir.traverse import rewrite_kernel, statements_in, walk
 from treadle.ir.types import I32, SCALARS, Void, size_of
 
 MISSING = frozenset({
@@ -108,6 +108,12 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
 def _prepared(module: Module, kernel: n.Kernel, workgroup: Dim3) -> n.Kernel:
     """The kernel as it is printed: loops that asked for it unrolled, constant arrays in registers,
     without the operations WGSL lacks, and with the parameters it needs."""
+    for node in statements_in(kernel.body):
+        if isinstance(node, n.Clock):  # before the 64 bits of its result are missed
+            raise UnsupportedOnTarget(
+                "a kernel in WGSL cannot read a clock: time whole launches from the host",
+                node.span,
+            )
     kernel = scalarize(fold(unroll_around_views(unroll(_with_sizes(kernel, workgroup)))))
     if "int64" in module.available:
         kernel = legalize(kernel, MISSING)

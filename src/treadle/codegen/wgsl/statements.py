@@ -24,7 +24,7 @@ def assigned_variables(block: n.Block) -> frozenset[str]:
             root = root_of(node.place)
             if isinstance(root, n.Variable):
                 names.add(root.name)
-        elif isinstance(node, (n.Atomic, n.Subgroup, n.CallStatement)) and node.result is not None:
+        elif isinstance(node, n.Receiving) and node.result is not None:
             names.add(node.result.name)
     return frozenset(names)
 

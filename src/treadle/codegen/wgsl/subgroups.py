@@ -10,8 +10,8 @@ from treadle.ir import nodes as n
 from treadle.ir.types import BOOL, Scalar, Type, Vector
 
 _REDUCTIONS = {
-    "sum": "subgroupAdd", "min": "subgroupMin", "max": "subgroupMax",
-    "prefix_sum": "subgroupExclusiveAdd",
+    "sum": "subgroupAdd", "min": "subgroupMin", "max": "subgroupMax", "and": "subgroupAnd",
+    "or": "subgroupOr", "xor": "subgroupXor", "prefix_sum": "subgroupExclusiveAdd",
 }  # fmt: skip
 _SOURCES = {
     "shuffle": "u32({0})",
@@ -38,7 +38,7 @@ def _value(scope: Scope, node: n.Subgroup) -> str:
             return f"subgroupAny({operand})"
         case "ballot":
             return f"subgroupBallot({operand}).x"
-        case "sum" | "min" | "max" | "prefix_sum":
+        case "sum" | "min" | "max" | "and" | "or" | "xor" | "prefix_sum":
             return _reduction(module, node, operand, type)
     moved = _SOURCES[node.op].format(scope.text(node.operands[1]))
     _use_lane(scope)

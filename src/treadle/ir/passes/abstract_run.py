@@ -154,6 +154,10 @@ class AbstractRun:
                     cause = Cause("the result of an atomic operation differs between threads", "")
                     value = Value(Level.THREAD, None, cause)
                     self._set(state, statement.result.name, value, flow, statement.span)
+            case n.Clock():
+                cause = Cause("the clock differs between threads", "")
+                value = Value(Level.THREAD, None, cause)
+                self._set(state, statement.result.name, value, flow, statement.span)
             case n.Subgroup():
                 value = self._subgroup(statement)
                 self._set(state, statement.result.name, value, flow, statement.span)
@@ -231,7 +235,8 @@ class AbstractRun:
         return result
 
     def _subgroup(self, statement: n.Subgroup) -> Value:
-        if statement.op.startswith("shuffle") or statement.op == "prefix_sum":
+        own = statement.op in ("prefix_sum", "match_any") or len(statement.operands) == 2
+        if own:
             return Value(
                 Level.THREAD, None, Cause(f"each thread gets its own value of {statement.op}", "")
             )

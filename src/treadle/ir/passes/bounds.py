@@ -84,7 +84,7 @@ class CheckDropper(Evaluator):
         new = map_children(node, lambda child: self.strip(child, state))
         if isinstance(node, n.Return):
             return new, None
-        if isinstance(node, (n.Atomic, n.Subgroup, n.CallStatement)) and node.result is not None:
+        if isinstance(node, n.Receiving) and node.result is not None:
             self.forget(node.result.name, node.result.type, state)
         return new, state
 
@@ -267,7 +267,7 @@ def _assigned(block: n.Block) -> dict[str, Type]:
             target = node.place
             while isinstance(target, (n.Member, n.Item)):
                 target = target.base
-        elif isinstance(node, (n.Atomic, n.Subgroup, n.CallStatement)):
+        elif isinstance(node, n.Receiving):
             target = node.result
         if isinstance(target, n.Variable):
             found[target.name] = target.type

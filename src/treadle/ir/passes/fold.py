@@ -159,10 +159,17 @@ class _Folder(ExpressionFolder):
         return n.Atomic(node.op, place, operands, node.result, node.span)
 
     def subgroup(self, node: n.Subgroup) -> n.Statement:
-        operands = self.each(node.operands)
-        if operands is node.operands:
+        operands, mask = self.each(node.operands), self.mask(node.mask)
+        if operands is node.operands and mask is node.mask:
             return node
-        return n.Subgroup(node.op, operands, node.result, node.span)
+        return n.Subgroup(node.op, operands, node.result, mask, node.span)
+
+    def barrier(self, node: n.Barrier) -> n.Statement:
+        mask = self.mask(node.mask)
+        return node if mask is node.mask else n.Barrier(node.scope, mask, node.span)
+
+    def mask(self, mask: n.Expression | None) -> n.Expression | None:
+        return None if mask is None else self.expression(mask)
 
     def call_statement(self, node: n.CallStatement) -> n.Statement:
         arguments = self.each(node.arguments)
@@ -171,9 +178,18 @@ class _Folder(ExpressionFolder):
         return n.CallStatement(node.function, arguments, node.result, node.span)
 
     def print_statement(self, node: n.Print) -> n.Statement:
-        parts = tuple(p if isinstance(p, str) else self.expression(p) for p in node.parts)
+        parts = tuple(p if isinstance(p, str) else self.printed(p) for p in node.parts)
         same = all(new is old for new, old in zip(parts, node.parts, strict=True))
-        return node if same else n.Print(parts, node.span)
+        return node if same else n.Print(parts, node.end, node.span)
+
+    def printed(self, part: n.Expression | n.Formatted) -> n.Expression | n.Formatted:
+        if not isinstance(part, n.Formatted):
+            folded: n.Expression = self.expression(part)
+            return folded
+        value, stars = self.expression(part.value), self.each(part.stars)
+        if value is part.value and stars is part.stars:
+            return part
+        return n.Formatted(part.spec, value, stars, part.span)
 
     def assert_statement(self, node: n.Assert) -> n.Statement | n.Block:
         condition = self.expression(node.condition)
@@ -191,10 +207,11 @@ _STATEMENTS: dict[type, Callable[[_Folder, Any], Any]] = {
     n.Break: _Folder.keep,
     n.Continue: _Folder.keep,
     n.Return: _Folder.return_statement,
-    n.Barrier: _Folder.keep,
+    n.Barrier: _Folder.barrier,
     n.Fence: _Folder.keep,
     n.Atomic: _Folder.atomic,
     n.Subgroup: _Folder.subgroup,
+    n.Clock: _Folder.keep,
     n.CallStatement: _Folder.call_statement,
     n.Print: _Folder.print_statement,
     n.Assert: _Folder.assert_statement,
@@ -252,5 +269,5 @@ def _collect_assigned(block: n.Block, found: set[str]) -> None:
                 | n.CallStatement(result=n.Variable(name=name))
             ):
                 found.add(name)
-            case n.Subgroup():
+            case n.Subgroup() | n.Clock():
                 found.add(statement.result.name)

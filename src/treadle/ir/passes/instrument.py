@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
+from treadle.core.printf import Conversion, conversion, format_float, format_integer
 from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir.passes.names import Names
@@ -37,19 +38,47 @@ Words: TypeAlias = Sequence[int] | npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, slots=True)
+class Spelling:
+    """How C's printf spells a value of a type; an i32 for each `*` comes before the value."""
+
+    conversion: Conversion
+    type: Scalar
+
+    @property
+    def types(self) -> tuple[Scalar, ...]:
+        """The types of its values, in order."""
+        return (*[I32] * self.conversion.stars, self.type)
+
+    def text(self, values: Sequence[Number]) -> str:
+        """The value spelled."""
+        *counts, value = values
+        stars = tuple(map(int, counts))
+        if self.type.is_float:
+            return format_float(self.conversion, float(value), stars)
+        return format_integer(self.conversion, int(value), self.type.bits, stars)
+
+
+@dataclass(frozen=True, slots=True)
 class ReportSite:
     """A place in the kernel that reports. `parts` are literal text, and the types of values."""
 
-    kind: Literal["print", "assert", "check"]
+    kind: Literal["print", "assert", "check", "stop"]  # "stop" is an assertion of C's
     span: Span
-    parts: tuple[str | Scalar, ...]
+    parts: tuple[str | Scalar | Spelling, ...]
     memory: str = ""  # of a check: what was indexed, and along which axis
     axis: int = 0
+    function: str = ""  # of a stop: where it stands, if not in the kernel itself
+    end: str = "\n"  # of a print: what comes after its parts
+
+    @property
+    def types(self) -> tuple[Scalar, ...]:
+        """The types of the values in a record, in order."""
+        return tuple(type for part in self.parts for type in _types_of(part))
 
     @property
     def words(self) -> int:
         """The words of a record."""
-        return _PREFIX + sum(_words_of(part) for part in self.parts if isinstance(part, Scalar))
+        return _PREFIX + sum(map(_words_of, self.types))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +94,15 @@ class ReportEntry:
 # --- into the kernel -----------------------------------------------------------------------------
 
 
-def instrument(kernel: n.Kernel, check: bool) -> tuple[n.Kernel, tuple[ReportSite, ...]]:
+def instrument(
+    kernel: n.Kernel, check: bool, *, stops: bool = True
+) -> tuple[n.Kernel, tuple[ReportSite, ...]]:
     """The kernel writing reports instead of printing, and its report sites.
 
-    With `check`, assertions and all accesses report too; without, assertions are gone. A kernel
-    with nothing to report comes back without a report buffer. Functions with effects must be
-    inlined: CompileError if one is left.
+    With `check`, all assertions and accesses report too; without, only assertions that are always
+    made are left. A thread in which one of these fails ends there, if `stops`. A kernel with
+    nothing to report comes back without a report buffer. Functions with effects must be inlined:
+    CompileError if one is left.
     """
     for function in kernel.functions:
         for node in walk(function.body):
@@ -79,7 +111,7 @@ def instrument(kernel: n.Kernel, check: bool) -> tuple[n.Kernel, tuple[ReportSit
                     f"{function.name} prints or asserts; it is inlined before reports are made",
                     node.span,
                 )
-    writer = _Writer(kernel, check)
+    writer = _Writer(kernel, check, stops)
     body = writer.block(kernel.body)
     if not writer.sites:
         return (kernel if body == kernel.body else replace(kernel, body=body)), ()
@@ -97,8 +129,9 @@ class _Failing:
 
 
 class _Writer:
-    def __init__(self, kernel: n.Kernel, check: bool) -> None:
+    def __init__(self, kernel: n.Kernel, check: bool, stops: bool) -> None:
         self.check = check
+        self.stops = stops
         self.names = Names(kernel)
         self.sites: list[ReportSite] = []
 
@@ -107,14 +140,11 @@ class _Writer:
 
     def statement(self, statement: n.Statement) -> Iterator[n.Statement]:
         match statement:
-            case n.Print(parts, span):
-                yield from self.checks(statement, span)
-                yield from self.print(parts, span)
-            case n.Assert(condition, message, span):
-                if self.check:
-                    yield from self.checks(statement, span)
-                    site = ReportSite("assert", span, (message,))
-                    yield n.If(negate(condition), self.record(site, ()), (), span)
+            case n.Print():
+                yield from self.checks(statement, statement.span)
+                yield from self.print(statement)
+            case n.Assert():
+                yield from self.assertion(statement)
             case n.If():
                 yield from self.checks(statement.condition, statement.span)
                 then, otherwise = self.block(statement.then), self.block(statement.otherwise)
@@ -131,17 +161,44 @@ class _Writer:
 
     def while_loop(self, loop: n.While) -> n.Statement:
         """The condition is checked in every round, before it is evaluated."""
-        body, update = self.block(loop.body), self.block(loop.update)
+        body = self.block(loop.body)
+        stops, self.stops = self.stops, False  # no thread can end in an update
+        update = self.block(loop.update)
+        self.stops = stops
         checks = tuple(self.checks(loop.condition, loop.span))
         if not checks:
             return replace(loop, body=body, update=update)
         leave = n.If(negate(loop.condition), (n.Break(loop.span),), (), loop.span)
         return replace(loop, condition=n.TRUE, body=(*checks, leave, *body), update=update)
 
-    def print(self, parts: Sequence[str | n.Expression], span: Span) -> n.Block:
-        values = tuple(part for part in parts if not isinstance(part, str))
-        kinds = tuple(part if isinstance(part, str) else _scalar_type(part) for part in parts)
-        return self.record(ReportSite("print", span, kinds), values)
+    def assertion(self, statement: n.Assert) -> Iterator[n.Statement]:
+        condition, message, span = statement.condition, statement.message, statement.span
+        if not (self.check or statement.always):
+            return
+        yield from self.checks(statement, span)
+        if not statement.always:
+            site = ReportSite("assert", span, (message,))
+            yield n.If(negate(condition), self.record(site, ()), (), span)
+            return
+        site = ReportSite("stop", span, (message,), function=statement.function)
+        end = (n.Return(None, span),) if self.stops else ()
+        yield n.If(negate(condition), (*self.record(site, ()), *end), (), span)
+
+    def print(self, statement: n.Print) -> n.Block:
+        parts: list[str | Scalar | Spelling] = []
+        values: list[n.Expression] = []
+        for part in statement.parts:
+            match part:
+                case str():
+                    parts.append(part)
+                case n.Formatted(spec, value, stars):
+                    parts.append(Spelling(conversion(spec), _scalar_type(value)))
+                    values += (*stars, value)
+                case _:
+                    parts.append(_scalar_type(part))
+                    values.append(part)
+        site = ReportSite("print", statement.span, tuple(parts), end=statement.end)
+        return self.record(site, tuple(values))
 
     def checks(self, node: n.Statement | n.Expression, span: Span) -> Iterator[n.Statement]:
         """What reports the failing checks of an expression, or of a simple statement."""
@@ -241,6 +298,15 @@ def _scalar_type(value: n.Expression) -> Scalar:
     return value.type
 
 
+def _types_of(part: str | Scalar | Spelling) -> tuple[Scalar, ...]:
+    match part:
+        case str():
+            return ()
+        case Spelling():
+            return part.types
+    return (part,)
+
+
 def _words_of(type: Scalar) -> int:
     return 2 if type.bits == 64 else 1
 
@@ -269,7 +335,7 @@ def decode_report(words: Words, sites: Sequence[ReportSite]) -> list[ReportEntry
         site = sites[int(data[at]) - 1]
         values: list[Number] = []
         place = at + _PREFIX
-        for type in (part for part in site.parts if isinstance(part, Scalar)):
+        for type in site.types:
             length = _words_of(type)
             values.append(_number(data[place : place + length], type))
             place += length
@@ -285,14 +351,15 @@ def lost_words(words: Words, sites: Sequence[ReportSite]) -> int:
 
 
 def format_entry(entry: ReportEntry, kernel: str, block: Dim3, grid: Dim3) -> str:
-    """A record as a line: what was printed, or a sentence on what failed and where."""
+    """A record as text: what was printed, without its end, or what failed and where."""
     site = entry.site
     if site.kind == "print":
-        numbers = iter(entry.values)
-        parts = (
-            part if isinstance(part, str) else _spelled(next(numbers), part) for part in site.parts
-        )
-        return "".join(parts)
+        return "".join(_printed(entry))
+    if site.kind == "stop":
+        file = f"{site.span.file}:{site.span.line}: " if site.span.line else ""
+        at, thread = list(_point(entry.block, grid)), list(_point(entry.thread, block))
+        failed = f"Assertion `{site.parts[0]}` failed"
+        return f"{file}{site.function or kernel}: block: {at}, thread: {thread} {failed}"
     line = f", line {site.span.line}" if site.span.line else ""
     where = f"block {_point(entry.block, grid)}, thread {_point(entry.thread, block)}"
     if site.kind == "check":
@@ -301,6 +368,19 @@ def format_entry(entry: ReportEntry, kernel: str, block: Dim3, grid: Dim3) -> st
     else:
         what = f"assertion failed: {site.parts[0]}"
     return f"kernel {kernel}{line}: {what}, {where}"
+
+
+def _printed(entry: ReportEntry) -> Iterator[str]:
+    numbers = iter(entry.values)
+    for part in entry.site.parts:
+        values = [next(numbers) for _ in _types_of(part)]
+        match part:
+            case str():
+                yield part
+            case Spelling():
+                yield part.text(values)
+            case _:
+                yield _spelled(values[0], part)
 
 
 def _number(words: npt.NDArray[np.uint32], type: Scalar) -> Number:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.passes.names import Names
+from treadle.ir.passes.regions import leaves_loop
 from treadle.ir.passes.uniformity import (
     WARP_WIDTH,
     Level,
@@ -40,7 +41,12 @@ def predicate_returns(kernel: n.Kernel, width: int = WARP_WIDTH) -> n.Kernel:
     Other kernels are left alone. Raises CompileError for a loop that only returns would end while
     it holds a barrier.
     """
-    return remove_returns(kernel, width) if _return_before_sync(kernel.body) else kernel
+    return remove_returns(kernel, width) if returns_before_barrier(kernel) else kernel
+
+
+def returns_before_barrier(kernel: n.Kernel) -> bool:
+    """Whether a return could skip a barrier or subgroup operation that all threads must meet at."""
+    return _return_before_sync(kernel.body)
 
 
 def remove_returns(kernel: n.Kernel, width: int = WARP_WIDTH) -> n.Kernel:
@@ -168,7 +174,7 @@ class _Remover:
         flags = [
             n.Declare(flag, n.TRUE)
             for flag in (self.active, self.running)
-            if flag.name not in self.declared and _mentions(body, flag.name)
+            if flag.name not in self.declared and mentions(body, flag.name)
         ]
         return (*flags, *body)
 
@@ -311,10 +317,10 @@ class _Remover:
             if unguarded is None:
                 group.append(statement)
                 continue
-            yield from self._group(group, block[at:])
+            yield from guarded_group(self.active, group, block[at:])
             group = []
             yield from unguarded
-        yield from self._group(group, ())
+        yield from guarded_group(self.active, group, ())
 
     def _unguarded(self, statement: n.Statement) -> tuple[n.Statement, ...] | None:
         """What all threads must do of a statement, or None if only active ones need to do it."""
@@ -323,7 +329,7 @@ class _Remover:
                 return (statement,)  # guarded already
         if self._is_free(statement):
             return (statement,)
-        meeting = has_sync((statement,)) or _leaves_loop((statement,))
+        meeting = has_sync((statement,)) or leaves_loop((statement,))
         if not meeting and not self._shares(statement):
             return None
         match statement:
@@ -340,21 +346,6 @@ class _Remover:
                 update = tuple(self._guarded(statement.update))
                 return (replace(statement, body=body, update=update),)
         return (statement,)  # a barrier, break or continue
-
-    def _group(self, group: list[n.Statement], later: n.Block) -> Iterator[n.Statement]:
-        """Statements under one guard; variables that later statements use live outside of it."""
-        if not group:
-            return
-        inside: list[n.Statement] = []
-        for statement in group:
-            if isinstance(statement, n.Declare) and _mentions(later, statement.variable.name):
-                yield n.Declare(statement.variable, None, statement.span)
-                if statement.value is not None:
-                    inside.append(n.Assign(statement.variable, statement.value, statement.span))
-            else:
-                inside.append(statement)
-        if inside:
-            yield n.If(self.active, tuple(inside))
 
     def _is_free(self, statement: n.Statement) -> bool:
         """Whether a statement only computes uniform variables, safely in any thread.
@@ -402,13 +393,40 @@ class _Remover:
 
     def _neutral(self, statement: n.Subgroup) -> n.Subgroup:
         """The operation with inactive threads contributing what changes nothing."""
-        value = statement.operands[0]
-        neutral = _NEUTRAL.get(statement.op)
-        if neutral is None or not isinstance(value.type, Scalar):
+        neutral = neutral_value(statement)
+        if neutral is None:
             return statement
-        constant = n.Constant(neutral(value.type), value.type, statement.span)
-        chosen = n.Select(self.active, value, constant, value.type, statement.span)
+        value = statement.operands[0]
+        chosen = n.Select(self.active, value, neutral, value.type, statement.span)
         return replace(statement, operands=(chosen, *statement.operands[1:]))
+
+
+def guarded_group(
+    flag: n.Variable, group: list[n.Statement], later: n.Block
+) -> Iterator[n.Statement]:
+    """Statements under one guard; variables that later statements use live outside of it."""
+    if not group:
+        return
+    inside: list[n.Statement] = []
+    for statement in group:
+        if isinstance(statement, n.Declare) and mentions(later, statement.variable.name):
+            yield n.Declare(statement.variable, None, statement.span)
+            if statement.value is not None:
+                inside.append(n.Assign(statement.variable, statement.value, statement.span))
+        else:
+            inside.append(statement)
+    if inside:
+        yield n.If(flag, tuple(inside))
+
+
+def neutral_value(statement: n.Subgroup) -> n.Constant | None:
+    """What a thread contributes to a subgroup operation that it is to leave as it is; None where
+    there is no such thing (what a shuffle reads from it is not defined)."""
+    neutral = _NEUTRAL.get(statement.op)
+    type = statement.operands[0].type if statement.operands else None
+    if neutral is None or not isinstance(type, Scalar):
+        return None
+    return n.Constant(neutral(type), type, statement.span)
 
 
 def _lowest(type: Scalar) -> bool | int | float:
@@ -430,6 +448,7 @@ def _zero(type: Scalar) -> bool | int | float:
 _NEUTRAL: dict[str, Callable[[Scalar], bool | int | float]] = {
     "vote_all": lambda type: True, "vote_any": lambda type: False, "ballot": lambda type: False,
     "sum": _zero, "prefix_sum": _zero, "min": _highest, "max": _lowest,
+    "and": lambda type: -1 if type.is_signed else _highest(type), "or": _zero, "xor": _zero,
 }  # fmt: skip
 
 
@@ -454,19 +473,8 @@ def _breaks_out(block: n.Block) -> bool:
     return False
 
 
-def _leaves_loop(block: n.Block) -> bool:
-    """Whether a block may leave the loop around it, or its round."""
-    for statement in block:
-        match statement:
-            case n.Break() | n.Continue():
-                return True
-            case n.If(_, then, otherwise):
-                if _leaves_loop(then) or _leaves_loop(otherwise):
-                    return True
-    return False
-
-
-def _mentions(block: n.Block, name: str) -> bool:
+def mentions(block: n.Block, name: str) -> bool:
+    """Whether a block names a variable."""
     return any(isinstance(node, n.Variable) and node.name == name for node in walk(block))
 
 

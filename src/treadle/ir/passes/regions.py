@@ -144,7 +144,7 @@ def assigned_in(block: n.Block | list[n.Statement]) -> set[str]:
                 root = root_of(node.place)
                 if isinstance(root, n.Variable):
                     names.add(root.name)
-            case n.Atomic() | n.CallStatement() | n.Subgroup():
+            case n.Atomic() | n.CallStatement() | n.Subgroup() | n.Clock():
                 if node.result is not None:
                     names.add(node.result.name)
     return names

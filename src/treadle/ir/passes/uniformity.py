@@ -28,7 +28,7 @@ from treadle.ir.traverse import root_of, statements_in
 
 __all__ = [
     "WARP_WIDTH", "Flow", "Level", "Uniformity", "Value", "analyze", "check_barriers",
-    "has_sync", "is_sync", "uniform_shared_loads", "written_memories",
+    "has_sync", "is_parted", "is_sync", "refusal", "uniform_shared_loads", "written_memories",
 ]  # fmt: skip
 
 WARP_WIDTH = 32
@@ -97,7 +97,7 @@ def check_barriers(
         needed = Level.BLOCK if node == n.Barrier("block") else Level.WARP
         flow = analysis.flow(node)
         if flow.level > needed:
-            raise CompileError(_refusal(node, flow), node.span)
+            raise refusal(node, flow)
 
 
 def uniform_shared_loads(kernel: n.Kernel) -> tuple[n.Declare | n.Assign, ...]:
@@ -120,13 +120,15 @@ _REACHES = {
 }
 
 
-def _refusal(node: n.Statement, flow: Flow) -> str:
+def refusal(node: n.Statement, flow: Flow) -> CompileError:
+    """Why a barrier or subgroup operation cannot stand where it does."""
     scope = node.scope if isinstance(node, n.Barrier) else "subgroup"
     reason = f", because {flow.cause}" if flow.cause else ""
     fix = _FIXES[flow.kind]
     if flow.cause and flow.cause.fix:
         fix += f", or {flow.cause.fix}"
-    return f"{_REACHES[scope]}, but {flow.where} divides them{reason}; {fix}"
+    message = f"{_REACHES[scope]}, but {flow.where} divides them{reason}; {fix}"
+    return CompileError(message, node.span)
 
 
 _FIXES = {
@@ -139,8 +141,15 @@ _FIXES = {
 
 
 def is_sync(node: object) -> bool:
-    """Whether a node needs other threads to get on: a barrier or a subgroup operation."""
-    return isinstance(node, (n.Barrier, n.Subgroup))
+    """Whether all threads of a block or warp must come to a node: a barrier or a subgroup operation
+    (one that is `parted` concerns those that come)."""
+    return isinstance(node, (n.Barrier, n.Subgroup)) and not is_parted(node)
+
+
+def is_parted(node: n.Barrier | n.Subgroup) -> bool:
+    """Whether a node may stand where the threads of a warp have parted: it has a mask, or asks who
+    is there."""
+    return node.mask is not None or (isinstance(node, n.Subgroup) and node.op == "active")
 
 
 def has_sync(block: n.Block) -> bool:

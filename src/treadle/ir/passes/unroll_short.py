@@ -27,7 +27,7 @@ LARGEST_WITH_ARRAYS = 8192
 _MOST_TURNS = 64
 _SHORT = 160  # nodes of a body that is repeated
 _REPEATS = 4
-_TOGETHER = (n.Barrier, n.Subgroup, n.Atomic, n.Fence)
+_TOGETHER = (n.Barrier, n.Subgroup, n.Atomic, n.Fence, n.Clock)
 
 
 def unroll_short(kernel: n.Kernel) -> n.Kernel:
@@ -211,7 +211,7 @@ def _assigned(block: n.Block) -> list[str]:
             root = root_of(node.place)
             if isinstance(root, n.Variable):
                 names.append(root.name)
-        elif isinstance(node, (n.Atomic, n.Subgroup, n.CallStatement)) and node.result:
+        elif isinstance(node, n.Receiving) and node.result:
             names.append(node.result.name)
     return names
 

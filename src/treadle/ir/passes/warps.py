@@ -7,11 +7,16 @@ Every lane puts its operand into its slot of an array; then either each lane rea
 from __future__ import annotations
 
 from treadle.ir import nodes as n
+from treadle.ir.passes.masks import combined, has_lane
 from treadle.ir.passes.names import Names
+from treadle.ir.passes.predicate import neutral_value
 from treadle.ir.traverse import rewrite_block
-from treadle.ir.types import BOOL, I32, U32, Type
+from treadle.ir.types import BOOL, I32, SCALARS, U32, Scalar, Type
 
 CUT = n.Barrier("subgroup")
+_COMBINED = {
+    "vote_all": "logical_and", "vote_any": "logical_or", "sum": "add", "or": "or", "xor": "xor",
+}  # fmt: skip
 
 
 class WarpArrays:
@@ -40,6 +45,10 @@ class WarpArrays:
                 return self._shuffle(node)
             if node.op == "prefix_sum":
                 return self._prefix_sum(node)
+            if node.op == "match_any":
+                return self._match(node)
+            if len(node.operands) == 2:
+                return self._reduction_of_lanes(node)
             return self._reduction(node)
 
         return rewrite_block(block, change)
@@ -97,18 +106,16 @@ class WarpArrays:
         first = 0
         start: n.Expression | None = None
         body: tuple[n.Statement, ...]
-        if statement.op in ("min", "max"):
+        if statement.op in ("min", "max", "and"):
             first = 1
             start = n.Load(self._slot(given, n.Constant(0, I32)), value.type)
-            smaller = n.Intrinsic(statement.op, (total, slot), total.type)
-            body = (n.Assign(total, smaller),)
+            body = (n.Assign(total, combined(statement.op, total, slot)),)
         elif statement.op == "ballot":
             bit = n.Binary("shl", n.Constant(1, U32), n.Cast(lane, U32), U32)
             body = (n.If(slot, (n.Assign(total, n.Binary("or", total, bit, U32)),)),)
         else:
             start = n.TRUE if statement.op == "vote_all" else None
-            op = {"vote_all": "logical_and", "vote_any": "logical_or", "sum": "add"}[statement.op]
-            body = (n.Assign(total, n.Binary(op, total, slot, total.type)),)
+            body = (n.Assign(total, n.Binary(_COMBINED[statement.op], total, slot, total.type)),)
         loop = n.For(lane, n.Constant(first, I32), self.count, 1, body, span=statement.span)
         return (
             n.Assign(given, value, statement.span),
@@ -116,6 +123,44 @@ class WarpArrays:
             *self._once(n.Declare(total, start, statement.span), loop),
             n.Assign(statement.result, total, statement.span),
         )
+
+    def _match(self, statement: n.Subgroup) -> n.Block:
+        """The lanes whose slot holds what a lane's own does."""
+        (value,) = statement.operands
+        assert isinstance(value.type, Scalar)
+        if value.type.is_float:
+            value = n.Bitcast(value, SCALARS[f"u{value.type.bits}"], value.span)
+        given = self._lanes("match.value", value.type)
+        lane = n.Variable(self.names.fresh("lane"), I32)
+        slot = n.Load(self._slot(given, lane), value.type)
+        bit = n.Binary("shl", n.Constant(1, U32), n.Cast(lane, U32), U32)
+        more = n.Assign(statement.result, n.Binary("or", statement.result, bit, U32))
+        same = n.If(n.Binary("eq", slot, given, BOOL), (more,))
+        return (
+            n.Assign(given, value, statement.span),
+            CUT,
+            n.Assign(statement.result, n.Constant(0, U32), statement.span),
+            n.For(lane, n.Constant(0, I32), self.count, 1, (same,), span=statement.span),
+        )
+
+    def _reduction_of_lanes(self, statement: n.Subgroup) -> n.Block:
+        """What the lanes hold that a lane wants: each goes through all, for itself."""
+        value, wanted = statement.operands
+        neutral = neutral_value(statement)
+        assert neutral is not None
+        given = self._lanes(f"{statement.op}.value", value.type)
+        lane = n.Variable(self.names.fresh("lane"), I32)
+        slot = n.Load(self._slot(given, lane), value.type)
+        more = n.Assign(statement.result, combined(statement.op, statement.result, slot))
+        return (
+            n.Assign(given, value, statement.span),
+            CUT,
+            n.Assign(statement.result, neutral, statement.span),
+            n.For(
+                lane, n.Constant(0, I32), self.count, 1, (n.If(has_lane(wanted, lane), (more,)),),
+                span=statement.span,
+            ),
+        )  # fmt: skip
 
     def _prefix_sum(self, statement: n.Subgroup) -> n.Block:
         (value,) = statement.operands

@@ -274,7 +274,7 @@ def _print(cx: Context, node: ast.Call) -> Value:
                     parts.append(str(piece.value))
         else:
             parts += _printed(cx, lower_expression(cx, argument), argument)
-    cx.emit(n.Print(_merged(parts), cx.span(node)))
+    cx.emit(n.Print(_merged(parts), span=cx.span(node)))
     return PythonObject(None, "None")
 
 
@@ -458,8 +458,8 @@ _OTHERS: dict[str, Callable[[Context, ast.Call, str], Value]] = {
     "shared": _array("shared"),
     "local": _array("local"),
     "static_range": _static_range,
-    "sync_threads": _statement(lambda span: n.Barrier("block", span)),
-    "sync_subgroup": _statement(lambda span: n.Barrier("subgroup", span)),
+    "sync_threads": _statement(lambda span: n.Barrier("block", span=span)),
+    "sync_subgroup": _statement(lambda span: n.Barrier("subgroup", span=span)),
     "thread_fence": _statement(lambda span: n.Fence("device", span)),
     "thread_fence_block": _statement(lambda span: n.Fence("block", span)),
     "lane": _place("lane"),
@@ -516,5 +516,5 @@ def _subgroup(cx: Context, op: str, node: ast.Call) -> Value:
         operands = (value, *lanes)
     type = subgroup_type(op, operands[0].type)
     result = cx.temporary(type, cx.span(node), op)
-    cx.emit(n.Subgroup(op, operands, result, cx.span(node)))
+    cx.emit(n.Subgroup(op, operands, result, span=cx.span(node)))
     return result

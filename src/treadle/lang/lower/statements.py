@@ -110,7 +110,7 @@ def _assert(cx: Context, node: ast.Assert) -> None:
     test = lower_condition(cx, node.test)
     if not message:
         message = ast.unparse(node.test)
-    cx.emit(n.Assert(typed(cx, test, node.test), message, cx.span(node)))
+    cx.emit(n.Assert(typed(cx, test, node.test), message, span=cx.span(node)))
 
 
 def _pass(cx: Context, node: ast.Pass) -> None:

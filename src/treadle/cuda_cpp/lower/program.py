@@ -1,0 +1,301 @@
+"""A file of CUDA C++, read: its kernels and variables, and kernels lowered on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from treadle.core.errors import CompileError, CompileErrors
+from treadle.cuda_cpp import program as records
+from treadle.cuda_cpp.lower.context import Again, Context, Facts, Lowering
+from treadle.cuda_cpp.lower.first_values import first_bytes
+from treadle.cuda_cpp.lower.kernels import lower_once
+from treadle.cuda_cpp.lower.names import constant_integer, resolve
+from treadle.cuda_cpp.lower.reachable import Reachable
+from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
+from treadle.cuda_cpp.lower.variables import length_of
+from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Namespace, Overload, Scope, file_scope
+from treadle.cuda_cpp.meaning.types import (
+    ArrayOf,
+    ClassType,
+    CppType,
+    EnumType,
+    NoLayout,
+    Pointer,
+    Void,
+    holds_pointer,
+    innermost,
+    ir_type,
+)
+from treadle.cuda_cpp.source.headers import why_missing
+from treadle.cuda_cpp.source.preprocessor import Preprocessed, preprocess
+from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.cursor import Cursor, SyntaxProblem
+from treadle.cuda_cpp.syntax.names import template_arguments
+from treadle.cuda_cpp.syntax.spelling import spell_argument, spell_type
+from treadle.cuda_cpp.syntax.units import parse
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+from treadle.runtime.definition import KernelOptions
+from treadle.runtime.signature import Declared, DeclaredParameter, DeclaredPointer, Signature
+
+_MOST_RUNS = 64  # of the lowering: each learns something about a variable
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """A kernel as written, where it was written, and what it is for people."""
+
+    overload: Overload
+    template: records.KernelTemplate
+
+
+def load(
+    text: str, file: str, defines: Mapping[str, Any], include: Sequence[Path]
+) -> records.Program:
+    """Read a file. CompileErrors lists everything that is wrong with its text."""
+    read = preprocess(text, file, defines, include)
+    parsed = parse(read.tokens, read.texts, file)
+    errors = sorted((*read.errors, *parsed.errors), key=lambda error: (error.file, error.line))
+    if errors:
+        raise CompileErrors(errors)
+    return Program(read, parsed.unit, file)
+
+
+class Program:
+    """A file of CUDA C++ with all that it includes (records.Program)."""
+
+    def __init__(self, read: Preprocessed, unit: tree.TranslationUnit, file: str) -> None:
+        self.sources = read.texts
+        self.file = file
+        self._headers = read.unknown_headers
+        self._scope = file_scope(unit)
+        self._kernels = {
+            kernel.template.name: kernel for kernel in _kernels(unit.declarations, self._scope)
+        }
+        self.kernels = {name: kernel.template for name, kernel in self._kernels.items()}
+        self._variables = dict(_variables(self._scope))
+        self._types: dict[str, CppType] = {}
+        self._problems: dict[str, CompileError] = {}
+        self.symbols = self._symbols()
+        self._reachable = Reachable(unit)
+        self._instances: dict[str, tuple[Overload, Scope]] = {}
+
+    @property
+    def notes(self) -> tuple[records.Note, ...]:
+        """What is to be said of the file as a whole."""
+        return tuple(
+            records.Note("noted", f"#include <{name}>", f"{name} {why_missing(name)}", span)
+            for name, span in self._headers
+        )
+
+    def _context(self) -> Context:
+        return Context(Lowering(self.sources, Facts()), self._scope)
+
+    # --- variables ---
+
+    def _symbols(self) -> dict[str, records.Symbol]:
+        found: dict[str, records.Symbol] = {}
+        for name, entity in self._variables.items():
+            try:
+                found[name] = self._symbol(name, entity)
+            except CompileError as error:  # told to the kernels that use it
+                self._problems[name] = error
+        return found
+
+    def _symbol(self, name: str, entity: GlobalVariable) -> records.Symbol:
+        cx = self._context()
+        declaration = entity.declaration
+        with cx.in_scope(entity.scope):
+            type = resolve(cx, declaration.type)
+            if isinstance(type, ArrayOf) and type.length is None:
+                type = ArrayOf(type.element, length_of(cx, declaration, type.element))
+            try:
+                element = ir_type(innermost(type))
+            except NoLayout as reason:
+                raise cx.error(
+                    f"{name} is {reason}: pass the array to the kernel instead", declaration.span
+                ) from None
+            initial = first_bytes(cx, declaration, type)
+        self._types[name] = type
+        space = "constant" if "constant" in declaration.specifiers else "device"
+        shape = _shape(type)
+        return records.Symbol(name, space, element, shape, initial, declaration.span)  # type: ignore[arg-type]
+
+    # --- instances ---
+
+    def instance(self, name: str, arguments: tuple[str, ...]) -> records.KernelInstance:
+        """A kernel with its template arguments, each as C++ writes it."""
+        kernel = self._kernels[name]
+        declaration = kernel.overload.declaration
+        cx = self._context()
+        scope = kernel.overload.scope
+        spelled_name = name
+        if declaration.template:
+            written = [self._argument(one) for one in arguments]
+            cx.span = declaration.span
+            with cx.in_scope(scope):
+                scope = bind_arguments(cx, declaration.template, written, scope, declaration.span)
+            spelled_name = f"{name}<{', '.join(map(spelled, scope.names['<arguments>']))}>"
+        with cx.in_scope(scope):
+            parameters = tuple(
+                self._parameter(cx, number, one)
+                for number, one in enumerate(declaration.parameters)
+            )
+            most = None
+            if declaration.launch_bounds:
+                most = constant_integer(cx, declaration.launch_bounds[0], "__launch_bounds__")
+        used = self._reachable.names_from(declaration)
+        symbols = tuple(one for one in self._variables if one.rpartition("::")[2] in used)
+        for one in symbols:
+            if one in self._problems:
+                raise self._problems[one]
+        self._instances[spelled_name] = (kernel.overload, scope)
+        return records.KernelInstance(
+            spelled_name,
+            parameters,
+            tuple(spell_type(one.type) for one in declaration.parameters),
+            symbols,
+            most,
+            KernelOptions(),
+            declaration.span,
+        )
+
+    def _argument(self, text: str) -> tree.TemplateArgument:
+        """A template argument from its text."""
+        file = "<template argument>"
+        tokens = [one for one in preprocess(f"<{text}>", file).tokens if one.file == file]
+        cursor = Cursor(tokens, {})
+        try:
+            found = template_arguments(cursor)
+        except SyntaxProblem:
+            found = ()
+        if len(found) != 1 or not cursor.at_end:
+            raise CompileError(f"{text!r} is no template argument that C++ can read")
+        return found[0]
+
+    def _parameter(self, cx: Context, number: int, one: tree.Parameter) -> DeclaredParameter:
+        name = one.name or f"unnamed{number}"
+        type = resolve(cx, one.type)
+        if isinstance(type, ArrayOf):
+            type = Pointer(type.element)
+        return DeclaredParameter(name, self._declared(cx, type, one))
+
+    def _declared(self, cx: Context, type: CppType, one: tree.Parameter) -> Declared:
+        if isinstance(type, Pointer):
+            element = innermost(type.to)
+            if isinstance(element, Void):
+                return DeclaredPointer(ir.VOID, spell_type(one.type))
+            if isinstance(element, Pointer) or holds_pointer(element):
+                raise cx.error(
+                    f"parameter {one.name} is a pointer to pointers, and memory on most devices "
+                    "holds no addresses: pass one array with offsets into it, or each array as a "
+                    "parameter of its own",
+                    one.span,
+                )
+            return DeclaredPointer(ir_type(element), spell_type(one.type))
+        if isinstance(type, EnumType):
+            return type.underlying.scalar
+        if isinstance(type, ClassType) and holds_pointer(type):
+            raise cx.error(
+                f"parameter {one.name} is a struct with pointers in it, and memory on most devices "
+                "holds no addresses: make its pointers parameters of their own",
+                one.span,
+            )
+        try:
+            made = ir_type(type)
+        except NoLayout as reason:
+            raise cx.error(f"parameter {one.name} is {reason}", one.span) from None
+        assert isinstance(made, (ir.Scalar, ir.Vector, ir.Struct))
+        return made
+
+    # --- lowering ---
+
+    def lower(
+        self, instance: records.KernelInstance, signature: Signature
+    ) -> tuple[n.Kernel, tuple[records.Note, ...]]:
+        """A kernel in IR, and what was met on the way."""
+        overload, scope = self._instances[instance.name]
+        facts = Facts()
+        for _ in range(_MOST_RUNS):
+            facts.changed = False
+            lowering = Lowering(self.sources, facts, fastmath=instance.options.fastmath)
+            try:
+                kernel = lower_once(
+                    lowering, overload, scope, instance, signature, self._types, self.symbols
+                )
+            except Again:
+                continue
+            except NoLayout as reason:
+                raise lowering.error(
+                    f"{reason}, which most devices cannot hold: they have no addresses. Pass "
+                    "arrays as parameters of the kernel, and keep indices instead of pointers",
+                    lowering.span,
+                ) from None
+            if not facts.changed:
+                notes = tuple(
+                    records.Note(one.kind, one.construct, one.reason, one.span)  # type: ignore[arg-type]
+                    for one in lowering.notes
+                )
+                return kernel, notes
+        raise CompileError(
+            f"what the pointers of {instance.name} point into does not come to rest: split it into "
+            "smaller functions",
+            instance.span,
+        )
+
+
+# --- what a file declares ------------------------------------------------------------------------
+
+
+def _kernels(declarations: tuple[tree.Declaration, ...], scope: Scope) -> Any:
+    for one in declarations:
+        if isinstance(one, tree.NamespaceDeclaration) and one.alias is None:
+            inner = scope
+            if one.name:
+                found = scope.own(one.name)
+                assert isinstance(found, Namespace)
+                inner = found.scope
+            yield from _kernels(one.members, inner)
+        elif (
+            isinstance(one, tree.FunctionDeclaration)
+            and "global" in one.specifiers
+            and one.body is not None
+            and not one.specialization
+        ):
+            name = scope.qualified(one.name.text)
+            yield _Kernel(Overload(one, scope), _template_record(name, one))
+
+
+def _template_record(name: str, one: tree.FunctionDeclaration) -> records.KernelTemplate:
+    parameters = tuple(records.WrittenParameter(p.name, spell_type(p.type)) for p in one.parameters)
+    template = tuple(
+        records.TemplateParameter(
+            p.name,
+            "type" if p.kind == "type" else "value",
+            "" if p.type is None else spell_type(p.type),
+            None if p.default is None else spell_argument(p.default),
+        )
+        for p in one.template or ()
+    )
+    return records.KernelTemplate(name, one.span, parameters, template)
+
+
+def _variables(scope: Scope) -> Any:
+    for name, entity in scope.names.items():
+        if isinstance(entity, Namespace) and not name.startswith("<"):
+            yield from _variables(entity.scope)
+        elif isinstance(entity, GlobalVariable) and entity.declaration.specifiers & {
+            "constant", "device", "managed",
+        }:  # fmt: skip
+            yield scope.qualified(name), entity
+
+
+def _shape(type: CppType) -> tuple[int, ...]:
+    shape: list[int] = []
+    while isinstance(type, ArrayOf):
+        shape.append(type.length or 0)
+        type = type.element
+    return tuple(shape)
