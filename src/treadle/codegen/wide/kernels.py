@@ -17,7 +17,7 @@ from treadle.ir.passes.variable_ranges import function_ranges, variable_ranges
 from treadle.ir.traverse import map_children, walk
 from treadle.ir.types import BOOL, U32, Scalar
 
-_REDUCTIONS = frozenset({"sum", "min", "max", "prefix_sum"})
+_REDUCTIONS = frozenset({*n.REDUCTIONS, "prefix_sum"})
 
 
 def pair_words(kernel: n.Kernel) -> n.Kernel:
@@ -204,7 +204,10 @@ class _Body:
         for axis, name in (("x", "low"), ("y", "high")):
             half = n.Variable(self.fresh(f"{node.result.name}.{name}"), U32, span)
             sent = n.Extract(pair, axis, U32, span)
-            found += [n.Declare(half, None, span), n.Subgroup(node.op, (sent, lane), half, span)]
+            found += [
+                n.Declare(half, None, span),
+                replace(node, operands=(sent, lane), result=half),
+            ]
             halves.append(half)
         together = n.Construct(tuple(halves), PAIR, span)
         found.append(n.Assign(words.variable(node.result), together, span))
