@@ -14,7 +14,7 @@ from treadle.codegen.wgsl import casts, pairs
 from treadle.codegen.wgsl.module import Module, mangle_field
 from treadle.codegen.wgsl.names import mangle
 from treadle.codegen.wgsl.plans import Plan, place_offsets, words_of
-from treadle.codegen.wgsl.scope import PRIMARY, PRODUCT, SHIFT, SUM, Scope
+from treadle.codegen.wgsl.scope import COMPARISON, PRIMARY, PRODUCT, SHIFT, SUM, Scope
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of
 from treadle.ir.types import (
@@ -70,12 +70,25 @@ def condition(scope: Scope, checks: tuple[n.Check, ...]) -> str:
 
 
 def _check(scope: Scope, check: n.Check) -> str:
+    if (passes := _answered(check)) is not None:
+        return scope.text(passes, COMPARISON)
     if isinstance(check.index, n.Constant):
         if check.index.value < 0:
             return "false"
         return f"{scope.text(check.index, SHIFT)} < {scope.text(check.bound, SHIFT)}"
     # As unsigned numbers, the negative ones are above every bound: one comparison does for two.
     return f"{_as_unsigned(scope, check.index)} < {_as_unsigned(scope, check.bound)}"
+
+
+def _answered(check: n.Check) -> n.Expression | None:
+    """The condition of a check that asks for 0, of 0 and 1, by a condition: whether an index of 64
+    bits is inside (`codegen.wide`)."""
+    match check:
+        case n.Check(
+            n.Select(condition, n.Constant(value=0), n.Constant(value=1)), n.Constant(value=1)
+        ):
+            return condition
+    return None
 
 
 def _as_unsigned(scope: Scope, node: n.Expression) -> str:
