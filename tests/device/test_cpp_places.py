@@ -1,4 +1,4 @@
-"""Where CUDA C++ kernels run and what they share: built-in variables, memories, barriers, fences."""
+"""Where CUDA C++ kernels run and what they share: indices, memories, barriers, fences."""
 
 from __future__ import annotations
 
@@ -50,8 +50,13 @@ __global__ void below_zero(int *out)
 
 
 @pytest.mark.parametrize(
-    "grid, block",
-    [((5, 1, 1), (7, 1, 1)), ((3, 5, 1), (2, 3, 1)), ((2, 3, 2), (3, 2, 3)), ((1, 1, 3), (1, 5, 2))],
+    ("grid", "block"),
+    [
+        ((5, 1, 1), (7, 1, 1)),
+        ((3, 5, 1), (2, 3, 1)),
+        ((2, 3, 2), (3, 2, 3)),
+        ((1, 1, 3), (1, 5, 2)),
+    ],
 )
 def test_built_in_variables(device, grid, block):
     threads = int(np.prod(grid) * np.prod(block))
@@ -191,9 +196,8 @@ def test_dynamic_shared_memory_under_several_types(device):
     out = td.zeros((2, n), device=device)
     SHARED.dynamic[1, n, n * 10](out, n)
     other = np.arange(n)[::-1]
-    np.testing.assert_array_equal(
-        out.numpy(), [0.5 * other - 10 * other + 100 * (1000 - other), np.roll(np.arange(n), -1) / 2]
-    )
+    mixed = 0.5 * other - 10 * other + 100 * (1000 - other)
+    np.testing.assert_array_equal(out.numpy(), [mixed, np.roll(np.arange(n), -1) / 2])
     out = td.zeros((2, n), dtype=td.int32, device=device)
     SHARED.typed_views[1, n, n * 24](out, n)
     k = np.roll(np.arange(n), -1)
@@ -405,7 +409,8 @@ def test_barriers_in_loops_and_after_returns(device):
 @pytest.mark.parametrize("block", [(40, 1), (8, 5)])
 def test_barriers_that_count(device, block):
     values = np.random.default_rng(4).integers(1, 9, 40).astype(np.int32)
-    for case in (values, np.where(np.arange(40) == 31, 0, values), np.where(values == 7, 6, values)):
+    cases = values, np.where(np.arange(40) == 31, 0, values), np.where(values == 7, 6, values)
+    for case in cases:
         out = td.zeros((3, 40), dtype=td.int32, device=device)
         BARRIERS.counting[1, block](td.asarray(case.astype(np.int32), device=device), out)
         odd, every, some = int((case & 1).sum()), int((case > 0).all()), int((case == 7).any())
@@ -435,7 +440,7 @@ def test_fences_of_the_device(device):
 
 
 @pytest.mark.parametrize(
-    "body, message",
+    ("body", "message"),
     [
         ("coefficient = 2.0f;", "coefficient is __constant__"),
         ("host_side += 1;", "host_side is a variable of the host"),

@@ -88,6 +88,7 @@ class Fake:
     sources = {"fake.cu": "__global__ void refused() {\n    goto away;\n}\n"}
     notes = (Note("noted", "#include <strange.h>", "it is not known, and nothing needs it"),)
     symbols = SYMBOLS
+    refused_symbols = {"pointer": CompileError("pointer is a pointer", Span("fake.cu", 2, 1, 2))}
 
     def __init__(self):
         self.lowered = []

@@ -129,7 +129,8 @@ def test_the_page(monkeypatch, tmp_path):
     ]  # fmt: skip
     content = {
         "date": "2026-11-28", "machine": "m", "card": "c", "base": "cuda-itself",
-        "devices": ["cpu"], "files": {names[0].file: ""}, "trials": rows,
+        "compiler": "nvcc 13", "names": {"cpu": "a processor"}, "devices": ["cpu"],
+        "files": {names[0].file: ""}, "trials": rows,
     }  # fmt: skip
     monkeypatch.setattr(page, "RESULT", tmp_path / "result.json")
     monkeypatch.setattr(page, "SPEEDS", tmp_path / "none.json")

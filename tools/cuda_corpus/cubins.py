@@ -26,6 +26,7 @@ from tools.cuda_corpus.spec import Template, Trial, cpp_argument
 
 OPTIONS = ("-cubin", "-arch=sm_90", "-std=c++17", "--expt-relaxed-constexpr", "-w", "-rdc=false")
 MANIFEST = "manifest.json"
+COMPILER = "compiler"  # in the manifest, beside the trials: which nvcc it was
 _ENTRY = re.compile(rb"\.text\.([A-Za-z_$][\w$]*)\0")
 
 
@@ -69,6 +70,9 @@ def build(trials: Iterable[Trial], sources: Path, out: Path) -> dict[str, dict[s
                 words = problem or f"{len(found)} entries fit, of {', '.join(entries)}"
                 manifest[trial.name] = {"problem": words}
                 print(f"{trial.name}: {words}")
+    said = subprocess.run(["nvcc", "--version"], capture_output=True, text=True, check=True).stdout
+    version = re.search(r"release [\d.]+, V([\d.]+)", said)
+    manifest[COMPILER] = {"version": f"nvcc {version[1] if version else '?'}"}
     (out / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     return manifest
 

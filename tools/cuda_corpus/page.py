@@ -66,7 +66,12 @@ def table(heading: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def _where(content: dict[str, Any]) -> str:
-    return f"Tried on {content['date']}: {content['card']}, {content['machine']}.\n"
+    devices = "; ".join(f"`{device}` is {name}" for device, name in content["names"].items())
+    return (
+        f"Tried on {content['date']} against the code of {content['compiler'] or 'nobody'}: "
+        f"{content['card']}, {content['machine']}. {devices}. WGSL is printed in the dialect that "
+        "all browsers take, without 64-bit numbers; the devices may take more.\n"
+    )
 
 
 def _files(content: dict[str, Any]) -> str:

@@ -12,8 +12,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import treadle as td
 from benchmarks.harness import RESULTS, card, machine
 from tools.cuda_corpus.compare import difference, difference_of_lines
+from tools.cuda_corpus.cubins import COMPILER, MANIFEST
 from tools.cuda_corpus.sources import CHECKOUTS, files
 from tools.cuda_corpus.spec import Printed, Trial
 from tools.cuda_corpus.trials import TRIALS
@@ -41,18 +43,28 @@ def compare(chosen: argparse.Namespace) -> None:
             for done in as_completed(pending):
                 found[pending[done]] |= done.result()
                 print(f"{pending[done]}: {len(found[pending[done]])}", flush=True)
+        compiler = _compiler(cubins) if cubins else ""
         content = {
             "date": date.today().isoformat(), "machine": machine(), "card": card(), "base": base,
-            "devices": devices,
+            "compiler": compiler, "devices": devices,
+            "names": {device: td.device(device).name for device in devices},
             "files": {name: one.get("problem", "") for name, one in found[FILES].items()},
             "trials": [_row(trial, base, devices, found, folder) for trial in trials],
         }  # fmt: skip
+    # Messages name files: as the checkouts have them, wherever those lie.
+    content = json.loads(json.dumps(content).replace(f"{sources}/", ""))
     _say(content)
     name = chosen.name or ("cuda-corpus-h100" if chosen.cubins else "cuda-corpus-without-cuda")
     if not chosen.only or chosen.name:
         path = RESULTS / f"{name}.json"
         path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         print(path)
+
+
+def _compiler(cubins: Path) -> str:
+    """What made the reference's machine code."""
+    manifest = json.loads((cubins / MANIFEST).read_text(encoding="utf-8"))
+    return str(manifest[COMPILER]["version"])
 
 
 @contextmanager
@@ -110,7 +122,7 @@ def _say(content: dict[str, Any]) -> None:
     """The counts, and what does not agree."""
     rows = content["trials"]
     for row in rows:
-        if row["reference"]:
+        if row["reference"] and content["base"] not in content["devices"]:
             print(f"{row['name']}: {content['base']}: {row['reference']}")
         for device, words in row["agrees"].items():
             if words:

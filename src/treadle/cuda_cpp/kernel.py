@@ -182,7 +182,9 @@ class Kernel(Bracketed["BoundKernel"]):
 
     def _null(self, where: Device, position: int) -> DeviceArray:
         found = self._nulls.get((where, position))
-        if found is None:
+        if (
+            found is None or found.storage.pool is not where.pool
+        ):  # none, or of before it was closed
             declared = self.parameters[position].declared
             assert isinstance(declared, DeclaredPointer)
             found = self._nulls[where, position] = null_pointer(declared.element, where)

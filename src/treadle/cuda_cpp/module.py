@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from treadle.core.errors import CompileError, CompileErrors, LaunchError
+from treadle.core.errors import CompileError, CompileErrors, LaunchError, TreadleError
+from treadle.core.nesting import deep_nesting
 from treadle.cuda_cpp.kernel import Kernel
 from treadle.cuda_cpp.program import KernelInstance, KernelTemplate, Note, Program
 from treadle.cuda_cpp.report import KernelReport, Report
@@ -43,7 +44,7 @@ class CudaModule:
     @property
     def constants(self) -> Constants:
         """The `__constant__` and `__device__` variables: `module.constants["coeff"] = values`."""
-        return Constants(self._variables)
+        return Constants(self._variables, self._program.refused_symbols)
 
     def kernel(self, name: str, *template_arguments: Any) -> Kernel:
         """A kernel by its name; of a template, the instance for these arguments.
@@ -92,7 +93,8 @@ class CudaModule:
 
     def _instance(self, template: KernelTemplate, written: tuple[str, ...]) -> KernelInstance:
         try:
-            made = self._program.instance(template.name, written)
+            with deep_nesting(template.name, template.span):
+                made = self._program.instance(template.name, written)
             return replace(made, options=replace(made.options, fastmath=self._fastmath))
         except CompileError as error:
             raise error.with_source(self._program.sources.get(error.file)) from None
@@ -117,13 +119,16 @@ class CudaModule:
                 found.append(KernelReport(template.name, template.span.line, (), True))
         return Report(self._file, tuple(found), self._program.notes)
 
-    def __getattr__(self, name: str) -> Kernel | Template:
+    def __getattr__(self, name: str) -> Kernel | Unlaunchable:
         if name.startswith("__") or "_program" not in self.__dict__:  # copiers look for those
             raise AttributeError(name)
         template = self.template(name)
-        if template.needs_arguments:
-            return Template(template)
-        found = self.__dict__[name] = self.kernel(name)  # an attribute like others from here on
+        found: Kernel | Unlaunchable
+        try:
+            found = self.kernel(template.name)
+        except (CompileError, LaunchError) as error:
+            found = Unlaunchable(template, error)
+        self.__dict__[name] = found  # an attribute like others from here on
         return found
 
     def __dir__(self) -> Iterable[str]:
@@ -134,18 +139,24 @@ class CudaModule:
         return f"<treadle CUDA C++ module {self._file}: {listed}>"
 
 
-class Template:
-    """A template as an attribute of a module: it says how to get an instance."""
+class Unlaunchable:
+    """An attribute of a module that is no kernel yet, or cannot be one: a template without its
+    arguments, or a kernel whose parameters are refused. Who uses it is told why."""
 
-    def __init__(self, template: KernelTemplate) -> None:
+    def __init__(self, template: KernelTemplate, error: TreadleError) -> None:
         self._template = template
+        self._error = error
 
     def __getitem__(self, launch: Any) -> Any:
-        raise LaunchError(_instantiate_first(self._template))
+        raise self._error
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """Refused: this says how to get an instance."""
-        raise LaunchError(_instantiate_first(self._template))
+        """Refused."""
+        raise self._error
+
+    def source(self, *arguments: Any, **keywords: Any) -> str:
+        """Refused."""
+        raise self._error
 
     def __repr__(self) -> str:
         return f"<treadle CUDA C++ {self._template}>"
@@ -166,6 +177,8 @@ def _report_of(kernel: Kernel, template: KernelTemplate, target: str | None) -> 
             kernel.source(target, shared_bytes=1 << 12 if kernel.has_dynamic_memory else 0)
     except CompileError as error:
         notes += _refusals(error)
+    except LaunchError as error:  # a limit of the target's
+        notes += (Note("refused", "", str(error), template.span),)
     ordered = sorted(notes, key=lambda note: (note.span.file, note.span.line, note.span.column))
     return KernelReport(kernel.name, template.span.line, tuple(ordered))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.errors import CompileError, TreadleError
+from treadle.core.nesting import deep_nesting
 
 if TYPE_CHECKING:
     from treadle.cuda_cpp.module import CudaModule
@@ -48,7 +49,8 @@ def cuda_module(
     from treadle.cuda_cpp.lower import load
     from treadle.cuda_cpp.module import CudaModule
 
-    return CudaModule(load(text, file, macros, folders), file, fastmath)
+    with deep_nesting(file):
+        return CudaModule(load(text, file, macros, folders), file, fastmath)
 
 
 def _text_of(source: str | Path) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from treadle.core.errors import CompileError
 from treadle.core.source import NOWHERE, Span
 from treadle.ir.nodes import Kernel
 from treadle.ir.types import Type
@@ -145,6 +146,10 @@ class Program(Protocol):
     @property
     def symbols(self) -> Mapping[str, Symbol]:
         """Its `__constant__` and `__device__` variables, by qualified name."""
+
+    @property
+    def refused_symbols(self) -> Mapping[str, CompileError]:
+        """Variables that there cannot be, and why: kernels that use one are refused."""
 
     @property
     def sources(self) -> Mapping[str, str]:

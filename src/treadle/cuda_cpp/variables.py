@@ -7,13 +7,13 @@ file or the host gave it. All kernels of a module share it; it lives as long as 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 import numpy as np
 
 from treadle.core.dtypes import BY_SHORT_NAME, DType
-from treadle.core.errors import DtypeError, LaunchError, ShapeError, TreadleError
+from treadle.core.errors import CompileError, DtypeError, LaunchError, ShapeError, TreadleError
 from treadle.cuda_cpp.program import Program, Symbol
 from treadle.cuda_cpp.values import Unfit, described, is_gap, number_of, record_of
 from treadle.ir.types import Array, Scalar, Struct, Type, Vector
@@ -48,26 +48,28 @@ class Variable:
         self.symbol = symbol
         self.dtype, self._inner = storage_of(symbol.element)
         self.shape = (*symbol.shape, *self._inner)
-        host = np.zeros(self.shape, numpy_of(self.dtype))
-        if symbol.initial is not None:
-            host = np.frombuffer(symbol.initial, host.dtype).reshape(self.shape)
-        self._host = host
+        self._host: np.ndarray[Any, Any] | None = None  # made of the symbol when it is asked for
         self._copies: dict[Device, DeviceArray] = {}
         self._host_knows = symbol.space == "constant"  # the value of every copy
         self._lock = threading.Lock()
 
-    @property
-    def devices(self) -> tuple[Device, ...]:
-        """The devices that have it."""
-        return tuple(self._copies)
+    def _known(self) -> np.ndarray[Any, Any]:
+        """The value that the host knows."""
+        if self._host is None:
+            dtype, first = numpy_of(self.dtype), self.symbol.initial
+            if first is None:
+                self._host = np.zeros(self.shape, dtype)
+            else:
+                self._host = np.frombuffer(first, dtype).reshape(self.shape)
+        return self._host
 
     def on(self, where: Device) -> DeviceArray:
-        """Its memory on a device."""
+        """Its memory on a device; anew if the device was closed since."""
         array = self._copies.get(where)
-        if array is None:
+        if array is None or array.storage.pool is not where.pool:
             with self._lock:
                 array = self._copies.get(where)
-                if array is None:
+                if array is None or array.storage.pool is not where.pool:
                     array = DeviceArray.allocate(where, self.dtype, self.shape)
                     self._first_value(array)
                     self._copies[where] = array
@@ -76,10 +78,10 @@ class Variable:
     def _first_value(self, array: DeviceArray) -> None:
         """Put the value there that the host knows."""
         if array.device.default_stream.keeping is None:
-            array.upload(self._host)
+            array.upload(self._known())
         else:  # a recording would put it there anew at each replay
             aside = array.device.stream()
-            aside.handle.write(array.buffer, 0, bytes_of(self._host))
+            aside.handle.write(array.buffer, 0, bytes_of(self._known()))
             aside.synchronize()
 
     def set(self, value: Any, where: Device | None = None) -> None:
@@ -92,7 +94,7 @@ class Variable:
         with self._lock:
             self._host = host
             self._host_knows = self.symbol.space == "constant"
-            for array in self._copies.values():
+            for array in self._living().values():
                 array.upload(host)
 
     def get(self, where: Device | None = None) -> np.ndarray[Any, Any]:
@@ -100,14 +102,15 @@ class Variable:
 
         LaunchError where several devices have one that kernels write, and none is named.
         """
-        if where is not None and where in self._copies:
-            found = self._copies[where].to_host()
-        elif where is not None or not self._copies or self._host_knows:
-            found = self._host.copy()
-        elif len(self._copies) == 1:
-            found = next(iter(self._copies.values())).to_host()
+        copies = self._living()
+        if where is not None and where in copies:
+            found = copies[where].to_host()
+        elif where is not None or not copies or self._host_knows:
+            found = self._known().copy()
+        elif len(copies) == 1:
+            found = next(iter(copies.values())).to_host()
         else:
-            names = [one.id for one in self._copies]
+            names = [one.id for one in copies]
             raise LaunchError(
                 f"{self.symbol.name} has a value of its own on each of {', '.join(names)}: say "
                 f"which, as in constants.on({names[0]!r})[{self.symbol.name!r}]"
@@ -117,6 +120,11 @@ class Variable:
             found = found[[field.name for field in element.fields if not is_gap(field)]]
         found.flags.writeable = False
         return found
+
+    def _living(self) -> dict[Device, DeviceArray]:
+        """Its memory on devices that were not closed since."""
+        copies = dict(self._copies)
+        return {one: array for one, array in copies.items() if array.storage.pool is one.pool}
 
     def _checked(self, value: Any) -> np.ndarray[Any, Any]:
         """A value as an array that lies as the variable does."""
@@ -201,17 +209,26 @@ class Constants(MutableMapping[str, Any]):
     need where several devices are used.
     """
 
-    def __init__(self, variables: dict[str, Variable], where: Device | None = None) -> None:
+    def __init__(
+        self,
+        variables: dict[str, Variable],
+        refused: Mapping[str, CompileError],
+        where: Device | None = None,
+    ) -> None:
         self._variables = variables
+        self._refused = refused
         self._where = where
 
     def on(self, where: Device | str) -> Constants:
         """The variables as they are on one device."""
-        return Constants(self._variables, device(where) if isinstance(where, str) else where)
+        found = device(where) if isinstance(where, str) else where
+        return Constants(self._variables, self._refused, found)
 
     def _variable(self, name: str) -> Variable:
         found = self._variables.get(name)
         if found is None:
+            if name in self._refused:
+                raise self._refused[name]
             names = ", ".join(self._variables)
             there = f"; there are {names}" if names else ", nor any other"
             raise NoVariable(f"no __constant__ or __device__ variable {name!r}{there}")
@@ -225,6 +242,9 @@ class Constants(MutableMapping[str, Any]):
 
     def __delitem__(self, name: str) -> None:
         raise TypeError("the variables of a module live as long as it does")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._variables
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._variables)

@@ -108,8 +108,10 @@ def test_what_cannot_be_a_first_value_is_told_to_kernels_that_use_it(declaration
         __global__ void leaves(int *out) {{ out[0] = 1; }}
     """)
     assert "x" not in module.constants
+    with pytest.raises(CompileError, match=words):
+        module.constants["x"]
     with pytest.raises(CompileError, match=words) as caught:
-        module.uses  # noqa: B018
+        module.uses[1, 1]
     assert caught.value.line == 11
     out = td.zeros(1, dtype=td.int32, device="cpu")
     module.leaves[1, 1](out)

@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 
 from tests.support import cpu_kernels
-from tests.support.cuda_builtins import Declaring, apply, apply_outputs, outputs, overload
+from tests.support.cuda_builtins import (
+    Declaring,
+    Evaluating,
+    apply,
+    apply_outputs,
+    operand,
+    outputs,
+    overload,
+)
 from tests.support.cuda_names import api_names
 from tests.support.exact_rounding import rounded
 from treadle.core.dim3 import Dim3
@@ -210,6 +218,20 @@ def test_intrinsics(name: str) -> None:
 def test_extremes_of_a_float_and_a_double() -> None:
     assert apply(overload("min", t.F32, t.F64), 0.5, 0.1) == 0.1
     assert apply(overload("max", t.F64, t.F32), 0.1, NAN) == 0.1
+
+
+def test_extremes_with_a_constant() -> None:
+    values = (NAN, -INF, -1.5, -0.0, 0.0, 1.0, 2.5, INF)
+    for name in ("fmaxf", "fminf"):
+        found = overload(name)
+        for constant in values:
+            for value in values:
+                expected = apply(found, value, constant)
+                for swapped in (False, True):
+                    maker = Evaluating()
+                    operands = [operand(maker, value, t.F32), n.Constant(constant, t.F32)]
+                    built = found.build(maker, *(operands[::-1] if swapped else operands))
+                    assert repr(maker.value(built)) == repr(expected), (name, value, constant)
 
 
 def test_products_are_not_fused_with_sums() -> None:

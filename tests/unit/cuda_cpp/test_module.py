@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import enum
+import gc
 from pathlib import Path
 
 import numpy as np
@@ -337,6 +338,34 @@ def test_a_recording_does_not_set_variables_anew(module, name):
     assert module.constants["count"] == 9
 
 
+def test_variables_go_with_their_module():
+    device = td.device("cpu")
+    module = cuda_module("""
+        __device__ float large[1 << 20];
+        __global__ void touch(float *out) { large[threadIdx.x] = 1; out[0] = large[0]; }
+    """)
+    out = td.zeros(1, device="cpu").realize()
+    gc.collect()
+    before = device.memory_stats()["used"]
+    module.touch[1, 1](out)
+    assert device.memory_stats()["used"] - before >= 4 << 20
+    del module
+    gc.collect()
+    assert device.memory_stats()["used"] - before < 4 << 20
+
+
+def test_a_closed_device_gets_its_variables_anew(module):
+    for _ in range(2):
+        x = on([1, 2, 3])
+        module.constants["coeff"] = [10, 1]
+        module.polynomial[1, 4](x)
+        module.quads[1, 1](None, 0)
+        assert x.tolist() == [11, 12, 13]
+        assert module.constants["count"] == 3
+        del x
+        td.device("cpu").close()
+
+
 def test_variables_of_structs_and_vectors(module):
     constants = module.constants
     assert list(constants) == list(SYMBOLS)
@@ -370,6 +399,9 @@ def test_wrong_values_of_variables_are_refused_in_words(module):
     with pytest.raises(KeyError):
         constants["absent"] = 1
     assert "absent" not in constants
+    with pytest.raises(CompileError, match="pointer is a pointer"):
+        constants["pointer"] = 1
+    assert "pointer" not in list(constants)
     with pytest.raises(TypeError):
         del constants["eye"]
 
@@ -437,3 +469,50 @@ def test_several_errors_in_one():
     assert "a.cu:2:3: two\n    2 | second\n" in shown
     assert str(CompileErrors([first])) == str(first)
     assert str(copy.copy(both)) == shown
+
+
+# --- real files whose types are odd ---------------------------------------------------------------
+
+
+def test_one_name_is_another_struct_in_another_file():
+    out = td.zeros(1, device="cpu")
+    kernel = "__global__ void k(P *p, float *o) { o[0] = p[1].x; }"
+    for text, values, expected in (
+        ("struct P { float x; };", [1, 2], 2),
+        ("struct P { float y, x; };", [1, 2, 3, 4], 4),
+        ("struct __align__(16) P { float y, x; };", None, 6),
+    ):
+        module = cuda_module(f"{text} {kernel}")
+        if values is None:
+            array = np.zeros(2, [("y", "f4"), ("x", "f4"), ("unused", "u4", 2)])
+            array["x"] = [5, 6]
+        else:
+            array = on(values)
+        module.k[1, 1](array, out)
+        assert out.tolist() == [expected]
+
+
+VAST = {
+    "nested": "struct S0 { int a; };"
+    + "".join(f"struct S{at} {{ S{at - 1} a; }};" for at in range(1, 200))
+    + "__device__ S199 x;",
+    "doubled": "struct S0 { int a; };"
+    + "".join(f"struct S{at} {{ S{at - 1} a, b; }};" for at in range(1, 60))
+    + "__device__ S59 x;",
+    "inherited": "struct S0 {};struct T0 {};"
+    + "".join(
+        f"struct S{at} : S{at - 1}, T{at - 1} {{}};struct T{at} : S{at - 1}, T{at - 1} {{}};"
+        for at in range(1, 60)
+    )
+    + "__device__ S59 x;",
+    "large": "__device__ float x[1ll << 40];",
+    "by value": "struct P { float x[1 << 20]; }; __device__ int x; __global__ void other(P p) {}",
+}
+
+
+@pytest.mark.parametrize("case", VAST)
+def test_vast_types_are_refused(case):
+    module = cuda_module(VAST[case] + "__global__ void k(int *o) { o[0] = sizeof(x); }")
+    name = "other" if case == "by value" else "k"
+    with pytest.raises(CompileError, match=r"more than 4,096 fields|bytes, and"):
+        getattr(module, name)[1, 1]

@@ -168,7 +168,13 @@ def greatest(maker: Maker, a: n.Expression, b: n.Expression) -> n.Expression:
 def _extreme(maker: Maker, op: str, a: n.Expression, b: n.Expression) -> n.Expression:
     if maker.fastmath:  # which promises nothing of NaN
         return intrinsic(op, a, b)
-    a, b = maker.let(a), maker.let(b)
+    if isinstance(a, n.Constant):
+        a, b = b, a
+    a = maker.let(a)
+    if isinstance(b, n.Constant) and _decides(op, float(b.value)):
+        # A comparison with NaN fails, and equal numbers are the same.
+        return choose(compare("gt" if op == "max" else "lt", a, b), a, b)
+    b = maker.let(b)
     ordinary = intrinsic(op, a, b)
     return choose(test("isnan", a), b, choose(test("isnan", b), a, ordinary))
 
@@ -190,6 +196,14 @@ def with_sign(magnitude: n.Expression, sign: n.Expression) -> n.Expression:
     taken = binary("and", bits_as(sign, unsigned), mask)
     size = bits_as(intrinsic("abs", magnitude), unsigned)
     return bits_as(binary("or", size, taken), type)
+
+
+def _decides(op: str, constant: float) -> bool:
+    """Whether a constant may be the result wherever the other operand is not beyond it: not where
+    that may be the zero of the other sign."""
+    if constant == 0:
+        return math.copysign(1, constant) == (1 if op == "max" else -1)
+    return not math.isnan(constant)
 
 
 def saturated(maker: Maker, value: n.Expression) -> n.Expression:

@@ -8,7 +8,13 @@ from treadle.cuda_cpp.lower.arithmetic import cast
 from treadle.cuda_cpp.lower.builtin_names import expect, handler
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import number
-from treadle.cuda_cpp.lower.memory import _for_each_choice, describe, follow, pointer_of
+from treadle.cuda_cpp.lower.memory import (
+    _for_each_choice,
+    describe,
+    follow,
+    pointer_of,
+    refuse_constant,
+)
 from treadle.cuda_cpp.lower.values import ChoiceLvalue, Lvalue, Nothing, Rvalue, Value
 from treadle.cuda_cpp.meaning.types import VOID, Arithmetic, EnumType
 from treadle.cuda_cpp.syntax import tree
@@ -67,15 +73,25 @@ def _update(
             cx.span,
         )
         return
-    if not isinstance(place, Lvalue) or not isinstance(root_of(place.place), n.Element):
+    if not isinstance(place, Lvalue) or not _is_common(cx, place.place):
         raise cx.error(
             "an atomic works on memory that several threads share; this object belongs to one "
             "thread: update it plainly"
         )
+    refuse_constant(cx, place.place, cx.span)
     if op in ("inc", "dec"):
         _wrapping(cx, op, place.place, operands[0], result)
         return
     cx.emit(n.Atomic(op, place.place, operands, result, cx.span))  # type: ignore[arg-type]
+
+
+def _is_common(cx: Context, place: n.Place) -> bool:
+    """Whether several threads have a place: it is in global or shared memory."""
+    root = root_of(place)
+    if not isinstance(root, n.Element):
+        return False
+    target = cx.lowering.memory_targets.get(root.memory)
+    return target is None or target.space != "local"
 
 
 def _wrapping(

@@ -119,9 +119,9 @@ def unknown(name: str) -> str:
 
 def call(cx: Context, function: FunctionSet, node: tree.Call) -> Value:
     """A call of a built-in function."""
-    from treadle.cuda_cpp.lower.calls import _arguments
+    from treadle.cuda_cpp.lower.calls import arguments
 
-    return call_with(cx, function.name, _arguments(cx, node.arguments), node, function.arguments)
+    return call_with(cx, function.name, arguments(cx, node.arguments), node, function.arguments)
 
 
 def call_with(

@@ -15,6 +15,8 @@ from treadle.cuda_cpp.lower.functions import call_function, frozen, zero_of
 from treadle.cuda_cpp.lower.memory import describe, pointer_of
 from treadle.cuda_cpp.lower.overloads import Chosen, choose, viable
 from treadle.cuda_cpp.lower.values import (
+    ArrayValue,
+    Braced,
     Exploded,
     FunctionSet,
     Lvalue,
@@ -33,11 +35,13 @@ from treadle.cuda_cpp.meaning.types import (
     ClassType,
     CppType,
     Pointer,
+    Reference,
     VectorType,
     Void,
     all_fields,
     holds_array,
     holds_pointer,
+    innermost,
     ir_type,
 )
 from treadle.cuda_cpp.syntax import tree
@@ -57,7 +61,7 @@ def call(cx: Context, node: tree.Call) -> Value:
     if isinstance(function, TypeValue):
         return _construct_call(cx, function.type, node, span)
     if not isinstance(function, FunctionSet):
-        values = _arguments(cx, node.arguments)
+        values = arguments(cx, node.arguments)
         made = call_operator(cx, "()", [function, *values], span)
         if made is not None:
             return made
@@ -66,12 +70,25 @@ def call(cx: Context, node: tree.Call) -> Value:
         raise cx.error(f"{describe(function)} cannot be called", span)
     if function.builtin:
         return builtin_names.call(cx, function, node)
-    values = _arguments(cx, node.arguments)
+    values = arguments(cx, node.arguments)
     found, _ = viable(cx, function.overloads, values, function.arguments, span)
     if not found and builtin_names.is_function(function.name):
         return builtin_names.call_with(cx, function.name, values, node)  # an overload of CUDA's own
     chosen = choose(cx, function.name, function.overloads, values, function.arguments, span)
-    return _call_chosen(cx, chosen, values, function.receiver, span)
+    return _call_chosen(cx, chosen, _unbraced(cx, values, chosen), function.receiver, span)
+
+
+def _unbraced(cx: Context, values: Sequence[Value], chosen: Chosen) -> list[Value]:
+    """The arguments, those in braces made what the parameters are."""
+    from treadle.cuda_cpp.lower.initializers import from_list
+
+    found = list(values)
+    for at, value in enumerate(found):
+        if isinstance(value, Braced):
+            type = chosen.types[at]
+            wanted = type.to if isinstance(type, Reference) else type
+            found[at] = from_list(cx, wanted, value.node, value.node.span)
+    return found
 
 
 def _call_chosen(
@@ -93,14 +110,15 @@ def _as_object(cx: Context, receiver: Value, span: Span) -> Value:
     return frozen(cx, receiver, span)
 
 
-def _arguments(cx: Context, nodes: Sequence[Any]) -> list[Value]:
+def arguments(cx: Context, nodes: Sequence[Any]) -> list[Value]:
     """Arguments in order; those that were only read before another one did something are kept."""
     from treadle.cuda_cpp.lower.expressions import _second, lower
 
     values: list[Value] = []
     for node in nodes:
         if isinstance(node, tree.InitializerList):
-            raise cx.error("a list in braces as an argument: name its type, T{…}", node.span)
+            values.append(Braced(node))
+            continue
         if values and isinstance(values[-1], Rvalue):
             values[-1], value = _second(cx, values[-1], node)
         else:
@@ -113,7 +131,7 @@ def _arguments(cx: Context, nodes: Sequence[Any]) -> list[Value]:
 
 
 def _construct_call(cx: Context, type: CppType, node: tree.Call, span: Span) -> Value:
-    values = _arguments(cx, node.arguments)
+    values = arguments(cx, node.arguments)
     if len(values) == 1 and not isinstance(type, (ClassType, VectorType)):
         return explicit_cast(cx, values[0], type, "c", span)
     return construct(cx, type, values, span)
@@ -126,13 +144,17 @@ def construct(cx: Context, type: CppType, values: Sequence[Value], span: Span) -
     if isinstance(type, VectorType):
         return vector(cx, type, values, span)
     if isinstance(type, ClassType):
-        if not values and not has_default_constructor(type):
+        if not values and not has_constructors(type):
             from treadle.cuda_cpp.lower.initializers import from_list
 
             return from_list(cx, type, tree.InitializerList((), (), span), span)
         if len(values) == 1 and getattr(values[0], "type", None) == type:
             return values[0]
         if not has_constructors(type):
+            if len(values) == 1 and isinstance(values[0], Braced):
+                from treadle.cuda_cpp.lower.initializers import from_list
+
+                return from_list(cx, type, values[0].node, span)
             if len(values) == 1 and isinstance(getattr(values[0], "type", None), ClassType):
                 return convert(cx, values[0], type, span)
             raise cx.error(f"{type} has no constructor: use {type}{{…}} for its fields", span)
@@ -199,16 +221,18 @@ def has_constructors(type: ClassType) -> bool:
 
 
 def has_default_constructor(type: ClassType) -> bool:
-    """Whether an object made without arguments runs code: a constructor, defaults of fields."""
+    """Whether an object made without arguments runs code: a constructor, defaults of fields, or
+    those of its bases and parts."""
     from treadle.cuda_cpp.lower.initializers import member_defaults
 
-    if type == DIM3 or member_defaults(type):
+    if member_defaults(type):
         return True
     for one in _constructors(type):
         parameters = one.declaration.parameters
         if one.declaration.body is not None and all(p.default is not None for p in parameters):
             return True
-    return False
+    parts = [*type.bases, *(innermost(field.type) for field in type.fields)]
+    return any(isinstance(one, ClassType) and has_default_constructor(one) for one in parts)
 
 
 def has_converting_constructor(cx: Context, value: Value, type: ClassType) -> bool:
@@ -251,12 +275,13 @@ def run_constructor(
         return
     overloads = [one for one in _constructors(type) if not one.declaration.note]
     if not overloads or (not values and not _takes_nothing(overloads)):
-        _default_fields(cx, place, type, frozenset(), span)
+        _default_parts(cx, place, type, frozenset(), span)
         return
     chosen = choose(cx, type.name, overloads, values, None, span)
+    values = _unbraced(cx, values, chosen)
     declaration = chosen.declaration
     given = frozenset(name.text for name, _ in declaration.initializers)
-    _default_fields(cx, place, type, given, span)
+    _default_parts(cx, place, type, given, span)
     constructor = _with_body(declaration)
     cx.calls += 1
     inner = Context(
@@ -301,25 +326,34 @@ def _with_body(declaration: tree.FunctionDeclaration) -> tree.FunctionDeclaratio
     return replace(declaration, body=tree.Compound(()))
 
 
-def _default_fields(
+def _default_parts(
     cx: Context, place: Value, type: ClassType, given: frozenset[str], span: Span
 ) -> None:
-    """What a class gives to its fields itself."""
-    from treadle.cuda_cpp.lower.expressions import lower, member_of
-    from treadle.cuda_cpp.lower.initializers import fill, member_defaults
-    from treadle.cuda_cpp.lower.operators import assign
+    """Bases and fields that a constructor does not name: by their own constructors, or by what the
+    class gives to its fields itself."""
+    from treadle.cuda_cpp.lower.expressions import member_of
+    from treadle.cuda_cpp.lower.initializers import initialize_by_default, member_defaults
+    from treadle.cuda_cpp.lower.variables import construct_items
 
+    for base in type.bases:
+        declaration = base.template
+        named = isinstance(declaration, tree.StructDeclaration) and declaration.name in given
+        if not named and has_default_constructor(base):
+            run_constructor(cx, place, base, [], span)
     defaults = member_defaults(type)
-    for field in all_fields(type):
-        initializer = defaults.get(field.name)
-        if initializer is None or field.name in given:
+    for field in type.fields:
+        if field.name in given:
             continue
-        part = member_of(cx, place, tree.Name(field.name), span)
-        with cx.in_scope(type.scope):
-            if isinstance(initializer, tree.InitializerList):
-                fill(cx, part, field.type, initializer, span)
+        initializer = defaults.get(field.name)
+        owner = innermost(field.type)
+        if initializer is not None:
+            initialize_by_default(cx, place, type, field, initializer, span)
+        elif isinstance(owner, ClassType) and has_default_constructor(owner):
+            part = member_of(cx, place, tree.Name(field.name), span)
+            if isinstance(part, ArrayValue):
+                construct_items(cx, part, part.type, span)
             else:
-                assign(cx, "=", part, lower(cx, initializer), span)
+                run_constructor(cx, part, owner, [], span)
 
 
 def _run_initializers(
@@ -343,7 +377,7 @@ def _run_initializers(
                 value = construct(cx, field.type, [value], name.span)
             assign(cx, "=", part, value, name.span)
         elif isinstance(field.type, ClassType) and has_constructors(field.type):
-            run_constructor(cx, part, field.type, _arguments(cx, written), name.span)
+            run_constructor(cx, part, field.type, arguments(cx, written), name.span)
         else:
             fill(cx, part, field.type, tree.InitializerList(tuple(written), ()), name.span)
 
@@ -354,7 +388,7 @@ def _base_initializer(
     for base in type.bases:
         declaration = base.template
         if isinstance(declaration, tree.StructDeclaration) and declaration.name == name.text:
-            run_constructor(cx, place, base, _arguments(cx, written), name.span)
+            run_constructor(cx, place, base, arguments(cx, written), name.span)
             return
     raise cx.error(f"{type} has no field or base {name.text}", name.span)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from treadle.cuda_cpp.lower.arithmetic import constant
@@ -21,6 +22,7 @@ from treadle.cuda_cpp.meaning.types import (
     Field,
     align_of,
     all_fields,
+    innermost,
     ir_type,
     size_of,
 )
@@ -66,6 +68,8 @@ def class_type(
 
 
 _BEING_MADE: Any = object()
+_MOST_FIELDS = 4096
+_MOST_NESTED = 64
 CONSTRUCTORS = "<constructor>"  # the name that they have in their class's scope
 
 
@@ -110,6 +114,12 @@ def _make(
         arguments,
         template or declaration,
     )
+    if _is_vast(type):
+        raise cx.error(
+            f"{type} has more than {_MOST_FIELDS:,} fields, or {_MOST_NESTED} classes in one "
+            "another: use arrays",
+            declaration.span,
+        )
     if declaration.packing is not None:
         _refuse_gaps(cx, declaration, type)
     home.names["<class>"] = type
@@ -128,6 +138,23 @@ def _refuse_gaps(cx: Context, declaration: tree.StructDeclaration, type: ClassTy
         end += size_of(field.type)
     if end % max((align_of(field.type) for field in all_fields(type)), default=1):
         raise cx.error(refusal_message("packed"), declaration.span)
+
+
+def _is_vast(type: ClassType) -> bool:
+    """Whether a class has more in it, counted through all its fields, than any that people write:
+    types are compared as wholes."""
+    waiting: list[tuple[CppType, int]] = [(type, 1)]
+    count = 0
+    while waiting:
+        one, depth = waiting.pop()
+        inner = innermost(one)
+        if isinstance(inner, ClassType):
+            count += len(inner.fields) + len(inner.bases)
+            if count > _MOST_FIELDS or depth > _MOST_NESTED:
+                return True
+            waiting += [(field.type, depth + 1) for field in inner.fields]
+            waiting += [(base, depth + 1) for base in inner.bases]
+    return False
 
 
 def _unnamed(declaration: tree.StructDeclaration) -> str:
@@ -231,9 +258,20 @@ def enumerator(cx: Context, entity: Enumerator) -> tuple[CppType, n.Constant]:
     if start >= 0:
         written = entity.declaration.enumerators[start][1]
         assert written is not None
-        with cx.in_scope(entity.scope):
+        with cx.in_scope(_inside_enum(entity)):
             value = int(constant_value(cx, written, "the value of an enumerator"))
     value += entity.position - max(start, 0)
     scalar = ir_type(type)
     assert isinstance(scalar, ir.Scalar)
     return type, constant(value, scalar)
+
+
+def _inside_enum(entity: Enumerator) -> Scope:
+    """Where the values of an enum are written: there the names of a scoped one are numbers."""
+    if not entity.declaration.scoped:
+        return entity.scope
+    plain = replace(entity.declaration, scoped=False)
+    home = Scope(entity.scope)
+    for position, (name, _) in enumerate(plain.enumerators):
+        home.names[name] = Enumerator(plain, position, entity.scope)
+    return home

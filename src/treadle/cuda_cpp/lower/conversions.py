@@ -164,6 +164,8 @@ def condition(cx: Context, value: Value, span: Span) -> n.Expression:
     pointer = pointer_of(cx, value)
     if pointer is not None or isinstance(value, Null):
         return is_not_null(cx, pointer, span)
+    if isinstance(value, Text):  # assert(holds && "what that means")
+        return n.TRUE
     expression, _ = number(cx, value, span)
     return as_bool(expression, span)
 

@@ -65,12 +65,14 @@ from treadle.cuda_cpp.meaning.types import (
     UNSIGNED,
     VOID,
     Arithmetic,
+    ArrayOf,
     ClassType,
     CppType,
     Pointer,
     Void,
     align_of,
     decay,
+    holds_array,
     ir_type,
     size_of,
 )
@@ -245,8 +247,8 @@ def _this(cx: Context, node: tree.This) -> Value:
 
 def _unary(cx: Context, node: tree.Unary) -> Value:
     if node.op == "&":
-        return _address_of(cx, lower(cx, node.operand), node.span)
-    operand = lower(cx, node.operand)
+        return _address_of(cx, lower_place(cx, node.operand), node.span)
+    operand = lower_place(cx, node.operand) if node.op in ("++", "--") else lower(cx, node.operand)
     if node.op == "*":
         return dereference(cx, operand, node.span)
     if node.op in ("++", "--"):
@@ -286,19 +288,29 @@ def _address_of(cx: Context, value: Value, span: Span) -> Value:
 
 
 def _postfix(cx: Context, node: tree.Postfix) -> Value:
-    return stepped(cx, node.op, lower(cx, node.operand), True, node.span)
+    unused = cx.unused is node
+    operand = lower_place(cx, node.operand)
+    # Where nobody asks for the old value, `i++` is `++i`; a class may have two operators.
+    keeps = not unused or isinstance(getattr(operand, "type", None), ClassType)
+    return stepped(cx, node.op, operand, keeps, node.span)
 
 
 def _binary(cx: Context, node: tree.Binary) -> Value:
     if node.op == ",":
+        unused, cx.unused = cx.unused is node, node.left
         lower(cx, node.left)
+        if unused:
+            cx.unused = node.right
         return lower(cx, node.right)
     if node.op in ("&&", "||"):
         return _logical(cx, node)
     chain = _left_chain(node)
     value = lower(cx, chain[-1].left)
     for one in reversed(chain):
-        value, right = _second(cx, value, one.right)
+        if one.op in ("<<", ">>"):
+            value, right = _left_first(cx, value, one.right)
+        else:
+            value, right = _second(cx, value, one.right)
         value = binary(cx, one.op, value, right, one.span)
     return value
 
@@ -320,6 +332,16 @@ def _second(cx: Context, first: Value, expression: Any) -> tuple[Value, Value]:
         kept = n.Variable(cx.lowering.unique("value"), first.expression.type, cx.span)
         block.insert(before, n.Declare(kept, first.expression, cx.span))
         first = Rvalue(kept, first.type)
+    return first, second
+
+
+def _left_first(cx: Context, first: Value, expression: Any) -> tuple[Value, Value]:
+    """The operands of a shift: C++17 reads the left one before it does anything of the right."""
+    with cx.aside() as inside:
+        second = lower(cx, expression)
+    if inside:
+        first = _kept(cx, first, cx.span)
+        cx.blocks[-1].extend(inside)
     return first, second
 
 
@@ -360,24 +382,36 @@ def _assign(cx: Context, node: tree.Assign) -> Value:
         value = from_list(cx, getattr(target, "type", VOID), node.value, node.span)
         return assign(cx, node.op, target, value, node.span)
     value = lower(cx, node.value)
-    if isinstance(value, Rvalue):
-        block = cx.blocks[-1]
-        before = len(block)
-        target = lower(cx, node.target)
-        if len(block) > before and not isinstance(value.expression, n.Constant):
-            kept = n.Variable(cx.lowering.unique("value"), value.expression.type, node.span)
-            block.insert(before, n.Declare(kept, value.expression, node.span))
-            value = Rvalue(kept, value.type)
-    else:
-        target = lower(cx, node.target)
+    with cx.aside() as inside:
+        target = lower_place(cx, node.target)
+    if inside:  # the target does something, and the value is read before
+        value = _kept(cx, value, node.span)
+        cx.blocks[-1].extend(inside)
     return assign(cx, node.op, target, value, node.span)
 
 
-def _conditional(cx: Context, node: tree.Conditional) -> Value:
+def _kept(cx: Context, value: Value, span: Span) -> Value:
+    """A number, vector or small object as it is now."""
+    if not isinstance(value, (Rvalue, *OBJECTS)) or holds_array(value.type):
+        return value
+    read = rvalue(cx, value, span)
+    return Rvalue(cx.copied(read.expression), read.type, literal_zero=read.literal_zero)
+
+
+def lower_place(cx: Context, expression: Any) -> Value:
+    """An expression whose object is wanted, not its value: `(a > b ? a : b) = 0`."""
+    if isinstance(expression, tree.Conditional):
+        return _conditional(cx, expression, as_object=True)
+    return lower(cx, expression)
+
+
+def _conditional(cx: Context, node: tree.Conditional, as_object: bool = False) -> Value:
     test = lower_condition(cx, node.condition)
     test = folded(test) if isinstance(test, (n.Binary, n.Unary, n.Constant)) else test
     if isinstance(test, n.Constant):
-        return lower(cx, node.if_true if test.value else node.if_false)
+        if as_object:
+            return lower_place(cx, node.if_true if test.value else node.if_false)
+        return _chosen_already(cx, bool(test.value), node)
     with cx.aside() as first:
         one = lower(cx, node.if_true)
     with cx.aside() as second:
@@ -386,10 +420,24 @@ def _conditional(cx: Context, node: tree.Conditional) -> Value:
     if pointer is not None:
         return _conditional_pointer(cx, test, (first, one), (second, other), pointer.to, node)
     objects = isinstance(one, OBJECTS) and isinstance(other, OBJECTS) and not (first or second)
-    if objects and _same_class(one, other) and not isinstance(one, ChoiceLvalue):
+    wanted = as_object and getattr(one, "type", None) == getattr(other, "type", None)
+    if objects and (wanted or _same_class(one, other)) and not isinstance(one, ChoiceLvalue):
         tag = n.Select(test, constant(0, ir.I32), constant(1, ir.I32), ir.I32, node.span)
         return ChoiceLvalue(cx.copied(tag), (one, other), getattr(one, "type", VOID))
     return _conditional_value(cx, test, (first, one), (second, other), node)
+
+
+def _chosen_already(cx: Context, truth: bool, node: tree.Conditional) -> Value:
+    """The side that a constant chooses; the other one has its say in the type all the same."""
+    chosen, left_out = (node.if_true, node.if_false) if truth else (node.if_false, node.if_true)
+    value = lower(cx, chosen)
+    own = underlying(decay(getattr(value, "type", VOID)))
+    if own is None:
+        return value
+    other = underlying(decay(type_of(cx, left_out)))
+    if other is None or other == own:
+        return value
+    return convert(cx, value, common_type(own, other), node.span)
 
 
 def _same_class(one: Value, other: Value) -> bool:
@@ -555,7 +603,7 @@ def _cast(cx: Context, node: tree.Cast) -> Value:
 
 
 def _construct(cx: Context, node: tree.Construct) -> Value:
-    from treadle.cuda_cpp.lower.calls import construct
+    from treadle.cuda_cpp.lower.calls import arguments, construct
     from treadle.cuda_cpp.lower.initializers import from_list
 
     if is_auto(node.type):
@@ -569,7 +617,7 @@ def _construct(cx: Context, node: tree.Construct) -> Value:
         if isinstance(only, tree.InitializerList):
             return from_list(cx, type, only, node.span)
         return explicit_cast(cx, lower(cx, only), type, "c", node.span)
-    return construct(cx, type, [lower(cx, one) for one in node.arguments], node.span)
+    return construct(cx, type, arguments(cx, node.arguments), node.span)
 
 
 def _initializer_list(cx: Context, node: tree.InitializerList) -> Value:
@@ -582,6 +630,8 @@ def _size_of(cx: Context, node: tree.SizeOf) -> Value:
         type: CppType = getattr(value, "type", VOID)
     elif isinstance(node.operand, _TYPES):
         type = resolve(cx, node.operand)
+    elif isinstance(node.operand, tree.StringLiteral):
+        type = ArrayOf(CHAR, len(node.operand.text.encode("latin-1", "replace")) + 1)
     else:
         type = type_of(cx, node.operand)
     size = size_of(type) if node.op == "sizeof" else align_of(type)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import MOST_INLINED, Context, Returns
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.memory import address, pointer_of
@@ -364,10 +364,8 @@ def _given(cx: Context, value: Value, span: Span) -> Value:
     converted = convert(cx, value, type, span)
     if isinstance(converted, Lvalue) and not holds_array(type):
         return rvalue(cx, converted, span)
-    if isinstance(converted, Rvalue) and not isinstance(
-        converted.expression, (n.Constant, n.Variable)
-    ):
-        return Rvalue(cx.let(converted.expression), converted.type)
+    if isinstance(converted, Rvalue) and not isinstance(converted.expression, n.Variable):
+        return Rvalue(cx.let(folded(converted.expression)), converted.type)
     return converted
 
 
@@ -459,7 +457,7 @@ def bind_argument(
         written = parameter.name in assigned or key in cx.lowering.facts.in_memory
         if isinstance(type, Pointer) and not written:
             bound = frozen(cx, converted, span)
-        elif isinstance(converted, Exploded):
+        elif isinstance(converted, Exploded) and not written:
             bound = converted
         elif (
             isinstance(converted, Rvalue)

@@ -26,6 +26,7 @@ from treadle.cuda_cpp.meaning.types import (
     ir_type,
 )
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.walk import walk_tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
@@ -34,8 +35,7 @@ _MOST_ZEROS = 16  # stores that are written out rather than looped
 
 def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span) -> Value:
     """A value of `type` from `{a, b, …}`."""
-    from treadle.cuda_cpp.lower.calls import construct, has_constructors
-    from treadle.cuda_cpp.lower.expressions import lower
+    from treadle.cuda_cpp.lower.calls import arguments, construct, has_constructors
 
     if isinstance(type, VectorType):
         items = [_item(cx, type.element, one) for one in node.items]
@@ -46,10 +46,7 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
         return Rvalue(n.Construct(tuple(parts), ir_type(type), span), type)
     if isinstance(type, ClassType):
         if has_constructors(type):
-            values = [
-                lower(cx, one) for one in node.items if not isinstance(one, tree.InitializerList)
-            ]
-            return construct(cx, type, values, span)
+            return construct(cx, type, arguments(cx, node.items), span)
         return _aggregate(cx, type, node, span)
     if isinstance(type, ArrayOf):
         raise cx.error("a list initializes an array only where it is declared", span)
@@ -101,7 +98,7 @@ def _aggregate(cx: Context, type: ClassType, node: tree.InitializerList, span: S
 
         if type_of(cx, node.items[0]) == type:  # a copy of another one
             return _item(cx, type, node.items[0])
-    if holds_array(type) or holds_pointer(type):
+    if holds_array(type) or holds_pointer(type) or not _is_literal(member_defaults(type)):
         from treadle.cuda_cpp.lower.variables import _uninitialized
 
         cx.calls += 1
@@ -109,17 +106,14 @@ def _aggregate(cx: Context, type: ClassType, node: tree.InitializerList, span: S
         fill(cx, place, type, node, span)
         made: Value = place
         return made
-    given = _named(cx, fields, _flattened(type, node), type)
+    given = _named(cx, fields, braced(cx, type, node), type)
     defaults = member_defaults(type)
     parts = []
     for field in fields:
         item = given.get(field.name, defaults.get(field.name))
         if item is None:
-            from treadle.cuda_cpp.lower.functions import zero_of
-
-            parts.append(zero_of(ir_type(field.type), span))
-        else:
-            parts.append(rvalue(cx, _item(cx, field.type, item), span).expression)
+            item = tree.InitializerList((), (), span)
+        parts.append(rvalue(cx, _item(cx, field.type, item), span).expression)
     return construct_value(type, parts, span)
 
 
@@ -138,35 +132,71 @@ def construct_value(type: ClassType, parts: Sequence[n.Expression], span: Span) 
     return Rvalue(n.Construct(operands, struct, span), type)
 
 
-def _flattened(type: ClassType, node: tree.InitializerList) -> tree.InitializerList:
-    """A list whose inner braces are left out (`{1, 2, 3, 4}` for two float2), put in."""
-    if any(isinstance(item, tree.InitializerList) for item in node.items) or any(node.names):
-        return node
-    fields = all_fields(type)
-    if len(node.items) <= len(fields):
+def braced(cx: Context, type: CppType, node: tree.InitializerList) -> tree.InitializerList:
+    """A list with the inner braces that people leave out: `{1, 2, 3, 4}` for two float2."""
+    parts = _parts(type)
+    if any(node.names) or not any(map(_has_parts, parts[: len(node.items)])):
         return node
     items = list(node.items)
-    grouped: list[Any] = []
-    for field in fields:
-        width = _width(field.type)
-        if width == 1:
-            grouped.append(items.pop(0) if items else None)
-        else:
-            taken, items = items[:width], items[width:]
-            grouped.append(tree.InitializerList(tuple(taken), (), node.span))
-    grouped = [item for item in grouped if item is not None]
-    return tree.InitializerList((*grouped, *items), (), node.span)
+    made: list[Any] = []
+    for part in parts:
+        if not items:
+            break
+        made.append(_taken(cx, part, items))
+    return tree.InitializerList((*made, *items), (), node.span)
 
 
-def _width(type: CppType) -> int:
-    """The values that a field takes from a flat list."""
-    if isinstance(type, VectorType):
-        return type.count
-    if isinstance(type, ArrayOf):
-        return (type.length or 0) * _width(type.element)
+def _taken(cx: Context, type: CppType, items: list[Any]) -> Any:
+    """What initializes one part: the next item, or as many of them as the part has numbers."""
+    if not _has_parts(type) or _is_whole(cx, items[0], type):
+        return items.pop(0)
+    made = []
+    span = items[0].span
+    for part in _parts(type):
+        if not items:
+            break
+        made.append(_taken(cx, part, items))
+    return tree.InitializerList(tuple(made), (), span)
+
+
+def _is_whole(cx: Context, item: Any, type: CppType) -> bool:
+    """Whether an item initializes a part by itself."""
+    from treadle.cuda_cpp.lower.expressions import type_of
+
+    if isinstance(item, (tree.InitializerList, tree.StringLiteral)):
+        return True
+    if isinstance(item, (tree.IntegerLiteral, tree.FloatLiteral, tree.CharacterLiteral)):
+        return False
+    given = type_of(cx, item)
+    return given == type or isinstance(given, ClassType)
+
+
+def _parts(type: CppType) -> list[CppType]:
+    """The types that a list for `type` has values for, in order."""
+    match type:
+        case VectorType():
+            return [type.element] * type.count
+        case ArrayOf():
+            return [type.element] * (type.length or 0)
+        case ClassType(is_union=True):
+            return [field.type for field in type.fields[:1]]
+        case ClassType():
+            return [field.type for field in all_fields(type)]
+    return []
+
+
+def _has_parts(type: CppType) -> bool:
+    from treadle.cuda_cpp.lower.calls import has_constructors
+
     if isinstance(type, ClassType):
-        return sum(_width(field.type) for field in all_fields(type))
-    return 1
+        return bool(all_fields(type)) and not has_constructors(type)
+    return isinstance(type, (ArrayOf, VectorType))
+
+
+def text_items(node: tree.StringLiteral) -> tree.InitializerList:
+    """The characters of a text, the zero at its end among them."""
+    text = (*node.text.encode("latin-1", "replace"), 0)
+    return tree.InitializerList(tuple(map(tree.IntegerLiteral, text)), (), node.span)
 
 
 def member_defaults(type: ClassType) -> dict[str, Any]:
@@ -180,18 +210,59 @@ def member_defaults(type: ClassType) -> dict[str, Any]:
     return found
 
 
+def _is_literal(defaults: dict[str, Any]) -> bool:
+    """Whether defaults of fields are mere numbers: others may be about the object's own fields."""
+    return not any(
+        isinstance(node, (tree.Name, tree.This))
+        for one in defaults.values()
+        for node in walk_tree(one)
+    )
+
+
+def initialize_by_default(
+    cx: Context, place: Value, type: ClassType, field: Field, initializer: Any, span: Span
+) -> None:
+    """What a class gives to a field itself: names in it are those of the class and its fields."""
+    from treadle.cuda_cpp.lower.expressions import lower, member_of
+
+    part = member_of(cx, place, tree.Name(field.name), span)
+    outer, cx.this = cx.this, place
+    try:
+        with cx.in_scope(type.scope):
+            if isinstance(initializer, tree.InitializerList):
+                fill(cx, part, field.type, initializer, span)
+            else:
+                assign(cx, "=", part, lower(cx, initializer), span)
+    finally:
+        cx.this = outer
+
+
 def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, span: Span) -> None:
     """Put the values of a list into an array or an object with arrays."""
+    from treadle.cuda_cpp.lower.calls import has_constructors
+
     if isinstance(type, ArrayOf):
         _fill_array(cx, place, type, node, span)
         return
-    if isinstance(type, ClassType) and (holds_array(type) or isinstance(place, Exploded)):
+    in_parts = isinstance(type, ClassType) and (
+        holds_array(type) or isinstance(place, Exploded) or not _is_literal(member_defaults(type))
+    )
+    if isinstance(type, ClassType) and in_parts and not has_constructors(type):
         from treadle.cuda_cpp.lower.expressions import member_of
 
-        given = _named(cx, all_fields(type), _flattened(type, node), type)
-        for field in all_fields(type):
+        given = _named(cx, all_fields(type), braced(cx, type, node), type)
+        fields = all_fields(type)
+        if type.is_union:  # one member, the first if none is named
+            fields = tuple(field for field in fields if field.name in given) or fields[:1]
+        defaults = member_defaults(type)
+        for field in fields:
+            if field.name in defaults and field.name not in given:
+                initialize_by_default(cx, place, type, field, defaults[field.name], span)
+                continue
             part = member_of(cx, place, tree.Name(field.name), span)
             item = given.get(field.name, tree.InitializerList((), (), span))
+            if isinstance(item, tree.StringLiteral) and isinstance(field.type, ArrayOf):
+                item = text_items(item)
             if isinstance(item, tree.InitializerList):
                 fill(cx, part, field.type, item, span)
             else:
@@ -204,14 +275,7 @@ def _fill_array(
     cx: Context, place: Value, type: ArrayOf, node: tree.InitializerList, span: Span
 ) -> None:
     assert type.length is not None
-    items: Sequence[Any] = node.items
-    nested = isinstance(type.element, ArrayOf)
-    if nested and items and not any(isinstance(one, tree.InitializerList) for one in items):
-        width = count_of(type.element)
-        items = [
-            tree.InitializerList(tuple(items[at : at + width]), (), node.span)
-            for at in range(0, len(items), width)
-        ]
+    items = braced(cx, type, node).items
     if len(items) > type.length:
         raise cx.error(f"{len(items)} values for an array of {type.length}", span)
     for at, item in enumerate(items):

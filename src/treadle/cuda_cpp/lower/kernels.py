@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -86,8 +87,8 @@ def lower_once(
 
 
 def _kernel_name(name: str) -> str:
-    kept = "".join(c if c.isalnum() else "_" for c in name)
-    return kept.strip("_") or "kernel"
+    """The name of an instance as an identifier: "reduce<float, 256>" is reduce_float_256."""
+    return re.sub(r"\W+", "_", name.rstrip("> "), flags=re.ASCII)
 
 
 def _used_functions(body: n.Block, lowering: Lowering) -> tuple[n.Function, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treadle.cuda_cpp.lower.arithmetic import constant, folded, plus
-from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.context import Again, Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.expressions import constant_rvalue, lower, lower_condition
 from treadle.cuda_cpp.lower.values import ArrayValue, Lvalue, Rvalue
@@ -17,6 +17,7 @@ from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import walk_tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
+from treadle.ir.traverse import root_of
 
 
 @contextmanager
@@ -55,6 +56,7 @@ def lower_for(cx: Context, node: tree.For) -> None:
         body = lower_body(cx, node.body)
         with cx.aside() as update:
             if node.update is not None:
+                cx.unused = node.update
                 lower(cx, node.update)
         _emit_while(cx, node.condition, body, tuple(update), node)
 
@@ -86,6 +88,7 @@ class _Counted:
     stop: tree.Expression
     beyond: int  # added to stop: 1 for <=, -1 for >=
     step: int
+    meets: bool  # the condition is !=
 
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
@@ -105,7 +108,8 @@ def _counted(cx: Context, node: tree.For) -> _Counted | None:
     type = _type_of(cx, declaration)
     if type is None:
         return None
-    if op == "!=":
+    meets = op == "!="
+    if meets:
         if abs(step) != 1:
             return None
         op = "<" if step > 0 else ">"
@@ -117,7 +121,7 @@ def _counted(cx: Context, node: tree.For) -> _Counted | None:
     if name in changed or not _is_fixed(bound, name, changed):
         return None
     beyond = {"<=": 1, ">=": -1}.get(op, 0)
-    return _Counted(name, type, declaration, initializer, bound, beyond, step)
+    return _Counted(name, type, declaration, initializer, bound, beyond, step, meets)
 
 
 def _declared(node: Any) -> tree.VariableDeclaration | None:
@@ -206,24 +210,28 @@ def _emit_counted(cx: Context, node: tree.For, counted: _Counted) -> None:
 
         bound, bound_type = number(cx, stop_value, node.span)
         wide = common_type(counted.type, bound_type)  # type: ignore[arg-type]
+    key = (cx.path, id(counted.declaration))
+    facts = cx.lowering.facts
     reads_memory = any(isinstance(x, n.Load) for x in _walk(expression))
-    # The comparison may be made in another type (`int i < unsigned n`), or read what changes.
-    same = wide.scalar == type or _same_order(wide.scalar, type, bound)
-    if emitted or reads_memory or not same:
+    # The comparison may be made in another type (`int i < unsigned n`), or read what may change.
+    fits = wide.scalar == type or _same_order(wide.scalar, type, start, bound, counted.step)
+    if emitted or reads_memory or not fits or key in facts.assigned or key in facts.in_memory:
         _emit_plain(cx, node, counted, start, type)
         return
     stop = folded(number_as(bound, counted.type, node.span))  # type: ignore[arg-type]
     if counted.beyond:
         stop = folded(plus(stop, constant(counted.beyond, type)))
-    variable = n.Variable(cx.lowering.unique(counted.name), type, counted.declaration.span)
-    key = (cx.path, id(counted.declaration))
-    if key in cx.lowering.facts.assigned or key in cx.lowering.facts.in_memory:
+    if _wraps(type, start, stop, counted):
         _emit_plain(cx, node, counted, start, type)
         return
+    variable = n.Variable(cx.lowering.unique(counted.name), type, counted.declaration.span)
     cx.lowering.parameter_keys[variable.name] = key
     cx.lowering.variable_keys[variable.name] = key
     cx.scope.names[counted.name] = Lvalue(variable, counted.type)
     body = lower_body(cx, node.body)
+    if _read(stop) & _written(body):  # through a reference, or by a method
+        facts.assigned.add(key)
+        raise Again
     cx.emit(
         n.For(
             variable, start, stop, counted.step, tuple(body), unroll=_unrolls(cx, node),
@@ -232,11 +240,47 @@ def _emit_counted(cx: Context, node: tree.For, counted: _Counted) -> None:
     )  # fmt: skip
 
 
-def _same_order(wide: ir.Scalar, own: ir.Scalar, bound: n.Expression) -> bool:
-    """Whether comparing in the loop's own type gives the same: the bound is a small constant."""
-    if isinstance(bound, n.Constant):
-        return 0 <= int(bound.value) < 1 << (own.bits - 1)
-    return False
+def _same_order(
+    wide: ir.Scalar, own: ir.Scalar, start: n.Expression, bound: n.Expression, step: int
+) -> bool:
+    """Whether comparing in the loop's own type gives the same: the bound is a small constant, and
+    nothing negative is made unsigned."""
+    if not isinstance(bound, n.Constant) or wide.is_float:
+        return False
+    if not wide.is_signed and own.is_signed:
+        never_negative = isinstance(start, n.Constant) and start.value >= 0 and step > 0
+        if not never_negative:
+            return False
+    return 0 <= int(bound.value) < 1 << (own.bits - 1)
+
+
+def _wraps(type: ir.Scalar, start: n.Expression, stop: n.Expression, counted: _Counted) -> bool:
+    """Whether an unsigned loop relies on what comes after the largest number (or before 0)."""
+    if type.is_signed or not isinstance(stop, n.Constant):
+        return False
+    if counted.beyond:
+        return stop.value == (0 if counted.beyond > 0 else (1 << type.bits) - 1)
+    if not counted.meets:
+        return False
+    known = isinstance(start, n.Constant)
+    return not known or (start.value > stop.value) == (counted.step > 0)  # type: ignore[union-attr]
+
+
+def _read(expression: n.Expression) -> set[str]:
+    return {node.name for node in _walk(expression) if isinstance(node, n.Variable)}
+
+
+def _written(body: list[n.Statement]) -> set[str]:
+    """The variables that statements assign to, those inside of them included."""
+    found = set()
+    for node in _walk(tuple(body)):
+        if isinstance(node, n.Assign):
+            root = root_of(node.place)
+            if isinstance(root, n.Variable):
+                found.add(root.name)
+        elif isinstance(node, n.Receiving) and node.result is not None:
+            found.add(node.result.name)
+    return found
 
 
 def _emit_plain(
@@ -251,11 +295,12 @@ def _emit_plain(
     body = lower_body(cx, node.body)
     with cx.aside() as update:
         if node.update is not None:
+            cx.unused = node.update
             lower(cx, node.update)
     _emit_while(cx, node.condition, body, tuple(update), node)
 
 
-def _walk(expression: n.Expression) -> Any:
+def _walk(expression: Any) -> Any:
     from treadle.ir.traverse import walk
 
     return walk(expression)

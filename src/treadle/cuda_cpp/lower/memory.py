@@ -242,8 +242,15 @@ def demand_memory(cx: Context, place: n.Place, span: Span) -> None:
     if isinstance(root, n.Variable):
         key = cx.lowering.variable_keys.get(root.name)
         if key is not None and key not in cx.lowering.facts.in_memory:
-            cx.lowering.facts.in_memory.add(key)
+            facts = cx.lowering.facts
+            facts.in_memory.add(key)
+            for targets in facts.targets.values():  # it is that variable no more
+                targets[:] = [one for one in targets if not _is_in(one, root)]
             raise Again
+
+
+def _is_in(target: Target, variable: n.Variable) -> bool:
+    return isinstance(target, (ObjectTarget, ItemTarget)) and root_of(target.place) == variable
 
 
 def _stored(cx: Context, type: CppType, span: Span) -> ir.Type:
@@ -382,7 +389,7 @@ def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
     """Put a value of the object's own type into it."""
     match value:
         case Lvalue(place):
-            _refuse_constant(cx, place, span)
+            refuse_constant(cx, place, span)
             cx.emit(n.Assign(place, new, span))
         case BitsLvalue(place):
             cx.emit(n.Assign(place, n.Bitcast(new, place.type, span), span))
@@ -395,7 +402,8 @@ def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
             raise cx.error(f"{describe(value)} cannot be assigned to", span)
 
 
-def _refuse_constant(cx: Context, place: n.Place, span: Span) -> None:
+def refuse_constant(cx: Context, place: n.Place, span: Span) -> None:
+    """CompileError for a place that a kernel can only read."""
     root = root_of(place)
     if isinstance(root, n.Element):
         target = cx.lowering.memory_targets.get(root.memory)

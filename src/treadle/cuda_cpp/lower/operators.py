@@ -74,6 +74,8 @@ def binary(cx: Context, op: str, left: Value, right: Value, span: Span) -> Value
         if made is not None:
             return made
         left, right = _as_number(cx, left, span), _as_number(cx, right, span)
+        if op in _COMPARISONS:
+            left, right = _of_one_enum(cx, left, right, span)
     one, other = pointer_of(cx, left), pointer_of(cx, right)
     if one is not None or other is not None or isinstance(left, Null) or isinstance(right, Null):
         return _on_pointers(cx, op, left, right, one, other, span)
@@ -89,6 +91,20 @@ def _as_number(cx: Context, value: Value, span: Span) -> Value:
 
         return call_conversion(cx, value, None, span) or value
     return value
+
+
+def _of_one_enum(cx: Context, left: Value, right: Value, span: Span) -> tuple[Value, Value]:
+    """Two values of one scoped enum as numbers: they compare, though they don't add."""
+    type = getattr(left, "type", None)
+    if not isinstance(type, EnumType) or type != getattr(right, "type", None):
+        return left, right
+    from treadle.cuda_cpp.lower.conversions import explicit_cast
+
+    number_type = type.underlying
+    return (
+        explicit_cast(cx, left, number_type, "static", span),
+        explicit_cast(cx, right, number_type, "static", span),
+    )
 
 
 def _is_vector(value: Value) -> bool:

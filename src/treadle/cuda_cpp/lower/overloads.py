@@ -9,13 +9,21 @@ from typing import Any
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import IMPOSSIBLE, rank_of
+from treadle.cuda_cpp.lower.conversions import CONVERSION, IMPOSSIBLE, USER, rank_of
 from treadle.cuda_cpp.lower.memory import describe
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.templates import Argument, bind_arguments, deduce, evaluate_argument
-from treadle.cuda_cpp.lower.values import Value
+from treadle.cuda_cpp.lower.values import Braced, Value
 from treadle.cuda_cpp.meaning.scopes import Overload, Scope
-from treadle.cuda_cpp.meaning.types import VOID, ArrayOf, CppType, Reference, decay
+from treadle.cuda_cpp.meaning.types import (
+    VOID,
+    ArrayOf,
+    ClassType,
+    CppType,
+    Reference,
+    VectorType,
+    decay,
+)
 from treadle.cuda_cpp.syntax import tree
 
 
@@ -97,10 +105,23 @@ def _candidate(
         scope = _deduced(cx, overload, values, explicit or (), span)
     with cx.in_scope(scope):
         types = tuple(_parameter_type(resolve(cx, one.type)) for one in parameters)
-    ranks = tuple(rank_of(cx, value, type) for value, type in zip(values, types, strict=False))
+    ranks = tuple(_rank(cx, value, type) for value, type in zip(values, types, strict=False))
     if IMPOSSIBLE in ranks:
         return None
     return Chosen(overload, scope, types, ranks)
+
+
+def _rank(cx: Context, value: Value, type: CppType) -> int:
+    if not isinstance(value, Braced):
+        return rank_of(cx, value, type)
+    if isinstance(type, Reference):
+        type = type.to
+    count = len(value.node.items)
+    if isinstance(type, VectorType):
+        return USER if count <= type.count else IMPOSSIBLE
+    if isinstance(type, ClassType):
+        return USER
+    return CONVERSION if count <= 1 else IMPOSSIBLE
 
 
 def _parameter_type(type: CppType) -> CppType:
@@ -124,6 +145,8 @@ def _deduced(
     open_parameters = [one for one in template if one.name not in given]
     with cx.in_scope(overload.scope):
         for one, argument in zip(overload.declaration.parameters, values, strict=False):
+            if isinstance(argument, Braced):
+                continue  # it tells nothing
             type: CppType = getattr(argument, "type", VOID)
             if not _is_reference(one.type):
                 type = decay(type)

@@ -25,6 +25,7 @@ from treadle.cuda_cpp.meaning.types import (
     NoLayout,
     Pointer,
     Void,
+    count_of,
     holds_pointer,
     innermost,
     ir_type,
@@ -41,6 +42,8 @@ from treadle.ir import types as ir
 from treadle.runtime.definition import KernelOptions
 from treadle.runtime.signature import Declared, DeclaredParameter, DeclaredPointer, Signature
 
+_MOST_BYTES = 1 << 31  # of a variable
+_MOST_PARAMETER_BYTES = 32_764
 _MOST_RUNS = 64  # of the lowering: each learns something about a variable
 
 
@@ -78,7 +81,7 @@ class Program:
         self.kernels = {name: kernel.template for name, kernel in self._kernels.items()}
         self._variables = dict(_variables(self._scope))
         self._types: dict[str, CppType] = {}
-        self._problems: dict[str, CompileError] = {}
+        self.refused_symbols: dict[str, CompileError] = {}
         self.symbols = self._symbols()
         self._reachable = Reachable(unit)
         self._instances: dict[str, tuple[Overload, Scope]] = {}
@@ -102,7 +105,7 @@ class Program:
             try:
                 found[name] = self._symbol(name, entity)
             except CompileError as error:  # told to the kernels that use it
-                self._problems[name] = error
+                self.refused_symbols[name] = error
         return found
 
     def _symbol(self, name: str, entity: GlobalVariable) -> records.Symbol:
@@ -118,6 +121,13 @@ class Program:
                 raise cx.error(
                     f"{name} is {reason}: pass the array to the kernel instead", declaration.span
                 ) from None
+            size = ir.size_of(element) * count_of(type)
+            if size > _MOST_BYTES:
+                raise cx.error(
+                    f"{name} has {size:,} bytes, and a variable of a file {_MOST_BYTES:,} at most: "
+                    "pass the array to the kernel instead",
+                    declaration.span,
+                )
             initial = first_bytes(cx, declaration, type)
         self._types[name] = type
         space = "constant" if "constant" in declaration.specifiers else "device"
@@ -150,8 +160,8 @@ class Program:
         used = self._reachable.names_from(declaration)
         symbols = tuple(one for one in self._variables if one.rpartition("::")[2] in used)
         for one in symbols:
-            if one in self._problems:
-                raise self._problems[one]
+            if one in self.refused_symbols:
+                raise self.refused_symbols[one]
         self._instances[spelled_name] = (kernel.overload, scope)
         return records.KernelInstance(
             spelled_name,
@@ -209,6 +219,12 @@ class Program:
         except NoLayout as reason:
             raise cx.error(f"parameter {one.name} is {reason}", one.span) from None
         assert isinstance(made, (ir.Scalar, ir.Vector, ir.Struct))
+        if ir.size_of(made) > _MOST_PARAMETER_BYTES:
+            raise cx.error(
+                f"parameter {one.name} has {ir.size_of(made):,} bytes, and a kernel's parameters "
+                f"have {_MOST_PARAMETER_BYTES:,} at most, on CUDA too: pass a pointer to it",
+                one.span,
+            )
         return made
 
     # --- lowering ---

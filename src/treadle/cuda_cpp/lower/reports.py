@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from treadle.cuda_cpp.lower.arithmetic import cast
+from treadle.core.printf import (
+    FLOAT_KINDS,
+    TAKES,
+    TEXT_KINDS,
+    Conversion,
+    FormatError,
+    format_text,
+    parse,
+)
+from treadle.cuda_cpp.lower.arithmetic import cast, folded
 from treadle.cuda_cpp.lower.builtin_names import expect, handler
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import condition, number, promoted
@@ -16,65 +24,54 @@ from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
-_CONVERSION = re.compile(
-    r"%(?P<flags>[-+ #0]*)(?P<width>\*|\d+)?(?P<precision>\.(?:\*|\d*))?"
-    r"(?P<length>hh|h|ll|l|j|z|t|L)?(?P<letter>[diouxXcsfFeEgGaAp%])"
-)
-
 
 @handler("printf")
 def _printf(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     if not values or not isinstance(values[0], Text):
         raise cx.error("printf takes a literal format first: formats are read when compiling")
-    text = values[0].text
+    try:
+        read = parse(values[0].text)
+    except FormatError as error:
+        raise cx.error(f"printf: {error}") from None
     rest = list(values[1:])
     parts: list[str | n.Expression | n.Formatted] = []
-    at = 0
-    for found in _CONVERSION.finditer(text):
-        parts.append(_without_percent(cx, text[at : found.start()]))
-        at = found.end()
-        parts.append(_part(cx, found, rest))
-    parts.append(_without_percent(cx, text[at:]))
+    for one in read:
+        part = one if isinstance(one, str) else _part(cx, one, rest)
+        if isinstance(part, str) and parts and isinstance(parts[-1], str):
+            parts[-1] += part
+        elif part != "":
+            parts.append(part)
     if rest:
-        raise cx.error(f"printf has {len(rest)} arguments more than its format uses")
-    cx.emit(n.Print(_joined(parts), "", cx.span))
+        raise cx.error(f"printf has {_counted(rest)} more than its format uses")
+    cx.emit(n.Print(tuple(parts), "", cx.span))
     cx.note("emulated", "printf", "written to a buffer, formatted on the host", cx.span)
     return Rvalue(n.Constant(len(values) - 1, ir.I32), INT)
 
 
-def _without_percent(cx: Context, text: str) -> str:
-    if "%" in text:
-        raise cx.error(f"printf: {text[text.index('%') :][:4]!r} is no conversion that C knows")
-    return text
+def _counted(rest: Sequence[Value]) -> str:
+    return "an argument" if len(rest) == 1 else f"{len(rest)} arguments"
 
 
-def _joined(
-    parts: Sequence[str | n.Expression | n.Formatted],
-) -> tuple[str | n.Expression | n.Formatted, ...]:
-    joined: list[str | n.Expression | n.Formatted] = []
-    for part in parts:
-        if isinstance(part, str) and joined and isinstance(joined[-1], str):
-            joined[-1] += part
-        elif part != "":
-            joined.append(part)
-    return tuple(joined)
-
-
-def _part(cx: Context, found: re.Match[str], rest: list[Value]) -> str | n.Expression | n.Formatted:
-    if found["letter"] == "%":
-        return "%"
-    stars = tuple(
-        cx.let(cast(number(cx, _next(cx, rest), cx.span)[0], ir.I32))
-        for piece in (found["width"], found["precision"])
-        if piece and "*" in piece
-    )
+def _part(cx: Context, one: Conversion, rest: list[Value]) -> str | n.Formatted:
+    """What a conversion prints: a number, or text that is known."""
+    given = [number(cx, _next(cx, rest), cx.span)[0] for _ in range(one.stars)]
+    stars = tuple(cx.let(folded(cast(star, ir.I32))) for star in given)
     value = _next(cx, rest)
-    if found["letter"] == "s":
-        if not isinstance(value, Text) or stars:
+    if one.kind in TEXT_KINDS:
+        if not isinstance(value, Text):
             raise cx.error(f"printf: %s takes a literal string on devices, not {describe(value)}")
-        spec = found[0].replace(found["length"] or "", "")
-        return str(spec % value.text)
-    return n.Formatted(found[0], _number(cx, value), stars, cx.span)
+        if not all(isinstance(star, n.Constant) for star in stars):
+            raise cx.error(f"printf: the * of {one} must be known when compiling")
+        known = tuple(int(star.value) for star in stars if isinstance(star, n.Constant))
+        return format_text(one, value.text, known)
+    printed = _number(cx, value)
+    assert isinstance(printed.type, ir.Scalar)
+    if printed.type.is_float != (one.kind in FLOAT_KINDS):
+        raise cx.error(
+            f"printf: {one} prints {TAKES[one.kind]}, not {describe(value)}: cast it, or change "
+            "the conversion"
+        )
+    return n.Formatted(str(one), printed, stars, cx.span)
 
 
 def _next(cx: Context, rest: list[Value]) -> Value:
@@ -84,7 +81,8 @@ def _next(cx: Context, rest: list[Value]) -> Value:
 
 
 def _number(cx: Context, value: Value) -> n.Expression:
-    """An argument as C passes it: small integers as int."""
+    """An argument as C passes it: small integers as int. A float need not become a double first,
+    which not every device has: C spells both alike."""
     if isinstance(value, Null):
         return n.Constant(0, ir.U64)
     pointer = pointer_of(cx, value)
@@ -93,6 +91,10 @@ def _number(cx: Context, value: Value) -> n.Expression:
         assert in_bytes is not None
         return cast(in_bytes.offset, ir.U64)
     expression, type = number(cx, value, cx.span)
+    if type.scalar == ir.F64 and isinstance(expression, n.Cast):
+        inner = expression.operand.type
+        if isinstance(inner, ir.Scalar) and inner.is_float:
+            return cx.let(expression.operand)
     return cx.let(cast(expression, promoted(type).scalar))
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import number, number_as, promoted
+from treadle.cuda_cpp.lower.conversions import explicit_cast, number, number_as, promoted
 from treadle.cuda_cpp.lower.expressions import constant_value, lower
+from treadle.cuda_cpp.meaning.types import EnumType
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import walk_tree
 from treadle.ir import nodes as n
@@ -31,9 +32,14 @@ def lower_switch(cx: Context, node: tree.Switch) -> None:
     with cx.inner_scope():
         if node.initializer is not None:
             lower_statement(cx, node.initializer)
-        value, type = number(cx, lower(cx, node.condition), node.condition.span)
+        written = lower(cx, node.condition)
+        scoped = getattr(written, "type", None)
+        if isinstance(scoped, EnumType):  # a scoped one does not become a number elsewhere
+            written = explicit_cast(cx, written, scoped.underlying, "static", node.span)
+        value, type = number(cx, written, node.condition.span)
         value = folded(number_as(value, promoted(type), node.span))
         sections = _sections(cx, node)
+        _declare_for_all(cx, sections)
         subject = value if isinstance(value, n.Constant) else cx.let_as("subject", value, node.span)
         if all(_stands_alone(section.body) for section in sections[:-1]) and not any(
             _breaks_inside(section.body) for section in sections
@@ -61,6 +67,40 @@ def _sections(cx: Context, node: tree.Switch) -> list[_Section]:
         else:  # before the first label nothing runs; declarations are names all the same
             sections.append(_Section(body=[statement]))
     return sections
+
+
+def _declare_for_all(cx: Context, sections: list[_Section]) -> None:
+    """`case 0: int x; … case 1: x = 9;`: what a section declares for those below it, first."""
+    from treadle.cuda_cpp.lower.statements import lower_statement
+
+    for place, section in enumerate(sections):
+        for statement in list(section.body):
+            if not isinstance(statement, tree.DeclarationStatement):
+                continue
+            names = {getattr(one, "name", "") for one in statement.declarations}
+            if not any(_mentions(later.body, names) for later in sections[place + 1 :]):
+                continue
+            if any(getattr(one, "initializer", None) for one in statement.declarations):
+                raise cx.error(
+                    "a later case jumps over this variable's first value: give it braces of its "
+                    "own, or declare it before the switch",
+                    statement.span,
+                )
+            if any(_mentions(earlier.body, names) for earlier in sections[:place]):
+                raise cx.error(
+                    "this name means another variable in the cases above: rename it",
+                    statement.span,
+                )
+            section.body.remove(statement)
+            lower_statement(cx, statement)
+
+
+def _mentions(body: list[tree.Statement], names: set[str]) -> bool:
+    return any(
+        isinstance(node, tree.Name) and node.text in names
+        for statement in body
+        for node in walk_tree(statement)
+    )
 
 
 _ENDS = (tree.Break, tree.Return, tree.Continue)

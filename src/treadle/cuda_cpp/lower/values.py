@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from treadle.cuda_cpp.meaning.types import (
     NULL_POINTER,
     STRING,
+    VOID,
     ArrayOf,
     ClassType,
     CppType,
@@ -185,6 +186,14 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Braced:
+    """`{a, b}` as an argument, until the parameter is known that it initializes."""
+
+    node: Any  # a tree.InitializerList
+    type: CppType = VOID
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionSet:
     """Functions of one name, perhaps with template arguments and an object to be called on."""
 
@@ -211,5 +220,5 @@ class Nothing:
 
 Value: TypeAlias = (
     Rvalue | Lvalue | PointerValue | ArrayValue | ChoiceLvalue | ScatteredLvalue | BitsLvalue
-    | PointerVariable | Exploded | Null | Text | FunctionSet | TypeValue | Nothing
+    | PointerVariable | Exploded | Null | Text | Braced | FunctionSet | TypeValue | Nothing
 )  # fmt: skip

@@ -8,7 +8,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context, key_of
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
-from treadle.cuda_cpp.lower.initializers import construct_into, fill, from_list
+from treadle.cuda_cpp.lower.initializers import construct_into, fill, from_list, text_items
 from treadle.cuda_cpp.lower.memory import ZERO, copy_object, follow, pointer_of, unit_of
 from treadle.cuda_cpp.lower.names import is_auto, resolve, with_auto
 from treadle.cuda_cpp.lower.operators import assign_pointer
@@ -144,19 +144,13 @@ def _constructed(
     cx: Context, node: tree.VariableDeclaration, type: ClassType, arguments: tree.InitializerList
 ) -> Any:
     """`Vec v(a, b);` and `Vec v{a, b};`"""
-    from treadle.cuda_cpp.lower.calls import has_constructors
-    from treadle.cuda_cpp.lower.expressions import lower
+    from treadle.cuda_cpp.lower import calls
 
-    if not has_constructors(type) and type.scope is not None:
+    if not calls.has_constructors(type) and type.scope is not None:
         value = from_list(cx, type, arguments, node.span)
         return declare_object(cx, node.name, type, key_of(cx, node), value, node.span)
     place = _uninitialized(cx, node.name, type, key_of(cx, node), node.span)
-    values = [
-        from_list(cx, type, one, one.span)
-        if isinstance(one, tree.InitializerList)
-        else lower(cx, one)
-        for one in arguments.items
-    ]
+    values = calls.arguments(cx, arguments.items)
     construct_into(cx, place, type, values, node.span)
     return place
 
@@ -169,17 +163,13 @@ def _array(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> ArrayV
     if isinstance(initializer, tree.InitializerList):
         fill(cx, value, type, initializer, node.span)
     elif isinstance(initializer, tree.StringLiteral):
-        items = tuple(
-            tree.IntegerLiteral(byte)
-            for byte in (*initializer.text.encode("latin-1", "replace"), 0)
-        )
-        fill(cx, value, type, tree.InitializerList(items, (), node.span), node.span)
+        fill(cx, value, type, text_items(initializer), node.span)
     elif isinstance(innermost(type), ClassType):
-        _construct_items(cx, value, type, node.span)
+        construct_items(cx, value, type, node.span)
     return value
 
 
-def _construct_items(cx: Context, value: ArrayValue, type: ArrayOf, span: Span) -> None:
+def construct_items(cx: Context, value: ArrayValue, type: ArrayOf, span: Span) -> None:
     """Constructors of the items of an array without an initializer, where there are any."""
     from treadle.cuda_cpp.lower.calls import has_default_constructor
     from treadle.cuda_cpp.lower.memory import subscript

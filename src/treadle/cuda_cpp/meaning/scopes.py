@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from treadle.cuda_cpp.meaning.types import ALIASES, ARITHMETIC, CppType
@@ -102,12 +102,20 @@ class Scope:
     def own(self, name: str) -> Any:
         """What the scope itself, or a namespace that it uses, has under a name; None if nothing."""
         found = self.names.get(name)
-        if found is None:
-            for scope in self.used:
-                found = scope.own(name)
-                if found is not None:
-                    break
-        return found
+        if found is not None or not self.used:
+            return found
+        seen = {id(self)}  # namespaces may use each other
+        open_scopes = list(reversed(self.used))
+        while open_scopes:
+            scope = open_scopes.pop()
+            if id(scope) in seen:
+                continue
+            seen.add(id(scope))
+            found = scope.names.get(name)
+            if found is not None:
+                return found
+            open_scopes.extend(reversed(scope.used))
+        return None
 
     def find(self, name: str) -> Any:
         """What a name means here: the innermost declaration; None if there is none."""
@@ -191,15 +199,50 @@ def declare(declaration: tree.Declaration, scope: Scope) -> None:
 
 def _declare_function(declaration: tree.FunctionDeclaration, scope: Scope) -> None:
     name = declaration.name
+    earlier: tuple[tree.Declaration, ...] = ()
     if name.scope:  # defined outside of its class or namespace
         home = _scope_of(name.scope, scope)
         if home is None:
             return
+        owner = scope.find(name.scope[-1].text)
+        if isinstance(owner, DeclaredType) and isinstance(
+            owner.declaration, tree.StructDeclaration
+        ):
+            earlier = owner.declaration.members
         scope = home
     known = scope.names.get(name.text)
     if not isinstance(known, Functions):
         known = scope.names[name.text] = Functions(name.text)
-    known.overloads.append(Overload(declaration, scope))
+    earlier = (*earlier, *(one.declaration for one in known.overloads))
+    known.overloads.append(Overload(_with_defaults(declaration, earlier), scope))
+
+
+def _with_defaults(
+    declaration: tree.FunctionDeclaration, earlier: tuple[tree.Declaration, ...]
+) -> tree.FunctionDeclaration:
+    """A function with the default arguments that only an earlier declaration of it has."""
+    parameters = declaration.parameters
+    alike = [
+        one
+        for one in earlier
+        if isinstance(one, tree.FunctionDeclaration)
+        and one.body is None
+        and one.name.text == declaration.name.text
+        and len(one.parameters) == len(parameters)
+    ]
+    if len(alike) > 1:
+        types = [parameter.type for parameter in parameters]
+        alike = [one for one in alike if [given.type for given in one.parameters] == types]
+    for one in alike:
+        parameters = tuple(
+            own if own.default is not None else replace(own, default=given.default)
+            for own, given in zip(parameters, one.parameters, strict=True)
+        )
+    return (
+        declaration
+        if parameters == declaration.parameters
+        else replace(declaration, parameters=parameters)
+    )
 
 
 def _scope_of(path: tuple[tree.Name, ...], scope: Scope) -> Scope | None:

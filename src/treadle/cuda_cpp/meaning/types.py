@@ -105,7 +105,7 @@ class ClassType:
     fields: tuple[Field, ...] = ()
     bases: tuple[ClassType, ...] = ()
     is_union: bool = False
-    alignment: int = field(default=0, compare=False)  # asked for, 0 for none
+    alignment: int = 0  # asked for, 0 for none
     scope: Any = field(default=None, compare=False, repr=False)  # meaning.scopes.Scope
     arguments: tuple[Any, ...] = field(default=(), compare=False)  # of its template
     template: Any = field(default=None, compare=False, repr=False)  # the StructDeclaration
@@ -332,6 +332,8 @@ def _align(type: CppType) -> int:
         return max(own, type.alignment)
     if isinstance(type, ArrayOf):
         return _align(type.element)
+    if isinstance(type, (Pointer, NullPointer, StringType, Reference)):
+        return 8
     return ir.align_of(ir_type(type))
 
 
@@ -341,14 +343,27 @@ def size_of(type: CppType) -> int:
         return 8
     if isinstance(type, Reference):
         return size_of(type.to)
+    if holds_pointer(type):
+        return _size_with_pointers(type)
     return ir.size_of(ir_type(type))
+
+
+def _size_with_pointers(type: CppType) -> int:
+    """The size of what has no place in memory here, and yet has one in C++."""
+    if isinstance(type, ArrayOf):
+        return size_of(type.element) * (type.length or 0)
+    assert isinstance(type, ClassType)
+    end = 0
+    for one in all_fields(type):
+        start = 0 if type.is_union else -(-end // _align(one.type)) * _align(one.type)
+        size = 8 if isinstance(one.type, Reference) else size_of(one.type)
+        end = max(end, start + size)
+    return -(-end // _align(type)) * _align(type)
 
 
 def align_of(type: CppType) -> int:
     """`alignof`"""
-    if isinstance(type, (Pointer, NullPointer, StringType)):
-        return 8
-    return _align(type)
+    return _align(type.to if isinstance(type, Reference) else type)
 
 
 def holds_pointer(type: CppType) -> bool:

@@ -110,6 +110,8 @@ class _Reader:
         span = c.span_at(start)
         for part in reversed(path or [""]):
             members = [tree.NamespaceDeclaration(part, tuple(members), None, span)]
+        if inline and path:  # its names are those of what is around it, too
+            members.append(tree.UsingDeclaration(tree.Name(path[0], span=span), True, span))
         return members
 
     def _declaration(self) -> tuple[tree.Declaration, ...]:
