@@ -252,3 +252,13 @@ def test_short_loops_around_structs_are_written_out():
     assert changed.memories == ()
     assert loops(changed) == 1
     assert_same(kernel, changed)
+
+
+def test_elements_have_names_that_nothing_else_has():
+    kernel = from_views(
+        "  own[0] = 1.0\n  own[1] = x[t]\n  var own.1: f32 = x[t + 1]\n  x[t] = own.1 - own[1]",
+        "  local own: f32[2]",
+    )
+    changed = registers(kernel)
+    assert changed.memories == ()
+    assert_same(kernel, changed)
