@@ -175,3 +175,48 @@ def test_two_readings_of_a_clock_stay_two() -> None:
         assert source.count(read) == 2, source
     with pytest.raises(td.errors.UnsupportedOnTarget, match="Metal cannot read a clock"):
         ir_kernel(TIMED).source("msl")
+
+
+FENCED = """
+kernel fenced {
+  buffer x: i32
+  shared part: i32[64]
+  shared count: i32[1]
+  var i: i32 = thread_idx.x
+  var before: i32
+  if (i == 0) {
+    count[0] = 0
+  }
+  barrier block
+  if (i >= 50) {
+    return
+  }
+  part[i] = i * i
+  fence block
+  before = atomic add count[0], 1
+  if (before == 49) {
+    var sum: i32 = 0
+    for k: i32 in range(0, 50) {
+      sum = sum + part[k]
+    }
+    x[0] = sum
+  }
+}
+"""
+
+
+def test_a_fence_orders_what_a_block_sees(device: td.Device) -> None:
+    x = td.zeros(1, dtype=td.int32)
+    ir_kernel(FENCED)[1, 64](x)
+    assert x.numpy()[0] == sum(k * k for k in range(50))
+
+
+def test_fences_that_barriers_cannot_stand_for() -> None:
+    apart = FENCED.replace("fence block", "if (part[i] > 4) {\n    fence block\n  }")
+    for language in ("wgsl", "msl"):
+        with pytest.raises(td.errors.UnsupportedOnTarget, match="not all threads of the block"):
+            ir_kernel(apart).source(language)
+        with pytest.raises(td.errors.UnsupportedOnTarget, match="no memory fence for the device"):
+            ir_kernel(FENCED.replace("fence block", "fence device")).source(language)
+    assert "fence.acq_rel.cta" in ir_kernel(apart).source("ptx")
+    assert "__threadfence_block();" in ir_kernel(apart).source("cuda")

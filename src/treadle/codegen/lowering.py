@@ -32,6 +32,7 @@ from treadle.ir.types import I32, leaves, size_of
 from treadle.ir.verify import verify
 
 _MOST_LOCAL = 1 << 20  # bytes
+_BARRIERS_ALONE = ("wgsl", "msl")  # languages that order memory by barriers and nothing else
 _CUDA_LANGUAGES = ("ptx", "cuda")  # a kernel that trusts its accesses is as CUDA has it in these
 
 
@@ -80,6 +81,8 @@ def _meeting(
     on_cuda = target.language in _CUDA_LANGUAGES
     if has_masks(kernel) and (not on_cuda or returns_before_barrier(kernel)):
         kernel = fold(converge(kernel))
+    if target.language in _BARRIERS_ALONE:
+        kernel = with_fences_as_barriers(kernel)
     kernel = predicate_returns(kernel)
     also_written = _written_under_other_names(kernel, options)
     if kernel.trusting:
@@ -276,6 +279,26 @@ def without_leading_one(kernel: n.Kernel) -> n.Kernel:
 
     turned = Dim3(block.y, block.z, 1) if turn == 1 else Dim3(block.z, 1, 1)
     return replace(rewrite_kernel(kernel, change), block=turned)
+
+
+def with_fences_as_barriers(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with fences for the block made barriers where the whole block comes by: these
+    order memory, too. The other fences stay, and are refused."""
+    if not any(isinstance(node, n.Fence) for node in statements_in(kernel.body)):
+        return kernel
+    flows = analyze(kernel, ignore_returns=True)
+    together = {
+        id(node)
+        for node in statements_in(kernel.body)
+        if isinstance(node, n.Fence)
+        and node.scope == "block"
+        and flows.flow(node).level == Level.BLOCK
+    }
+
+    def change(node: Node) -> Node:
+        return n.Barrier("block", None, node.span) if id(node) in together else node
+
+    return rewrite_kernel(kernel, change)
 
 
 def has_subgroup_barriers(kernel: n.Kernel) -> bool:

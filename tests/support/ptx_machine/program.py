@@ -78,6 +78,7 @@ class Program:
     parameters: dict[str, Variable]
     blocks: list[BasicBlock]
     watched: set[str]  # registers that some read may find unwritten
+    structured: bool  # whether threads that part meet again before a warp does something together
 
 
 def program_of(module: Module, entry: str, structured: bool = True) -> Program:
@@ -105,6 +106,7 @@ def program_of(module: Module, entry: str, structured: bool = True) -> Program:
         {parameter.name: parameter for parameter in function.parameters},
         blocks,
         watched,
+        structured,
     )
 
 

@@ -90,7 +90,7 @@ class Schedule:
             try:
                 condition = code(block, threads)
             except MissingMembers:
-                if self._stuck:
+                if self._stuck or self._program.structured:
                     raise
                 self._parked[key] = threads
                 continue

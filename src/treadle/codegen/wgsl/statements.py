@@ -258,8 +258,14 @@ def _barrier(scope: Scope, node: n.Barrier) -> None:
 
 def _fence(scope: Scope, node: n.Fence) -> None:
     del scope
+    if node.scope == "block":
+        raise UnsupportedOnTarget(
+            "WGSL has no memory fence for the block but a barrier, and not all threads of the "
+            "block come by here: use sync_threads() where they do",
+            node.span,
+        )
     raise UnsupportedOnTarget(
-        f"WGSL has no memory fence for the {node.scope}; between the threads of a block use "
+        "WGSL has no memory fence for the device; between the threads of a block use "
         "sync_threads(), between blocks use atomics or a second kernel",
         node.span,
     )

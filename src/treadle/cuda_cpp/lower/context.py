@@ -17,6 +17,7 @@ from treadle.ir import nodes as n
 from treadle.ir import types as ir
 from treadle.lang.lower.standalone import library_functions
 
+_LIBRARY_ENDINGS = ("_f32", "_f64", "_f16", "_bf16", "_u32", "_i32", "_u64", "_i64")
 MOST_INLINED = 64  # calls within calls: CUDA code has a handful
 
 
@@ -83,7 +84,9 @@ class Lowering:
         return self.unique(f"{name}.{count + 1}")
 
     def unique_function(self, name: str) -> str:
-        """A name that no function of the kernel has yet."""
+        """A name that no function of the kernel has yet, nor one of the math library's."""
+        if name.endswith(_LIBRARY_ENDINGS):
+            name += "_"
         unique, number = name, 2
         while unique in self.functions:
             unique = f"{name}.{number}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from treadle.cuda_cpp.lower.arithmetic import constant, folded, plus
+from treadle.cuda_cpp.lower.arithmetic import constant, folded, plus, times
 from treadle.cuda_cpp.lower.context import Again, Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.expressions import constant_rvalue, lower, lower_condition
@@ -232,12 +232,38 @@ def _emit_counted(cx: Context, node: tree.For, counted: _Counted) -> None:
     if _read(stop) & _written(body):  # through a reference, or by a method
         facts.assigned.add(key)
         raise Again
-    cx.emit(
-        n.For(
-            variable, start, stop, counted.step, tuple(body), unroll=_unrolls(cx, node),
-            span=node.span,
-        )
-    )  # fmt: skip
+    loop = n.For(variable, start, stop, counted.step, tuple(body), span=node.span)
+    cx.emit(_unrolled(cx, loop, _unroll_factor(cx, node)))
+
+
+def _unrolled(cx: Context, loop: n.For, factor: int) -> n.For:
+    """The loop as `#pragma unroll` asks for it: 0 is all of it, 1 nothing. With a factor that
+    divides the rounds it goes in larger steps, with an unrolled loop inside."""
+    if factor == 1:
+        return loop
+    start, stop = loop.start, loop.stop
+    if not isinstance(start, n.Constant) or not isinstance(stop, n.Constant):
+        return replace(loop, unroll=factor == 0)
+    rounds = max(-(-(int(stop.value) - int(start.value)) // loop.step), 0)
+    if factor == 0 or rounds <= factor:
+        return replace(loop, unroll=True)
+    if rounds % factor:
+        return loop
+    type = loop.variable.type
+    assert isinstance(type, ir.Scalar)
+    first = n.Variable(cx.lowering.unique(f"{loop.variable.name}.first"), type, loop.span)
+    place = n.Variable(cx.lowering.unique(f"{loop.variable.name}.round"), type, loop.span)
+    value = n.Binary("add", first, times(place, loop.step), type, loop.span)
+    inner = n.For(
+        place,
+        constant(0, type),
+        constant(factor, type),
+        1,
+        (n.Declare(loop.variable, value, loop.span), *loop.body),
+        unroll=True,
+        span=loop.span,
+    )
+    return n.For(first, start, stop, loop.step * factor, (inner,), span=loop.span)
 
 
 def _same_order(
@@ -315,14 +341,15 @@ def _as_type(
     return made, made.type
 
 
-def _unrolls(cx: Context, node: tree.For) -> bool:
+def _unroll_factor(cx: Context, node: tree.For) -> int:
+    """The rounds that `#pragma unroll` puts together: 0 for all of them, 1 without a pragma."""
     if node.unroll is None:
-        return False
+        return 1
     if isinstance(node.unroll, int):
-        return node.unroll != 1
+        return node.unroll
     factor = constant_rvalue(cx, node.unroll, "the factor of #pragma unroll").expression
     assert isinstance(factor, n.Constant)
-    return factor.value != 1
+    return max(int(factor.value), 1)
 
 
 # --- while and do --------------------------------------------------------------------------------

@@ -19,14 +19,14 @@ from treadle.ir import types as ir
 
 @handler("__syncthreads", "__barrier_sync")
 def _syncthreads(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
-    cx.emit(n.Barrier("block", cx.span))
+    cx.emit(n.Barrier("block", span=cx.span))
     return Nothing(VOID)
 
 
 @handler("__syncwarp")
 def _syncwarp(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     expect(cx, "__syncwarp", values, 0, 1)
-    cx.emit(n.Barrier("subgroup", cx.span))
+    cx.emit(n.Barrier("subgroup", span=cx.span))
     return Nothing(VOID)
 
 
@@ -65,7 +65,7 @@ def _counting_barrier(cx: Context, values: Sequence[Value], node: tree.Call) -> 
     for axis in range(3):
         test = n.Binary("eq", n.Builtin("thread_idx", axis), constant(0, ir.I32), ir.BOOL)
         first = test if axis == 0 else n.Binary("logical_and", first, test, ir.BOOL)
-    barrier = n.Barrier("block", cx.span)
+    barrier = n.Barrier("block", span=cx.span)
     result = n.Variable(cx.lowering.unique("count"), ir.I32, cx.span)
     one = constant(1, ir.I32)
     cx.emit(

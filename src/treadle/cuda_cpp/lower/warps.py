@@ -28,7 +28,7 @@ def exchanged(cx: Context, op: str, operands: tuple[n.Expression, ...]) -> n.Var
     from treadle.ir.rules import subgroup_type
 
     result = cx.variable("exchanged", subgroup_type(op, operands[0].type))
-    cx.emit(n.Subgroup(op, operands, result, cx.span))
+    cx.emit(n.Subgroup(op, operands, result, span=cx.span))
     return result
 
 
