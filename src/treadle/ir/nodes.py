@@ -236,7 +236,7 @@ class Item:
 
 
 # A Member or Item has an Element as its root; in a Load it may be a Variable, until those that
-# need it are put into memory (`passes.placed_variables`).
+# need it are put into memory (`passes.array_variables`).
 MemoryPlace: TypeAlias = Element | Member | Item
 Place: TypeAlias = Variable | Element | Member | Item
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import operations
+from tests.support import ir_programs, operations
 from tests.support.ir_evaluator import run
 from tests.support.tint import tint_error
 from tests.support.wgsl import naga_error, options
@@ -21,6 +21,8 @@ from treadle.core.limits import Limits
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.parser import from_text
+from treadle.ir.passes.fold import fold
+from treadle.ir.passes.inline import inline
 from treadle.ir.traverse import walk
 from treadle.ir.verify import verify
 
@@ -353,6 +355,18 @@ kernel refused block(1) {{
     with pytest.raises(UnsupportedOnTarget, match=message) as raised:
         pair_words(kernel)
     assert raised.value.span.line == 6
+
+
+# --- whole programs ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_kernels(monkeypatch, seed):
+    numbers = (t.I64, t.U64, t.I64, t.I32, t.U32, t.F32, t.I8)
+    monkeypatch.setattr(ir_programs, "NUMBERS", numbers)
+    kernel = ir_programs.random_kernel(seed, size=16)
+    narrow = narrow_kernel(inline(fold(kernel)))
+    assert ir_programs.outputs(narrow) == ir_programs.outputs(kernel)
 
 
 # --- as WGSL -------------------------------------------------------------------------------------

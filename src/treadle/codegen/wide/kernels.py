@@ -17,7 +17,7 @@ from treadle.ir.passes.variable_ranges import function_ranges, variable_ranges
 from treadle.ir.traverse import map_children, walk
 from treadle.ir.types import BOOL, U32, Scalar
 
-_REDUCTIONS = frozenset({"sum", "min", "max", "prefix_sum"})
+_REDUCTIONS = frozenset({*n.REDUCTIONS, "prefix_sum"})
 
 
 def pair_words(kernel: n.Kernel) -> n.Kernel:
@@ -206,7 +206,7 @@ class _Body:
             sent = n.Extract(pair, axis, U32, span)
             found += [
                 n.Declare(half, None, span),
-                n.Subgroup(node.op, (sent, lane), half, node.mask, span),
+                replace(node, operands=(sent, lane), result=half),
             ]
             halves.append(half)
         together = n.Construct(tuple(halves), PAIR, span)

@@ -43,7 +43,7 @@ class _Recorder(CheckDropper):
 
     def statement(self, node: n.Statement, state: State) -> tuple[n.Statement, State | None]:
         result = super().statement(node, state)
-        if isinstance(node, (n.Atomic, n.Subgroup, n.CallStatement)):
+        if isinstance(node, n.Receiving):
             filled = node.result
             if filled is not None and is_integer(filled.type):
                 self.ranges[filled.name] = type_range(filled.type)
