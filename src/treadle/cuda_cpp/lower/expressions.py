@@ -125,8 +125,12 @@ def constant_value(cx: Context, expression: Any, what: str) -> bool | int | floa
 
 def type_of(cx: Context, expression: Any) -> CppType:
     """The type of an expression that is not evaluated (decltype, sizeof, auto)."""
-    with cx.aside():
-        value = lower(cx, expression)
+    cx.lowering.unevaluated += 1
+    try:
+        with cx.aside():
+            value = lower(cx, expression)
+    finally:
+        cx.lowering.unevaluated -= 1
     type: CppType = getattr(value, "type", VOID)
     return type
 

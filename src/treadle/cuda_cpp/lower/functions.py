@@ -326,7 +326,7 @@ def inline(
 
 def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) -> Value:
     """Lower a body whose parameters are bound, at the place of its call."""
-    from treadle.cuda_cpp.lower.expressions import lower
+    from treadle.cuda_cpp.lower.expressions import lower, lower_place
     from treadle.cuda_cpp.lower.statements import lower_statement
 
     assert declaration.body is not None
@@ -341,7 +341,9 @@ def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) 
 
             assert inner.returns.type is not None
             return from_list(inner, inner.returns.type, single.value, single.span)
-        return _given(inner, lower(inner, single.value), single.span)
+        refers = isinstance(inner.returns.type, Reference)
+        value = (lower_place if refers else lower)(inner, single.value)
+        return _given(inner, value, single.span)
     outer = inner.blocks[-1]
     if _returns(declaration.body):
         prepare_result(inner, span)
