@@ -21,6 +21,7 @@ from treadle.cuda_cpp.lower.conversions import (
     rvalue,
     underlying,
 )
+from treadle.cuda_cpp.lower.evaluate import evaluate
 from treadle.cuda_cpp.lower.memory import (
     address,
     as_index,
@@ -106,12 +107,14 @@ def lower_number(cx: Context, expression: tree.Expression) -> tuple[n.Expression
 
 def constant_rvalue(cx: Context, expression: Any, what: str) -> Rvalue:
     """A constant expression."""
-    with cx.aside() as emitted:
-        value = rvalue(cx, lower(cx, expression), expression.span)
-    result = folded(value.expression)
-    if not isinstance(result, n.Constant) or any(
-        not isinstance(statement, n.Declare) for statement in emitted
-    ):
+    outer, cx.lowering.unevaluated = cx.lowering.unevaluated, 0
+    try:
+        with cx.aside() as emitted:
+            value = rvalue(cx, lower(cx, expression), expression.span)
+    finally:
+        cx.lowering.unevaluated = outer
+    result = evaluate(emitted, value.expression, cx.lowering.functions)
+    if result is None:
         raise cx.error(f"{what} must be known when the kernel is compiled", expression.span)
     return Rvalue(result, value.type)
 

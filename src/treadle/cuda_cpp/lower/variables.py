@@ -8,6 +8,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context, key_of
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
+from treadle.cuda_cpp.lower.evaluate import evaluate
 from treadle.cuda_cpp.lower.initializers import construct_into, fill, from_list, text_items
 from treadle.cuda_cpp.lower.memory import ZERO, copy_object, follow, pointer_of, unit_of
 from treadle.cuda_cpp.lower.names import is_auto, resolve, with_auto
@@ -118,9 +119,12 @@ def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) 
     with cx.aside() as emitted:
         value = convert(cx, lower(cx, _only(cx, node)), type, node.span)
         result = folded(rvalue(cx, value, node.span).expression)
-    if emitted or not isinstance(result, n.Constant):
+    if isinstance(result, n.Constant) and not emitted:
+        return Rvalue(result, type)
+    if "constexpr" not in node.specifiers:
         return None
-    return Rvalue(result, type)
+    known = evaluate(emitted, result, cx.lowering.functions)
+    return None if known is None else Rvalue(known, type)
 
 
 def _local(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Any:
