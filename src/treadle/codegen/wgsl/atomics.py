@@ -25,6 +25,7 @@ _UPDATES = {
     "add": "old_value + value", "sub": "old_value - value", "and": "old_value & value",
     "or": "old_value | value", "xor": "old_value ^ value", "exchange": "value",
     "min": "min(old_value, value)", "max": "max(old_value, value)",
+    "inc": "select(0u, old_value + 1u, old_value < value)", "dec": "min(old_value - 1u, value)",
 }  # fmt: skip
 
 

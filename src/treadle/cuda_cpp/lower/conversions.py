@@ -5,6 +5,8 @@ The rules are those of C++17 [conv] and [expr.arith.conv], for the types that ke
 
 from __future__ import annotations
 
+import math
+
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, wider
 from treadle.cuda_cpp.lower.context import Context
@@ -426,12 +428,10 @@ def same_steps(
     cx: Context, left: PointerValue, right: PointerValue, span: Span
 ) -> tuple[PointerValue, PointerValue]:
     """Two pointers into one memory, with offsets in the same steps and type."""
-    if left.targets != right.targets or left.tag != right.tag:
+    if not _into_one_memory(left, right):
         raise cx.error(
             "these pointers may point into different arrays, whose order nobody knows", span
         )
-    import math
-
     unit = math.gcd(left.unit, right.unit)
     one, other = in_steps_of(cx, left, unit), in_steps_of(cx, right, unit)
     assert one is not None
@@ -441,6 +441,35 @@ def same_steps(
         PointerValue(one.targets, first, unit, one.to, one.tag),
         PointerValue(other.targets, second, unit, other.to, other.tag),
     )
+
+
+def _into_one_memory(left: PointerValue, right: PointerValue) -> bool:
+    """Whether two pointers surely point into the same array, where they are not null."""
+    if left.targets == right.targets and left.tag == right.tag:
+        return True
+    places = {one for one in (*left.targets, *right.targets) if not isinstance(one, NullTarget)}
+    return len(places) <= 1
+
+
+def same_place(cx: Context, left: PointerValue, right: PointerValue, span: Span) -> n.Expression:
+    """Whether two pointers are equal: into one memory, at one offset; or both null."""
+    result: n.Expression = n.FALSE
+    for place, one in enumerate(left.targets):
+        for other_place, other in enumerate(right.targets):
+            if one != other:
+                continue
+            equal: n.Expression = n.TRUE
+            if not isinstance(one, NullTarget):
+                first = PointerValue((one,), left.offset, left.unit, left.to)
+                second = PointerValue((one,), right.offset, right.unit, right.to)
+                first, second = same_steps(cx, first, second, span)
+                equal = n.Binary("eq", first.offset, second.offset, ir.BOOL, span)
+            for tag, at in ((left.tag, place), (right.tag, other_place)):
+                if tag is not None:
+                    test = n.Binary("eq", tag, constant(at, ir.I32), ir.BOOL, span)
+                    equal = n.Binary("logical_and", test, equal, ir.BOOL, span)
+            result = n.Binary("logical_or", result, equal, ir.BOOL, span)
+    return folded(result)
 
 
 __all__ = [

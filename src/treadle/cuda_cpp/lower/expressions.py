@@ -21,6 +21,7 @@ from treadle.cuda_cpp.lower.conversions import (
     rvalue,
     underlying,
 )
+from treadle.cuda_cpp.lower.evaluate import evaluate
 from treadle.cuda_cpp.lower.memory import (
     address,
     as_index,
@@ -106,12 +107,14 @@ def lower_number(cx: Context, expression: tree.Expression) -> tuple[n.Expression
 
 def constant_rvalue(cx: Context, expression: Any, what: str) -> Rvalue:
     """A constant expression."""
-    with cx.aside() as emitted:
-        value = rvalue(cx, lower(cx, expression), expression.span)
-    result = folded(value.expression)
-    if not isinstance(result, n.Constant) or any(
-        not isinstance(statement, n.Declare) for statement in emitted
-    ):
+    outer, cx.lowering.unevaluated = cx.lowering.unevaluated, 0
+    try:
+        with cx.aside() as emitted:
+            value = rvalue(cx, lower(cx, expression), expression.span)
+    finally:
+        cx.lowering.unevaluated = outer
+    result = evaluate(emitted, value.expression, cx.lowering.functions)
+    if result is None:
         raise cx.error(f"{what} must be known when the kernel is compiled", expression.span)
     return Rvalue(result, value.type)
 
@@ -125,8 +128,12 @@ def constant_value(cx: Context, expression: Any, what: str) -> bool | int | floa
 
 def type_of(cx: Context, expression: Any) -> CppType:
     """The type of an expression that is not evaluated (decltype, sizeof, auto)."""
-    with cx.aside():
-        value = lower(cx, expression)
+    cx.lowering.unevaluated += 1
+    try:
+        with cx.aside():
+            value = lower(cx, expression)
+    finally:
+        cx.lowering.unevaluated -= 1
     type: CppType = getattr(value, "type", VOID)
     return type
 

@@ -9,11 +9,12 @@ everything that its pointers can point to is known.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
-from treadle.cuda_cpp.lower.context import MOST_INLINED, Context, Returns
+from treadle.cuda_cpp.lower.context import MOST_CONSTANT_CALLS, MOST_INLINED, Context, Returns
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.memory import address, pointer_of
 from treadle.cuda_cpp.lower.names import is_auto, resolve
@@ -73,18 +74,42 @@ def call_function(
     if declaration.body is None:
         raise cx.error(_no_body(declaration), span)
     instance = (id(declaration), tuple(map(argument_key, chosen.arguments)))
-    if any(entry[0] == instance for entry in cx.path) or cx.depth > MOST_INLINED:
-        raise cx.error(
-            f"{declaration.name.text} calls itself: {refusal_message('recursion')}", span
-        )
-    arguments = _with_defaults(cx, chosen, values)
     result = result_type(cx, chosen)
+    if cx.lowering.unevaluated and result is not None and _is_plain(result):
+        return Rvalue(zero_of(ir_type(result), span), result)
+    _refuse_recursion(cx, declaration, instance, values, span)
+    arguments = _with_defaults(cx, chosen, values)
     if receiver is None and result is not None and _may_be_pure(cx, chosen, result, instance):
         try:
             return _call_pure(cx, chosen, arguments, result, instance, span)
         except NotPure:
             cx.lowering.facts.inlined.add(instance)
     return inline(cx, chosen, arguments, receiver, result, instance, span)
+
+
+def _refuse_recursion(
+    cx: Context,
+    declaration: tree.FunctionDeclaration,
+    instance: Any,
+    values: Sequence[Value],
+    span: Span,
+) -> None:
+    """A function may call itself while the kernel is compiled only: constexpr, of constants."""
+    name = declaration.name.text
+    again = any(entry[0] == instance for entry in cx.path)
+    known = "constexpr" in declaration.specifiers and all(
+        isinstance(one, Rvalue) and isinstance(folded(one.expression), n.Constant) for one in values
+    )
+    if (again and not known) or cx.depth > MOST_INLINED:
+        raise cx.error(f"{name} calls itself: {refusal_message('recursion')}", span)
+    if again:
+        cx.lowering.constant_calls += 1
+        if cx.lowering.constant_calls > MOST_CONSTANT_CALLS:
+            raise cx.error(
+                f"{name} calls itself more than {MOST_CONSTANT_CALLS:,} times while the kernel is "
+                "compiled: write the number that it gives",
+                span,
+            )
 
 
 def _refuse_kernels(cx: Context, declaration: tree.FunctionDeclaration, span: Span) -> None:
@@ -326,7 +351,7 @@ def inline(
 
 def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) -> Value:
     """Lower a body whose parameters are bound, at the place of its call."""
-    from treadle.cuda_cpp.lower.expressions import lower
+    from treadle.cuda_cpp.lower.expressions import lower, lower_place
     from treadle.cuda_cpp.lower.statements import lower_statement
 
     assert declaration.body is not None
@@ -341,7 +366,9 @@ def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) 
 
             assert inner.returns.type is not None
             return from_list(inner, inner.returns.type, single.value, single.span)
-        return _given(inner, lower(inner, single.value), single.span)
+        refers = isinstance(inner.returns.type, Reference)
+        value = (lower_place if refers else lower)(inner, single.value)
+        return _given(inner, value, single.span)
     outer = inner.blocks[-1]
     if _returns(declaration.body):
         prepare_result(inner, span)
@@ -453,6 +480,8 @@ def bind_argument(
         bound = _bind_reference(cx, type, value, span)
     else:
         converted = convert(cx, value, type, span)
+        if isinstance(converted, Rvalue):
+            converted = replace(converted, expression=folded(converted.expression))
         key = (cx.path, id(parameter))
         written = parameter.name in assigned or key in cx.lowering.facts.in_memory
         if isinstance(type, Pointer) and not written:
@@ -519,8 +548,6 @@ def _kept(cx: Context, offset: n.Expression) -> n.Expression:
 
 
 def _frozen_place(cx: Context, place: n.Place) -> n.Place:
-    from dataclasses import replace
-
     match place:
         case n.Variable():
             return place

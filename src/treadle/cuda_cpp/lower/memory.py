@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from treadle.core.source import Span
@@ -28,9 +29,11 @@ from treadle.cuda_cpp.meaning.types import (
     ArrayOf,
     ClassType,
     CppType,
+    NoLayout,
     Pointer,
     VectorType,
     Void,
+    align_of,
     all_fields,
     count_of,
     holds_array,
@@ -43,6 +46,7 @@ from treadle.ir import types as ir
 from treadle.ir.traverse import root_of
 
 ZERO = n.Constant(0, ir.I32)
+_MOST_TERMS = 8  # of an offset that are looked at
 _MOST_UNROLLED = 16  # items of an array that are copied one by one
 
 
@@ -80,27 +84,64 @@ def pointer_of(cx: Context, value: Value) -> PointerValue | None:
 
 
 def in_steps_of(cx: Context, pointer: PointerValue, unit: int) -> PointerValue | None:
-    """The pointer with its offset in other steps; None if they do not divide each other."""
+    """The pointer with its offset in other steps; None if it may point between two of them."""
     if pointer.unit == unit:
         return pointer
     if pointer.unit % unit == 0:
         offset = times(pointer.offset, pointer.unit // unit)
-    elif unit % pointer.unit == 0:
+    elif unit % pointer.unit == 0 and (
+        _alignment(pointer.to) % unit == 0 or _is_multiple(pointer.offset, unit // pointer.unit)
+    ):
         offset = over(pointer.offset, unit // pointer.unit)
     else:
         return None
     return PointerValue(pointer.targets, offset, unit, pointer.to, pointer.tag)
 
 
+def _alignment(type: CppType) -> int:
+    """What C++ demands of the addresses of a type: less than its size, for a float3."""
+    inner = innermost(type)
+    if isinstance(inner, Void):
+        return 1
+    try:
+        return align_of(inner)
+    except NoLayout:
+        return 1
+
+
+def _is_multiple(offset: n.Expression, of: int) -> bool:
+    """Whether an offset is surely a multiple of a number."""
+    for _ in range(_MOST_TERMS):
+        match offset:
+            case n.Constant(value=value):
+                return int(value) % of == 0
+            case n.Binary(op="mul", right=n.Constant(value=factor)):
+                return int(factor) % of == 0
+            case n.Binary(op="add" | "sub", left=left, right=right):
+                if not _is_multiple_at_once(right, of):
+                    return False
+                offset = left
+            case _:
+                return False
+    return False
+
+
+def _is_multiple_at_once(offset: n.Expression, of: int) -> bool:
+    if isinstance(offset, n.Binary) and offset.op == "mul":
+        offset = offset.right
+    return isinstance(offset, n.Constant) and int(offset.value) % of == 0
+
+
 def moved(cx: Context, pointer: PointerValue, by: n.Expression, span: Span) -> PointerValue:
     """`pointer + by`"""
     unit = unit_of(pointer.to)
-    aligned = in_steps_of(cx, pointer, unit)
     step = count_of(pointer.to)
-    if aligned is None:  # both in bytes
-        aligned = in_steps_of(cx, pointer, 1)
+    aligned = in_steps_of(cx, pointer, unit)
+    if aligned is None:  # in smaller steps, then
+        common = math.gcd(pointer.unit, unit)
+        aligned = in_steps_of(cx, pointer, common)
         assert aligned is not None
-        step *= unit
+        step *= unit // common
     offset = plus(aligned.offset, times(by, step))
     return PointerValue(aligned.targets, offset, aligned.unit, pointer.to, aligned.tag)
 
@@ -125,7 +166,7 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
         return ChoiceLvalue(pointer.tag, choices, pointer.to)
     target = pointer.targets[0]
     if isinstance(target, NullTarget):
-        if not cx.lowering.facts.changed:
+        if not cx.lowering.facts.changed and not cx.lowering.unevaluated:
             raise cx.error("this pointer is always null where it is followed", span)
         if not isinstance(pointer.to, ArrayOf):  # the next run will know more
             return Lvalue(cx.variable("unknown", _stored(cx, pointer.to, span)), pointer.to)
@@ -146,24 +187,10 @@ def _in_memory(
 ) -> Lvalue | ScatteredLvalue:
     type = _stored(cx, pointer.to, span)
     size = ir.size_of(type)
-    if pointer.unit % size and size % pointer.unit:
-        return ScatteredLvalue(target, pointer.offset, pointer.unit, pointer.to)
     aligned = in_steps_of(cx, pointer, size)
-    if aligned is None or (size % pointer.unit == 0 and not _is_multiple(pointer, size)):
+    if aligned is None:
         return ScatteredLvalue(target, pointer.offset, pointer.unit, pointer.to)
     return Lvalue(element(cx, target, aligned.offset, type, span), pointer.to)
-
-
-def _is_multiple(pointer: PointerValue, size: int) -> bool:
-    """Whether a pointer's steps may be taken together: C++ demands that it is aligned, so only
-    sizes beyond the alignment (float3) are in doubt."""
-    if pointer.unit == size:
-        return True
-    return size & (size - 1) == 0 or (
-        size % pointer.unit == 0
-        and isinstance(pointer.offset, n.Constant)
-        and int(pointer.offset.value) * pointer.unit % size == 0
-    )
 
 
 def element(
@@ -334,8 +361,6 @@ def _further(
     start: tuple[n.Expression, int], index: n.Expression, size: int, align: int
 ) -> tuple[n.Expression, int]:
     """`start` and `index` steps of `size` bytes more, in the largest steps that fit."""
-    import math
-
     offset, unit = start
     if isinstance(index, n.Constant):
         bytes_further = int(index.value) * size
@@ -505,6 +530,24 @@ def copy_object(cx: Context, target: Value, source: Value, type: CppType, span: 
     if not holds_array(type):
         store(cx, target, load(cx, source, span).expression, span)
         return
+    if isinstance(source, ChoiceLvalue):
+        _for_each_choice(
+            cx,
+            source.tag,
+            source.choices,
+            lambda one: copy_object(cx, target, one, type, span),
+            span,
+        )
+        return
+    if isinstance(target, ChoiceLvalue):
+        _for_each_choice(
+            cx,
+            target.tag,
+            target.choices,
+            lambda one: copy_object(cx, one, source, type, span),
+            span,
+        )
+        return
     if isinstance(type, ArrayOf):
         _copy_items(cx, target, source, type, span)
         return
@@ -618,6 +661,9 @@ def subscript(cx: Context, value: Value, index: n.Expression, span: Span) -> Val
         item = n.Item(place, index, place.type.element, (), span)
         inner = value.type.element
         return ArrayValue(PointerValue((ItemTarget(item),), ZERO, unit_of(inner), inner), inner)
+    if isinstance(value, ChoiceLvalue) and isinstance(value.type, ArrayOf):
+        parts = tuple(c if c is None else subscript(cx, c, index, span) for c in value.choices)
+        return ChoiceLvalue(value.tag, parts, value.type.element)
     pointer = pointer_of(cx, value)
     if pointer is None:
         raise cx.error(f"{describe(value)} cannot be indexed", span)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import cast, constant
-from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
+from treadle.cuda_cpp.lower.context import Again, Context
 from treadle.cuda_cpp.lower.conversions import (
     OBJECTS,
     common_type,
@@ -15,6 +17,7 @@ from treadle.cuda_cpp.lower.conversions import (
     number_as,
     promoted,
     rvalue,
+    same_place,
     same_steps,
     underlying,
 )
@@ -218,9 +221,9 @@ def _compare_pointers(
             raise cx.error(f"{describe(left)} and {describe(right)} cannot be compared", span)
         exists = is_not_null(cx, one or other, span)
         return exists if op == "!=" else n.Unary("not", exists, ir.BOOL, span)
-    apart = one.targets != other.targets and len(one.targets) == len(other.targets) == 1
-    if apart and op in ("==", "!="):
-        return n.Constant(op == "!=", ir.BOOL, span)
+    if op in ("==", "!="):
+        equal = same_place(cx, one, other, span)
+        return equal if op == "==" else folded(n.Unary("not", equal, ir.BOOL, span))
     one, other = same_steps(cx, one, other, span)
     return n.Binary(_COMPARISONS[op], one.offset, other.offset, ir.BOOL, span)
 
@@ -240,12 +243,9 @@ def assign_pointer(
             known.append(target)
             facts.changed = True
     aligned = in_steps_of(cx, pointer, variable.unit)
-    if aligned is None:
-        raise cx.error(
-            f"this pointer to {variable.to} may point between two of them, which is not supported "
-            "for a variable: index the array instead",
-            span,
-        )
+    if aligned is None:  # it may point between two: the next run counts in smaller steps
+        facts.units[variable.key] = math.gcd(pointer.unit, variable.unit)
+        raise Again
     offset = aligned.offset
     if offset.type == ir.I64 and variable.offset.type == ir.I32:
         facts.wide.add(variable.key)

@@ -11,6 +11,7 @@ from treadle.cuda_cpp.lower.conversions import condition
 from treadle.cuda_cpp.lower.functions import NotPure
 from treadle.cuda_cpp.lower.values import Nothing, Rvalue, Value
 from treadle.cuda_cpp.lower.variables import new_memory
+from treadle.cuda_cpp.lower.warps import named_threads
 from treadle.cuda_cpp.meaning.types import INT, VOID
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
@@ -26,7 +27,8 @@ def _syncthreads(cx: Context, values: Sequence[Value], node: tree.Call) -> Value
 @handler("__syncwarp")
 def _syncwarp(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     expect(cx, "__syncwarp", values, 0, 1)
-    cx.emit(n.Barrier("subgroup", span=cx.span))
+    mask = named_threads(cx, values[0] if values else None)
+    cx.emit(n.Barrier("subgroup", mask, cx.span))
     return Nothing(VOID)
 
 

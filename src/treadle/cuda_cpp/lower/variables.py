@@ -8,6 +8,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context, key_of
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
+from treadle.cuda_cpp.lower.evaluate import evaluate
 from treadle.cuda_cpp.lower.initializers import construct_into, fill, from_list, text_items
 from treadle.cuda_cpp.lower.memory import ZERO, copy_object, follow, pointer_of, unit_of
 from treadle.cuda_cpp.lower.names import is_auto, resolve, with_auto
@@ -83,14 +84,15 @@ def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
 
 
 def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> Any:
-    from treadle.cuda_cpp.lower.expressions import lower
+    from treadle.cuda_cpp.lower.expressions import lower, lower_place
     from treadle.cuda_cpp.lower.functions import frozen
 
     if node.initializer is None:
         raise cx.error(f"the reference {node.name} refers to nothing", node.span)
-    initializer = _only(cx, node)
-    value = lower(cx, initializer)
-    if isinstance(value, Rvalue):
+    value = (lower if type.const else lower_place)(cx, _only(cx, node))
+    given = getattr(value, "type", None)
+    other = isinstance(given, Arithmetic) and given != type.to  # `const float &x = an_int`
+    if isinstance(value, Rvalue) or (other and type.const):
         converted = convert(cx, value, type.to, node.span)
         return declare_object(cx, node.name, type.to, key_of(cx, node), converted, node.span)
     return frozen(cx, value, node.span)
@@ -117,9 +119,12 @@ def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) 
     with cx.aside() as emitted:
         value = convert(cx, lower(cx, _only(cx, node)), type, node.span)
         result = folded(rvalue(cx, value, node.span).expression)
-    if emitted or not isinstance(result, n.Constant):
+    if isinstance(result, n.Constant) and not emitted:
+        return Rvalue(result, type)
+    if "constexpr" not in node.specifiers:
         return None
-    return Rvalue(result, type)
+    known = evaluate(emitted, result, cx.lowering.functions)
+    return None if known is None else Rvalue(known, type)
 
 
 def _local(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Any:
@@ -350,7 +355,8 @@ def declare_pointer(cx: Context, name: str, type: Pointer, key: Any, span: Span)
     wide = key in facts.wide or cx.lowering.index_type == ir.I64
     offset = cx.variable(name, ir.I64 if wide else ir.I32, span)
     tag = cx.variable(f"{name}.memory", ir.I32, span) if len(targets) > 1 else None
-    return PointerVariable(key, offset, tag, targets, unit_of(type.to), type.to)
+    unit = facts.units.get(key, unit_of(type.to))
+    return PointerVariable(key, offset, tag, targets, unit, type.to)
 
 
 # --- shared memory -------------------------------------------------------------------------------
