@@ -16,6 +16,7 @@ from tests.support.wgsl import naga_error, options
 from treadle.codegen.wgsl import WgslOptions, print_kernel
 from treadle.codegen.wide import pair_words
 from treadle.codegen.wide.layout import PAIR, holds_wide, paired
+from treadle.core.dim3 import Dim3
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.limits import Limits
 from treadle.ir import nodes as n
@@ -408,3 +409,21 @@ kernel shuffled block(64) {
     code = print_kernel(kernel, TINT)
     assert tint_error(code.source) is None
     assert code.source.count("= shuffle_u32(") == 2
+
+
+def test_threads_may_be_counted_otherwise_than_in_the_block():
+    """A block of 8 by 8 that runs as a row of 64: what few threads do counts, too."""
+    kernel = from_text("""
+kernel row block(8, 8) {
+  buffer out: u64
+  var i: i32 = thread_idx.x
+  var far: u64 = u64(i)
+  if (i > 40) {
+    far = 1099511627776:u64
+  }
+  out[i] = far
+}
+""")
+    options = WgslOptions("tint", workgroup=Dim3(64))
+    assert "var far: vec2<u32>" in print_kernel(kernel, options).source
+    assert "var far: vec2<u32>" not in print_kernel(kernel, replace(options, workgroup=None)).source
