@@ -52,7 +52,7 @@ class _Run:
                 return self.call(node, numbers)
             return node
 
-        result = folded(rewrite(expression, known))  # type: ignore[arg-type]
+        result = folded(rewrite(expression, known))
         if not isinstance(result, n.Constant):
             raise NotConstant
         return result

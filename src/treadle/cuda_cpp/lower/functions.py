@@ -447,6 +447,8 @@ def lower_return(cx: Context, node: tree.Return) -> None:
     else:
         value = lower(cx, node.value)
     if isinstance(type, Void):
+        if not isinstance(getattr(value, "type", VOID), Void):
+            raise cx.error(f"{cx.name} returns nothing, so a return has no value", node.span)
         cx.emit(n.Return(None, node.span))
     elif isinstance(type, Reference):
         if cx.returns.reference is not None:

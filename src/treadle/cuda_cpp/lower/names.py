@@ -179,6 +179,11 @@ def named_type(cx: Context, name: tree.Name, span: Span) -> CppType:
 
 def _unknown_type(cx: Context, name: tree.Name) -> str:
     spelled = "::".join([*(part.text for part in name.scope), name.text])
+    if spelled.startswith("std::"):
+        return (
+            f"{spelled} is of the host's C++ library, which kernels do not have: use an array, or "
+            "a struct of your own"
+        )
     return (
         f"{spelled} is no type that is known here: include the file that declares it "
         "(include=[…] names folders to look in), or declare it"

@@ -135,6 +135,12 @@ def numbers(cx: Context, op: str, left: Value, right: Value, span: Span) -> Rval
     b, right_type = number(cx, right, span)
     if op in _SHIFTS:
         type = promoted(left_type)
+        if type.scalar.is_float or right_type.scalar.is_float:
+            raise cx.error(
+                f"operator {op} takes integers, not {left_type} and {right_type}: multiply by a "
+                "power of two, or cast",
+                span,
+            )
         amount = cast(b, type.scalar)
         made = n.Binary(_SHIFTS[op], number_as(a, type, span), amount, type.scalar, span)
         return Rvalue(made, type)

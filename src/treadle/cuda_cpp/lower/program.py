@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,12 @@ from treadle.cuda_cpp.lower.first_values import first_bytes
 from treadle.cuda_cpp.lower.kernels import lower_once
 from treadle.cuda_cpp.lower.names import constant_integer, resolve
 from treadle.cuda_cpp.lower.reachable import Reachable
+from treadle.cuda_cpp.lower.statements import static_assert
 from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
 from treadle.cuda_cpp.lower.variables import length_of
 from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Namespace, Overload, Scope, file_scope
 from treadle.cuda_cpp.meaning.types import (
+    VOID,
     ArrayOf,
     ClassType,
     CppType,
@@ -85,14 +87,30 @@ class Program:
         self.symbols = self._symbols()
         self._reachable = Reachable(unit)
         self._instances: dict[str, tuple[Overload, Scope]] = {}
+        self._unchecked = self._check_assertions(unit)
 
     @property
     def notes(self) -> tuple[records.Note, ...]:
         """What is to be said of the file as a whole."""
-        return tuple(
+        headers = (
             records.Note("noted", f"#include <{name}>", f"{name} {why_missing(name)}", span)
             for name, span in self._headers
         )
+        return (*headers, *self._unchecked)
+
+    def _check_assertions(self, unit: tree.TranslationUnit) -> tuple[records.Note, ...]:
+        """Check each static_assert of the file; those that cannot be checked are noted."""
+        cx = self._context()
+        errors: list[CompileError] = []
+        for node, scope in _assertions(unit.declarations, self._scope):
+            try:
+                with cx.in_scope(scope):
+                    static_assert(cx, node)
+            except CompileError as error:
+                errors.append(error)
+        if errors:
+            raise CompileErrors(errors)
+        return _records_of(cx.lowering)
 
     def _context(self) -> Context:
         return Context(Lowering(self.sources, Facts()), self._scope)
@@ -150,6 +168,12 @@ class Program:
                 scope = bind_arguments(cx, declaration.template, written, scope, declaration.span)
             spelled_name = f"{name}<{', '.join(map(spelled, scope.names['<arguments>']))}>"
         with cx.in_scope(scope):
+            if declaration.result is not None and resolve(cx, declaration.result) != VOID:
+                raise cx.error(
+                    f"the kernel {name} returns something that nobody receives: kernels return "
+                    "void, and writes its results to memory",
+                    declaration.span,
+                )
             parameters = tuple(
                 self._parameter(cx, number, one)
                 for number, one in enumerate(declaration.parameters)
@@ -251,11 +275,7 @@ class Program:
                     lowering.span,
                 ) from None
             if not facts.changed:
-                notes = tuple(
-                    records.Note(one.kind, one.construct, one.reason, one.span)  # type: ignore[arg-type]
-                    for one in lowering.notes
-                )
-                return kernel, notes
+                return kernel, _records_of(lowering)
         raise CompileError(
             f"what the pointers of {instance.name} point into does not come to rest: split it into "
             "smaller functions",
@@ -283,6 +303,26 @@ def _kernels(declarations: tuple[tree.Declaration, ...], scope: Scope) -> Any:
         ):
             name = scope.qualified(one.name.text)
             yield _Kernel(Overload(one, scope), _template_record(name, one))
+
+
+def _assertions(
+    declarations: tuple[tree.Declaration, ...], scope: Scope
+) -> Iterator[tuple[tree.StaticAssert, Scope]]:
+    """What a file asserts outside of functions and classes, and where."""
+    for one in declarations:
+        if isinstance(one, tree.StaticAssert):
+            yield one, scope
+        elif isinstance(one, tree.NamespaceDeclaration) and one.alias is None:
+            found = scope.own(one.name) if one.name else None
+            inner = found.scope if isinstance(found, Namespace) else scope
+            yield from _assertions(one.members, inner)
+
+
+def _records_of(lowering: Lowering) -> tuple[records.Note, ...]:
+    return tuple(
+        records.Note(one.kind, one.construct, one.reason, one.span)  # type: ignore[arg-type]
+        for one in lowering.notes
+    )
 
 
 def _template_record(name: str, one: tree.FunctionDeclaration) -> records.KernelTemplate:

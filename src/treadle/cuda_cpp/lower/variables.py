@@ -45,6 +45,7 @@ from treadle.cuda_cpp.meaning.types import (
     ir_type,
 )
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
@@ -58,6 +59,13 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
         type = _deduced(cx, node)
     else:
         type = resolve(cx, node.type)
+    lasting = node.specifiers & {"static", "thread_local"}
+    if lasting and not _is_constant(node):
+        raise cx.error(
+            f"{node.name} is {min(lasting)}, and outlives the threads that use it: declare it "
+            "__device__ outside of the function (it is then one for all threads, as in CUDA)",
+            node.span,
+        )
     if isinstance(type, Reference):
         cx.scope.names[node.name] = _reference(cx, node, type)
         return
@@ -66,6 +74,14 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
         cx.scope.names[node.name] = Known(known)
         return
     cx.scope.names[node.name] = _local(cx, node, type)
+
+
+def _is_constant(node: tree.VariableDeclaration) -> bool:
+    """Whether a variable keeps its first value, so that every thread may have its own."""
+    written = node.type
+    while isinstance(written, tree.ArrayType):
+        written = written.of
+    return isinstance(written, tree.ConstType) or "constexpr" in node.specifiers
 
 
 def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
@@ -417,6 +433,9 @@ def global_variable(cx: Context, entity: GlobalVariable, node: tree.Name) -> Val
     known = _host_constant(cx, entity, node)
     if known is not None:
         return known
+    written = entity.declaration.type
+    if isinstance(written, tree.NamedType) and written.name.text in ("texture", "surface"):
+        raise cx.error(refusal_message(written.name.text), node.span)
     raise cx.error(
         f"{node.text} is a variable of the host: declare it __device__ or __constant__, make it a "
         "constexpr, or pass it to the kernel",
