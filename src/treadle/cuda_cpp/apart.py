@@ -26,7 +26,7 @@ def taken_apart(instance: KernelInstance, arguments: Sequence[Any]) -> tuple[Any
         try:
             _put(made, shape, value, "")
         except _Misfit as error:
-            field = f", field {error.path}," if error.path else ""
+            field = f", field {error.path}" if error.path else ""
             raise DtypeError(f"{what}{field} of kernel {instance.name} {error}") from None
     return tuple(made)
 

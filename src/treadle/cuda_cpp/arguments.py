@@ -1,7 +1,8 @@
 """The arguments of a launch: what came, as what the launch path takes for C++'s parameters.
 
-Structs with pointers in them were taken apart before (`apart`). What has to be done depends on the Python types of the arguments, so it is found out once for each
-combination of them: for tensors and numbers of the right kind, nothing.
+Structs with pointers in them were taken apart before (`apart`). What has to be done depends on the
+Python types of the arguments, so it is found out once for each combination of them: for tensors and
+numbers of the right kind, nothing.
 """
 
 from __future__ import annotations
@@ -101,8 +102,7 @@ def memory_for(element: Type, size: int, device: Device) -> DeviceArray:
 
 def _where(instance: KernelInstance, position: int) -> str:
     label = label_of(instance.parameters, position)
-    comma = "," if "field" in label else ""
-    return f"{label}{comma} of kernel {instance.name} is {instance.types[position]}"
+    return f"{label} of kernel {instance.name} is {instance.types[position]}"
 
 
 def _for_pointer(instance: KernelInstance, position: int, value: Any) -> Conversion | None:

@@ -28,8 +28,10 @@ from treadle.ir import types as ir
 MOST_ITEMS = 64  # of an array of pointers
 
 
-def item_of(cx: Context, array: Items, index: n.Expression, span: Span) -> Value:
+def part_at(cx: Context, array: Items | ObjectAddress, index: n.Expression, span: Span) -> Value:
     """`array[index]`"""
+    if isinstance(array, ObjectAddress):
+        return _pointed_to(cx, array, index, span)
     count = len(array.items)
     if isinstance(index, n.Constant):
         at = int(index.value)
@@ -40,8 +42,7 @@ def item_of(cx: Context, array: Items, index: n.Expression, span: Span) -> Value
     return _one_of(cx, cx.copied(cast(index, ir.I32)), array.items, span)
 
 
-def pointed_to(cx: Context, pointer: ObjectAddress, index: n.Expression, span: Span) -> Exploded:
-    """`pointer[index]`"""
+def _pointed_to(cx: Context, pointer: ObjectAddress, index: n.Expression, span: Span) -> Exploded:
     if not isinstance(index, n.Constant) or int(index.value):
         raise cx.error(
             f"a {pointer.type} that points to one struct is indexed: only 0 is in it", span
@@ -54,14 +55,11 @@ def _one_of(cx: Context, place: n.Expression, values: Sequence[Any], span: Span)
     first = values[0]
     match first:
         case Exploded():
-            names = first.fields
-            return Exploded(
-                first.type,
-                {
-                    name: _one_of(cx, place, [v.fields[name] for v in values], span)
-                    for name in names
-                },
-            )
+            fields = {
+                name: _one_of(cx, place, [value.fields[name] for value in values], span)
+                for name in first.fields
+            }
+            return Exploded(first.type, fields)
         case Items():
             columns = zip(*(value.items for value in values), strict=True)
             return Items(first.type, tuple(_one_of(cx, place, one, span) for one in columns))

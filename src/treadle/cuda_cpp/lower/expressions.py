@@ -297,8 +297,8 @@ def _address_of(cx: Context, value: Value, span: Span) -> Value:
         return ObjectAddress(value)
     if isinstance(value, (PointerValue, Items)):
         raise cx.error(
-            "a pointer to a pointer: memory on most devices holds no addresses. Pass the pointer by "
-            "reference, or an index into the array",
+            "a pointer to a pointer: memory on most devices holds no addresses. Pass the pointer "
+            "by reference, or an index into the array",
             span,
         )
     return address(cx, value, span)

@@ -257,5 +257,6 @@ class Nothing:
 
 Value: TypeAlias = (
     Rvalue | Lvalue | PointerValue | ArrayValue | ChoiceLvalue | ScatteredLvalue | BitsLvalue
-    | PointerVariable | Exploded | Items | ObjectAddress | Null | Text | Braced | FunctionSet | TypeValue | Nothing
+    | PointerVariable | Exploded | Items | ObjectAddress | Null | Text | Braced | FunctionSet
+    | TypeValue | Nothing
 )  # fmt: skip
