@@ -26,10 +26,12 @@ from treadle.cuda_cpp.lower.values import (
     ChoiceLvalue,
     Exploded,
     FunctionSet,
+    Items,
     Lvalue,
     MemoryTarget,
     Null,
     NullTarget,
+    ObjectAddress,
     ObjectTarget,
     PointerValue,
     PointerVariable,
@@ -166,7 +168,7 @@ def condition(cx: Context, value: Value, span: Span) -> n.Expression:
     pointer = pointer_of(cx, value)
     if pointer is not None or isinstance(value, Null):
         return is_not_null(cx, pointer, span)
-    if isinstance(value, Text):  # assert(holds && "what that means")
+    if isinstance(value, (Text, Items, ObjectAddress)):  # assert(holds && "what that means")
         return n.TRUE
     expression, _ = number(cx, value, span)
     return as_bool(expression, span)
@@ -214,7 +216,7 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
     """How far a value is from a parameter's type, as overloads are chosen by."""
     given: CppType = getattr(value, "type", VOID)
     if isinstance(type, Reference):
-        is_object = isinstance(value, (*OBJECTS, ArrayValue, PointerVariable, Exploded))
+        is_object = isinstance(value, (*OBJECTS, ArrayValue, PointerVariable, Exploded, Items))
         if isinstance(type.to, ArrayOf) or isinstance(given, ArrayOf):
             return EXACT if type.to == given else IMPOSSIBLE
         if type.rvalue and is_object:
@@ -296,7 +298,7 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
             made = call_conversion(cx, value, type, span)
             if made is not None:
                 return made
-    if isinstance(value, Exploded) and given == type:
+    if isinstance(value, (Exploded, Items)) and given == type:
         return value
     if isinstance(type, ClassType):
         from treadle.cuda_cpp.lower.calls import construct, has_converting_constructor
@@ -322,6 +324,8 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
     if isinstance(value, Null) or (isinstance(value, Rvalue) and value.literal_zero):
         return PointerValue((NullTarget(),), ZERO, unit_of(type.to), type.to)
     if isinstance(value, Text):
+        return value
+    if isinstance(value, (Items, ObjectAddress)) and decay(value.type) == type:
         return value
     if isinstance(getattr(value, "type", None), ClassType):
         value = _converted_by_class(cx, value, type, span) or value

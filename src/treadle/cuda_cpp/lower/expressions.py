@@ -39,8 +39,10 @@ from treadle.cuda_cpp.lower.values import (
     ChoiceLvalue,
     Exploded,
     FunctionSet,
+    Items,
     Lvalue,
     Null,
+    ObjectAddress,
     PointerValue,
     PointerVariable,
     Rvalue,
@@ -270,8 +272,10 @@ def dereference(cx: Context, operand: Value, span: Span) -> Value:
         return follow(cx, pointer, span)
     if isinstance(operand, FunctionSet):
         return operand
-    if isinstance(operand, Exploded):  # a pointer to a struct that holds pointers is the struct
-        return operand
+    if isinstance(operand, ObjectAddress):
+        return operand.object
+    if isinstance(operand, Items):
+        return subscript(cx, operand, constant(0, ir.I32), span)
     from treadle.cuda_cpp.lower.calls import call_operator
 
     made = call_operator(cx, "*", [operand], span)
@@ -290,7 +294,13 @@ def _address_of(cx: Context, value: Value, span: Span) -> Value:
             span,
         )
     if isinstance(value, Exploded):
-        return value
+        return ObjectAddress(value)
+    if isinstance(value, (PointerValue, Items)):
+        raise cx.error(
+            "a pointer to a pointer: memory on most devices holds no addresses. Pass the pointer "
+            "by reference, or an index into the array",
+            span,
+        )
     return address(cx, value, span)
 
 
@@ -536,7 +546,8 @@ def _subscript(cx: Context, node: tree.Subscript) -> Value:
         if made is not None:
             return made
     base, index = _second(cx, base, node.index)
-    if pointer_of(cx, base) is None and pointer_of(cx, index) is not None:
+    in_parts = isinstance(base, (Items, ObjectAddress))
+    if not in_parts and pointer_of(cx, base) is None and pointer_of(cx, index) is not None:
         base, index = index, base  # 3[a] is a[3]
     place, _ = number(cx, index, node.span)
     return subscript(cx, base, as_index(cx, folded(place)), node.span)
@@ -565,11 +576,6 @@ def _arrow(cx: Context, base: Value, span: Span) -> Value:
 
 def member_of(cx: Context, base: Value, name: tree.Name, span: Span) -> Value:
     """`base.name`: a component, a field, a method, a static member."""
-    if isinstance(base, Exploded):
-        if name.text in base.fields:
-            found: Value = base.fields[name.text]
-            return found
-        return _of_class(cx, base, base.type, name, span)
     type: CppType = getattr(base, "type", VOID)
     component = component_type(type, name.text)
     if component is not None:
@@ -582,9 +588,12 @@ def member_of(cx: Context, base: Value, name: tree.Name, span: Span) -> Value:
 def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: Span) -> Value:
     found = find_field(type, name.text)
     if found is not None:
-        for field in found[0]:
-            base = member(cx, base, field.name, field.type, span)
-        return member(cx, base, found[1].name, found[1].type, span)
+        for field in (*found[0], found[1]):
+            if isinstance(base, Exploded):
+                base = base.fields[field.name]
+            else:
+                base = member(cx, base, field.name, field.type, span)
+        return base
     entity: Any = None if type.scope is None else type.scope.own(name.text)
     match entity:
         case Functions(overloads=overloads):

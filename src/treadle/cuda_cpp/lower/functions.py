@@ -25,8 +25,10 @@ from treadle.cuda_cpp.lower.values import (
     BitsLvalue,
     ChoiceLvalue,
     Exploded,
+    Items,
     Lvalue,
     Nothing,
+    ParameterPointer,
     PointerValue,
     PointerVariable,
     Rvalue,
@@ -279,21 +281,26 @@ def bind_value(
     assigned: frozenset[str],
 ) -> None:
     """Make a parameter of the IR a name; one that is assigned to is copied first."""
+    key = (cx.path, id(parameter))
+    if parameter.name in assigned:
+        cx.lowering.facts.assigned.add(key)
+    cx.scope.names[parameter.name] = value_object(
+        cx, parameter.name, variable, type, key, parameter.span
+    )
+
+
+def value_object(
+    cx: Context, name: str, variable: n.Variable, type: CppType, key: Any, span: Span
+) -> Any:
+    """A parameter of the IR as an object; one that is assigned to is copied first."""
     from treadle.cuda_cpp.lower.variables import declare_object
 
-    key = (cx.path, id(parameter))
-    if (
-        parameter.name in assigned
-        or key in cx.lowering.facts.assigned
-        or (key in cx.lowering.facts.in_memory)
-    ):
-        cx.scope.names[parameter.name] = declare_object(
-            cx, parameter.name, type, key, Rvalue(variable, type), parameter.span
-        )
-        return
+    facts = cx.lowering.facts
+    if key in facts.assigned or key in facts.in_memory:
+        return declare_object(cx, name, type, key, Rvalue(variable, type), span)
     cx.lowering.parameter_keys[variable.name] = key
     cx.lowering.variable_keys[variable.name] = key
-    cx.scope.names[parameter.name] = Lvalue(variable, type)
+    return Lvalue(variable, type)
 
 
 def zero_of(type: ir.Type, span: Span) -> n.Expression:
@@ -505,7 +512,7 @@ def bind_argument(
 def _bind_reference(cx: Context, type: Reference, value: Value, span: Span) -> Any:
     given = getattr(value, "type", None)
     is_object = not isinstance(value, Rvalue)
-    if is_object and (given == type.to or isinstance(value, (ArrayValue, Exploded))):
+    if is_object and (given == type.to or isinstance(value, (ArrayValue, Exploded, Items))):
         return frozen(cx, value, span)
     if is_object and isinstance(given, ClassType) and isinstance(type.to, ClassType):
         return frozen(cx, value, span)  # a base of it: its fields are found by name
@@ -520,6 +527,8 @@ def _bind_reference(cx: Context, type: Reference, value: Value, span: Span) -> A
 def frozen(cx: Context, value: Value, span: Span) -> Value:
     """An object or pointer whose place is computed now, whatever happens to the variables in it."""
     match value:
+        case ParameterPointer():
+            return value
         case PointerValue():
             tag = value.tag if value.tag is None else cx.copied(value.tag)
             return PointerValue(value.targets, _kept(cx, value.offset), value.unit, value.to, tag)

@@ -12,10 +12,12 @@ from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     BitsLvalue,
     ChoiceLvalue,
+    Items,
     ItemTarget,
     Lvalue,
     MemoryTarget,
     NullTarget,
+    ObjectAddress,
     ObjectTarget,
     PointerValue,
     PointerVariable,
@@ -417,6 +419,7 @@ def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
             refuse_constant(cx, place, span)
             cx.emit(n.Assign(place, new, span))
         case BitsLvalue(place):
+            refuse_constant(cx, place, span)
             cx.emit(n.Assign(place, n.Bitcast(new, place.type, span), span))
         case ScatteredLvalue():
             _store_scattered(cx, value, new, span)
@@ -433,6 +436,10 @@ def refuse_constant(cx: Context, place: n.Place, span: Span) -> None:
     if isinstance(root, n.Element):
         target = cx.lowering.memory_targets.get(root.memory)
         if target is not None and target.space == "constant":
+            key = cx.lowering.parameter_keys.get(root.memory)
+            if key is not None:  # a large parameter: it is copied before
+                cx.lowering.facts.assigned.add(key)
+                raise Again
             raise cx.error(
                 f"{root.memory} is __constant__: a kernel only reads it. Set it from outside with "
                 f"module.constants[{root.memory!r}] = …, or declare it __device__",
@@ -451,12 +458,13 @@ def _for_each_choice(
 ) -> None:
     """Do something with the object that the tag names."""
     present = [(number, one) for number, one in enumerate(choices) if one is not None]
-    _choose(cx, tag, present, do, span)
+    choose(cx, tag, present, do, span)
 
 
-def _choose(
+def choose(
     cx: Context, tag: n.Expression, present: list[tuple[int, Any]], do: Any, span: Span
 ) -> None:
+    """Do something with the one that the tag names, of those that there are."""
     number, one = present[0]
     if len(present) == 1:
         do(one)
@@ -464,7 +472,7 @@ def _choose(
     with cx.aside() as then:
         do(one)
     with cx.aside() as otherwise:
-        _choose(cx, tag, present[1:], do, span)
+        choose(cx, tag, present[1:], do, span)
     test = n.Binary("eq", tag, constant(number, ir.I32), ir.BOOL, span)
     cx.emit(n.If(test, tuple(then), tuple(otherwise), span))
 
@@ -507,6 +515,7 @@ def _store_scattered(cx: Context, value: ScatteredLvalue, new: n.Expression, spa
     kept = cx.let(new)
     parts = _numbers_of(kept, span)
     for (place, _), part in zip(_leaf_places(cx, value, span), parts, strict=True):
+        refuse_constant(cx, place, span)
         cx.emit(n.Assign(place, part, span))
 
 
@@ -579,6 +588,7 @@ def _field(value: Lvalue, name: str, type: ir.Type) -> n.Member:
 def _copy_places(cx: Context, target: n.Member, source: n.Member, span: Span) -> None:
     array = target.type
     assert isinstance(array, ir.Array)
+    refuse_constant(cx, target, span)
     for at in range(array.length):
         index = constant(at, ir.I32)
         value = n.Load(n.Item(source, index, array.element, (), span), array.element, span)
@@ -650,6 +660,10 @@ def _offset_of(owner: CppType, name: str) -> int:
 
 def subscript(cx: Context, value: Value, index: n.Expression, span: Span) -> Value:
     """`value[index]` of an array or pointer."""
+    if isinstance(value, (Items, ObjectAddress)):
+        from treadle.cuda_cpp.lower.exploded import part_at
+
+        return part_at(cx, value, index, span)
     if (
         isinstance(value, ArrayValue)
         and isinstance(value.first.targets[0], ItemTarget)

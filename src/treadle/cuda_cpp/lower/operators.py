@@ -23,6 +23,7 @@ from treadle.cuda_cpp.lower.conversions import (
 )
 from treadle.cuda_cpp.lower.memory import (
     as_index,
+    choose,
     copy_object,
     describe,
     in_steps_of,
@@ -32,10 +33,15 @@ from treadle.cuda_cpp.lower.memory import (
     store,
 )
 from treadle.cuda_cpp.lower.values import (
+    ArrayValue,
+    ChosenPointer,
     Exploded,
+    Items,
     Lvalue,
     MemoryTarget,
     Null,
+    ObjectAddress,
+    ParameterPointer,
     PointerValue,
     PointerVariable,
     Rvalue,
@@ -221,6 +227,10 @@ def _compare_pointers(
     other: PointerValue | None,
     span: Span,
 ) -> n.Expression:
+    if isinstance(left, ObjectAddress) or isinstance(right, ObjectAddress):
+        if not (_is_null(left) or _is_null(right)) or op not in ("==", "!="):
+            raise cx.error(f"{describe(left)} and {describe(right)} cannot be compared", span)
+        return n.Constant(op == "!=", ir.BOOL, span)
     if one is None or other is None:
         null_on_other_side = _is_null(left) or _is_null(right)
         if not null_on_other_side or op not in ("==", "!="):
@@ -320,7 +330,7 @@ def unary(cx: Context, op: str, operand: Value, span: Span) -> Value:
 
 def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> Value:
     """`++x`, `x--` and so on."""
-    if isinstance(operand, PointerVariable):
+    if isinstance(operand, (PointerVariable, ParameterPointer, ChosenPointer)):
         pointer = pointer_of(cx, operand)
         assert pointer is not None
         if postfix:
@@ -328,7 +338,7 @@ def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> 
             tag = None if pointer.tag is None else cx.copied(pointer.tag)
             pointer = PointerValue(pointer.targets, kept, pointer.unit, pointer.to, tag)
         by = constant(1 if op == "++" else -1, ir.I32)
-        assign_pointer(cx, operand, moved(cx, pointer, by, span), span)
+        _point(cx, operand, moved(cx, pointer, by, span), span)
         return pointer if postfix else operand
     if _is_object_of_class(operand):
         from treadle.cuda_cpp.lower.calls import call_operator
@@ -378,10 +388,11 @@ def assign(cx: Context, op: str, target: Value, value: Value, span: Span) -> Val
         value = binary(cx, op[:-1], target, value, span)
         if isinstance(target, OBJECTS) and isinstance(value, Rvalue):
             value = _back(cx, value, target, span)
-    if isinstance(target, PointerVariable):
+    if isinstance(target, (PointerVariable, ParameterPointer, ChosenPointer)):
         pointer = pointer_of(cx, convert(cx, value, target.type, span))
-        assert pointer is not None
-        assign_pointer(cx, target, pointer, span)
+        if pointer is None:
+            raise cx.error(f"{describe(value)} is no pointer to {target.to}", span)
+        _point(cx, target, pointer, span)
         return target
     if isinstance(target, Exploded):
         return _assign_fields(cx, target, value, span)
@@ -403,12 +414,40 @@ def _back(cx: Context, value: Rvalue, target: Value, span: Span) -> Rvalue:
     return value
 
 
+def _point(
+    cx: Context,
+    target: PointerVariable | ParameterPointer | ChosenPointer,
+    pointer: PointerValue,
+    span: Span,
+) -> None:
+    """Let what holds a pointer point elsewhere."""
+    if isinstance(target, PointerVariable):
+        assign_pointer(cx, target, pointer, span)
+        return
+    if isinstance(target, ParameterPointer):
+        cx.lowering.facts.assigned.add(target.key)
+        raise Again
+    choices = list(enumerate(target.items))
+    choose(cx, target.place, choices, lambda one: assign(cx, "=", one, pointer, span), span)
+
+
 def _assign_fields(cx: Context, target: Exploded, value: Value, span: Span) -> Value:
     if not isinstance(value, Exploded) or value.type != target.type:
         raise cx.error(f"{describe(value)} does not become {target.type}", span)
     for name, part in target.fields.items():
-        assign(cx, "=", part, value.fields[name], span)
+        _assign_part(cx, part, value.fields[name], span)
     return target
+
+
+def _assign_part(cx: Context, target: Value, value: Value, span: Span) -> None:
+    """What a struct has, arrays among it, from another one."""
+    if isinstance(target, Items) and isinstance(value, Items):
+        for one, other in zip(target.items, value.items, strict=True):
+            _assign_part(cx, one, other, span)
+    elif isinstance(target, ArrayValue):
+        copy_object(cx, target, value, target.type, span)
+    else:
+        assign(cx, "=", target, value, span)
 
 
 def is_in_memory(value: Value) -> bool:

@@ -13,6 +13,7 @@ from treadle.cuda_cpp.lower.context import Again, Context, Facts, Lowering
 from treadle.cuda_cpp.lower.first_values import first_bytes
 from treadle.cuda_cpp.lower.kernels import lower_once
 from treadle.cuda_cpp.lower.names import constant_integer, resolve
+from treadle.cuda_cpp.lower.parameters import parameters_of
 from treadle.cuda_cpp.lower.reachable import Reachable
 from treadle.cuda_cpp.lower.statements import static_assert
 from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
@@ -21,14 +22,9 @@ from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Namespace, Overload,
 from treadle.cuda_cpp.meaning.types import (
     VOID,
     ArrayOf,
-    ClassType,
     CppType,
-    EnumType,
     NoLayout,
-    Pointer,
-    Void,
     count_of,
-    holds_pointer,
     innermost,
     ir_type,
 )
@@ -42,10 +38,9 @@ from treadle.cuda_cpp.syntax.units import parse
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 from treadle.runtime.definition import KernelOptions
-from treadle.runtime.signature import Declared, DeclaredParameter, DeclaredPointer, Signature
+from treadle.runtime.signature import Signature
 
 _MOST_BYTES = 1 << 31  # of a variable
-_MOST_PARAMETER_BYTES = 32_764
 _MOST_RUNS = 64  # of the lowering: each learns something about a variable
 
 
@@ -174,10 +169,7 @@ class Program:
                     "void, and writes its results to memory",
                     declaration.span,
                 )
-            parameters = tuple(
-                self._parameter(cx, number, one)
-                for number, one in enumerate(declaration.parameters)
-            )
+            found = parameters_of(cx, declaration)
             most = None
             if declaration.launch_bounds:
                 most = constant_integer(cx, declaration.launch_bounds[0], "__launch_bounds__")
@@ -189,12 +181,15 @@ class Program:
         self._instances[spelled_name] = (kernel.overload, scope)
         return records.KernelInstance(
             spelled_name,
-            parameters,
-            tuple(spell_type(one.type) for one in declaration.parameters),
+            tuple(found.parameters),
+            tuple(found.types),
             symbols,
             most,
             KernelOptions(),
             declaration.span,
+            tuple(found.written),
+            tuple(found.shapes) if found.taken_apart else (),
+            found.uploaded,
         )
 
     def _argument(self, text: str) -> tree.TemplateArgument:
@@ -209,47 +204,6 @@ class Program:
         if len(found) != 1 or not cursor.at_end:
             raise CompileError(f"{text!r} is no template argument that C++ can read")
         return found[0]
-
-    def _parameter(self, cx: Context, number: int, one: tree.Parameter) -> DeclaredParameter:
-        name = one.name or f"unnamed{number}"
-        type = resolve(cx, one.type)
-        if isinstance(type, ArrayOf):
-            type = Pointer(type.element)
-        return DeclaredParameter(name, self._declared(cx, type, one))
-
-    def _declared(self, cx: Context, type: CppType, one: tree.Parameter) -> Declared:
-        if isinstance(type, Pointer):
-            element = innermost(type.to)
-            if isinstance(element, Void):
-                return DeclaredPointer(ir.VOID, spell_type(one.type))
-            if isinstance(element, Pointer) or holds_pointer(element):
-                raise cx.error(
-                    f"parameter {one.name} is a pointer to pointers, and memory on most devices "
-                    "holds no addresses: pass one array with offsets into it, or each array as a "
-                    "parameter of its own",
-                    one.span,
-                )
-            return DeclaredPointer(ir_type(element), spell_type(one.type))
-        if isinstance(type, EnumType):
-            return type.underlying.scalar
-        if isinstance(type, ClassType) and holds_pointer(type):
-            raise cx.error(
-                f"parameter {one.name} is a struct with pointers in it, and memory on most devices "
-                "holds no addresses: make its pointers parameters of their own",
-                one.span,
-            )
-        try:
-            made = ir_type(type)
-        except NoLayout as reason:
-            raise cx.error(f"parameter {one.name} is {reason}", one.span) from None
-        assert isinstance(made, (ir.Scalar, ir.Vector, ir.Struct))
-        if ir.size_of(made) > _MOST_PARAMETER_BYTES:
-            raise cx.error(
-                f"parameter {one.name} has {ir.size_of(made):,} bytes, and a kernel's parameters "
-                f"have {_MOST_PARAMETER_BYTES:,} at most, on CUDA too: pass a pointer to it",
-                one.span,
-            )
-        return made
 
     # --- lowering ---
 

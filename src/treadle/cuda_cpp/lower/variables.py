@@ -16,9 +16,11 @@ from treadle.cuda_cpp.lower.operators import assign_pointer
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Exploded,
+    Items,
     Lvalue,
     MemoryTarget,
     NullTarget,
+    ObjectAddress,
     PointerValue,
     PointerVariable,
     Rvalue,
@@ -176,18 +178,53 @@ def _constructed(
     return place
 
 
-def _array(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> ArrayValue:
+def _array(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> ArrayValue | Items:
     initializer = node.initializer
     if type.length is None:
         type = ArrayOf(type.element, length_of(cx, node, type.element))
-    value = _array_memory(cx, node.name, type, "local", node.span)
+    value: ArrayValue | Items
+    if holds_pointer(type):
+        value = _items(cx, node.name, type, key_of(cx, node), None, node.span)
+        if initializer is None:
+            return value
+    else:
+        value = array_memory(cx, node.name, type, "local", node.span)
     if isinstance(initializer, tree.InitializerList):
         fill(cx, value, type, initializer, node.span)
     elif isinstance(initializer, tree.StringLiteral):
         fill(cx, value, type, text_items(initializer), node.span)
-    elif isinstance(innermost(type), ClassType):
+    elif isinstance(innermost(type), ClassType) and isinstance(value, ArrayValue):
         construct_items(cx, value, type, node.span)
     return value
+
+
+def _items(
+    cx: Context, name: str, type: ArrayOf, key: Any, values: Items | None, span: Span
+) -> Items:
+    """An array of pointers or of structs with pointers in them: as many variables, with the values
+    of another one if there is one."""
+    from treadle.cuda_cpp.lower.exploded import MOST_ITEMS
+
+    if not 0 < count_of(type) <= MOST_ITEMS:
+        raise cx.error(
+            f"{name} is an array of {count_of(type)} pointers, and memory on most devices holds no "
+            f"addresses: up to {MOST_ITEMS} are kept as variables. Keep indices in it",
+            span,
+        )
+    return Items(
+        type,
+        tuple(
+            declare_object(
+                cx,
+                f"{name}.{at}",
+                type.element,
+                (key, at),
+                None if values is None else values.items[at],
+                span,
+            )
+            for at in range(type.length or 0)
+        ),
+    )
 
 
 def construct_items(cx: Context, value: ArrayValue, type: ArrayOf, span: Span) -> None:
@@ -221,7 +258,7 @@ def length_of(cx: Context, node: tree.VariableDeclaration, element: CppType) -> 
     return count
 
 
-def _array_memory(cx: Context, name: str, type: ArrayOf, space: str, span: Span) -> ArrayValue:
+def array_memory(cx: Context, name: str, type: ArrayOf, space: str, span: Span) -> ArrayValue:
     """A memory for an array, seen as the array."""
     if holds_pointer(type):
         raise cx.error(
@@ -271,8 +308,12 @@ def declare_object(
     """A new variable of a thread, with a value if there is one."""
     if isinstance(type, Pointer):
         return _declare_pointer_with(cx, name, type, key, value, span)
+    if isinstance(type, ArrayOf) and holds_pointer(type):
+        values = None if value is None else convert(cx, value, type, span)
+        assert values is None or isinstance(values, Items)
+        return _items(cx, name, type, key, values, span)
     if isinstance(type, ArrayOf):
-        made = _array_memory(cx, name, type, "local", span)
+        made = array_memory(cx, name, type, "local", span)
         if value is not None:
             copy_object(cx, made, value, type, span)
         return made
@@ -330,10 +371,13 @@ def _copied_fields(cx: Context, name: str, value: Exploded, key: Any, span: Span
 
 def _declare_pointer_with(
     cx: Context, name: str, type: Pointer, key: Any, value: Value | None, span: Span
-) -> PointerVariable:
+) -> PointerVariable | Items | ObjectAddress:
     pointer = None
     if value is not None:
-        pointer = pointer_of(cx, convert(cx, value, type, span))
+        converted = convert(cx, value, type, span)
+        if isinstance(converted, (Items, ObjectAddress)):
+            return converted
+        pointer = pointer_of(cx, converted)
         if pointer is None:
             raise cx.error(f"{name} is a pointer, and this is none", span)
         # What it starts with is known before it is declared: mostly there is nothing else.
@@ -391,7 +435,7 @@ def _shared(cx: Context, node: tree.VariableDeclaration) -> Any:
     if isinstance(type, ArrayOf) and (type.length is None or "extern" in node.specifiers):
         value: Any = _dynamic(cx, node, type)
     elif isinstance(type, ArrayOf):
-        value = _array_memory(cx, node.name, type, "shared", node.span)
+        value = array_memory(cx, node.name, type, "shared", node.span)
     elif "extern" in node.specifiers:
         value = _dynamic(cx, node, ArrayOf(type, None))
     else:
