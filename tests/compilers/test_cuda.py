@@ -16,7 +16,10 @@ from tests.support.memory_kernels import CASES
 from tests.support.nvrtc import nvrtc_error
 from tests.support.operations import all_operations
 from treadle.codegen.cuda import print_kernel
-from treadle.codegen.records import Target
+from treadle.codegen.lowering import lower, print_code
+from treadle.codegen.records import Options, Target
+from treadle.core.dim3 import Dim3
+from treadle.core.limits import Limits
 from treadle.ir import types as t
 from treadle.ir.parser import from_text
 
@@ -36,6 +39,36 @@ def test_nvrtc_takes_every_operation(name):
 def test_nvrtc_takes_every_operation_on_vectors(name, count):
     code = print_kernel(all_operations(t.SCALARS[name], count), {}, TARGET, folded=False)
     assert nvrtc_error(code.source, ARCHITECTURES[count - 2]) is None
+
+
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
+@pytest.mark.parametrize("block", [64, 40])
+def test_nvrtc_takes_operations_with_masks(architecture, block):
+    lines = [f"kernel masked block({block}, 1, 1) {{"]
+    lines += [f"  buffer x_{name}: {name}" for name in t.SCALARS]
+    lines += ["  var m: u32", "  var p: bool", "  m = subgroup active"]
+    for name, type in t.SCALARS.items():
+        value, result = f"x_{name}[thread_idx.x]", f"r_{name}"
+        lines += [f"  var {result}: {name} = {value}"]
+        for op in ("shuffle", "shuffle_up", "shuffle_down", "shuffle_xor"):
+            lines += [f"  {result} = subgroup {op} {result}, 3 mask m"]
+        if type == t.BOOL:
+            lines += [f"  p = subgroup {op} {value} mask m" for op in ("vote_all", "vote_any")]
+            lines += [f"  m = subgroup ballot {value} mask m"]
+        else:
+            lines += [f"  m = subgroup {op} {value} mask m" for op in ("match_any", "match_all")]
+        reductions = (
+            ("sum", "min", "max", "and", "or", "xor") if type.is_integer else ("sum", "max")
+        )
+        for op in () if type == t.BOOL else reductions:
+            lines += [f"  {result} = subgroup {op} {result} mask m"]
+        lines += [f"  x_{name}[thread_idx.x] = {result}"]
+    kernel = from_text("\n".join([*lines, "  barrier subgroup mask m", "}"]))
+    target = Target("cuda", architecture, Limits(1024, Dim3(1024, 1024, 64)))
+    options = Options(Dim3(block), tuple((b.name, k) for k, b in enumerate(kernel.buffers)))
+    source = print_code(lower(kernel, options, target), options, target).source
+    assert nvrtc_error(source, architecture) is None
+    assert ("__reduce_add_sync" in source) == (architecture == "sm_90")
 
 
 @pytest.mark.parametrize("seed", range(9))

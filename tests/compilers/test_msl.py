@@ -12,7 +12,9 @@ from tests.support import ir_programs
 from tests.support.cpp_drawn import drawn_batch, wrong_drawn
 from tests.support.cpp_kernels import Batch
 from tests.support.cpp_math import REFERENCES, math_batch, wrong_math
+from tests.support.ir_evaluator import run
 from tests.support.memory_kernels import CASES
+from tests.support.parted_warps import BODIES, NUMBER, arrays, text_of
 from treadle.ir import types as t
 from treadle.ir.parser import from_text
 
@@ -111,3 +113,18 @@ def test_a_folded_grid_has_every_block_once(launched):
     out = np.zeros(6, np.int32)
     Batch("msl", {"k": code}).run("k", (3, 2, 1), {"out": out}, launched=launched)
     assert out.tolist() == [4] * 6
+
+
+@cache
+def parted():
+    kernels = {name: from_text(text_of(name, block=True)) for name in BODIES}
+    return Batch("msl", {k: programs.printed(one, "msl") for k, one in kernels.items()}), kernels
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_warps_that_part(name):
+    batch, kernels = parted()
+    expected, found = arrays(), arrays()
+    run(kernels[name], 1, expected, {"n": NUMBER})
+    batch.run(name, 1, found, {"n": NUMBER})
+    np.testing.assert_array_equal(found["y"], expected["y"])

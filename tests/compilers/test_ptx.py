@@ -85,6 +85,8 @@ def test_atomics_of_every_type(space, architecture):
         for number, op in enumerate(n.ATOMICS):
             if type.is_float and op in ("and", "or", "xor"):
                 continue
+            if type != t.U32 and op in ("inc", "dec"):
+                continue
             operands = (constant(3, type),) * (2 if op == "cas" else 1)
             place = element(memory, constant(number, t.I32))
             checked = element(memory, thread, [check(thread, 60)])

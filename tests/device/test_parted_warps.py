@@ -9,125 +9,52 @@ import pytest
 import treadle as td
 from tests.support.ir_evaluator import run
 from tests.support.ir_kernels import ir_kernel
-
-HEAD = """\
-kernel k {
-  buffer x: i32
-  buffer y: i32
-  parameter n: i32 from ("value", "n")
-
-  var i: i32 = thread_idx.x
-  var v: i32 = x[i]
-  var w: i32 = 0
-  var m: u32 = 0:u32
-  var p: bool = false
-"""
-ALL = "4294967295:u32"
-EVEN, ODD = "1431655765:u32", "2863311530:u32"
-
-BODIES = {
-    "shuffles under a condition": """
-  if (i < n) {
-    w = subgroup shuffle_down v, 2 mask 2097151:u32
-    v = subgroup shuffle_xor v, 1 mask 2097151:u32
-    w = select(i < (n - 2), w, 0)
-    v = select(i < (n - 1), v, 0)
-  }
-""",
-    "after an early return": f"""
-  if (i >= n) {{
-    return
-  }}
-  m = subgroup ballot v > 0 mask {ALL}
-  v = subgroup sum v mask {ALL}
-  w = i32(m)
-""",
-    "two sides": f"""
-  if ((i & 1) == 0) {{
-    m = subgroup ballot v > 0 mask {EVEN}
-    w = i32(m)
-  }} else {{
-    v = subgroup max v mask {ODD}
-    w = subgroup min i mask {ODD}
-  }}
-""",
-    "a loop of its own length": f"""
-  m = subgroup ballot v > 0 mask {ALL}
-  while (v > 0) {{
-    p = subgroup vote_any v == 4 mask m
-    if (p) {{
-      w = w + 1
-    }}
-    barrier subgroup mask m
-    v = v - 2
-    m = subgroup ballot v > 0 mask m
-  }}
-""",
-    "a return in a loop": f"""
-  for k: i32 in range(0, 6) {{
-    if (k == (v & 7)) {{
-      y[i] = k
-      return
-    }}
-    m = subgroup ballot true mask {ALL}
-    w = w + i32(m)
-  }}
-""",
-    "groups that match": f"""
-  m = subgroup match_any v & 3 mask {ALL}
-  w = subgroup sum v mask m
-""",
-    "bits of groups": """
-  m = select((i & 4) == 0, 252645135:u32, 4042322160:u32)
-  w = subgroup xor v mask m
-  v = subgroup and v mask m
-""",
-    "the least and the most": """
-  m = select((i & 4) == 0, 252645135:u32, 4042322160:u32)
-  if ((i & 4) == 0) {
-    w = subgroup min v mask m
-  } else {
-    w = subgroup max v mask m
-    v = subgroup or v mask m
-  }
-""",
-    "all alike": f"""
-  m = subgroup match_all v & 3 mask {ALL}
-  w = i32(m)
-  m = subgroup match_all n mask {ALL}
-  v = i32(m)
-""",
-    "a barrier of the block afterwards": """
-  if (v > 0) {
-    m = subgroup active
-    w = subgroup sum 1 mask m
-  }
-  part[i] = w
-  barrier block
-  w = part[(i + 1) % 40]
-""",
-    "a return before a barrier of the block": """
-  part[i] = 5
-  if (i >= n) {
-    return
-  }
-  m = subgroup ballot v > 0 mask 2097151:u32
-  barrier block
-  w = part[i] + i32(m)
-""",
-}
+from tests.support.parted_warps import BLOCK, BODIES, NUMBER, arrays, text_of
 
 
 @pytest.mark.parametrize("name", BODIES)
 def test_parted_warps(device: td.Device, name: str) -> None:
     if name == "a loop of its own length" and device.id == "ptx:2":
         pytest.skip("NVIDIA's compiler makes two votes of one; cards wait for both, not so ours")
-    shared = "  shared part: i32[40]\n\n" if "part[" in BODIES[name] else "\n"
-    text = HEAD.replace("\n\n", f"\n{shared}", 1) + BODIES[name] + "  y[i] = (v * 31) + w\n}\n"
-    kernel = ir_kernel(text)
-    x = np.random.default_rng(3).integers(-9, 9, 40).astype(np.int32)
-    expected = np.full(40, -1, np.int32)
-    run(kernel.kernel, 1, {"x": x, "y": expected}, {"n": 21}, block=(40, 1, 1))
-    y = td.full(40, -1, dtype=td.int32)
-    kernel[1, 40](td.asarray(x), y, 21)
-    np.testing.assert_array_equal(y.numpy(), expected)
+    kernel = ir_kernel(text_of(name))
+    expected = arrays()
+    run(kernel.kernel, 1, expected, {"n": NUMBER}, block=BLOCK)
+    x, y = (td.asarray(array) for array in arrays().values())
+    kernel[1, BLOCK](x, y, NUMBER)
+    np.testing.assert_array_equal(y.numpy(), expected["y"])
+
+
+AGGREGATED = """
+kernel aggregated {
+  buffer x: i32
+  buffer count: i32
+  buffer out: i32
+  parameter x.size: i32 from ("size", "x")
+
+  var i: i32 = (block_idx.x * block_dim.x) + thread_idx.x
+  while (i < x.size) {
+    if (x[i] > 0) {
+      var here: u32
+      here = subgroup active
+      var leader: i32 = ctz(here)
+      var first: i32
+      if (lane == leader) {
+        first = atomic add count[0], popcount(here)
+      }
+      first = subgroup shuffle first, leader mask here
+      var below: u32 = here & ((1:u32 << u32(lane)) - 1:u32)
+      out[first + popcount(below)] = x[i]
+    }
+    i = i + (grid_dim.x * block_dim.x)
+  }
+}
+"""
+
+
+def test_one_lane_counts_for_all(device: td.Device, rng: np.random.Generator) -> None:
+    x = rng.integers(-50, 50, 333).astype(np.int32)
+    count, out = td.zeros(1, dtype=td.int32), td.zeros(333, dtype=td.int32)
+    ir_kernel(AGGREGATED)[2, 72](td.asarray(x), count, out)
+    kept = x[x > 0]
+    assert count.item() == len(kept)
+    np.testing.assert_array_equal(np.sort(out.numpy()[: len(kept)]), np.sort(kept))

@@ -467,6 +467,10 @@ class _Evaluator:
                 new = operands[1] if old == operands[0] else old
             elif atomic.op == "exchange":
                 new = operands[0]
+            elif atomic.op == "inc":
+                new = old + 1 if old < operands[0] else 0
+            elif atomic.op == "dec":
+                new = operands[0] if old == 0 or old > operands[0] else old - 1
             else:
                 new = combine(atomic.op, old, operands[0], type)
             memory.write(offset, type, new)

@@ -232,6 +232,16 @@ template <class T> T simd_max(T value) {
     return shim_together(value, value, 32, [](T a, T b) { return b > a ? b : a; });
 }
 
+template <class T> T simd_and(T value) {
+    return shim_together(value, value, 32, [](T a, T b) { return T(a & b); });
+}
+template <class T> T simd_or(T value) {
+    return shim_together(value, value, 32, [](T a, T b) { return T(a | b); });
+}
+template <class T> T simd_xor(T value) {
+    return shim_together(value, T(0), 32, [](T a, T b) { return T(a ^ b); });
+}
+
 // --- atomics: fibers do not come between ----------------------------------------------------------
 
 enum memory_order { memory_order_relaxed };

@@ -1,7 +1,8 @@
 """The arguments of a launch: what came, as what the launch path takes for C++'s parameters.
 
-What has to be done depends on the Python types of the arguments, so it is found out once for each
-combination of them: for tensors and numbers of the right kind, nothing.
+Structs with pointers in them were taken apart before (`apart`). What has to be done depends on the
+Python types of the arguments, so it is found out once for each combination of them: for tensors and
+numbers of the right kind, nothing.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from treadle.core.errors import DtypeError, LaunchError
 from treadle.cuda_cpp.program import KernelInstance
 from treadle.cuda_cpp.values import OutOfRange, Unfit, described, number_of, record_of
 from treadle.cuda_cpp.variables import storage_of
-from treadle.ir.types import U8, Scalar, Struct, Type, Vector, Void
+from treadle.ir.types import U8, Array, Scalar, Struct, Type, Vector, Void, size_of
 from treadle.runtime.arguments import NUMBER_TYPES
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.convert import Packed
+from treadle.runtime.definition import label_of
 from treadle.runtime.devices import Device
 from treadle.runtime.foreign import kind_of
 from treadle.runtime.signature import DeclaredPointer
@@ -47,14 +49,16 @@ class Plan:
 
 
 def plan_for(instance: KernelInstance, arguments: tuple[Any, ...]) -> Plan:
-    """The plan for arguments of these Python types. DtypeError for one that no value of its type
-    can be."""
-    check_count(instance, len(arguments))
+    """The plan for arguments of these Python types, one for each of the instance's parameters.
+    DtypeError for one that no value of its type can be."""
     conversions: list[tuple[int, Conversion]] = []
     nulls: list[int] = []
     for position, value in enumerate(arguments):
         declared = instance.parameters[position].declared
-        if isinstance(declared, DeclaredPointer):
+        by_value = instance.uploaded.get(position)
+        if by_value is not None:
+            convert: Conversion | None = partial(_record, instance, position, by_value)
+        elif isinstance(declared, DeclaredPointer):
             if value is None:
                 nulls.append(position)
                 continue
@@ -62,7 +66,7 @@ def plan_for(instance: KernelInstance, arguments: tuple[Any, ...]) -> Plan:
         elif isinstance(declared, Scalar):
             convert = _for_number(instance, position, declared, value)
         else:
-            assert isinstance(declared, (Vector, Struct))
+            assert isinstance(declared, (Vector, Struct, Array))
             convert = partial(_packed, instance, position, declared)
         if convert is not None:
             conversions.append((position, convert))
@@ -71,10 +75,11 @@ def plan_for(instance: KernelInstance, arguments: tuple[Any, ...]) -> Plan:
 
 def check_count(instance: KernelInstance, count: int) -> None:
     """LaunchError unless there is one argument for each parameter."""
-    if count != len(instance.parameters):
-        plural = "" if len(instance.parameters) == 1 else "s"
+    wanted = len(instance.arguments)
+    if count != wanted:
+        plural = "" if wanted == 1 else "s"
         raise LaunchError(
-            f"kernel {instance.name} takes {len(instance.parameters)} argument{plural} "
+            f"kernel {instance.name} takes {wanted} argument{plural} "
             f"({instance.declarations}), not {count}"
         )
 
@@ -88,16 +93,16 @@ def check_ranges(instance: KernelInstance, arguments: tuple[Any, ...]) -> None:
             _number(instance, position, declared, value)
 
 
-def null_pointer(element: Type, device: Device) -> DeviceArray:
-    """A null pointer: an array without elements."""
-    dtype, inner = storage_of(U8 if isinstance(element, Void) else element)
-    return DeviceArray.allocate(device, dtype, (0, *inner))
+def memory_for(element: Type, size: int, device: Device) -> DeviceArray:
+    """Memory of so many bytes, which are elements of a type. A null pointer has none."""
+    element = U8 if isinstance(element, Void) else element
+    dtype, inner = storage_of(element)
+    return DeviceArray.allocate(device, dtype, (size // size_of(element), *inner))
 
 
 def _where(instance: KernelInstance, position: int) -> str:
-    name = instance.parameters[position].name
-    label = f" ({name})" if name else ""
-    return f"argument {position + 1}{label} of kernel {instance.name} is {instance.types[position]}"
+    label = label_of(instance.parameters, position)
+    return f"{label} of kernel {instance.name} is {instance.types[position]}"
 
 
 def _for_pointer(instance: KernelInstance, position: int, value: Any) -> Conversion | None:
@@ -151,9 +156,16 @@ def _number(instance: KernelInstance, position: int, declared: Scalar, value: An
 
 
 def _packed(
-    instance: KernelInstance, position: int, declared: Vector | Struct, value: Any
+    instance: KernelInstance, position: int, declared: Vector | Struct | Array, value: Any
 ) -> Packed:
+    return Packed(declared, _record(instance, position, declared, value))
+
+
+def _record(
+    instance: KernelInstance, position: int, declared: Type, value: Any
+) -> np.ndarray[Any, Any]:
+    """A vector, struct or array by value as it lies in memory."""
     try:
-        return Packed(declared, record_of(declared, value))
+        return record_of(declared, value)
     except Unfit as error:
         raise DtypeError(f"{_where(instance, position)}, but {error}") from None

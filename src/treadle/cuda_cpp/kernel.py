@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError
 from treadle.core.nesting import deep_nesting
-from treadle.cuda_cpp.arguments import Plan, check_ranges, null_pointer, plan_for
+from treadle.cuda_cpp.apart import taken_apart
+from treadle.cuda_cpp.arguments import Plan, check_count, check_ranges, memory_for, plan_for
 from treadle.cuda_cpp.program import KernelInstance, Note, Program
 from treadle.cuda_cpp.variables import Variable
 from treadle.lang.interpreting import state
@@ -44,6 +47,7 @@ class Kernel(Bracketed["BoundKernel"]):
         self._plans: dict[tuple[type, ...], Plan] = {}
         self._lowered: dict[Signature, tuple[LoweredKernel, tuple[Note, ...]]] = {}
         self._nulls: dict[tuple[Device, int], DeviceArray] = {}
+        self._values: dict[tuple[Device, int], tuple[bytes, DeviceArray]] = {}  # put there last
         # Variables of the file are arguments like others to the launch path.
         self.parameters = instance.parameters + tuple(
             DeclaredParameter(
@@ -162,15 +166,16 @@ class Kernel(Bracketed["BoundKernel"]):
             plan = self._plans[kinds] = plan_for(self.instance, arguments)
         return plan
 
-    @property
-    def has_variables(self) -> bool:
-        """Whether it uses variables of the file."""
-        return bool(self._variables)
+    @cached_property
+    def has_hidden(self) -> bool:
+        """Whether launches give it memory of ours: variables of the file, large values."""
+        return bool(self._variables or self.instance.uploaded)
 
     def with_hidden(
         self, arguments: tuple[Any, ...], nulls: tuple[int, ...], stream: Stream | None
     ) -> tuple[Any, ...]:
-        """The arguments with null pointers in their places, and the file's variables behind."""
+        """The arguments with null pointers and large values in their places, and the file's
+        variables behind."""
         if stream is not None:
             where = stream.device
         else:
@@ -178,6 +183,9 @@ class Kernel(Bracketed["BoundKernel"]):
         made = list(arguments)
         for position in nulls:
             made[position] = self._null(where, position)
+        for position in self.instance.uploaded:
+            to = stream or where.default_stream
+            made[position] = self._uploaded(to, position, made[position])
         return (*made, *(variable.on(where) for variable in self._variables))
 
     def _null(self, where: Device, position: int) -> DeviceArray:
@@ -187,8 +195,23 @@ class Kernel(Bracketed["BoundKernel"]):
         ):  # none, or of before it was closed
             declared = self.parameters[position].declared
             assert isinstance(declared, DeclaredPointer)
-            found = self._nulls[where, position] = null_pointer(declared.element, where)
+            found = self._nulls[where, position] = memory_for(declared.element, 0, where)
         return found
+
+    def _uploaded(self, to: Stream, position: int, value: np.ndarray[Any, Any]) -> DeviceArray:
+        """Memory with a large value in it. Nobody writes to it, so that launches with the same
+        value share it. A recording has the value and puts it there at each replay."""
+        where, raw = to.device, value.tobytes()
+        known = self._values.get((where, position))
+        if known is not None and known[0] == raw and known[1].storage.pool is where.pool:
+            return known[1]
+        declared = self.parameters[position].declared
+        assert isinstance(declared, DeclaredPointer)
+        array = memory_for(declared.element, len(raw), where)
+        to.handle.write(array.buffer, 0, memoryview(raw))
+        if to.keeping is None:
+            self._values[where, position] = raw, array
+        return array
 
 
 class BoundKernel:
@@ -214,9 +237,12 @@ class BoundKernel:
                 "Python: launch it outside, and print from it with printf"
             )
         kernel = self.kernel
+        check_count(kernel.instance, len(arguments))
+        if kernel.instance.shapes:
+            arguments = taken_apart(kernel.instance, arguments)
         plan = kernel.plan(arguments)
         made = plan.apply(arguments)
-        if plan.nulls or kernel.has_variables:
+        if plan.nulls or kernel.has_hidden:
             made = kernel.with_hidden(made, plan.nulls, self.stream)
         try:
             self._launch(made)

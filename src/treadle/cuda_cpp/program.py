@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from treadle.core.errors import CompileError
 from treadle.core.source import NOWHERE, Span
@@ -100,12 +100,36 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
+class Whole:
+    """An argument, or a part of one, that is one parameter of the launch: its position."""
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A struct with pointers in it, or an array of pointers, each field or item of which is a
+    parameter of the launch, or is taken apart again. `type` is its C++ type, as text."""
+
+    type: str
+    parts: tuple[tuple[str | int, Shape], ...]  # fields by name, items by number
+
+
+Shape: TypeAlias = Whole | Apart
+
+
+@dataclass(frozen=True, slots=True)
 class KernelInstance:
     """A kernel whose types are known.
 
-    A pointer parameter is a `DeclaredPointer` to its element (Void for `void*`), the others are
-    scalars, vectors and structs by value; an enum is its integer. `types` are their C++ types, as
-    text. `symbols` names the variables of the file that it uses: each is one more buffer behind the
+    Its `parameters` are those of a launch. A pointer is a `DeclaredPointer` to its element (Void
+    for `void*`), the others are scalars, vectors and structs by value; an enum is its integer.
+    `types` are their C++ types, as text. Where parameters in the file are structs with pointers in
+    them, `written` are the file's, and `shapes` says which of the `parameters` each is. `uploaded`
+    are large structs and arrays by value, by position with their types: a launch puts them into
+    memory, and the kernel gets a pointer.
+
+    `symbols` names the variables of the file that it uses: each is one more buffer behind the
     arguments, of that name and with one argument in the signature. `most_threads` is the block that
     `__launch_bounds__` allows.
     """
@@ -117,12 +141,22 @@ class KernelInstance:
     most_threads: int | None = None
     options: KernelOptions = field(default_factory=KernelOptions)
     span: Span = NOWHERE
+    written: tuple[WrittenParameter, ...] = ()
+    shapes: tuple[Shape, ...] = ()
+    uploaded: Mapping[int, Type] = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> tuple[WrittenParameter, ...]:
+        """Its parameters as a launch gives them."""
+        if self.shapes:
+            return self.written
+        pairs = zip(self.parameters, self.types, strict=True)
+        return tuple(WrittenParameter(parameter.name, type) for parameter, type in pairs)
 
     @property
     def declarations(self) -> str:
         """Its parameters in C++."""
-        pairs = zip(self.types, self.parameters, strict=True)
-        return ", ".join(declaration(type, parameter.name) for type, parameter in pairs)
+        return ", ".join(map(str, self.arguments))
 
 
 @dataclass(frozen=True, slots=True)

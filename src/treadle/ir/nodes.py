@@ -236,7 +236,7 @@ class Item:
 
 
 # A Member or Item has an Element as its root; in a Load it may be a Variable, until those that
-# need it are put into memory (`passes.placed_variables`).
+# need it are put into memory (`passes.array_variables`).
 MemoryPlace: TypeAlias = Element | Member | Item
 Place: TypeAlias = Variable | Element | Member | Item
 
@@ -341,13 +341,16 @@ class Barrier:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Orders this thread's memory accesses as seen by its block, or by the device."""
+    """Orders this thread's memory accesses as seen by its block, by the device, or by the whole
+    system, with its host and other devices."""
 
-    scope: Literal["block", "device"] = "device"
+    scope: Literal["block", "device", "system"] = "device"
     span: Span = field(default=NOWHERE, compare=False)
 
 
-ATOMICS = ("add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas")
+# `inc` and `dec` (of u32) are CUDA's, and wrap around at their operand: inc gives old + 1, or 0 if
+# that would be more; dec gives old - 1, or the operand if old is 0 or more than that.
+ATOMICS = ("add", "sub", "min", "max", "and", "or", "xor", "exchange", "cas", "inc", "dec")
 
 
 @dataclass(frozen=True, slots=True)

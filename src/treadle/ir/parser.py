@@ -280,8 +280,9 @@ class _Parser(ExpressionParser):
         return self.expression() if self.accept("mask") else None
 
     def fence(self, span: Span) -> n.Fence:
-        scope = self.word(("block", "device"), "a fence's scope")
-        return n.Fence("block" if scope == "block" else "device", self.place(span))
+        scope = self.word(("block", "device", "system"), "a fence's scope")
+        fence = n.Fence("block" if scope == "block" else "device", self.place(span))
+        return replace(fence, scope="system") if scope == "system" else fence
 
     def print_statement(self, span: Span) -> n.Print:
         parts: list[str | n.Expression | n.Formatted] = []

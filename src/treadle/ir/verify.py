@@ -215,8 +215,8 @@ class _Body(ExpressionRules):
             self.require_type(mask, t.U32, "a mask of lanes")
 
     def fence(self, node: n.Fence) -> None:
-        if node.scope not in ("block", "device"):
-            self.fail(f"a fence's scope is block or device, not {node.scope!r}", node.span)
+        if node.scope not in ("block", "device", "system"):
+            self.fail(f"a fence's scope is block, device or system, not {node.scope!r}", node.span)
 
     def atomic(self, node: n.Atomic) -> None:
         if node.op not in n.ATOMICS:
@@ -228,6 +228,8 @@ class _Body(ExpressionRules):
             self.fail(f"atomics work on one of {allowed}, not on {type}", node.span)
         if node.op in ("and", "or", "xor") and not is_integer(type):
             self.fail(f"an atomic {node.op} works on integers, not on {type}", node.span)
+        if node.op in ("inc", "dec") and type != t.U32:
+            self.fail(f"an atomic {node.op} works on u32, not on {type}", node.span)
         count = 2 if node.op == "cas" else 1
         self.require_count(f"an atomic {node.op}", count, node.operands, node.span)
         for operand in node.operands:

@@ -31,7 +31,7 @@ from treadle.ir.types import (
     size_of,
 )
 from treadle.runtime.arrays import ArrayClass, DeviceArray
-from treadle.runtime.definition import KernelDefinition
+from treadle.runtime.definition import KernelDefinition, label_of
 from treadle.runtime.signature import (
     Argument,
     ArrayArgument,
@@ -78,15 +78,15 @@ def check_count(definition: KernelDefinition, count: int) -> None:
 
 def bind(definition: KernelDefinition, position: int, key: Any, value: Any) -> Bound:
     """Argument `position` against its parameter. `key` is its class: an ArrayClass, a number's
-    type, or the IR type of a struct or vector value.
+    type, or the IR type of a struct, vector or array value.
 
     DtypeError says which argument, what was expected and what came.
     """
     parameter = definition.parameters[position]
-    where = f"argument {position + 1} ({parameter.name}) of kernel {definition.name}"
+    where = f"{label_of(definition.parameters, position)} of kernel {definition.name}"
     if isinstance(key, ArrayClass):
         return _bind_array(parameter.declared, key, value, where)
-    if isinstance(key, (Vector, Struct)):
+    if isinstance(key, (Vector, Struct, Array)):
         return _bind_value(parameter.declared, key, where)
     return _bind_number(parameter.declared, key, where)
 
@@ -193,10 +193,10 @@ def _stored(type: Type) -> _Stored:
 
 
 def _bind_value(declared: Declared, key: Type, where: str) -> ValueArgument:
-    assert isinstance(key, (Vector, Struct))
+    assert isinstance(key, (Vector, Struct, Array))
     if declared is None:
         return ValueArgument(key)
-    if isinstance(declared, (Vector, Struct)) and leaves(declared) == leaves(key):
+    if isinstance(declared, (Vector, Struct, Array)) and leaves(declared) == leaves(key):
         return ValueArgument(declared)
     raise DtypeError(f"{where} is {declared}, but a {key} came")
 
@@ -234,7 +234,7 @@ def declared_arguments(definition: KernelDefinition) -> tuple[Argument, ...]:
                 found.append(ArrayArgument(U8 if isinstance(element, Void) else element, 1))
             case Scalar():
                 found.append(ScalarArgument(parameter.declared))
-            case Vector() | Struct():
+            case Vector() | Struct() | Array():
                 found.append(ValueArgument(parameter.declared))
             case _:
                 raise CompileError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from treadle.ir.types import Scalar, Struct, Type, Vector
+from treadle.ir.types import Array, Scalar, Struct, Type, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class ScalarArgument:
 
 @dataclass(frozen=True, slots=True)
 class ValueArgument:
-    """A vector or struct passed by value."""
+    """A vector, struct or array passed by value."""
 
-    type: Vector | Struct
+    type: Vector | Struct | Array
 
     def __str__(self) -> str:
         return str(self.type)
@@ -97,7 +97,7 @@ class DeclaredPointer:
         return self.spelling
 
 
-Declared: TypeAlias = Scalar | Vector | Struct | DeclaredArray | DeclaredPointer | None
+Declared: TypeAlias = Scalar | Vector | Struct | Array | DeclaredArray | DeclaredPointer | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,7 @@ class DeclaredParameter:
 
     name: str
     declared: Declared = None
+    label: str = ""  # how messages name it where its number and name do not ("argument 1, field x")
 
     def __str__(self) -> str:
         return self.name if self.declared is None else f"{self.name}: {self.declared}"

@@ -317,6 +317,7 @@ ATOMICS = [
     for type in (t.I32, t.U32, t.F32, t.U8, t.I16, t.F16, t.BF16)
     for op in n.ATOMICS
     if not (type.is_float and op in ("and", "or", "xor"))
+    if type == t.U32 or op not in ("inc", "dec")
 ]
 
 

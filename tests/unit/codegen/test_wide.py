@@ -9,18 +9,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import operations
+from tests.support import ir_programs, operations
 from tests.support.ir_evaluator import run
 from tests.support.tint import tint_error
 from tests.support.wgsl import naga_error, options
 from treadle.codegen.wgsl import WgslOptions, print_kernel
 from treadle.codegen.wide import pair_words
 from treadle.codegen.wide.layout import PAIR, holds_wide, paired
+from treadle.core.dim3 import Dim3
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.limits import Limits
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.parser import from_text
+from treadle.ir.passes.fold import fold
+from treadle.ir.passes.inline import inline
 from treadle.ir.traverse import walk
 from treadle.ir.verify import verify
 
@@ -355,6 +358,18 @@ kernel refused block(1) {{
     assert raised.value.span.line == 6
 
 
+# --- whole programs ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_kernels(monkeypatch, seed):
+    numbers = (t.I64, t.U64, t.I64, t.I32, t.U32, t.F32, t.I8)
+    monkeypatch.setattr(ir_programs, "NUMBERS", numbers)
+    kernel = ir_programs.random_kernel(seed, size=16)
+    narrow = narrow_kernel(inline(fold(kernel)))
+    assert ir_programs.outputs(narrow) == ir_programs.outputs(kernel)
+
+
 # --- as WGSL -------------------------------------------------------------------------------------
 
 
@@ -394,3 +409,21 @@ kernel shuffled block(64) {
     code = print_kernel(kernel, TINT)
     assert tint_error(code.source) is None
     assert code.source.count("= shuffle_u32(") == 2
+
+
+def test_threads_may_be_counted_otherwise_than_in_the_block():
+    """A block of 8 by 8 that runs as a row of 64: what few threads do counts, too."""
+    kernel = from_text("""
+kernel row block(8, 8) {
+  buffer out: u64
+  var i: i32 = thread_idx.x
+  var far: u64 = u64(i)
+  if (i > 40) {
+    far = 1099511627776:u64
+  }
+  out[i] = far
+}
+""")
+    options = WgslOptions("tint", workgroup=Dim3(64))
+    assert "var far: vec2<u32>" in print_kernel(kernel, options).source
+    assert "var far: vec2<u32>" not in print_kernel(kernel, replace(options, workgroup=None)).source

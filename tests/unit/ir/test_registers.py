@@ -233,3 +233,32 @@ def test_what_is_not_known_stays_in_memory(line):
         )
     )
     assert "p" in {memory.name for memory in changed.memories}
+
+
+def test_short_loops_around_structs_are_written_out():
+    kernel = from_views(
+        """
+  for k: i32 in range(0, 2) {
+    s[0]->e[k] = vec3<f32>{x[k], f32(k), x[t]}
+  }
+  for far: i32 in range(0, 100) {
+    x[t] = x[t] + 1.0
+  }
+  x[t + 4] = s[0]->e[1]->x + s[0]->e[0]->z
+""",
+        "  local s: Cell[1]",
+    )
+    changed = scalarize(fold(unroll_around_views(kernel)))
+    assert changed.memories == ()
+    assert loops(changed) == 1
+    assert_same(kernel, changed)
+
+
+def test_elements_have_names_that_nothing_else_has():
+    kernel = from_views(
+        "  own[0] = 1.0\n  own[1] = x[t]\n  var own.1: f32 = x[t + 1]\n  x[t] = own.1 - own[1]",
+        "  local own: f32[2]",
+    )
+    changed = registers(kernel)
+    assert changed.memories == ()
+    assert_same(kernel, changed)

@@ -52,6 +52,7 @@ kernel `<lambda>` block(8, 4, 1) fastmath trusting {
   buffer other: Pair~2
   buffer odd: `odd name`
   buffer counts: i32
+  buffer lanes.buffer: u32
   parameter x.size: i32 from ("size", "x")
   parameter p.inner.0: f32 from ("leaf", "p", "inner", 0)
   parameter bare: u64
@@ -107,6 +108,12 @@ kernel `<lambda>` block(8, 4, 1) fastmath trusting {
   barrier subgroup
   fence block
   fence device
+  fence system
+  barrier subgroup mask 15:u32
+  lanes = subgroup active
+  lanes = subgroup match_any got mask lanes
+  `if` = subgroup xor `if`, lanes
+  lanes = atomic inc lanes.buffer[0], 7:u32
   old = atomic add counts[0; 0 in 1], 5
   atomic cas counts[3], 1, 2
   lanes = subgroup ballot got > 1.0

@@ -100,6 +100,14 @@ FAULTS = {
     "f = subgroup shuffle f, f": "subgroup shuffle takes its lane as i32 or u32",
     "b = subgroup sum b": "subgroup sum works on one number, not on bool",
     "v = subgroup sum v": "subgroup sum works on one number, not on vec2<f32>",
+    "i = subgroup sum i, i": "subgroup sum takes lanes as u32",
+    "f = subgroup xor f": "subgroup xor works on integers, not on f32",
+    "i = subgroup sum i mask i": "a mask of lanes is i32, where u32 is needed",
+    "i = subgroup prefix_sum i mask u": "subgroup prefix_sum takes no mask",
+    "i = subgroup sum i, u mask u": "subgroup sum takes 1 operand, not 2",
+    "barrier subgroup mask b": "a mask of lanes is bool, where u32 is needed",
+    "i = clock": "clock gives u64, but 'i' is i32",
+    "f = atomic inc x[0], 1.0": "an atomic inc works on u32, not on f32",
     "call missing(f)": "there is no function 'missing'",
     "call square(f, f)": "'square' takes 1 argument, not 2",
     "call square(i)": "'v' of 'square' is i32, where f32 is needed",
@@ -203,9 +211,10 @@ BUILT = [
         n.Item(J, n.Constant(0, t.I32), t.I32), n.Constant(0, t.I32)))),
     ("there is no atomic 'nand'", _of(n.Atomic("nand", n.Element("x", J, t.I32), ()))),
     ("there is no subgroup operation 'mix'", _of(n.Subgroup("mix", (), J))),
+    ("only a subgroup's barrier has a mask", _of(n.Barrier("block", n.Constant(1, t.U32)))),
     ("a barrier's scope is block or subgroup, not 'grid'", _of(
         n.Barrier("grid"))),  # type: ignore[arg-type]
-    ("a fence's scope is block or device, not 'world'", _of(
+    ("a fence's scope is block, device or system, not 'world'", _of(
         n.Fence("world"))),  # type: ignore[arg-type]
     ("If is not an expression", _of(n.Return(n.If(n.TRUE, ())))),  # type: ignore[arg-type]
     ("Constant is not a statement", _of(n.TRUE)),  # type: ignore[arg-type]

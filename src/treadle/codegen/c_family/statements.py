@@ -10,8 +10,9 @@ from treadle.codegen.c_family import expressions, places
 from treadle.codegen.c_family.scope import PRODUCT, SUM, Scope
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
+from treadle.ir.passes.own_updates import updated
 from treadle.ir.traverse import root_of, walk
-from treadle.ir.types import BOOL, SCALARS, Scalar, Void
+from treadle.ir.types import Scalar, Void
 
 _COMPOUND = {
     "add": "+=", "sub": "-=", "mul": "*=", "div": "/=", "rem": "%=", "and": "&=", "or": "|=",
@@ -306,28 +307,11 @@ def _update_own(scope: Scope, node: n.Atomic, place: n.MemoryPlace) -> None:
     type = place.type
     operands = [scope.hold(operand, "value") for operand in node.operands]
     old = scope.hold(n.Load(place, type), "old")
-    new: n.Expression
-    match node.op:
-        case "exchange":
-            new = operands[0]
-        case "min" | "max":
-            new = n.Intrinsic(node.op, (old, operands[0]), type)
-        case "cas":
-            same = n.Binary("eq", _bits(old), _bits(operands[0]), BOOL)
-            new = n.Select(same, operands[1], old, type)
-        case _:
-            new = n.Binary(node.op, old, operands[0], type)
+    new = updated(node.op, old, tuple(operands))
     with scope.knowing(places.checks_of(place)):
         scope.emit(_store(scope, place, new) + ";")
     if node.result is not None:
         scope.emit(f"{scope.name(node.result.name)} = {scope.text(old)};")
-
-
-def _bits(value: n.Expression) -> n.Expression:
-    """A value whose equality is that of its bits."""
-    type = value.type
-    assert isinstance(type, Scalar)
-    return n.Bitcast(value, SCALARS[f"u{type.bits}"]) if type.is_float else value
 
 
 def _subgroup(scope: Scope, node: n.Subgroup) -> None:

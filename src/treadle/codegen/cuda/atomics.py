@@ -10,15 +10,16 @@ from treadle.ir.types import Scalar
 _NAMES = {
     "add": "atomicAdd", "sub": "atomicSub", "min": "atomicMin", "max": "atomicMax",
     "and": "atomicAnd", "or": "atomicOr", "xor": "atomicXor", "exchange": "atomicExch",
-    "cas": "atomicCAS",
+    "cas": "atomicCAS", "inc": "atomicInc", "dec": "atomicDec",
 }  # fmt: skip
 NAMES = (*_NAMES.values(), *(f"atomic_{op}" for op in n.ATOMICS))
 
 _WORD = frozenset(n.ATOMICS)
 # What there is for each type; unsigned 64-bit integers stand in for all else of their size.
 _NATIVE = {
-    "i32": _WORD, "u32": _WORD, "u64": _WORD - {"sub"}, "i64": frozenset({"min", "max"}),
-    "f32": frozenset({"add", "exchange"}), "f64": frozenset({"add"}),
+    "i32": _WORD, "u32": _WORD, "u64": _WORD - {"sub", "inc", "dec"},
+    "i64": frozenset({"min", "max"}), "f32": frozenset({"add", "exchange"}),
+    "f64": frozenset({"add"}),
 }  # fmt: skip
 _BY_BITS = {  # of floats: the bits, and back
     "f32": ("__float_as_uint({})", "__uint_as_float({})", "unsigned int"),

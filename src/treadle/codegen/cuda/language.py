@@ -249,7 +249,8 @@ def _barrier(scope: Scope, node: n.Barrier) -> None:
 
 
 def _fence(scope: Scope, node: n.Fence) -> None:
-    scope.emit("__threadfence_block();" if node.scope == "block" else "__threadfence();")
+    names = {"block": "__threadfence_block", "device": "__threadfence"}
+    scope.emit(f"{names.get(node.scope, '__threadfence_system')}();")
 
 
 def _clock(scope: Scope, node: n.Clock) -> str:

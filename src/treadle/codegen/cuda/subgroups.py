@@ -14,10 +14,10 @@ NAMES = (
     "shuffle", "shuffle_up", "shuffle_down", "shuffle_xor", "warp_sum", "warp_min", "warp_max",
     "warp_prefix_sum", "from_lane", "warp_mask", "warp_size", "lane", "thread_number",
     "__shfl_sync", "__all_sync", "__any_sync", "__ballot_sync", "__syncwarp", "__syncthreads",
-    "__threadfence", "__threadfence_block", "__activemask", "__match_any_sync", "__match_all_sync",
-    "match_any", "match_all", "warp_and", "warp_or", "warp_xor", "__reduce_add_sync",
-    "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync", "__reduce_or_sync",
-    "__reduce_xor_sync",
+    "__threadfence", "__threadfence_block", "__threadfence_system", "__activemask",
+    "__match_any_sync", "__match_all_sync", "match_any", "match_all", "warp_and", "warp_or",
+    "warp_xor", "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",
+    "__reduce_and_sync", "__reduce_or_sync", "__reduce_xor_sync",
 )  # fmt: skip
 
 _VOTES = {"vote_all": "__all_sync", "vote_any": "__any_sync", "ballot": "__ballot_sync"}

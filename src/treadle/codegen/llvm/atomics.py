@@ -41,6 +41,8 @@ def atomic(
         name = _FLOAT_UPDATES[op]
     elif op in _INTEGER_UPDATES:
         name = _INTEGER_UPDATES[op]
+    elif op in ("inc", "dec"):
+        name = f"u{op}_wrap"
     else:
         name = op if type.is_signed else f"u{op}"
     value = casts.to_stored(e, type, value, 1)
@@ -54,6 +56,13 @@ def _updated(e: Emitter, op: str, type: Scalar, old: str, operands: Sequence[str
         return operands[0]
     if op in ("min", "max"):
         return intrinsic(e, op, type, (old, operands[0]), 1)
+    if op == "inc":
+        less = e.op(f"icmp ult i32 {old}, {operands[0]}")
+        more = e.op(f"add i32 {old}, 1")
+        return e.op(f"select i1 {less}, i32 {more}, i32 0")
+    if op == "dec":  # 0 wraps around to more than any operand
+        fewer = e.op(f"sub i32 {old}, 1")
+        return intrinsic(e, "min", type, (fewer, operands[0]), 1)
     return binary(e, op, type, old, operands[0], 1)
 
 

@@ -273,7 +273,7 @@ class Statements(Expressions):
     # --- the rest ---------------------------------------------------------------------------------
 
     def fence(self, node: n.Fence) -> bool:
-        if node.scope == "device":  # one thread runs a block: it sees its own writes anyway
+        if node.scope != "block":  # one thread runs a block: it sees its own writes anyway
             self.e.do("fence acq_rel")
         return True
 

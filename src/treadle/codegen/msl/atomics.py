@@ -10,8 +10,9 @@ from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of
 from treadle.ir.types import Scalar
 
+_BY_LOOP = ("exchange", "cas", "inc", "dec")
 _FUNCTIONS = {
-    **{op: f"atomic_fetch_{op}_explicit" for op in n.ATOMICS if op not in ("exchange", "cas")},
+    **{op: f"atomic_fetch_{op}_explicit" for op in n.ATOMICS if op not in _BY_LOOP},
     "exchange": "atomic_exchange_explicit",
 }  # fmt: skip
 _COMPARE = "atomic_compare_exchange_weak_explicit"
@@ -52,7 +53,8 @@ def _loop(module: Module, op: str, type: Scalar, space: str) -> str:
     value = "as_type<float>(seen)" if is_float else f"({register})seen"
     updated = {
         "add": f"{value} + value", "sub": f"{value} - value", "exchange": "value",
-        "cas": "desired",
+        "cas": "desired", "inc": f"{value} < value ? {value} + 1 : 0",
+        "dec": f"min({value} - 1, value)",
     }  # fmt: skip
     if op in ("min", "max"):
         extreme = module.helper({"min": "minimum", "max": "maximum"}[op], type)

@@ -249,7 +249,7 @@ def _fence(scope: Scope, node: n.Fence) -> None:
             node.span,
         )
     raise UnsupportedOnTarget(
-        "Metal has no memory fence for the device; between the threads of a block use "
+        f"Metal has no memory fence for the {node.scope}; between the threads of a block use "
         "sync_threads(), between blocks use atomics or a second kernel",
         node.span,
     )

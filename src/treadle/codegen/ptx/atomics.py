@@ -73,6 +73,11 @@ def _updated(e: Emitter, op: str, type: Scalar, old: str, operands: Sequence[str
         return operands[0]
     if op in ("min", "max"):
         return intrinsic(e, op, type, (old, operands[0]))
+    if op == "inc":
+        less = e.op("pred", "setp.lt.u32", old, operands[0])
+        return select(e, type, less, e.op("b32", "add.u32", old, "1"), "0")
+    if op == "dec":  # 0 wraps around to more than any operand
+        return e.op("b32", "min.u32", e.op("b32", "sub.u32", old, "1"), operands[0])
     return binary(e, op, type, old, operands[0])
 
 

@@ -18,6 +18,7 @@ from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of, statements_in, walk
 from treadle.ir.types import Scalar, Void, align_of, size_of
 
+_SCOPES = {"block": "cta", "device": "gpu", "system": "sys"}  # of fences
 _LARGEST_CONDITION = 12  # nodes of a loop's condition that is written twice
 
 
@@ -281,7 +282,7 @@ class Statements(Variables):
         return True
 
     def fence(self, node: n.Fence) -> bool:
-        self.e.do(f"fence.acq_rel.{'cta' if node.scope == 'block' else 'gpu'}")
+        self.e.do(f"fence.acq_rel.{_SCOPES[node.scope]}")
         return True
 
     def check_only(self, node: n.Assert) -> bool:

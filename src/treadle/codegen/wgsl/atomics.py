@@ -8,8 +8,8 @@ other thread has come between.
 from __future__ import annotations
 
 from treadle.codegen.wgsl import casts
-from treadle.codegen.wgsl.access import checks_of, condition, element_of, spot
 from treadle.codegen.wgsl.module import Module
+from treadle.codegen.wgsl.places import checks_of, condition, element_of, spot
 from treadle.codegen.wgsl.plans import Plan
 from treadle.codegen.wgsl.scope import Scope
 from treadle.core.errors import UnsupportedOnTarget
@@ -25,6 +25,7 @@ _UPDATES = {
     "add": "old_value + value", "sub": "old_value - value", "and": "old_value & value",
     "or": "old_value | value", "xor": "old_value ^ value", "exchange": "value",
     "min": "min(old_value, value)", "max": "max(old_value, value)",
+    "inc": "select(0u, old_value + 1u, old_value < value)", "dec": "min(old_value - 1u, value)",
 }  # fmt: skip
 
 

@@ -118,7 +118,7 @@ def _prepared(module: Module, kernel: n.Kernel, workgroup: Dim3) -> n.Kernel:
     if "int64" in module.available:
         kernel = legalize(kernel, MISSING)
     else:
-        kernel = legalize(fold(pair_words(kernel)), MISSING | {"mul_high"})
+        kernel = legalize(fold(pair_words(kernel, workgroup)), MISSING | {"mul_high"})
     if not module.options.folded:
         return kernel
     known = {parameter.origin for parameter in kernel.parameters}

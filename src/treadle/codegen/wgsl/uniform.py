@@ -7,15 +7,9 @@ its own, so it is printed only where a barrier hangs on the value.
 
 from __future__ import annotations
 
-from treadle.codegen.wgsl.access import (
-    checks_of,
-    condition,
-    element_of,
-    spot,
-    typed_path,
-    word_at,
-)
+from treadle.codegen.wgsl.access import word_at
 from treadle.codegen.wgsl.casts import same_word
+from treadle.codegen.wgsl.places import checks_of, condition, element_of, spot, typed_path
 from treadle.codegen.wgsl.scope import Scope
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n

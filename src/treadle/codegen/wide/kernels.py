@@ -10,6 +10,7 @@ from treadle.codegen.wide.expressions import Words
 from treadle.codegen.wide.functions import call, called_functions
 from treadle.codegen.wide.known import Intervals, word_for
 from treadle.codegen.wide.layout import PAIR, holds_wide, is_wide, paired
+from treadle.core.dim3 import Dim3
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir.passes.range_expressions import type_range
@@ -17,24 +18,27 @@ from treadle.ir.passes.variable_ranges import function_ranges, variable_ranges
 from treadle.ir.traverse import map_children, walk
 from treadle.ir.types import BOOL, U32, Scalar
 
-_REDUCTIONS = frozenset({"sum", "min", "max", "prefix_sum"})
+_REDUCTIONS = frozenset({*n.REDUCTIONS, "prefix_sum"})
 
 
-def pair_words(kernel: n.Kernel) -> n.Kernel:
+def pair_words(kernel: n.Kernel, threads: Dim3 | None = None) -> n.Kernel:
     """The kernel without i64 and u64. Parameters keep their types, since a launch packs them: they
-    are read as pairs of words, which is what they are in memory.
+    are read as pairs of words, which is what they are in memory. `threads` are those that
+    `thread_idx` counts, where they are others than the block's.
 
     UnsupportedOnTarget for atomics on 64 bits, and sums of 64 bits over a subgroup.
     """
     if not _uses_wide(kernel):
         return kernel
-    ranges = {p.name: _parameter_range(p) for p in kernel.parameters} | variable_ranges(kernel)
-    body = _Body(kernel, ranges, kernel.body)
+    threads = threads or kernel.block
+    given = {p.name: _parameter_range(p) for p in kernel.parameters}
+    body = _Body(kernel, given | variable_ranges(kernel, threads), kernel.body, threads)
     statements = body.block(kernel.body)
     needed = dict(body.words.functions)
     own: list[n.Function] = []
     for function in kernel.functions:
-        inner = _Body(kernel, function_ranges(kernel, function), function.body)
+        ranges = function_ranges(kernel, function, threads)
+        inner = _Body(kernel, ranges, function.body, threads)
         own.append(inner.function(function))
         needed |= inner.words.functions
     made = (*needed.values(), *own)
@@ -71,7 +75,13 @@ def _paired_memories(memories: tuple[n.Memory, ...]) -> tuple[n.Memory, ...]:
 class _Body:
     """Rewrites the statements of a kernel or function."""
 
-    def __init__(self, kernel: n.Kernel, ranges: Mapping[str, Interval], body: n.Block) -> None:
+    def __init__(
+        self,
+        kernel: n.Kernel,
+        ranges: Mapping[str, Interval],
+        body: n.Block,
+        threads: Dim3 | None,
+    ) -> None:
         variables = [node for node in walk(body) if isinstance(node, n.Variable)]
         self.names = {variable.name for variable in variables}
         declared = {name for name in ranges if name not in {p.name for p in kernel.parameters}}
@@ -81,7 +91,7 @@ class _Body:
                 kept = word_for(*ranges[variable.name])
                 if kept is not None:
                     narrowed[variable.name] = kept
-        self.words = Words(Intervals(ranges, kernel.block), narrowed)
+        self.words = Words(Intervals(ranges, threads), narrowed)
 
     def function(self, function: n.Function) -> n.Function:
         """A device function; its parameters and its result are pairs."""
@@ -206,7 +216,7 @@ class _Body:
             sent = n.Extract(pair, axis, U32, span)
             found += [
                 n.Declare(half, None, span),
-                n.Subgroup(node.op, (sent, lane), half, node.mask, span),
+                replace(node, operands=(sent, lane), result=half),
             ]
             halves.append(half)
         together = n.Construct(tuple(halves), PAIR, span)

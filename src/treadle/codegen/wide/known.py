@@ -14,9 +14,9 @@ from treadle.ir.types import I32, U32, Scalar
 class Intervals:
     """The intervals of a function's expressions, given those of its variables."""
 
-    def __init__(self, variables: Mapping[str, Interval], block: Dim3 | None) -> None:
+    def __init__(self, variables: Mapping[str, Interval], threads: Dim3 | None) -> None:
         self.variables = variables
-        self.block = block
+        self.threads = threads
         # By identity; each with its expression, which so lives as long.
         self.known: dict[int, tuple[n.Expression, Interval]] = {}
 
@@ -68,10 +68,8 @@ class Intervals:
         return None
 
     def _builtin(self, node: n.Builtin) -> Interval:
-        if self.block is not None and node.name == "thread_idx":
-            return 0, self.block[node.axis] - 1
-        if self.block is not None and node.name == "block_dim":
-            return self.block[node.axis], self.block[node.axis]
+        if self.threads is not None and node.name == "thread_idx":
+            return 0, self.threads[node.axis] - 1
         return 0, LARGEST_EXTENT
 
 

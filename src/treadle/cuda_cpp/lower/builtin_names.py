@@ -29,7 +29,7 @@ VARIABLES = {
     "warpSize": "",
 }
 _REFUSED_FUNCTIONS = {
-    **dict.fromkeys(("malloc", "free", "calloc", "realloc"), "malloc"),
+    **dict.fromkeys(("malloc", "free", "calloc", "realloc", "alloca"), "malloc"),
     **dict.fromkeys(
         ("tex1D", "tex2D", "tex3D", "tex1Dfetch", "tex2DLayered", "tex2DLod", "texCubemap"),
         "texture",
@@ -111,6 +111,16 @@ def unknown(name: str) -> str:
     known = [*FUNCTIONS, *OUTPUTS, *HANDLERS, *VARIABLES]
     close = difflib.get_close_matches(name, known, 1, 0.8)
     hint = f" (did you mean {close[0]}?)" if close else ""
+    if name.startswith("std::"):
+        return (
+            f"{name} is of the host's C++ library, of which kernels have <cmath> alone: "
+            "write a __device__ function that does the same"
+        )
+    if name.startswith("cuda") and name[4:5].isupper():
+        return (
+            f"{name} is of CUDA's library for the host, and a kernel can't call it: do it before "
+            "the launch"
+        )
     return (
         f"{name} is declared nowhere{hint}: declare it, or include the file that does "
         "(include=[…] names folders to look in)"

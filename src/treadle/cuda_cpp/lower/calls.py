@@ -225,7 +225,7 @@ def has_default_constructor(type: ClassType) -> bool:
     those of its bases and parts."""
     from treadle.cuda_cpp.lower.initializers import member_defaults
 
-    if member_defaults(type):
+    if type == DIM3 or member_defaults(type):
         return True
     for one in _constructors(type):
         parameters = one.declaration.parameters

@@ -132,6 +132,12 @@ def _make(
     home.names["<class>"] = type
     home.names.setdefault(declaration.name, TypeEntity(type))
     _own_methods(cx, declaration, scope, home, type, template)
+    for member in declaration.members:
+        if isinstance(member, tree.StaticAssert):
+            from treadle.cuda_cpp.lower.statements import static_assert
+
+            with cx.in_scope(home):
+                static_assert(cx, member)
     return type
 
 

@@ -18,6 +18,7 @@ from treadle.ir import types as ir
 from treadle.lang.lower.standalone import library_functions
 
 _LIBRARY_ENDINGS = ("_f32", "_f64", "_f16", "_bf16", "_u32", "_i32", "_u64", "_i64")
+MOST_CONSTANT_CALLS = 10_000  # of constexpr functions by themselves
 MOST_INLINED = 64  # calls within calls: CUDA code has a handful
 MOST_CALLS = 8192  # that are inlined in a kernel, one after another
 
@@ -47,6 +48,7 @@ class Facts:
     assigned: set[Any] = field(default_factory=set)  # parameters that are written to
     targets: dict[Any, list[Target]] = field(default_factory=dict)  # of pointer variables
     wide: set[Any] = field(default_factory=set)  # pointer variables with 64-bit offsets
+    units: dict[Any, int] = field(default_factory=dict)  # smaller steps than what they point to
     inlined: set[Any] = field(default_factory=set)  # functions that can be no functions of the IR
     # The names that functions (by identity) may write to.
     assigned_names: dict[int, frozenset[str]] = field(default_factory=dict)
@@ -62,6 +64,8 @@ class Lowering:
     index_type: ir.Scalar = ir.I32
     fastmath: bool = False
     span: Span = NOWHERE  # of the statement at hand
+    constant_calls: int = 0
+    unevaluated: int = 0  # expressions around this one of which only the type matters
     names: dict[str, int] = field(default_factory=dict)
     memories: list[n.Memory] = field(default_factory=list)
     functions: dict[str, n.Function] = field(default_factory=dict)  # callees first

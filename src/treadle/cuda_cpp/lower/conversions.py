@@ -5,6 +5,8 @@ The rules are those of C++17 [conv] and [expr.arith.conv], for the types that ke
 
 from __future__ import annotations
 
+import math
+
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, wider
 from treadle.cuda_cpp.lower.context import Context
@@ -24,10 +26,12 @@ from treadle.cuda_cpp.lower.values import (
     ChoiceLvalue,
     Exploded,
     FunctionSet,
+    Items,
     Lvalue,
     MemoryTarget,
     Null,
     NullTarget,
+    ObjectAddress,
     ObjectTarget,
     PointerValue,
     PointerVariable,
@@ -164,7 +168,7 @@ def condition(cx: Context, value: Value, span: Span) -> n.Expression:
     pointer = pointer_of(cx, value)
     if pointer is not None or isinstance(value, Null):
         return is_not_null(cx, pointer, span)
-    if isinstance(value, Text):  # assert(holds && "what that means")
+    if isinstance(value, (Text, Items, ObjectAddress)):  # assert(holds && "what that means")
         return n.TRUE
     expression, _ = number(cx, value, span)
     return as_bool(expression, span)
@@ -212,7 +216,7 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
     """How far a value is from a parameter's type, as overloads are chosen by."""
     given: CppType = getattr(value, "type", VOID)
     if isinstance(type, Reference):
-        is_object = isinstance(value, (*OBJECTS, ArrayValue, PointerVariable, Exploded))
+        is_object = isinstance(value, (*OBJECTS, ArrayValue, PointerVariable, Exploded, Items))
         if isinstance(type.to, ArrayOf) or isinstance(given, ArrayOf):
             return EXACT if type.to == given else IMPOSSIBLE
         if type.rvalue and is_object:
@@ -294,7 +298,7 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
             made = call_conversion(cx, value, type, span)
             if made is not None:
                 return made
-    if isinstance(value, Exploded) and given == type:
+    if isinstance(value, (Exploded, Items)) and given == type:
         return value
     if isinstance(type, ClassType):
         from treadle.cuda_cpp.lower.calls import construct, has_converting_constructor
@@ -320,6 +324,8 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
     if isinstance(value, Null) or (isinstance(value, Rvalue) and value.literal_zero):
         return PointerValue((NullTarget(),), ZERO, unit_of(type.to), type.to)
     if isinstance(value, Text):
+        return value
+    if isinstance(value, (Items, ObjectAddress)) and decay(value.type) == type:
         return value
     if isinstance(getattr(value, "type", None), ClassType):
         value = _converted_by_class(cx, value, type, span) or value
@@ -426,12 +432,10 @@ def same_steps(
     cx: Context, left: PointerValue, right: PointerValue, span: Span
 ) -> tuple[PointerValue, PointerValue]:
     """Two pointers into one memory, with offsets in the same steps and type."""
-    if left.targets != right.targets or left.tag != right.tag:
+    if not _into_one_memory(left, right):
         raise cx.error(
             "these pointers may point into different arrays, whose order nobody knows", span
         )
-    import math
-
     unit = math.gcd(left.unit, right.unit)
     one, other = in_steps_of(cx, left, unit), in_steps_of(cx, right, unit)
     assert one is not None
@@ -441,6 +445,35 @@ def same_steps(
         PointerValue(one.targets, first, unit, one.to, one.tag),
         PointerValue(other.targets, second, unit, other.to, other.tag),
     )
+
+
+def _into_one_memory(left: PointerValue, right: PointerValue) -> bool:
+    """Whether two pointers surely point into the same array, where they are not null."""
+    if left.targets == right.targets and left.tag == right.tag:
+        return True
+    places = {one for one in (*left.targets, *right.targets) if not isinstance(one, NullTarget)}
+    return len(places) <= 1
+
+
+def same_place(cx: Context, left: PointerValue, right: PointerValue, span: Span) -> n.Expression:
+    """Whether two pointers are equal: into one memory, at one offset; or both null."""
+    result: n.Expression = n.FALSE
+    for place, one in enumerate(left.targets):
+        for other_place, other in enumerate(right.targets):
+            if one != other:
+                continue
+            equal: n.Expression = n.TRUE
+            if not isinstance(one, NullTarget):
+                first = PointerValue((one,), left.offset, left.unit, left.to)
+                second = PointerValue((one,), right.offset, right.unit, right.to)
+                first, second = same_steps(cx, first, second, span)
+                equal = n.Binary("eq", first.offset, second.offset, ir.BOOL, span)
+            for tag, at in ((left.tag, place), (right.tag, other_place)):
+                if tag is not None:
+                    test = n.Binary("eq", tag, constant(at, ir.I32), ir.BOOL, span)
+                    equal = n.Binary("logical_and", test, equal, ir.BOOL, span)
+            result = n.Binary("logical_or", result, equal, ir.BOOL, span)
+    return folded(result)
 
 
 __all__ = [

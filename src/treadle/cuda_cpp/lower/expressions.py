@@ -21,6 +21,7 @@ from treadle.cuda_cpp.lower.conversions import (
     rvalue,
     underlying,
 )
+from treadle.cuda_cpp.lower.evaluate import evaluate
 from treadle.cuda_cpp.lower.memory import (
     address,
     as_index,
@@ -38,8 +39,10 @@ from treadle.cuda_cpp.lower.values import (
     ChoiceLvalue,
     Exploded,
     FunctionSet,
+    Items,
     Lvalue,
     Null,
+    ObjectAddress,
     PointerValue,
     PointerVariable,
     Rvalue,
@@ -107,12 +110,14 @@ def lower_number(cx: Context, expression: tree.Expression) -> tuple[n.Expression
 
 def constant_rvalue(cx: Context, expression: Any, what: str) -> Rvalue:
     """A constant expression."""
-    with cx.aside() as emitted:
-        value = rvalue(cx, lower(cx, expression), expression.span)
-    result = folded(value.expression)
-    if not isinstance(result, n.Constant) or any(
-        not isinstance(statement, n.Declare) for statement in emitted
-    ):
+    outer, cx.lowering.unevaluated = cx.lowering.unevaluated, 0
+    try:
+        with cx.aside() as emitted:
+            value = rvalue(cx, lower(cx, expression), expression.span)
+    finally:
+        cx.lowering.unevaluated = outer
+    result = evaluate(emitted, value.expression, cx.lowering.functions)
+    if result is None:
         raise cx.error(f"{what} must be known when the kernel is compiled", expression.span)
     return Rvalue(result, value.type)
 
@@ -126,8 +131,12 @@ def constant_value(cx: Context, expression: Any, what: str) -> bool | int | floa
 
 def type_of(cx: Context, expression: Any) -> CppType:
     """The type of an expression that is not evaluated (decltype, sizeof, auto)."""
-    with cx.aside():
-        value = lower(cx, expression)
+    cx.lowering.unevaluated += 1
+    try:
+        with cx.aside():
+            value = lower(cx, expression)
+    finally:
+        cx.lowering.unevaluated -= 1
     type: CppType = getattr(value, "type", VOID)
     return type
 
@@ -264,8 +273,10 @@ def dereference(cx: Context, operand: Value, span: Span) -> Value:
         return follow(cx, pointer, span)
     if isinstance(operand, FunctionSet):
         return operand
-    if isinstance(operand, Exploded):  # a pointer to a struct that holds pointers is the struct
-        return operand
+    if isinstance(operand, ObjectAddress):
+        return operand.object
+    if isinstance(operand, Items):
+        return subscript(cx, operand, constant(0, ir.I32), span)
     from treadle.cuda_cpp.lower.calls import call_operator
 
     made = call_operator(cx, "*", [operand], span)
@@ -284,7 +295,13 @@ def _address_of(cx: Context, value: Value, span: Span) -> Value:
             span,
         )
     if isinstance(value, Exploded):
-        return value
+        return ObjectAddress(value)
+    if isinstance(value, (PointerValue, Items)):
+        raise cx.error(
+            "a pointer to a pointer: memory on most devices holds no addresses. Pass the pointer "
+            "by reference, or an index into the array",
+            span,
+        )
     return address(cx, value, span)
 
 
@@ -530,7 +547,8 @@ def _subscript(cx: Context, node: tree.Subscript) -> Value:
         if made is not None:
             return made
     base, index = _second(cx, base, node.index)
-    if pointer_of(cx, base) is None and pointer_of(cx, index) is not None:
+    in_parts = isinstance(base, (Items, ObjectAddress))
+    if not in_parts and pointer_of(cx, base) is None and pointer_of(cx, index) is not None:
         base, index = index, base  # 3[a] is a[3]
     place, _ = number(cx, index, node.span)
     return subscript(cx, base, as_index(cx, folded(place)), node.span)
@@ -559,11 +577,6 @@ def _arrow(cx: Context, base: Value, span: Span) -> Value:
 
 def member_of(cx: Context, base: Value, name: tree.Name, span: Span) -> Value:
     """`base.name`: a component, a field, a method, a static member."""
-    if isinstance(base, Exploded):
-        if name.text in base.fields:
-            found: Value = base.fields[name.text]
-            return found
-        return _of_class(cx, base, base.type, name, span)
     type: CppType = getattr(base, "type", VOID)
     component = component_type(type, name.text)
     if component is not None:
@@ -576,9 +589,12 @@ def member_of(cx: Context, base: Value, name: tree.Name, span: Span) -> Value:
 def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: Span) -> Value:
     found = find_field(type, name.text)
     if found is not None:
-        for field in found[0]:
-            base = member(cx, base, field.name, field.type, span)
-        return member(cx, base, found[1].name, found[1].type, span)
+        for field in (*found[0], found[1]):
+            if isinstance(base, Exploded):
+                base = base.fields[field.name]
+            else:
+                base = member(cx, base, field.name, field.type, span)
+        return base
     entity: Any = None if type.scope is None else type.scope.own(name.text)
     match entity:
         case Functions(overloads=overloads):

@@ -9,11 +9,18 @@ everything that its pointers can point to is known.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
-from treadle.cuda_cpp.lower.context import MOST_CALLS, MOST_INLINED, Context, Returns
+from treadle.cuda_cpp.lower.context import (
+    MOST_CALLS,
+    MOST_CONSTANT_CALLS,
+    MOST_INLINED,
+    Context,
+    Returns,
+)
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.memory import address, pointer_of
 from treadle.cuda_cpp.lower.names import is_auto, resolve
@@ -24,8 +31,10 @@ from treadle.cuda_cpp.lower.values import (
     BitsLvalue,
     ChoiceLvalue,
     Exploded,
+    Items,
     Lvalue,
     Nothing,
+    ParameterPointer,
     PointerValue,
     PointerVariable,
     Rvalue,
@@ -73,18 +82,42 @@ def call_function(
     if declaration.body is None:
         raise cx.error(_no_body(declaration), span)
     instance = (id(declaration), tuple(map(argument_key, chosen.arguments)))
-    if any(entry[0] == instance for entry in cx.path) or cx.depth > MOST_INLINED:
-        raise cx.error(
-            f"{declaration.name.text} calls itself: {refusal_message('recursion')}", span
-        )
-    arguments = _with_defaults(cx, chosen, values)
     result = result_type(cx, chosen)
+    if cx.lowering.unevaluated and result is not None and _is_plain(result):
+        return Rvalue(zero_of(ir_type(result), span), result)
+    _refuse_recursion(cx, declaration, instance, values, span)
+    arguments = _with_defaults(cx, chosen, values)
     if receiver is None and result is not None and _may_be_pure(cx, chosen, result, instance):
         try:
             return _call_pure(cx, chosen, arguments, result, instance, span)
         except NotPure:
             cx.lowering.facts.inlined.add(instance)
     return inline(cx, chosen, arguments, receiver, result, instance, span)
+
+
+def _refuse_recursion(
+    cx: Context,
+    declaration: tree.FunctionDeclaration,
+    instance: Any,
+    values: Sequence[Value],
+    span: Span,
+) -> None:
+    """A function may call itself while the kernel is compiled only: constexpr, of constants."""
+    name = declaration.name.text
+    again = any(entry[0] == instance for entry in cx.path)
+    known = "constexpr" in declaration.specifiers and all(
+        isinstance(one, Rvalue) and isinstance(folded(one.expression), n.Constant) for one in values
+    )
+    if (again and not known) or cx.depth > MOST_INLINED:
+        raise cx.error(f"{name} calls itself: {refusal_message('recursion')}", span)
+    if again:
+        cx.lowering.constant_calls += 1
+        if cx.lowering.constant_calls > MOST_CONSTANT_CALLS:
+            raise cx.error(
+                f"{name} calls itself more than {MOST_CONSTANT_CALLS:,} times while the kernel is "
+                "compiled: write the number that it gives",
+                span,
+            )
 
 
 def _refuse_kernels(cx: Context, declaration: tree.FunctionDeclaration, span: Span) -> None:
@@ -254,21 +287,26 @@ def bind_value(
     assigned: frozenset[str],
 ) -> None:
     """Make a parameter of the IR a name; one that is assigned to is copied first."""
+    key = (cx.path, id(parameter))
+    if parameter.name in assigned:
+        cx.lowering.facts.assigned.add(key)
+    cx.scope.names[parameter.name] = value_object(
+        cx, parameter.name, variable, type, key, parameter.span
+    )
+
+
+def value_object(
+    cx: Context, name: str, variable: n.Variable, type: CppType, key: Any, span: Span
+) -> Any:
+    """A parameter of the IR as an object; one that is assigned to is copied first."""
     from treadle.cuda_cpp.lower.variables import declare_object
 
-    key = (cx.path, id(parameter))
-    if (
-        parameter.name in assigned
-        or key in cx.lowering.facts.assigned
-        or (key in cx.lowering.facts.in_memory)
-    ):
-        cx.scope.names[parameter.name] = declare_object(
-            cx, parameter.name, type, key, Rvalue(variable, type), parameter.span
-        )
-        return
+    facts = cx.lowering.facts
+    if key in facts.assigned or key in facts.in_memory:
+        return declare_object(cx, name, type, key, Rvalue(variable, type), span)
     cx.lowering.parameter_keys[variable.name] = key
     cx.lowering.variable_keys[variable.name] = key
-    cx.scope.names[parameter.name] = Lvalue(variable, type)
+    return Lvalue(variable, type)
 
 
 def zero_of(type: ir.Type, span: Span) -> n.Expression:
@@ -334,7 +372,7 @@ def inline(
 
 def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) -> Value:
     """Lower a body whose parameters are bound, at the place of its call."""
-    from treadle.cuda_cpp.lower.expressions import lower
+    from treadle.cuda_cpp.lower.expressions import lower, lower_place
     from treadle.cuda_cpp.lower.statements import lower_statement
 
     assert declaration.body is not None
@@ -349,7 +387,9 @@ def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) 
 
             assert inner.returns.type is not None
             return from_list(inner, inner.returns.type, single.value, single.span)
-        return _given(inner, lower(inner, single.value), single.span)
+        refers = isinstance(inner.returns.type, Reference)
+        value = (lower_place if refers else lower)(inner, single.value)
+        return _given(inner, value, single.span)
     outer = inner.blocks[-1]
     if _returns(declaration.body):
         prepare_result(inner, span)
@@ -428,6 +468,8 @@ def lower_return(cx: Context, node: tree.Return) -> None:
     else:
         value = lower(cx, node.value)
     if isinstance(type, Void):
+        if not isinstance(getattr(value, "type", VOID), Void):
+            raise cx.error(f"{cx.name} returns nothing, so a return has no value", node.span)
         cx.emit(n.Return(None, node.span))
     elif isinstance(type, Reference):
         if cx.returns.reference is not None:
@@ -461,6 +503,8 @@ def bind_argument(
         bound = _bind_reference(cx, type, value, span)
     else:
         converted = convert(cx, value, type, span)
+        if isinstance(converted, Rvalue):
+            converted = replace(converted, expression=folded(converted.expression))
         key = (cx.path, id(parameter))
         written = parameter.name in assigned or key in cx.lowering.facts.in_memory
         if isinstance(type, Pointer) and not written:
@@ -482,7 +526,7 @@ def bind_argument(
 def _bind_reference(cx: Context, type: Reference, value: Value, span: Span) -> Any:
     given = getattr(value, "type", None)
     is_object = not isinstance(value, Rvalue)
-    if is_object and (given == type.to or isinstance(value, (ArrayValue, Exploded))):
+    if is_object and (given == type.to or isinstance(value, (ArrayValue, Exploded, Items))):
         return frozen(cx, value, span)
     if is_object and isinstance(given, ClassType) and isinstance(type.to, ClassType):
         return frozen(cx, value, span)  # a base of it: its fields are found by name
@@ -497,6 +541,8 @@ def _bind_reference(cx: Context, type: Reference, value: Value, span: Span) -> A
 def frozen(cx: Context, value: Value, span: Span) -> Value:
     """An object or pointer whose place is computed now, whatever happens to the variables in it."""
     match value:
+        case ParameterPointer():
+            return value
         case PointerValue():
             tag = value.tag if value.tag is None else cx.copied(value.tag)
             return PointerValue(value.targets, _kept(cx, value.offset), value.unit, value.to, tag)
@@ -527,8 +573,6 @@ def _kept(cx: Context, offset: n.Expression) -> n.Expression:
 
 
 def _frozen_place(cx: Context, place: n.Place) -> n.Place:
-    from dataclasses import replace
-
     match place:
         case n.Variable():
             return place

@@ -11,7 +11,7 @@ from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.memory import member, moved, pointer_of, store, subscript
 from treadle.cuda_cpp.lower.operators import assign
-from treadle.cuda_cpp.lower.values import ArrayValue, Exploded, Rvalue, Value
+from treadle.cuda_cpp.lower.values import ArrayValue, Exploded, Items, Rvalue, Value
 from treadle.cuda_cpp.meaning.types import (
     ArrayOf,
     ClassType,
@@ -290,6 +290,11 @@ def _fill_array(
 def _zero_rest(cx: Context, place: Value, type: ArrayOf, start: int, span: Span) -> None:
     """Zeros for the items that a list leaves out."""
     assert type.length is not None
+    if isinstance(place, Items):
+        empty = tree.InitializerList((), (), span)
+        for part in place.items[start:]:
+            fill(cx, part, type.element, empty, span)
+        return
     inner = innermost(type)
     step = count_of(type.element)
     first, last = start * step, type.length * step

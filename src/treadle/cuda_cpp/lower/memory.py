@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from treadle.core.source import Span
@@ -11,10 +12,12 @@ from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     BitsLvalue,
     ChoiceLvalue,
+    Items,
     ItemTarget,
     Lvalue,
     MemoryTarget,
     NullTarget,
+    ObjectAddress,
     ObjectTarget,
     PointerValue,
     PointerVariable,
@@ -28,9 +31,11 @@ from treadle.cuda_cpp.meaning.types import (
     ArrayOf,
     ClassType,
     CppType,
+    NoLayout,
     Pointer,
     VectorType,
     Void,
+    align_of,
     all_fields,
     count_of,
     holds_array,
@@ -43,6 +48,7 @@ from treadle.ir import types as ir
 from treadle.ir.traverse import root_of
 
 ZERO = n.Constant(0, ir.I32)
+_MOST_TERMS = 8  # of an offset that are looked at
 _MOST_UNROLLED = 16  # items of an array that are copied one by one
 
 
@@ -80,27 +86,64 @@ def pointer_of(cx: Context, value: Value) -> PointerValue | None:
 
 
 def in_steps_of(cx: Context, pointer: PointerValue, unit: int) -> PointerValue | None:
-    """The pointer with its offset in other steps; None if they do not divide each other."""
+    """The pointer with its offset in other steps; None if it may point between two of them."""
     if pointer.unit == unit:
         return pointer
     if pointer.unit % unit == 0:
         offset = times(pointer.offset, pointer.unit // unit)
-    elif unit % pointer.unit == 0:
+    elif unit % pointer.unit == 0 and (
+        _alignment(pointer.to) % unit == 0 or _is_multiple(pointer.offset, unit // pointer.unit)
+    ):
         offset = over(pointer.offset, unit // pointer.unit)
     else:
         return None
     return PointerValue(pointer.targets, offset, unit, pointer.to, pointer.tag)
 
 
+def _alignment(type: CppType) -> int:
+    """What C++ demands of the addresses of a type: less than its size, for a float3."""
+    inner = innermost(type)
+    if isinstance(inner, Void):
+        return 1
+    try:
+        return align_of(inner)
+    except NoLayout:
+        return 1
+
+
+def _is_multiple(offset: n.Expression, of: int) -> bool:
+    """Whether an offset is surely a multiple of a number."""
+    for _ in range(_MOST_TERMS):
+        match offset:
+            case n.Constant(value=value):
+                return int(value) % of == 0
+            case n.Binary(op="mul", right=n.Constant(value=factor)):
+                return int(factor) % of == 0
+            case n.Binary(op="add" | "sub", left=left, right=right):
+                if not _is_multiple_at_once(right, of):
+                    return False
+                offset = left
+            case _:
+                return False
+    return False
+
+
+def _is_multiple_at_once(offset: n.Expression, of: int) -> bool:
+    if isinstance(offset, n.Binary) and offset.op == "mul":
+        offset = offset.right
+    return isinstance(offset, n.Constant) and int(offset.value) % of == 0
+
+
 def moved(cx: Context, pointer: PointerValue, by: n.Expression, span: Span) -> PointerValue:
     """`pointer + by`"""
     unit = unit_of(pointer.to)
-    aligned = in_steps_of(cx, pointer, unit)
     step = count_of(pointer.to)
-    if aligned is None:  # both in bytes
-        aligned = in_steps_of(cx, pointer, 1)
+    aligned = in_steps_of(cx, pointer, unit)
+    if aligned is None:  # in smaller steps, then
+        common = math.gcd(pointer.unit, unit)
+        aligned = in_steps_of(cx, pointer, common)
         assert aligned is not None
-        step *= unit
+        step *= unit // common
     offset = plus(aligned.offset, times(by, step))
     return PointerValue(aligned.targets, offset, aligned.unit, pointer.to, aligned.tag)
 
@@ -125,7 +168,7 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
         return ChoiceLvalue(pointer.tag, choices, pointer.to)
     target = pointer.targets[0]
     if isinstance(target, NullTarget):
-        if not cx.lowering.facts.changed:
+        if not cx.lowering.facts.changed and not cx.lowering.unevaluated:
             raise cx.error("this pointer is always null where it is followed", span)
         if not isinstance(pointer.to, ArrayOf):  # the next run will know more
             return Lvalue(cx.variable("unknown", _stored(cx, pointer.to, span)), pointer.to)
@@ -146,24 +189,10 @@ def _in_memory(
 ) -> Lvalue | ScatteredLvalue:
     type = _stored(cx, pointer.to, span)
     size = ir.size_of(type)
-    if pointer.unit % size and size % pointer.unit:
-        return ScatteredLvalue(target, pointer.offset, pointer.unit, pointer.to)
     aligned = in_steps_of(cx, pointer, size)
-    if aligned is None or (size % pointer.unit == 0 and not _is_multiple(pointer, size)):
+    if aligned is None:
         return ScatteredLvalue(target, pointer.offset, pointer.unit, pointer.to)
     return Lvalue(element(cx, target, aligned.offset, type, span), pointer.to)
-
-
-def _is_multiple(pointer: PointerValue, size: int) -> bool:
-    """Whether a pointer's steps may be taken together: C++ demands that it is aligned, so only
-    sizes beyond the alignment (float3) are in doubt."""
-    if pointer.unit == size:
-        return True
-    return size & (size - 1) == 0 or (
-        size % pointer.unit == 0
-        and isinstance(pointer.offset, n.Constant)
-        and int(pointer.offset.value) * pointer.unit % size == 0
-    )
 
 
 def element(
@@ -334,8 +363,6 @@ def _further(
     start: tuple[n.Expression, int], index: n.Expression, size: int, align: int
 ) -> tuple[n.Expression, int]:
     """`start` and `index` steps of `size` bytes more, in the largest steps that fit."""
-    import math
-
     offset, unit = start
     if isinstance(index, n.Constant):
         bytes_further = int(index.value) * size
@@ -392,6 +419,7 @@ def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
             refuse_constant(cx, place, span)
             cx.emit(n.Assign(place, new, span))
         case BitsLvalue(place):
+            refuse_constant(cx, place, span)
             cx.emit(n.Assign(place, n.Bitcast(new, place.type, span), span))
         case ScatteredLvalue():
             _store_scattered(cx, value, new, span)
@@ -408,6 +436,10 @@ def refuse_constant(cx: Context, place: n.Place, span: Span) -> None:
     if isinstance(root, n.Element):
         target = cx.lowering.memory_targets.get(root.memory)
         if target is not None and target.space == "constant":
+            key = cx.lowering.parameter_keys.get(root.memory)
+            if key is not None:  # a large parameter: it is copied before
+                cx.lowering.facts.assigned.add(key)
+                raise Again
             raise cx.error(
                 f"{root.memory} is __constant__: a kernel only reads it. Set it from outside with "
                 f"module.constants[{root.memory!r}] = …, or declare it __device__",
@@ -426,12 +458,13 @@ def _for_each_choice(
 ) -> None:
     """Do something with the object that the tag names."""
     present = [(number, one) for number, one in enumerate(choices) if one is not None]
-    _choose(cx, tag, present, do, span)
+    choose(cx, tag, present, do, span)
 
 
-def _choose(
+def choose(
     cx: Context, tag: n.Expression, present: list[tuple[int, Any]], do: Any, span: Span
 ) -> None:
+    """Do something with the one that the tag names, of those that there are."""
     number, one = present[0]
     if len(present) == 1:
         do(one)
@@ -439,7 +472,7 @@ def _choose(
     with cx.aside() as then:
         do(one)
     with cx.aside() as otherwise:
-        _choose(cx, tag, present[1:], do, span)
+        choose(cx, tag, present[1:], do, span)
     test = n.Binary("eq", tag, constant(number, ir.I32), ir.BOOL, span)
     cx.emit(n.If(test, tuple(then), tuple(otherwise), span))
 
@@ -482,6 +515,7 @@ def _store_scattered(cx: Context, value: ScatteredLvalue, new: n.Expression, spa
     kept = cx.let(new)
     parts = _numbers_of(kept, span)
     for (place, _), part in zip(_leaf_places(cx, value, span), parts, strict=True):
+        refuse_constant(cx, place, span)
         cx.emit(n.Assign(place, part, span))
 
 
@@ -504,6 +538,24 @@ def copy_object(cx: Context, target: Value, source: Value, type: CppType, span: 
     """Copy an object with arrays in it, part by part."""
     if not holds_array(type):
         store(cx, target, load(cx, source, span).expression, span)
+        return
+    if isinstance(source, ChoiceLvalue):
+        _for_each_choice(
+            cx,
+            source.tag,
+            source.choices,
+            lambda one: copy_object(cx, target, one, type, span),
+            span,
+        )
+        return
+    if isinstance(target, ChoiceLvalue):
+        _for_each_choice(
+            cx,
+            target.tag,
+            target.choices,
+            lambda one: copy_object(cx, one, source, type, span),
+            span,
+        )
         return
     if isinstance(type, ArrayOf):
         _copy_items(cx, target, source, type, span)
@@ -536,6 +588,7 @@ def _field(value: Lvalue, name: str, type: ir.Type) -> n.Member:
 def _copy_places(cx: Context, target: n.Member, source: n.Member, span: Span) -> None:
     array = target.type
     assert isinstance(array, ir.Array)
+    refuse_constant(cx, target, span)
     for at in range(array.length):
         index = constant(at, ir.I32)
         value = n.Load(n.Item(source, index, array.element, (), span), array.element, span)
@@ -607,6 +660,10 @@ def _offset_of(owner: CppType, name: str) -> int:
 
 def subscript(cx: Context, value: Value, index: n.Expression, span: Span) -> Value:
     """`value[index]` of an array or pointer."""
+    if isinstance(value, (Items, ObjectAddress)):
+        from treadle.cuda_cpp.lower.exploded import part_at
+
+        return part_at(cx, value, index, span)
     if (
         isinstance(value, ArrayValue)
         and isinstance(value.first.targets[0], ItemTarget)
@@ -618,6 +675,9 @@ def subscript(cx: Context, value: Value, index: n.Expression, span: Span) -> Val
         item = n.Item(place, index, place.type.element, (), span)
         inner = value.type.element
         return ArrayValue(PointerValue((ItemTarget(item),), ZERO, unit_of(inner), inner), inner)
+    if isinstance(value, ChoiceLvalue) and isinstance(value.type, ArrayOf):
+        parts = tuple(c if c is None else subscript(cx, c, index, span) for c in value.choices)
+        return ChoiceLvalue(value.tag, parts, value.type.element)
     pointer = pointer_of(cx, value)
     if pointer is None:
         raise cx.error(f"{describe(value)} cannot be indexed", span)

@@ -37,7 +37,7 @@ _TEXTURES = ("texture", "cudaTextureObject_t", "surface", "cudaSurfaceObject_t")
 def lookup(cx: Context, name: tree.Name) -> Any:
     """The entity of a name, qualified or not; None if nothing of that name is known."""
     if not name.scope:
-        return cx.scope.find(name.text)
+        return _find(cx.scope, name)
     home = scope_of(cx, name.scope)
     if home is None:
         return None
@@ -59,7 +59,7 @@ def scope_of(cx: Context, path: tuple[tree.Name, ...]) -> Scope | None:
         if part.text == "":
             scope = _global(cx.scope)
             continue
-        entity = cx.scope.find(part.text) if scope is None else scope.own(part.text)
+        entity = _find(cx.scope, part) if scope is None else scope.own(part.text)
         match entity:
             case Namespace(inner):
                 scope = inner
@@ -74,6 +74,16 @@ def scope_of(cx: Context, path: tuple[tree.Name, ...]) -> Scope | None:
             case _:
                 return None
     return scope
+
+
+def _find(scope: Scope | None, name: tree.Name) -> Any:
+    """What a name means. With template arguments it is not the class that it is written in."""
+    while scope is not None:
+        found = scope.own(name.text)
+        if found is not None and (name.arguments is None or not isinstance(found, TypeEntity)):
+            return found
+        scope = scope.parent
+    return None
 
 
 def _global(scope: Scope) -> Scope:
@@ -169,6 +179,11 @@ def named_type(cx: Context, name: tree.Name, span: Span) -> CppType:
 
 def _unknown_type(cx: Context, name: tree.Name) -> str:
     spelled = "::".join([*(part.text for part in name.scope), name.text])
+    if spelled.startswith("std::"):
+        return (
+            f"{spelled} is of the host's C++ library, which kernels do not have: use an array, or "
+            "a struct of your own"
+        )
     return (
         f"{spelled} is no type that is known here: include the file that declares it "
         "(include=[…] names folders to look in), or declare it"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import cast, constant
-from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
+from treadle.cuda_cpp.lower.context import Again, Context
 from treadle.cuda_cpp.lower.conversions import (
     OBJECTS,
     common_type,
@@ -15,11 +17,13 @@ from treadle.cuda_cpp.lower.conversions import (
     number_as,
     promoted,
     rvalue,
+    same_place,
     same_steps,
     underlying,
 )
 from treadle.cuda_cpp.lower.memory import (
     as_index,
+    choose,
     copy_object,
     describe,
     in_steps_of,
@@ -29,10 +33,15 @@ from treadle.cuda_cpp.lower.memory import (
     store,
 )
 from treadle.cuda_cpp.lower.values import (
+    ArrayValue,
+    ChosenPointer,
     Exploded,
+    Items,
     Lvalue,
     MemoryTarget,
     Null,
+    ObjectAddress,
+    ParameterPointer,
     PointerValue,
     PointerVariable,
     Rvalue,
@@ -132,6 +141,12 @@ def numbers(cx: Context, op: str, left: Value, right: Value, span: Span) -> Rval
     b, right_type = number(cx, right, span)
     if op in _SHIFTS:
         type = promoted(left_type)
+        if type.scalar.is_float or right_type.scalar.is_float:
+            raise cx.error(
+                f"operator {op} takes integers, not {left_type} and {right_type}: multiply by a "
+                "power of two, or cast",
+                span,
+            )
         amount = cast(b, type.scalar)
         made = n.Binary(_SHIFTS[op], number_as(a, type, span), amount, type.scalar, span)
         return Rvalue(made, type)
@@ -212,15 +227,19 @@ def _compare_pointers(
     other: PointerValue | None,
     span: Span,
 ) -> n.Expression:
+    if isinstance(left, ObjectAddress) or isinstance(right, ObjectAddress):
+        if not (_is_null(left) or _is_null(right)) or op not in ("==", "!="):
+            raise cx.error(f"{describe(left)} and {describe(right)} cannot be compared", span)
+        return n.Constant(op == "!=", ir.BOOL, span)
     if one is None or other is None:
         null_on_other_side = _is_null(left) or _is_null(right)
         if not null_on_other_side or op not in ("==", "!="):
             raise cx.error(f"{describe(left)} and {describe(right)} cannot be compared", span)
         exists = is_not_null(cx, one or other, span)
         return exists if op == "!=" else n.Unary("not", exists, ir.BOOL, span)
-    apart = one.targets != other.targets and len(one.targets) == len(other.targets) == 1
-    if apart and op in ("==", "!="):
-        return n.Constant(op == "!=", ir.BOOL, span)
+    if op in ("==", "!="):
+        equal = same_place(cx, one, other, span)
+        return equal if op == "==" else folded(n.Unary("not", equal, ir.BOOL, span))
     one, other = same_steps(cx, one, other, span)
     return n.Binary(_COMPARISONS[op], one.offset, other.offset, ir.BOOL, span)
 
@@ -240,12 +259,9 @@ def assign_pointer(
             known.append(target)
             facts.changed = True
     aligned = in_steps_of(cx, pointer, variable.unit)
-    if aligned is None:
-        raise cx.error(
-            f"this pointer to {variable.to} may point between two of them, which is not supported "
-            "for a variable: index the array instead",
-            span,
-        )
+    if aligned is None:  # it may point between two: the next run counts in smaller steps
+        facts.units[variable.key] = math.gcd(pointer.unit, variable.unit)
+        raise Again
     offset = aligned.offset
     if offset.type == ir.I64 and variable.offset.type == ir.I32:
         facts.wide.add(variable.key)
@@ -314,7 +330,7 @@ def unary(cx: Context, op: str, operand: Value, span: Span) -> Value:
 
 def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> Value:
     """`++x`, `x--` and so on."""
-    if isinstance(operand, PointerVariable):
+    if isinstance(operand, (PointerVariable, ParameterPointer, ChosenPointer)):
         pointer = pointer_of(cx, operand)
         assert pointer is not None
         if postfix:
@@ -322,7 +338,7 @@ def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> 
             tag = None if pointer.tag is None else cx.copied(pointer.tag)
             pointer = PointerValue(pointer.targets, kept, pointer.unit, pointer.to, tag)
         by = constant(1 if op == "++" else -1, ir.I32)
-        assign_pointer(cx, operand, moved(cx, pointer, by, span), span)
+        _point(cx, operand, moved(cx, pointer, by, span), span)
         return pointer if postfix else operand
     if _is_object_of_class(operand):
         from treadle.cuda_cpp.lower.calls import call_operator
@@ -372,10 +388,11 @@ def assign(cx: Context, op: str, target: Value, value: Value, span: Span) -> Val
         value = binary(cx, op[:-1], target, value, span)
         if isinstance(target, OBJECTS) and isinstance(value, Rvalue):
             value = _back(cx, value, target, span)
-    if isinstance(target, PointerVariable):
+    if isinstance(target, (PointerVariable, ParameterPointer, ChosenPointer)):
         pointer = pointer_of(cx, convert(cx, value, target.type, span))
-        assert pointer is not None
-        assign_pointer(cx, target, pointer, span)
+        if pointer is None:
+            raise cx.error(f"{describe(value)} is no pointer to {target.to}", span)
+        _point(cx, target, pointer, span)
         return target
     if isinstance(target, Exploded):
         return _assign_fields(cx, target, value, span)
@@ -397,12 +414,40 @@ def _back(cx: Context, value: Rvalue, target: Value, span: Span) -> Rvalue:
     return value
 
 
+def _point(
+    cx: Context,
+    target: PointerVariable | ParameterPointer | ChosenPointer,
+    pointer: PointerValue,
+    span: Span,
+) -> None:
+    """Let what holds a pointer point elsewhere."""
+    if isinstance(target, PointerVariable):
+        assign_pointer(cx, target, pointer, span)
+        return
+    if isinstance(target, ParameterPointer):
+        cx.lowering.facts.assigned.add(target.key)
+        raise Again
+    choices = list(enumerate(target.items))
+    choose(cx, target.place, choices, lambda one: assign(cx, "=", one, pointer, span), span)
+
+
 def _assign_fields(cx: Context, target: Exploded, value: Value, span: Span) -> Value:
     if not isinstance(value, Exploded) or value.type != target.type:
         raise cx.error(f"{describe(value)} does not become {target.type}", span)
     for name, part in target.fields.items():
-        assign(cx, "=", part, value.fields[name], span)
+        _assign_part(cx, part, value.fields[name], span)
     return target
+
+
+def _assign_part(cx: Context, target: Value, value: Value, span: Span) -> None:
+    """What a struct has, arrays among it, from another one."""
+    if isinstance(target, Items) and isinstance(value, Items):
+        for one, other in zip(target.items, value.items, strict=True):
+            _assign_part(cx, one, other, span)
+    elif isinstance(target, ArrayValue):
+        copy_object(cx, target, value, target.type, span)
+    else:
+        assign(cx, "=", target, value, span)
 
 
 def is_in_memory(value: Value) -> bool:

@@ -25,6 +25,7 @@ from treadle.cuda_cpp.meaning.types import (
     decay,
 )
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.refusals import refusal_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +235,8 @@ def _written_arguments(cx: Context, declaration: tree.FunctionDeclaration, chose
 def _none_fits(
     name: str, overloads: Sequence[Overload], values: Sequence[Value], reasons: Sequence[str]
 ) -> str:
+    if any(one.pack for overload in overloads for one in overload.declaration.parameters):
+        return f"{name} has {refusal_message('parameter_pack')}"
     given = ", ".join(_spelled(value) for value in values)
     message = f"no function {name} takes ({given})"
     candidates = [

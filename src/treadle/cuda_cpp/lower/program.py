@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,20 +13,18 @@ from treadle.cuda_cpp.lower.context import Again, Context, Facts, Lowering
 from treadle.cuda_cpp.lower.first_values import first_bytes
 from treadle.cuda_cpp.lower.kernels import lower_once
 from treadle.cuda_cpp.lower.names import constant_integer, resolve
+from treadle.cuda_cpp.lower.parameters import parameters_of
 from treadle.cuda_cpp.lower.reachable import Reachable
+from treadle.cuda_cpp.lower.statements import static_assert
 from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
 from treadle.cuda_cpp.lower.variables import length_of
 from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Namespace, Overload, Scope, file_scope
 from treadle.cuda_cpp.meaning.types import (
+    VOID,
     ArrayOf,
-    ClassType,
     CppType,
-    EnumType,
     NoLayout,
-    Pointer,
-    Void,
     count_of,
-    holds_pointer,
     innermost,
     ir_type,
 )
@@ -40,10 +38,9 @@ from treadle.cuda_cpp.syntax.units import parse
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 from treadle.runtime.definition import KernelOptions
-from treadle.runtime.signature import Declared, DeclaredParameter, DeclaredPointer, Signature
+from treadle.runtime.signature import Signature
 
 _MOST_BYTES = 1 << 31  # of a variable
-_MOST_PARAMETER_BYTES = 32_764
 _MOST_RUNS = 64  # of the lowering: each learns something about a variable
 
 
@@ -85,14 +82,30 @@ class Program:
         self.symbols = self._symbols()
         self._reachable = Reachable(unit)
         self._instances: dict[str, tuple[Overload, Scope]] = {}
+        self._unchecked = self._check_assertions(unit)
 
     @property
     def notes(self) -> tuple[records.Note, ...]:
         """What is to be said of the file as a whole."""
-        return tuple(
+        headers = (
             records.Note("noted", f"#include <{name}>", f"{name} {why_missing(name)}", span)
             for name, span in self._headers
         )
+        return (*headers, *self._unchecked)
+
+    def _check_assertions(self, unit: tree.TranslationUnit) -> tuple[records.Note, ...]:
+        """Check each static_assert of the file; those that cannot be checked are noted."""
+        cx = self._context()
+        errors: list[CompileError] = []
+        for node, scope in _assertions(unit.declarations, self._scope):
+            try:
+                with cx.in_scope(scope):
+                    static_assert(cx, node)
+            except CompileError as error:
+                errors.append(error)
+        if errors:
+            raise CompileErrors(errors)
+        return _records_of(cx.lowering)
 
     def _context(self) -> Context:
         return Context(Lowering(self.sources, Facts()), self._scope)
@@ -150,10 +163,13 @@ class Program:
                 scope = bind_arguments(cx, declaration.template, written, scope, declaration.span)
             spelled_name = f"{name}<{', '.join(map(spelled, scope.names['<arguments>']))}>"
         with cx.in_scope(scope):
-            parameters = tuple(
-                self._parameter(cx, number, one)
-                for number, one in enumerate(declaration.parameters)
-            )
+            if declaration.result is not None and resolve(cx, declaration.result) != VOID:
+                raise cx.error(
+                    f"the kernel {name} returns something that nobody receives: kernels return "
+                    "void, and writes its results to memory",
+                    declaration.span,
+                )
+            found = parameters_of(cx, declaration)
             most = None
             if declaration.launch_bounds:
                 most = constant_integer(cx, declaration.launch_bounds[0], "__launch_bounds__")
@@ -165,12 +181,15 @@ class Program:
         self._instances[spelled_name] = (kernel.overload, scope)
         return records.KernelInstance(
             spelled_name,
-            parameters,
-            tuple(spell_type(one.type) for one in declaration.parameters),
+            tuple(found.parameters),
+            tuple(found.types),
             symbols,
             most,
             KernelOptions(),
             declaration.span,
+            tuple(found.written),
+            tuple(found.shapes) if found.taken_apart else (),
+            found.uploaded,
         )
 
     def _argument(self, text: str) -> tree.TemplateArgument:
@@ -185,49 +204,6 @@ class Program:
         if len(found) != 1 or not cursor.at_end:
             raise CompileError(f"{text!r} is no template argument that C++ can read")
         return found[0]
-
-    def _parameter(self, cx: Context, number: int, one: tree.Parameter) -> DeclaredParameter:
-        name = one.name or f"unnamed{number}"
-        type = resolve(cx, one.type)
-        if isinstance(type, ArrayOf):
-            type = Pointer(type.element)
-        return DeclaredParameter(name, self._declared(cx, type, one))
-
-    def _declared(self, cx: Context, type: CppType, one: tree.Parameter) -> Declared:
-        if isinstance(type, Pointer):
-            element = innermost(type.to)
-            if isinstance(element, Void):
-                return DeclaredPointer(ir.VOID, spell_type(one.type))
-            if isinstance(element, Pointer) or holds_pointer(element):
-                raise cx.error(
-                    f"parameter {one.name} is a pointer to pointers, and memory on most devices "
-                    "holds no addresses: pass one array with offsets into it, or each array as a "
-                    "parameter of its own",
-                    one.span,
-                )
-            return DeclaredPointer(ir_type(element), spell_type(one.type))
-        if isinstance(type, EnumType):
-            return type.underlying.scalar
-        if isinstance(type, Void):
-            raise cx.error(f"parameter {one.name} cannot be void", one.span)
-        if isinstance(type, ClassType) and holds_pointer(type):
-            raise cx.error(
-                f"parameter {one.name} is a struct with pointers in it, and memory on most devices "
-                "holds no addresses: make its pointers parameters of their own",
-                one.span,
-            )
-        try:
-            made = ir_type(type)
-        except NoLayout as reason:
-            raise cx.error(f"parameter {one.name} is {reason}", one.span) from None
-        assert isinstance(made, (ir.Scalar, ir.Vector, ir.Struct))
-        if ir.size_of(made) > _MOST_PARAMETER_BYTES:
-            raise cx.error(
-                f"parameter {one.name} has {ir.size_of(made):,} bytes, and a kernel's parameters "
-                f"have {_MOST_PARAMETER_BYTES:,} at most, on CUDA too: pass a pointer to it",
-                one.span,
-            )
-        return made
 
     # --- lowering ---
 
@@ -253,11 +229,7 @@ class Program:
                     lowering.span,
                 ) from None
             if not facts.changed:
-                notes = tuple(
-                    records.Note(one.kind, one.construct, one.reason, one.span)  # type: ignore[arg-type]
-                    for one in lowering.notes
-                )
-                return kernel, notes
+                return kernel, _records_of(lowering)
         raise CompileError(
             f"what the pointers of {instance.name} point into does not come to rest: split it into "
             "smaller functions",
@@ -286,6 +258,26 @@ def _kernels(declarations: tuple[tree.Declaration, ...], scope: Scope) -> Any:
         ):
             name = scope.qualified(one.name.text)
             yield _Kernel(Overload(one, scope), _template_record(name, one))
+
+
+def _assertions(
+    declarations: tuple[tree.Declaration, ...], scope: Scope
+) -> Iterator[tuple[tree.StaticAssert, Scope]]:
+    """What a file asserts outside of functions and classes, and where."""
+    for one in declarations:
+        if isinstance(one, tree.StaticAssert):
+            yield one, scope
+        elif isinstance(one, tree.NamespaceDeclaration) and one.alias is None:
+            found = scope.own(one.name) if one.name else None
+            inner = found.scope if isinstance(found, Namespace) else scope
+            yield from _assertions(one.members, inner)
+
+
+def _records_of(lowering: Lowering) -> tuple[records.Note, ...]:
+    return tuple(
+        records.Note(one.kind, one.construct, one.reason, one.span)  # type: ignore[arg-type]
+        for one in lowering.notes
+    )
 
 
 def _template_record(name: str, one: tree.FunctionDeclaration) -> records.KernelTemplate:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from treadle.core.errors import CompileError
 from treadle.cuda_cpp.lower.arithmetic import folded
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.expressions import constant_value, lower, lower_condition
@@ -62,8 +63,14 @@ def declare_locally(cx: Context, node: tree.Declaration) -> None:
 
 
 def static_assert(cx: Context, node: tree.StaticAssert) -> None:
-    """`static_assert(condition, "message")`"""
-    if not constant_value(cx, node.condition, "the condition of static_assert"):
+    """`static_assert(condition, "message")`. One about what only the host's library knows changes
+    nothing that a kernel does: the report says that it was left out."""
+    try:
+        holds = constant_value(cx, node.condition, "the condition of static_assert")
+    except CompileError as error:
+        cx.note("noted", "static_assert", f"not checked: {error.message}", node.span)
+        return
+    if not holds:
         raise cx.error(
             f"static_assert failed: {node.message or 'its condition is false'}", node.span
         )
@@ -135,11 +142,15 @@ def condition_of(cx: Context, node: Any) -> n.Expression:
 
 
 def _break(cx: Context, node: tree.Break) -> None:
+    if not cx.continue_flags:
+        raise cx.error("break stands in no loop and no switch", node.span)
     cx.emit(n.Break(node.span))
 
 
 def _continue(cx: Context, node: tree.Continue) -> None:
-    flag = cx.continue_flags[-1] if cx.continue_flags else None
+    if None not in cx.continue_flags:
+        raise cx.error("continue stands in no loop", node.span)
+    flag = cx.continue_flags[-1]
     if flag is not None:  # inside a switch that became a loop
         cx.emit(n.Assign(flag, n.TRUE, node.span), n.Break(node.span))
         return

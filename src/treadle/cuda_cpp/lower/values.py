@@ -101,6 +101,22 @@ class PointerValue:
 
 
 @dataclass(frozen=True, slots=True)
+class ParameterPointer(PointerValue):
+    """A pointer in a struct that is a kernel's parameter. Where it is assigned to, `key` is
+    remembered, and the next run of the lowering makes it a variable."""
+
+    key: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPointer(PointerValue):
+    """An item of an array of pointers, whose number (`place`) is known at run time."""
+
+    items: tuple[Any, ...] = ()
+    place: n.Expression = field(default=n.FALSE)
+
+
+@dataclass(frozen=True, slots=True)
 class ArrayValue:
     """An array as an object: where its first element is, and its type."""
 
@@ -167,6 +183,27 @@ class Exploded:
     fields: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Items:
+    """An array of pointers, or of structs with pointers in them: each item is a value of its
+    own."""
+
+    type: ArrayOf
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectAddress:
+    """`&x` of a struct with pointers in it, which has no place in memory."""
+
+    object: Exploded
+
+    @property
+    def type(self) -> CppType:
+        """Its C++ type."""
+        return Pointer(self.object.type)
+
+
 # --- what is no object ---------------------------------------------------------------------------
 
 
@@ -220,5 +257,6 @@ class Nothing:
 
 Value: TypeAlias = (
     Rvalue | Lvalue | PointerValue | ArrayValue | ChoiceLvalue | ScatteredLvalue | BitsLvalue
-    | PointerVariable | Exploded | Null | Text | Braced | FunctionSet | TypeValue | Nothing
+    | PointerVariable | Exploded | Items | ObjectAddress | Null | Text | Braced | FunctionSet
+    | TypeValue | Nothing
 )  # fmt: skip

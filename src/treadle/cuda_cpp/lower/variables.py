@@ -8,6 +8,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context, key_of
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
+from treadle.cuda_cpp.lower.evaluate import evaluate
 from treadle.cuda_cpp.lower.initializers import construct_into, fill, from_list, text_items
 from treadle.cuda_cpp.lower.memory import ZERO, copy_object, follow, pointer_of, unit_of
 from treadle.cuda_cpp.lower.names import is_auto, resolve, with_auto
@@ -15,9 +16,11 @@ from treadle.cuda_cpp.lower.operators import assign_pointer
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Exploded,
+    Items,
     Lvalue,
     MemoryTarget,
     NullTarget,
+    ObjectAddress,
     PointerValue,
     PointerVariable,
     Rvalue,
@@ -44,6 +47,7 @@ from treadle.cuda_cpp.meaning.types import (
     ir_type,
 )
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
@@ -57,6 +61,13 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
         type = _deduced(cx, node)
     else:
         type = resolve(cx, node.type)
+    lasting = node.specifiers & {"static", "thread_local"}
+    if lasting and not _is_constant(node):
+        raise cx.error(
+            f"{node.name} is {min(lasting)}, and outlives the threads that use it: declare it "
+            "__device__ outside of the function (it is then one for all threads, as in CUDA)",
+            node.span,
+        )
     if isinstance(type, Reference):
         cx.scope.names[node.name] = _reference(cx, node, type)
         return
@@ -65,6 +76,14 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
         cx.scope.names[node.name] = Known(known)
         return
     cx.scope.names[node.name] = _local(cx, node, type)
+
+
+def _is_constant(node: tree.VariableDeclaration) -> bool:
+    """Whether a variable keeps its first value, so that every thread may have its own."""
+    written = node.type
+    while isinstance(written, tree.ArrayType):
+        written = written.of
+    return isinstance(written, tree.ConstType) or "constexpr" in node.specifiers
 
 
 def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
@@ -83,14 +102,15 @@ def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
 
 
 def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> Any:
-    from treadle.cuda_cpp.lower.expressions import lower
+    from treadle.cuda_cpp.lower.expressions import lower, lower_place
     from treadle.cuda_cpp.lower.functions import frozen
 
     if node.initializer is None:
         raise cx.error(f"the reference {node.name} refers to nothing", node.span)
-    initializer = _only(cx, node)
-    value = lower(cx, initializer)
-    if isinstance(value, Rvalue):
+    value = (lower if type.const else lower_place)(cx, _only(cx, node))
+    given = getattr(value, "type", None)
+    other = isinstance(given, Arithmetic) and given != type.to  # `const float &x = an_int`
+    if isinstance(value, Rvalue) or (other and type.const):
         converted = convert(cx, value, type.to, node.span)
         return declare_object(cx, node.name, type.to, key_of(cx, node), converted, node.span)
     return frozen(cx, value, node.span)
@@ -117,9 +137,12 @@ def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) 
     with cx.aside() as emitted:
         value = convert(cx, lower(cx, _only(cx, node)), type, node.span)
         result = folded(rvalue(cx, value, node.span).expression)
-    if emitted or not isinstance(result, n.Constant):
+    if isinstance(result, n.Constant) and not emitted:
+        return Rvalue(result, type)
+    if "constexpr" not in node.specifiers:
         return None
-    return Rvalue(result, type)
+    known = evaluate(emitted, result, cx.lowering.functions)
+    return None if known is None else Rvalue(known, type)
 
 
 def _local(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Any:
@@ -155,18 +178,53 @@ def _constructed(
     return place
 
 
-def _array(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> ArrayValue:
+def _array(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> ArrayValue | Items:
     initializer = node.initializer
     if type.length is None:
         type = ArrayOf(type.element, length_of(cx, node, type.element))
-    value = _array_memory(cx, node.name, type, "local", node.span)
+    value: ArrayValue | Items
+    if holds_pointer(type):
+        value = _items(cx, node.name, type, key_of(cx, node), None, node.span)
+        if initializer is None:
+            return value
+    else:
+        value = array_memory(cx, node.name, type, "local", node.span)
     if isinstance(initializer, tree.InitializerList):
         fill(cx, value, type, initializer, node.span)
     elif isinstance(initializer, tree.StringLiteral):
         fill(cx, value, type, text_items(initializer), node.span)
-    elif isinstance(innermost(type), ClassType):
+    elif isinstance(innermost(type), ClassType) and isinstance(value, ArrayValue):
         construct_items(cx, value, type, node.span)
     return value
+
+
+def _items(
+    cx: Context, name: str, type: ArrayOf, key: Any, values: Items | None, span: Span
+) -> Items:
+    """An array of pointers or of structs with pointers in them: as many variables, with the values
+    of another one if there is one."""
+    from treadle.cuda_cpp.lower.exploded import MOST_ITEMS
+
+    if not 0 < count_of(type) <= MOST_ITEMS:
+        raise cx.error(
+            f"{name} is an array of {count_of(type)} pointers, and memory on most devices holds no "
+            f"addresses: up to {MOST_ITEMS} are kept as variables. Keep indices in it",
+            span,
+        )
+    return Items(
+        type,
+        tuple(
+            declare_object(
+                cx,
+                f"{name}.{at}",
+                type.element,
+                (key, at),
+                None if values is None else values.items[at],
+                span,
+            )
+            for at in range(type.length or 0)
+        ),
+    )
 
 
 def construct_items(cx: Context, value: ArrayValue, type: ArrayOf, span: Span) -> None:
@@ -200,7 +258,7 @@ def length_of(cx: Context, node: tree.VariableDeclaration, element: CppType) -> 
     return count
 
 
-def _array_memory(cx: Context, name: str, type: ArrayOf, space: str, span: Span) -> ArrayValue:
+def array_memory(cx: Context, name: str, type: ArrayOf, space: str, span: Span) -> ArrayValue:
     """A memory for an array, seen as the array."""
     if holds_pointer(type):
         raise cx.error(
@@ -250,8 +308,12 @@ def declare_object(
     """A new variable of a thread, with a value if there is one."""
     if isinstance(type, Pointer):
         return _declare_pointer_with(cx, name, type, key, value, span)
+    if isinstance(type, ArrayOf) and holds_pointer(type):
+        values = None if value is None else convert(cx, value, type, span)
+        assert values is None or isinstance(values, Items)
+        return _items(cx, name, type, key, values, span)
     if isinstance(type, ArrayOf):
-        made = _array_memory(cx, name, type, "local", span)
+        made = array_memory(cx, name, type, "local", span)
         if value is not None:
             copy_object(cx, made, value, type, span)
         return made
@@ -309,10 +371,13 @@ def _copied_fields(cx: Context, name: str, value: Exploded, key: Any, span: Span
 
 def _declare_pointer_with(
     cx: Context, name: str, type: Pointer, key: Any, value: Value | None, span: Span
-) -> PointerVariable:
+) -> PointerVariable | Items | ObjectAddress:
     pointer = None
     if value is not None:
-        pointer = pointer_of(cx, convert(cx, value, type, span))
+        converted = convert(cx, value, type, span)
+        if isinstance(converted, (Items, ObjectAddress)):
+            return converted
+        pointer = pointer_of(cx, converted)
         if pointer is None:
             raise cx.error(f"{name} is a pointer, and this is none", span)
         # What it starts with is known before it is declared: mostly there is nothing else.
@@ -350,7 +415,8 @@ def declare_pointer(cx: Context, name: str, type: Pointer, key: Any, span: Span)
     wide = key in facts.wide or cx.lowering.index_type == ir.I64
     offset = cx.variable(name, ir.I64 if wide else ir.I32, span)
     tag = cx.variable(f"{name}.memory", ir.I32, span) if len(targets) > 1 else None
-    return PointerVariable(key, offset, tag, targets, unit_of(type.to), type.to)
+    unit = facts.units.get(key, unit_of(type.to))
+    return PointerVariable(key, offset, tag, targets, unit, type.to)
 
 
 # --- shared memory -------------------------------------------------------------------------------
@@ -369,7 +435,7 @@ def _shared(cx: Context, node: tree.VariableDeclaration) -> Any:
     if isinstance(type, ArrayOf) and (type.length is None or "extern" in node.specifiers):
         value: Any = _dynamic(cx, node, type)
     elif isinstance(type, ArrayOf):
-        value = _array_memory(cx, node.name, type, "shared", node.span)
+        value = array_memory(cx, node.name, type, "shared", node.span)
     elif "extern" in node.specifiers:
         value = _dynamic(cx, node, ArrayOf(type, None))
     else:
@@ -411,6 +477,9 @@ def global_variable(cx: Context, entity: GlobalVariable, node: tree.Name) -> Val
     known = _host_constant(cx, entity, node)
     if known is not None:
         return known
+    written = entity.declaration.type
+    if isinstance(written, tree.NamedType) and written.name.text in ("texture", "surface"):
+        raise cx.error(refusal_message(written.name.text), node.span)
     raise cx.error(
         f"{node.text} is a variable of the host: declare it __device__ or __constant__, make it a "
         "constexpr, or pass it to the kernel",

@@ -129,7 +129,8 @@ def unary(c: Cursor) -> tree.Expression:
             return tree.Name(text, span=c.span_at(at))
         return _suffixed(c, primaries.named(c))
     if kind in (NUMBER, CHARACTER):
-        return primaries.literal(c)
+        found = primaries.literal(c)
+        return _suffixed(c, found) if c.text == "[" else found  # 3[a] is a[3]
     if text in _PREFIXES:
         c.deeper()
         span = c.span

@@ -159,7 +159,7 @@ class AbstractRun:
                 value = Value(Level.THREAD, None, cause)
                 self._set(state, statement.result.name, value, flow, statement.span)
             case n.Subgroup():
-                value = self._subgroup(statement)
+                value = self._subgroup(statement, state)
                 self._set(state, statement.result.name, value, flow, statement.span)
             case _:
                 pass
@@ -234,8 +234,10 @@ class AbstractRun:
             result = _merged(result, other)
         return result
 
-    def _subgroup(self, statement: n.Subgroup) -> Value:
+    def _subgroup(self, statement: n.Subgroup, state: State) -> Value:
         own = statement.op in ("prefix_sum", "match_any") or len(statement.operands) == 2
+        if statement.mask is not None:  # groups of one warp get what is theirs
+            own = own or self.value(statement.mask, state).level > Level.WARP
         if own:
             return Value(
                 Level.THREAD, None, Cause(f"each thread gets its own value of {statement.op}", "")

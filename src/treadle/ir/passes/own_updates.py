@@ -11,7 +11,7 @@ from dataclasses import replace
 from treadle.ir import nodes as n
 from treadle.ir.passes.names import Names
 from treadle.ir.traverse import Node, rewrite_block, root_of
-from treadle.ir.types import BOOL, SCALARS, Scalar
+from treadle.ir.types import BOOL, SCALARS, U32, Scalar
 
 
 def plain_own_updates(kernel: n.Kernel) -> n.Kernel:
@@ -34,24 +34,32 @@ def _plain(node: n.Atomic, names: Names) -> tuple[n.Statement, ...]:
     old = n.Variable(names.fresh("old"), type, span)
     statements: tuple[n.Statement, ...] = (
         n.Declare(old, n.Load(node.place, type, span), span),
-        n.Assign(node.place, _updated(node, old), span),
+        n.Assign(node.place, updated(node.op, old, node.operands), span),
     )
     if node.result is not None:
         statements += (n.Assign(node.result, old, span),)
     return statements
 
 
-def _updated(node: n.Atomic, old: n.Variable) -> n.Expression:
-    type, span, operands = node.place.type, node.span, node.operands
-    match node.op:
+def updated(op: str, old: n.Expression, operands: tuple[n.Expression, ...]) -> n.Expression:
+    """What a place holds after an atomic update that found `old` there."""
+    type, span = old.type, old.span
+    match op:
         case "exchange":
             return operands[0]
         case "cas":
             same = n.Binary("eq", _bits(old), _bits(operands[0]), BOOL, span)
             return n.Select(same, operands[1], old, type, span)
         case "min" | "max":
-            return n.Intrinsic(node.op, (old, operands[0]), type, span)
-    return n.Binary(node.op, old, operands[0], type, span)
+            return n.Intrinsic(op, (old, operands[0]), type, span)
+        case "inc":
+            less = n.Binary("lt", old, operands[0], BOOL, span)
+            more = n.Binary("add", old, n.Constant(1, U32), type, span)
+            return n.Select(less, more, n.Constant(0, U32), type, span)
+        case "dec":  # 0 wraps around to more than any operand
+            fewer = n.Binary("sub", old, n.Constant(1, U32), type, span)
+            return n.Intrinsic("min", (fewer, operands[0]), type, span)
+    return n.Binary(op, old, operands[0], type, span)
 
 
 def _bits(value: n.Expression) -> n.Expression:

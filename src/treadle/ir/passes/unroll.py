@@ -13,6 +13,7 @@ from typing import Any
 
 from treadle.ir import nodes as n
 from treadle.ir.traverse import rewrite_block, statements_in, walk
+from treadle.ir.types import Struct
 
 LARGEST = 4096
 """Statements that one unrolled loop may become."""
@@ -31,13 +32,15 @@ def unroll(kernel: n.Kernel) -> n.Kernel:
 
 def unroll_around_views(kernel: n.Kernel) -> n.Kernel:
     """The kernel with those loops of its body written out that index local memories which are seen
-    as several types. Then such memories can be variables (`split_memories`)."""
+    as several types, or hold structs. Then such memories can be variables (`split_memories`)."""
     local = {m.name: m.element for m in kernel.memories if m.space == "local"}
-    seen = {
-        node.memory
-        for node in walk(kernel.body)
-        if isinstance(node, n.Element) and local.get(node.memory, node.type) != node.type
-    }
+    seen = {name for name, element in local.items() if isinstance(element, Struct)}
+    if local:
+        seen |= {
+            node.memory
+            for node in walk(kernel.body)
+            if isinstance(node, n.Element) and local.get(node.memory, node.type) != node.type
+        }
     if not seen:
         return kernel
 

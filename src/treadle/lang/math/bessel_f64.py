@@ -36,6 +36,7 @@ from treadle.lang.math.trigonometry_f64 import cos_f64, sin_f64
 
 INFINITY = float("inf")
 NAN = float("nan")
+TWO_TO_64 = 18446744073709551616.0
 TWO_OVER_PI = 0.6366197723675814
 ONE_OVER_ROOT_PI = 0.5641895835477563
 # Zeros, each in two parts: x less the first is exact where x is near.
@@ -83,8 +84,8 @@ def cyl_bessel_i0_f64(x: td.f64) -> td.f64:
     a = td.abs(x)
     r = 0.125 * limited_to_f64(a, td.f64(0.0), td.f64(8.0))
     b = limited_to_f64(a, td.f64(8.0), td.f64(720.0))
-    power = exp_sum_f64(0.5 * b, td.f64(0.0), 0)  # its square may be too large
-    far = power * (i0_far_f64(16.0 / b - 1.0) / exact_root_f64(b)) * power
+    power = exp_sum_f64(b, td.f64(0.0), -64)  # the exponential itself may be too large
+    far = power * (i0_far_f64(16.0 / b - 1.0) / exact_root_f64(b) * TWO_TO_64)
     return td.where(td.isnan(x), x, td.where(a < 8.0, i0_near_f64(r * r), far))
 
 
@@ -94,8 +95,8 @@ def cyl_bessel_i1_f64(x: td.f64) -> td.f64:
     inside = limited_to_f64(a, td.f64(0.0), td.f64(8.0))
     r = 0.125 * inside
     b = limited_to_f64(a, td.f64(8.0), td.f64(720.0))
-    power = exp_sum_f64(0.5 * b, td.f64(0.0), 0)  # its square may be too large
-    far = power * (i1_far_f64(16.0 / b - 1.0) / exact_root_f64(b)) * power
+    power = exp_sum_f64(b, td.f64(0.0), -64)  # the exponential itself may be too large
+    far = power * (i1_far_f64(16.0 / b - 1.0) / exact_root_f64(b) * TWO_TO_64)
     y = td.where(a < 8.0, inside * i1_near_f64(r * r), far)
     return td.where(td.isnan(x), x, with_sign_of_f64(y, x))
 
