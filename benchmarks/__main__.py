@@ -4,8 +4,8 @@ A suite is named for what it measures and, where there are several, the device: 
 throughput of a large GPU, `launch-cuda` what launches cost the host, `arrays-cuda` is about lazy
 arrays, `library-cuda` about the kernel library, `compiled-cuda` what calls of compiled functions
 cost the host, `training-cuda` is about steps of training, `compile-cuda` about how long a new
-kernel takes, `ptx` our PTX beside NVRTC's. A device's name stands for all its suites that fit
-this machine.
+kernel takes, `ptx` our PTX beside NVRTC's, `cuda_cpp-cuda` CUDA C++ beside NVRTC, `parsing` how
+long reading CUDA C++ takes. A device's name stands for all its suites that fit this machine.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ SUITES: dict[str, tuple[str, ...]] = {
     "compile-cuda": ("compile", "cuda"),
     "compile-webgpu": ("compile", "webgpu"),
     "ptx": ("ptx",),
+    **{f"cuda_cpp-{name}": ("cuda_cpp", name) for name in DEVICES},
+    "parsing": ("cuda_cpp.parsing",),
 }
 
 
@@ -48,7 +50,9 @@ def fits(suite: str) -> bool:
     if not name:
         return True
     return td.is_available(name) and (
-        kind not in ("gpu", "training") or name == "cpu" or td.device(name).kind == "discrete"
+        kind not in ("gpu", "training", "cuda_cpp")
+        or name == "cpu"
+        or td.device(name).kind == "discrete"
     )
 
 

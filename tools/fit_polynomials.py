@@ -338,7 +338,8 @@ def function_text(fit: Fit, type: str) -> str:
 
 
 HEADER = '''
-"""Polynomials of the math library, written by tools/fit_polynomials.py: change that, not this.
+"""{title}, written by {tool}:
+change that, not this.
 
 Each is a minimax fit of one smooth piece; the functions around them do the range reduction. Every
 docstring says what the polynomial stands for and how good the piece built on it is.
@@ -350,18 +351,21 @@ from treadle import lang as td
 '''
 
 
-def main(names: list[str]) -> None:
+def written(fits: tuple[Fit, ...], output: Path, title: str, tool: str, names: list[str]) -> None:
+    """Write the module of all fits; or print those of the names that were given."""
     pieces = [
         function_text(fit, type)
-        for fit in FITS
+        for fit in fits
         if not names or fit.name in names
         for type in fit.types
     ]
     if names:
         print("\n\n\n".join(pieces))
     else:
-        OUTPUT.write_text(HEADER.lstrip() + "\n\n" + "\n\n\n".join(pieces) + "\n")
+        header = HEADER.lstrip().format(title=title, tool=tool)
+        output.write_text(header + "\n\n" + "\n\n\n".join(pieces) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    title = "Polynomials of the math library"
+    written(FITS, OUTPUT, title, "tools/fit_polynomials.py", sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Write the table of refused constructs into docs/limitations.md, from treadle.lang.refusals."""
+"""Write the tables of refused constructs into docs/limitations.md: of Python, and of CUDA C++."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "limitations.md"
-BEGIN, END = "<!-- refused:begin -->\n", "<!-- refused:end -->"
 
 
 def page_with_table(page: str) -> str:
-    """The page's text with the table as it should be now."""
-    from treadle.lang.refusals import markdown_table
+    """The page's text with the tables as they should be now."""
+    from treadle.cuda_cpp.syntax import refusals as of_cuda
+    from treadle.lang import refusals as of_python
 
-    before, rest = page.split(BEGIN)
-    _, after = rest.split(END)
-    return f"{before}{BEGIN}\n{markdown_table()}\n{END}{after}"
+    page = _with_table(page, "refused", of_python.markdown_table())
+    return _with_table(page, "refused-cuda", of_cuda.markdown_table())
+
+
+def _with_table(page: str, mark: str, table: str) -> str:
+    begin, end = f"<!-- {mark}:begin -->\n", f"<!-- {mark}:end -->"
+    before, rest = page.split(begin)
+    _, after = rest.split(end)
+    return f"{before}{begin}\n{table}\n{end}{after}"
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ class Row:
         return [source_of(type, self.body) for type in self.types.split()]
 
 
-_NO_I64 = refused("the feature 'int64'")
+_PAIRS = emulated(r"array<vec2<u32>>")
 _NO_I64_ATOMICS = refused("the feature 'int64_atomics'")
 _NO_F64 = refused("the feature 'float64'")
 _NO_F64_ATOMICS = refused("no atomics on float64")
@@ -100,7 +100,7 @@ ROWS = (
         "ptx": native(r"mul\.f64"), "cuda": native(r"double\*"), "msl": _METAL_NO_F64,
     }),
     Row("64-bit integers", "i64", "x[i] = x[i] * x[0]", {
-        "naga": native("array<i64>"), "tint": _NO_I64, "llvm": native("mul <16 x i64>"),
+        "naga": native("array<i64>"), "tint": _PAIRS, "llvm": native("mul <16 x i64>"),
         "ptx": native(r"mul\.lo\.s64"), "cuda": native(r"long long\*"),
         "msl": native(r"device long\* x"),
     }),
@@ -132,7 +132,7 @@ ROWS = (
     }),
     Row("atomics on 64-bit integers in shared memory", "i64",
         "s = td.shared(4, td.i64)\ntd.atomic_add(s, 0, x[i])", {
-        "naga": _NO_I64_ATOMICS, "tint": _NO_I64, "llvm": native("add i64"),
+        "naga": _NO_I64_ATOMICS, "tint": _NO_I64_ATOMICS, "llvm": native("add i64"),
         "ptx": native(r"red\.shared\.add\.u64"), "cuda": native("atomicAdd"),
         "msl": _METAL_NO_WIDE,
     }),
@@ -152,9 +152,9 @@ ROWS = (
         "cuda": emulated("__shfl_sync"), "msl": native("simd_sum"),
     }),
     Row("`subgroup_sum`, … of 64-bit numbers", "i64", "x[i] = td.subgroup_sum(x[i])", {
-        "naga": refused("WGSL has it for 32 bits"), "tint": _NO_I64, "llvm": emulated(_WARP_LOOP),
-        "ptx": emulated(r"shfl\.sync\.bfly\.b32"), "cuda": emulated("__shfl_sync"),
-        "msl": refused("Metal has it for 32 bits"),
+        "naga": refused("WGSL has it for 32 bits"), "tint": refused("WGSL has it for 32 bits"),
+        "llvm": emulated(_WARP_LOOP), "ptx": emulated(r"shfl\.sync\.bfly\.b32"),
+        "cuda": emulated("__shfl_sync"), "msl": refused("Metal has it for 32 bits"),
     }),
     Row("`sync_threads`", "f32",
         "s = td.shared(64, td.f32)\ns[td.thread_idx.x] = x[i]\ntd.sync_threads()\n"

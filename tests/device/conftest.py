@@ -107,9 +107,21 @@ _TRAINING = frozenset({
     "test_schedulers",
     "test_together",
 })  # fmt: skip
+# And CUDA C++, whose kernels are made of what the tests of kernels have on every device.
+_CUDA_CPP = frozenset({
+    "test_cpp_functions", "test_cpp_numbers", "test_cpp_pointers", "test_cpp_statements",
+    "test_cpp_structs",
+})  # fmt: skip
+# Those of what CUDA declares, which PTX has instructions for.
+_CUDA_CPP_BUILTINS = frozenset({
+    "test_cpp_atomics", "test_cpp_mathematics", "test_cpp_places", "test_cpp_reports",
+    "test_cpp_vectors", "test_cpp_warps",
+})  # fmt: skip
 _LEFT_OUT = {
+    **dict.fromkeys(_CUDA_CPP_BUILTINS, frozenset({"webgpu-gl"})),
     "test_parted_warps": frozenset({"webgpu-gl"}),  # slow there, and no different
     **dict.fromkeys(_ARRAY_KERNELS, frozenset({"webgpu-gl", "ptx-sm_70", "ptx-nvrtc"})),
+    **dict.fromkeys(_CUDA_CPP, frozenset({"webgpu-gl", "ptx", "ptx-sm_70", "ptx-nvrtc"})),
     **dict.fromkeys(_ELEMENTWISE, frozenset({"webgpu-gl", "dawn", "ptx-sm_70", "ptx-nvrtc"})),
     # Its functions are those of test_math and test_values, which the evaluator runs.
     "test_elementwise_functions": frozenset({"webgpu-gl", "dawn", "ptx", "ptx-sm_70", "ptx-nvrtc"}),

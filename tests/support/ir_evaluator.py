@@ -90,6 +90,19 @@ def run(
     return launch.outcome
 
 
+def evaluate(
+    expression: n.Expression,
+    functions: tuple[n.Function, ...] = (),
+    variables: dict[str, Any] | None = None,
+) -> Any:
+    """The value of an expression that stands alone."""
+    kernel = n.Kernel("alone", (), (), (), functions=functions)
+    launch = _Launch(kernel, Dim3(1), Dim3(1), 1, False)
+    evaluator = _Evaluator(launch, (0, 0, 0), (0, 0, 0), 0, {})
+    evaluator.frame.variables.update(variables or {})
+    return evaluator.value(expression)
+
+
 def _source(value: Any) -> t.Scalar:
     return t.F64 if isinstance(value, (float, np.floating)) else t.I64
 
@@ -479,6 +492,20 @@ class _Evaluator:
         if address is not None:
             address[0].write(address[1], place.type, value)
 
+    def part(self, load: n.Load) -> Any:
+        """A part of a variable, zero if a check fails."""
+        root, *parts = path_of(load.place)
+        assert isinstance(root, n.Variable)
+        value = self.frame.variables[root.name]
+        for part in parts:
+            step = self.step(part)
+            if step is None:
+                return zero(load.type)
+            if not 0 <= step < len(value):
+                raise EvaluationError(f"item {step} of {len(value)}")
+            value = value[step]
+        return value
+
     def step(self, part: n.Place) -> int | None:
         """The position of a Member or Item in its base; None if its checks fail."""
         if isinstance(part, n.Member):
@@ -520,6 +547,8 @@ class _Evaluator:
                 return self.builtins[node.name][node.axis]
             case n.Binary():
                 return self.binary(node)
+            case n.Load() if isinstance(path_of(node.place)[0], n.Variable):
+                return self.part(node)
             case n.Load():
                 address = self.address(node.place)
                 return (

@@ -101,7 +101,8 @@ class Value:
 
     def __mod__(self, other: Any) -> Value:
         left, right = _pair(self, other)
-        assert left.array.dtype.kind in "iu"
+        if left.array.dtype.kind == "f":
+            return Value(_settle(np.mod(left.array, right.array)))
         return Value(
             np.where(right.array == 0, 0, left.array % np.where(right.array == 0, 1, right.array))
         )

@@ -138,7 +138,7 @@ def _group_layout(kinds: list[str]) -> Any:
 
 def _padded(array: np.ndarray[Any, Any]) -> bytes:
     data = array.tobytes()
-    return data + bytes(max(-len(data) % 4, 4 - len(data) if len(data) < 4 else 0))
+    return data + bytes(-len(data) % 16 if data else 16)
 
 
 def parameter_block(

@@ -97,40 +97,88 @@ def devices(
 
 @app.command()
 def transpile(
-    file: Annotated[Path, typer.Argument(help="A Python file with @td.kernel functions.")],
-    to: Annotated[str, typer.Option("--to", help="wgsl, cuda, ptx, msl, llvm or ir.")] = "wgsl",
+    file: Annotated[
+        Path, typer.Argument(help="CUDA C++ (.cu, .cuh, .cpp, .h), or Python with @td.kernel.")
+    ],
+    to: Annotated[
+        str | None,
+        typer.Option("--to", help="wgsl, cuda, ptx, msl, llvm or ir. wgsl if not given."),
+    ] = None,
     kernel: Annotated[str | None, typer.Option("--kernel", help="Only this one.")] = None,
-    block: Annotated[str, typer.Option("--block", help="Threads in a block: X or X,Y,Z.")] = "256",
+    block: Annotated[
+        str | None,
+        typer.Option("--block", help="Threads in a block: X or X,Y,Z. 256 if not given."),
+    ] = None,
     shared: Annotated[
         int,
-        typer.Option("--shared", min=0, help="Bytes of dynamic shared memory, td.shared(None, …)."),
+        typer.Option(
+            "--shared",
+            min=0,
+            help="Bytes of dynamic shared memory: extern __shared__, td.shared(None, …).",
+        ),
     ] = 0,
+    template: Annotated[
+        str | None,
+        typer.Option("--template", help='Arguments of a C++ template: "float,256".'),
+    ] = None,
+    define: Annotated[
+        list[str] | None,
+        typer.Option("-D", metavar="NAME[=VALUE]", help="A macro of CUDA C++; may be repeated."),
+    ] = None,
+    include: Annotated[
+        list[Path] | None,
+        typer.Option("-I", metavar="DIR", help="Where #include looks; may be repeated."),
+    ] = None,
+    report: Annotated[
+        bool,
+        typer.Option(
+            "--report", help="List what each CUDA C++ kernel uses, and what is emulated or refused."
+        ),
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("-o", help="Write here, not to the screen.")
     ] = None,
 ) -> None:
     """Print what the kernels of a file become on a target. No device is needed.
 
-    The file is run, as `python FILE` would but with another __name__. Parameters without
+    CUDA C++ is read as nvcc would, code for the host alone skipped. Of templates an instance is
+    printed: --kernel reduce --template "float,256". Kernels that cannot be printed are listed at
+    the end, each with its reason; the status is 1 if there is no other. --report lists all that
+    matters for other devices, line by line; with --to also what that target refuses.
+
+    A Python file is run, as `python FILE` would but with another __name__. Parameters without
     annotations have no known type: kernels with such are left out.
     """
     from treadle.cli.transpile import TARGETS, check_output, parse_block, transpile_file
+    from treadle.cuda_cpp.opening import SUFFIXES
 
-    if to not in TARGETS:
+    if to not in (None, *TARGETS):
         raise typer.BadParameter(f"{to!r} is not one of {', '.join(TARGETS)}", param_hint="--to")
     try:
-        extent = parse_block(block)
+        extent = None if block is None else parse_block(block)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--block") from None
     if output is not None:
         check_output(output)
-    printed = transpile_file(file, to, kernel, extent, shared)
-    for note in printed.left_out:
-        _say(note)
+    if file.suffix in SUFFIXES:
+        from treadle.cli import transpile_cuda as cuda
+
+        arguments = () if template is None else cuda.template_arguments(template)
+        wanted = cuda.Wanted(file, kernel, arguments, tuple(define or ()), tuple(include or ()))
+        if report:
+            cuda.show_report(cuda.report_of(wanted, to), output)
+            return
+        printed = cuda.transpile_cuda(wanted, to or "wgsl", extent, shared)
+    elif template or define or include or report:
+        raise typer.BadParameter("--template, -D, -I and --report are for files of CUDA C++")
+    else:
+        printed = transpile_file(file, to or "wgsl", kernel, extent, shared)
     if output is None:
         typer.echo(printed.text)
     else:
         output.write_text(printed.text)
+    for note in printed.left_out:
+        _say(note)
 
 
 @app.command(context_settings={"ignore_unknown_options": True})

@@ -35,7 +35,9 @@ class Printed:
     left_out: tuple[str, ...]
 
 
-def transpile_file(file: Path, to: str, name: str | None, block: Dim3, shared: int) -> Printed:
+def transpile_file(
+    file: Path, to: str, name: str | None, block: Dim3 | None, shared: int
+) -> Printed:
     """The text of every kernel in a file, or of the one called `name`.
 
     Kernels whose parameters have no known type are left out, unless none is left then.

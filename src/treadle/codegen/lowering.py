@@ -13,6 +13,7 @@ from treadle.core.limits import Limits
 from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import buffer_access
+from treadle.ir.passes.array_variables import resolve_items
 from treadle.ir.passes.barriers import (
     has_subgroup_barriers,
     with_fences_as_barriers,
@@ -28,7 +29,9 @@ from treadle.ir.passes.masks import without_groups, without_masked_reductions
 from treadle.ir.passes.own_updates import plain_own_updates
 from treadle.ir.passes.predicate import predicate_returns, returns_before_barrier
 from treadle.ir.passes.scalarize import scalarize
+from treadle.ir.passes.told import meeting_at_barriers
 from treadle.ir.passes.uniformity import check_barriers
+from treadle.ir.passes.unroll import unroll_around_views
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in, walk
 from treadle.ir.types import I32, leaves, size_of
 from treadle.ir.verify import verify
@@ -53,7 +56,7 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     """Every pass before printing. CompileError and UnsupportedOnTarget point at the user's line;
     LaunchError for a launch that asks for too much shared memory."""
     verify(kernel)
-    kernel = specialize(kernel, options.block)
+    kernel = specialize(resolve_items(kernel), options.block)
     kernel = with_dynamic_memory(kernel, options.shared_bytes)
     check_shared_memory(kernel, target.limits)
     kernel = inline(fold(kernel))
@@ -73,18 +76,23 @@ def _meeting(
 ) -> tuple[n.Kernel, tuple[ReportSite, ...]]:
     """The kernel with its reports, and with threads that surely meet at its barriers."""
     kernel, sites = instrument(kernel, options.check, stops=stops)
-    if kernel.trusting and target.language in _CUDA_LANGUAGES and not options.check:
+    as_cuda = kernel.trusting and target.language in _CUDA_LANGUAGES
+    if as_cuda and not options.check:
         kernel = without_checks(kernel)
     check_local_memory(kernel)
     kernel = fold(kernel)
-    if has_masks(kernel) and (
-        target.language not in _CUDA_LANGUAGES or returns_before_barrier(kernel)
-    ):
+    if as_cuda:  # whose barriers count the threads that are left
+        return kernel, sites
+    on_cuda = target.language in _CUDA_LANGUAGES
+    if has_masks(kernel) and (not on_cuda or returns_before_barrier(kernel)):
         kernel = fold(converge(kernel))
     if target.language in _BARRIERS_ALONE:
         kernel = with_fences_as_barriers(kernel)
     kernel = predicate_returns(kernel)
-    check_barriers(kernel, also_written=_written_under_other_names(kernel, options))
+    also_written = _written_under_other_names(kernel, options)
+    if kernel.trusting:
+        return meeting_at_barriers(kernel, also_written), sites
+    check_barriers(kernel, also_written=also_written)
     return kernel, sites
 
 
@@ -146,7 +154,7 @@ def with_dynamic_memory(kernel: n.Kernel, shared_bytes: int) -> n.Kernel:
     """The kernel with the length of its dynamic shared memory known, from a launch's bytes."""
     dynamic = [memory for memory in kernel.memories if memory.length is None]
     if not dynamic:
-        if shared_bytes:
+        if shared_bytes and not kernel.trusting:  # CUDA gives them to any kernel
             raise LaunchError(
                 f"kernel {kernel.name} has no dynamic shared memory (td.shared(None, dtype)), but "
                 f"the launch gives {shared_bytes} bytes for it"
@@ -322,7 +330,7 @@ class _Llvm:
     @staticmethod
     def arrange(kernel: n.Kernel, target: Target) -> Lowered:
         # An array of a thread becomes rows of a block's in memory; variables lie side by side.
-        result = fission(scalarize(kernel))
+        result = fission(scalarize(fold(unroll_around_views(kernel))))
         return Lowered(fold(result.kernel), result.workgroup, private=result.private)
 
     @staticmethod

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from treadle.core.source import NOWHERE, Span, excerpt
 
 
@@ -60,6 +63,33 @@ class CompileError(TreadleError):
             return self.message
         shown = excerpt(self.span, self.source_text)
         return f"{self.span}: {self.message}" + (f"\n{shown}" if shown else "")
+
+
+class CompileErrors(CompileError):
+    """Several things that are wrong with one source: `errors` has them in order.
+
+    As a `CompileError` it stands at the first; as text it shows each with its line.
+    """
+
+    def __init__(self, errors: Sequence[CompileError]) -> None:
+        first = errors[0]
+        super().__init__(first.message, first.span, first.source_text)
+        self.errors = tuple(errors)
+
+    def with_source(self, text: str | None) -> CompileErrors:
+        """The same errors, knowing the text of their file."""
+        super().with_source(text)
+        for error in self.errors:
+            error.with_source(text)
+        return self
+
+    def __str__(self) -> str:
+        if len(self.errors) == 1:
+            return str(self.errors[0])
+        return "\n\n".join([f"{len(self.errors)} errors", *map(str, self.errors)])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CompileErrors, (self.errors,)
 
 
 class UnsupportedOnTarget(CompileError):

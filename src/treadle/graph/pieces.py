@@ -274,11 +274,11 @@ class Cut:
         if not self.is_wide(buffer):
             return buffer, 0, 0
         item, alignment = self.item(buffer), self.device.limits.buffer_alignment
-        whole = -(-self.memory[buffer] // 4) * 4
+        whole = -(-self.memory[buffer] // LEAST) * LEAST
         start = min(spans[k].low for k in accesses) * item
         start = min(start, whole - LEAST) // alignment * alignment
         end = (max(spans[k].high for k in accesses) + 1) * item
-        return buffer, start, min(max(-(-(end - start) // 4) * 4, LEAST), whole - start)
+        return buffer, start, min(-(-(end - start) // LEAST) * LEAST, whole - start)
 
     def _piece_program(
         self,

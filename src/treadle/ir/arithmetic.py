@@ -77,7 +77,7 @@ def round_exact(value: Fraction, type: Scalar) -> float:
     try:
         near = value.numerator / value.denominator  # correctly rounded
     except OverflowError:
-        return math.copysign(_INFINITY, value)
+        return _INFINITY if value > 0 else -_INFINITY
     if type.bits == 64 or near == value:
         return round_float(near, type)
     # Round to odd in double precision: the second rounding then sees which side the value lay on.

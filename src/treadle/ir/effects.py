@@ -27,13 +27,22 @@ def effect_of(statement: n.Statement) -> str | None:
 
 def effects(functions: Iterable[n.Function]) -> dict[str, str]:
     """The functions that have an effect, themselves or through those they call, with a verb that
-    names it. Callees come before callers in `functions`, as in a kernel."""
+    names it. Callees come before callers in `functions`, as in a kernel. Local memory of a
+    function's own is nobody else's: to write there is none."""
     found: dict[str, str] = {}
     for function in functions:
+        own = {memory.name for memory in function.memories if memory.space == "local"}
         for node in walk(function.body):
+            if isinstance(node, n.Assign) and _memory_of(node.place) in own:
+                continue
             called = isinstance(node, (n.Call, n.CallStatement))
             effect = found.get(node.function) if called else effect_of(node)
             if effect is not None:
                 found[function.name] = effect
                 break
     return found
+
+
+def _memory_of(place: n.Place) -> str | None:
+    root = root_of(place)
+    return root.memory if isinstance(root, n.Element) else None

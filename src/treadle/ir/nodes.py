@@ -173,7 +173,7 @@ class Extract:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What lies at a place in memory."""
+    """What lies at a place in memory, or at an item of an array (or vector) in a variable."""
 
     place: MemoryPlace
     type: Type
@@ -226,7 +226,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Item `index` of the fixed array at `base` (an array inside a struct)."""
+    """Item `index` of the fixed array at `base` (an array inside a struct), or of a vector."""
 
     base: Place
     index: Expression
@@ -235,7 +235,9 @@ class Item:
     span: Span = field(default=NOWHERE, compare=False)
 
 
-MemoryPlace: TypeAlias = Element | Member | Item  # a Member or Item whose root is an Element
+# A Member or Item has an Element as its root; in a Load it may be a Variable, until those that
+# need it are put into memory (`passes.array_variables`).
+MemoryPlace: TypeAlias = Element | Member | Item
 Place: TypeAlias = Variable | Element | Member | Item
 
 

@@ -172,12 +172,16 @@ class ExpressionParser:
             place = n.Element(name, self.expression(), type, self.checks(), span)
         else:
             self.fail(f"{name!r} is not declared", span)
+        return self.parts(place, span)
+
+    def parts(self, place: n.Place, span: Span) -> n.Place:
+        """The part of a place that fields and items, read here, lead to."""
         while self.peek("->", "["):
             if self.accept("->"):
                 place = n.Member(place, *self.member(place.type), span)
                 continue
-            if not isinstance(place.type, t.Array):
-                self.fail(f"only an array has items, not {place.type}")
+            if not isinstance(place.type, (t.Array, t.Vector)):
+                self.fail(f"only an array or a vector has items, not {place.type}")
             self.expect("[")
             place = n.Item(place, self.expression(), place.type.element, self.checks(), span)
         return place
@@ -318,6 +322,9 @@ class ExpressionParser:
     def extracts(self, operand: n.Expression, span: Span) -> n.Expression:
         while self.accept("->"):
             operand = n.Extract(operand, *self.member(operand.type), span)
+        if self.peek("[") and (place := _place_of(operand)) is not None:
+            place = self.parts(place, span)
+            return n.Load(place, place.type, span)  # type: ignore[arg-type]
         return operand
 
     def call(self, span: Span) -> n.Expression:
@@ -354,3 +361,13 @@ class ExpressionParser:
         if type.is_float:
             value = float(value)
         return n.Constant(-value if negative else value, type, token.span)
+
+
+def _place_of(value: n.Expression) -> n.Place | None:
+    """The place whose value a variable, or a part of one, is."""
+    if isinstance(value, n.Variable):
+        return value
+    if isinstance(value, n.Extract):
+        base = _place_of(value.operand)
+        return None if base is None else n.Member(base, value.name, value.type, value.span)
+    return None

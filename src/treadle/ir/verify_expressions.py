@@ -20,6 +20,7 @@ from treadle.ir.rules import (
     element_of,
     intrinsic_type,
 )
+from treadle.ir.traverse import root_of
 
 INDEX_TYPES = (t.I32, t.I64)
 
@@ -266,7 +267,10 @@ class ExpressionRules:
             self.fail(f"{holder} has no {name!r}", span)
 
     def load(self, node: n.Load) -> None:
-        self.memory_place(node.place)
+        if isinstance(node.place, (n.Member, n.Item)) and _is_variables(node.place):
+            self.place(node.place)  # a part of a variable, by an index that may be any number
+        else:
+            self.memory_place(node.place)
         self.require_own_type(node, node.place.type, "the place")
 
     # --- places ---
@@ -294,8 +298,8 @@ class ExpressionRules:
             case n.Item():
                 self.place(place.base)
                 holder = place.base.type
-                if not isinstance(holder, t.Array):
-                    self.fail(f"only an array has items, not {holder}", place.span)
+                if not isinstance(holder, (t.Array, t.Vector)):
+                    self.fail(f"only an array or a vector has items, not {holder}", place.span)
                 self.index(place)
                 self.require_own_type(place, holder.element, "the item")
             case _:
@@ -312,6 +316,10 @@ class ExpressionRules:
             index, bound = check.index.type, check.bound.type
             if index not in INDEX_TYPES or bound != index:
                 self.fail(f"a check of {index} against {bound}: both are i32 or both i64", span)
+
+
+def _is_variables(place: n.Place) -> bool:
+    return isinstance(root_of(place), n.Variable)
 
 
 def _same_shape(source: t.Type, target: t.Type) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property, update_wrapper
 from types import FunctionType
 from typing import Any, overload
@@ -19,12 +18,12 @@ from treadle.lang.interpreting import current_run, state
 from treadle.lang.refusals import REFUSALS
 from treadle.lang.source import Source, function_from_text, resolve_annotations, source_of
 from treadle.lang.types import declared_type
+from treadle.runtime.brackets import Bracketed
 from treadle.runtime.definition import KernelOptions, LoweredKernel
 from treadle.runtime.launch import Launcher
 from treadle.runtime.signature import DeclaredParameter, Signature
 
 Extent = int | Sequence[int]
-_MOST_BOUND = 256  # grids and blocks that a kernel remembers
 
 
 class Function(ByName):
@@ -54,18 +53,18 @@ class Function(ByName):
         return f"<treadle.func {self.definition.__qualname__}>"
 
 
-class Kernel(ByName):
+class Kernel(ByName, Bracketed["BoundKernel"]):
     """A kernel made by `@td.kernel`: indexed with grid and block it is ready to be launched."""
 
     def __init__(
         self, function: FunctionType, options: KernelOptions, local_names: Mapping[str, Any] | None
     ) -> None:
+        Bracketed.__init__(self)
         update_wrapper(self, function)
         self.definition = function
         self.options = options
         self._local_names = dict(local_names or {})
         self._from_text = function.__code__.co_filename.startswith("<kernel source")
-        self._bound: dict[Any, BoundKernel] = {}  # by what stood in the brackets
         _check_text(self.source_code)
         self.parameters = self._declared()
 
@@ -122,31 +121,9 @@ class Kernel(ByName):
 
     # --- for people ---
 
-    def __getitem__(self, launch: Any) -> BoundKernel:
-        try:
-            return self._bound[launch]
-        except (KeyError, TypeError):
-            bound = self._bind(launch)
-        if len(self._bound) >= _MOST_BOUND:
-            self._bound.clear()
-        with suppress(TypeError):  # a list in the brackets is fine, but no key
-            self._bound[launch] = bound
-        return bound
-
-    def _bind(self, launch: Any) -> BoundKernel:
-        parts = launch if isinstance(launch, tuple) else (launch,)
-        if not 2 <= len(parts) <= 4:
-            raise LaunchError(
-                f"{self.name}[grid, block], or [grid, block, shared_bytes, stream]: "
-                f"{len(parts)} given"
-            )
-        shared = parts[2] if len(parts) > 2 and parts[2] is not None else 0
-        stream = parts[3] if len(parts) > 3 else None
-        try:
-            grid, block = Dim3.of(parts[0]), Dim3.of(parts[1])
-        except (TypeError, ValueError) as error:
-            raise LaunchError(f"{self.name}[grid, block]: {error}") from None
-        return BoundKernel(self, grid, block, shared, stream)
+    def bind(self, grid: Dim3, block: Dim3, shared_bytes: Any, stream: Any) -> BoundKernel:
+        """The kernel with what stood in its brackets."""
+        return BoundKernel(self, grid, block, shared_bytes, stream)
 
     def launch(self, threads: Extent, *arguments: Any) -> None:
         """Run exactly `threads` threads: an int, or a tuple (…, i, j) in array order."""

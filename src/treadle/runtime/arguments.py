@@ -6,6 +6,7 @@ parameters and writes a small Python function that packs exactly these; later la
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,21 +19,25 @@ from treadle.core.errors import CompileError, DtypeError, LaunchError
 from treadle.ir.types import (
     COMPONENTS,
     SCALARS,
+    U8,
     Array,
     Scalar,
     Struct,
     Type,
     Vector,
+    Void,
+    field_offset,
     leaves,
     size_of,
 )
 from treadle.runtime.arrays import ArrayClass, DeviceArray
-from treadle.runtime.definition import KernelDefinition
+from treadle.runtime.definition import KernelDefinition, label_of
 from treadle.runtime.signature import (
     Argument,
     ArrayArgument,
     Declared,
     DeclaredArray,
+    DeclaredPointer,
     ScalarArgument,
     ValueArgument,
 )
@@ -51,10 +56,11 @@ NUMBER_TYPES: dict[type, Scalar] = {
 @dataclass(frozen=True, slots=True)
 class BoundArray:
     """How an array argument meets its parameter: `per` elements of the array make one of the
-    parameter's (4 for a float32 array seen as float4)."""
+    parameter's (4 for a float32 array seen as float4), or one makes `parts` of them."""
 
     argument: ArrayArgument
-    per: int
+    per: int = 1
+    parts: int = 1
 
 
 Bound = BoundArray | ScalarArgument | ValueArgument
@@ -72,20 +78,22 @@ def check_count(definition: KernelDefinition, count: int) -> None:
 
 def bind(definition: KernelDefinition, position: int, key: Any, value: Any) -> Bound:
     """Argument `position` against its parameter. `key` is its class: an ArrayClass, a number's
-    type, or the IR type of a struct or vector value.
+    type, or the IR type of a struct, vector or array value.
 
     DtypeError says which argument, what was expected and what came.
     """
     parameter = definition.parameters[position]
-    where = f"argument {position + 1} ({parameter.name}) of kernel {definition.name}"
+    where = f"{label_of(definition.parameters, position)} of kernel {definition.name}"
     if isinstance(key, ArrayClass):
         return _bind_array(parameter.declared, key, value, where)
-    if isinstance(key, (Vector, Struct)):
+    if isinstance(key, (Vector, Struct, Array)):
         return _bind_value(parameter.declared, key, where)
     return _bind_number(parameter.declared, key, where)
 
 
 def _bind_array(declared: Declared, key: ArrayClass, array: DeviceArray, where: str) -> BoundArray:
+    if isinstance(declared, DeclaredPointer):
+        return _bind_pointer(declared, key, array, where)
     if declared is not None and not isinstance(declared, DeclaredArray):
         raise DtypeError(f"{where} is {declared}, but an array came")
     element, ndim, per = key.element, key.ndim, 1
@@ -124,11 +132,71 @@ def _as_declared(
     )
 
 
+def _bind_pointer(
+    declared: DeclaredPointer, key: ArrayClass, array: DeviceArray, where: str
+) -> BoundArray:
+    if not key.contiguous:
+        raise LaunchError(
+            f"{where} is {declared}, and an array of shape {array.shape} came whose elements do "
+            "not lie one after another: pass x.contiguous() of a tensor, numpy.ascontiguousarray(x)"
+        )
+    element = key.element if isinstance(declared.element, Void) else declared.element
+    argument = ArrayArgument(element, 1, True, key.has_offset, key.big)
+    wanted, came = _stored(element), _stored(key.element)
+    if wanted == came:
+        return BoundArray(argument)
+    # Runs of one scalar may be cut otherwise: float32 as float4, complex64 as float.
+    unit = set(wanted.parts + came.parts)
+    if len(unit) == 1 and wanted.packed and came.packed:
+        common = math.gcd(len(wanted.parts), len(came.parts))
+        return BoundArray(argument, len(wanted.parts) // common, len(came.parts) // common)
+    if isinstance(element, Struct):
+        raise DtypeError(
+            f"{where} is {declared}, but an array of {key.dtype} came, and {_layout(element)}"
+        )
+    raise DtypeError(
+        f"{where} is {declared}, but an array of {key.dtype} came: convert it with .to() or "
+        "numpy's astype"
+    )
+
+
+def _layout(type: Struct) -> str:
+    """How a struct lies in memory, in words."""
+    fields = [
+        # What an alignment leaves free has a name that no language can give.
+        f"{one.name if one.name.isidentifier() else 'unused'} ({one.type}) at "
+        f"{field_offset(type, one.name)}"
+        for one in type.fields
+    ]
+    return f"{type.name} is {size_of(type)} bytes: {', '.join(fields)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What of a type matters to a pointer: its scalars without their signs, and where they lie."""
+
+    parts: tuple[str, ...]
+    offsets: tuple[int, ...]
+    size: int
+
+    @property
+    def packed(self) -> bool:
+        """Whether it is scalars of one width without gaps."""
+        step = self.size // len(self.parts)
+        return self.offsets == tuple(range(0, self.size, step))
+
+
+def _stored(type: Type) -> _Stored:
+    found = leaves(type)
+    parts = tuple(leaf.name if leaf.is_float else str(leaf.bits) for _, leaf in found)
+    return _Stored(parts, tuple(offset for offset, _ in found), size_of(type))
+
+
 def _bind_value(declared: Declared, key: Type, where: str) -> ValueArgument:
-    assert isinstance(key, (Vector, Struct))
+    assert isinstance(key, (Vector, Struct, Array))
     if declared is None:
         return ValueArgument(key)
-    if isinstance(declared, (Vector, Struct)) and leaves(declared) == leaves(key):
+    if isinstance(declared, (Vector, Struct, Array)) and leaves(declared) == leaves(key):
         return ValueArgument(declared)
     raise DtypeError(f"{where} is {declared}, but a {key} came")
 
@@ -162,9 +230,11 @@ def declared_arguments(definition: KernelDefinition) -> tuple[Argument, ...]:
         match parameter.declared:
             case DeclaredArray(element, ndim):
                 found.append(ArrayArgument(element, ndim))
+            case DeclaredPointer(element):
+                found.append(ArrayArgument(U8 if isinstance(element, Void) else element, 1))
             case Scalar():
                 found.append(ScalarArgument(parameter.declared))
-            case Vector() | Struct():
+            case Vector() | Struct() | Array():
                 found.append(ValueArgument(parameter.declared))
             case _:
                 raise CompileError(
@@ -192,7 +262,9 @@ def make_packer(
         origin = slot.parameter.origin
         values.append(_value_of(origin, slot.parameter.type, position, bound))
     text = f"lambda a, grid, threads: pack({', '.join(values)})"
-    scope: dict[str, Any] = {"pack": struct.Struct(layout.format).pack, "narrow": _narrow}
+    scope: dict[str, Any] = {
+        "pack": struct.Struct(layout.format).pack, "narrow": _narrow, "whole": _whole,
+    }  # fmt: skip
     packer: Packer = eval(text, scope)
     return packer
 
@@ -213,12 +285,38 @@ def _value_of(
         return f"{name}{_leaf_path(bound[index], origin[2:])}.item()"
     one = bound[index]
     assert isinstance(one, BoundArray)
-    per = f" // {one.per}" if one.per > 1 else ""
     if kind == "size" or (kind == "shape" and one.argument.ndim == 1):
-        return f"{name}.size{per}"
+        return _in_parameters_elements(f"{name}.size", "size", one, origin[1])
     if kind == "offset":
-        return f"{name}.offset{per}"
+        return _in_parameters_elements(f"{name}.offset", "offset", one, origin[1])
     return f"{name}.{'shape' if kind == 'shape' else 'strides'}[{origin[2]}]"
+
+
+def _in_parameters_elements(count: str, what: str, bound: BoundArray, name: str | int) -> str:
+    """A count of the array's elements as one of the parameter's."""
+    if bound.parts > 1:
+        count = f"{count} * {bound.parts}"
+    if bound.per == 1:
+        return count
+    return f"whole({count}, {bound.per}, {what!r}, {str(name)!r}, {str(bound.argument.element)!r})"
+
+
+_UNEVEN = {
+    "size": "{count} elements came",
+    "offset": "a slice came that begins {count} elements into its memory",
+}
+
+
+def _whole(count: int, per: int, what: str, name: str, element: str) -> int:
+    """`count` by `per`; LaunchError if something is left over."""
+    found, rest = divmod(count, per)
+    if rest:
+        came = _UNEVEN[what].format(count=count)
+        raise LaunchError(
+            f"argument {name}: {per} elements of the array are one {element}, but {came}, which is "
+            f"no multiple of {per}"
+        )
+    return found
 
 
 def _leaf_path(bound: Bound, path: tuple[str | int, ...]) -> str:

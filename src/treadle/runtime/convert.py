@@ -97,7 +97,7 @@ def take_in(definition: KernelDefinition, arguments: tuple[Any, ...], stream: St
     placed: dict[int, Placed] = {}
     own: list[DeviceArray] = []
     for position, value in enumerate(arguments):
-        if type(value) in NUMBER_TYPES:
+        if type(value) in NUMBER_TYPES or type(value) is Packed:
             continue
         kind = kind_of(value)
         if kind is not None:

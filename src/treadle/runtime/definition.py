@@ -73,6 +73,13 @@ class Launched(NamedTuple):
     values: Sequence[Any]
 
 
+def label_of(parameters: Sequence[DeclaredParameter], position: int) -> str:
+    """How messages name an argument: "argument 2 (x)"."""
+    parameter = parameters[position]
+    name = f" ({parameter.name})" if parameter.name else ""
+    return parameter.label or f"argument {position + 1}{name}"
+
+
 class KernelDefinition(Protocol):
     """A kernel before it is compiled for a call.
 

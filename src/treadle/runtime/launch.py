@@ -20,7 +20,7 @@ from treadle.drivers import base
 from treadle.runtime import arguments as binding
 from treadle.runtime import convert, memory, profile, settings, windows
 from treadle.runtime.arrays import ArrayClass, DeviceArray
-from treadle.runtime.definition import KernelDefinition, Launched, Variant
+from treadle.runtime.definition import KernelDefinition, Launched, Variant, label_of
 from treadle.runtime.devices import Device, default_device
 from treadle.runtime.signature import Signature
 from treadle.runtime.streams import Stream
@@ -269,9 +269,9 @@ class Launcher:
         for position, one in enumerate(classes):
             if isinstance(one, ArrayClass) and one.device is not device and one.device:
                 name = definition.parameters[position].name
+                what = f"{label_of(definition.parameters, position)} of kernel {definition.name}"
                 raise LaunchError(
-                    f"argument {position + 1} ({name}) of kernel {definition.name} is on "
-                    f"{one.device.id}, but the launch is on {device.id}: move it with "
+                    f"{what} is on {one.device.id}, but the launch is on {device.id}: move it with "
                     f'{name}.to("{device.id}")'
                 )
         check_block(definition.name, variant.block)
@@ -339,10 +339,10 @@ def _check_written(
     """LaunchError if the kernel writes to memory that may not be written."""
     for position in sorted(written):
         if classes[position].read_only:
-            name = definition.parameters[position].name
+            what = f"{label_of(definition.parameters, position)} of kernel {definition.name}"
             raise LaunchError(
-                f"argument {position + 1} ({name}) of kernel {definition.name} is written by the "
-                "kernel, but it is read-only: pass a copy (x.copy()), or make it writable"
+                f"{what} is written by the kernel, but it is read-only: pass a copy (x.copy()), "
+                "or make it writable"
             )
 
 

@@ -76,8 +76,8 @@ class Pool:
         rounded = size_class(size)
         limits = self.device.info.limits
         for limit in (limits.max_binding_size, limits.max_buffer_size):
-            if rounded > limit >= size:
-                rounded = -(-size // 4) * 4
+            if rounded > limit >= size:  # kernels may see it as vectors of 16 bytes
+                rounded = -(-size // 16) * 16
         with self._lock:
             waiting = self._free.get(rounded)
             if self._reused and (kept := _of_size(self._reused, rounded)) is not None:

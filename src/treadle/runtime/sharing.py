@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.core.errors import DeviceNotFound, LaunchError
 from treadle.runtime import dlpack
 from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.definition import label_of
 from treadle.runtime.devices import Device, device
 from treadle.runtime.dlpack import LEGACY
 from treadle.runtime.foreign import Foreign, Kind, Library, alignment_of, kind_of, read
@@ -126,8 +127,7 @@ def place(
         if found is not None:
             order.include(kind.library, None, value)
             return found
-    name = definition.parameters[position].name
-    what = f"argument {position + 1} ({name}) of kernel {definition.name}"
+    what = f"{label_of(definition.parameters, position)} of kernel {definition.name}"
     foreign = read(value, what)
     check_place(foreign, where, what)
     order.include(foreign.library, foreign.stream, foreign.owner)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from treadle.ir.types import Scalar, Struct, Type, Vector
+from treadle.ir.types import Array, Scalar, Struct, Type, Vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class ScalarArgument:
 
 @dataclass(frozen=True, slots=True)
 class ValueArgument:
-    """A vector or struct passed by value."""
+    """A vector, struct or array passed by value."""
 
-    type: Vector | Struct
+    type: Vector | Struct | Array
 
     def __str__(self) -> str:
         return str(self.type)
@@ -81,7 +81,23 @@ class DeclaredArray:
         return f"Array[{self.element}{dimensions}]"
 
 
-Declared: TypeAlias = Scalar | Vector | Struct | DeclaredArray | None
+@dataclass(frozen=True, slots=True)
+class DeclaredPointer:
+    """A pointer parameter of C++: contiguous arrays of any number of dimensions, made of the same
+    scalars (signed or not), or empty ones. To `void` (element Void), arrays of anything.
+
+    The kernel sees an array of one dimension with this element; of a pointer to `void`, with the
+    array's own.
+    """
+
+    element: Type
+    spelling: str  # as C++ writes the type, for messages
+
+    def __str__(self) -> str:
+        return self.spelling
+
+
+Declared: TypeAlias = Scalar | Vector | Struct | Array | DeclaredArray | DeclaredPointer | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +106,7 @@ class DeclaredParameter:
 
     name: str
     declared: Declared = None
+    label: str = ""  # how messages name it where its number and name do not ("argument 1, field x")
 
     def __str__(self) -> str:
         return self.name if self.declared is None else f"{self.name}: {self.declared}"
@@ -101,6 +118,7 @@ __all__ = [
     "Declared",
     "DeclaredArray",
     "DeclaredParameter",
+    "DeclaredPointer",
     "ScalarArgument",
     "Signature",
     "ValueArgument",

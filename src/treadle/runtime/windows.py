@@ -8,7 +8,7 @@ from typing import Any
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
-LEAST = 16  # bytes of a window: of a vector of four, as kernels may see its elements
+LEAST = 16  # bytes of a window, and what divides them: of a vector of four, as kernels may see it
 
 
 def window(array: DeviceArray, start: int, size: int) -> DeviceArray:
@@ -33,7 +33,7 @@ def narrow(arguments: tuple[Any, ...], device: Device) -> tuple[Any, ...] | None
         bounds = [_bounds(array) for array in arrays if array.size] or [(0, 4)]
         start = min(low for low, _ in bounds) // step * step
         start = min(start, (buffer.size - LEAST) // step * step)
-        size = -(-(max(high for _, high in bounds) - start) // 4) * 4
+        size = -(-(max(high for _, high in bounds) - start) // LEAST) * LEAST
         size = min(max(size, LEAST), buffer.size - start)
         if size > limits.max_binding_size:
             return None

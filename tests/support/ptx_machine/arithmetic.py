@@ -163,6 +163,17 @@ def permute_bytes(a: Array, b: Array, selector: Array) -> Array:
     return result
 
 
+def dot_bytes(a: Array, b: Array, c: Array) -> Array:
+    """`dp4a`: the sum of the products of four bytes, signed as their words are, and of c."""
+    bytes_of = {"i": "i1", "u": "u1"}
+    parts = [
+        np.ascontiguousarray(np.atleast_1d(word)).view(bytes_of[word.dtype.kind]).astype("i8")
+        for word in (a, b)
+    ]
+    products = (parts[0] * parts[1]).reshape(-1, 4).sum(axis=1).reshape(np.shape(a) or (1,))
+    return (products + c.astype("i8")).astype(c.dtype)
+
+
 def logic3(a: Array, b: Array, c: Array, table: int) -> Array:
     """`lop3`: any function of three bits, by its table."""
     result = a & np.uint32(0)

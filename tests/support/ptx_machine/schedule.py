@@ -2,8 +2,8 @@
 
 Where a branch divides a group, the part at the smallest block number goes first, so that those who
 left a loop or took the shorter way wait for the others, and groups that meet become one. A barrier
-holds a group until every thread of its block is there, and what a warp does together one that lacks
-threads which it names.
+holds a group until every thread of its block is there that has not returned, and what a warp does
+together one that lacks threads which it names.
 
 Threads that run in step never show that a barrier is missing. So in kernels with shared memory or
 barriers the odd warps of a block wait until the even ones have come to the next barrier, and the
@@ -164,18 +164,21 @@ class Schedule:
         waiting, self._waiting = self._waiting, {}
         for number, threads in waiting.items():
             block = self._program.blocks[number]
-            for row, there in self._incomplete(threads):
+            for row, there, running in self._incomplete(threads):
                 raise MachineFault(
-                    f"{block.last}: {there} of {self._layout.per_block} threads of block "
-                    f"{self._first_block + row} are here; the others have returned, or wait "
-                    "elsewhere"
+                    f"{block.last}: {there} of {running} threads of block "
+                    f"{self._first_block + row} are here; the others wait elsewhere"
                 )
             self._start(block.next, threads)
 
-    def _incomplete(self, threads: Array) -> Iterator[tuple[int, int]]:
-        there = np.bincount(self._layout.rows[threads], minlength=self._layout.blocks)
-        for row in np.flatnonzero((there > 0) & (there < self._layout.per_block)):
-            yield int(row), int(there[row])
+    def _incomplete(self, threads: Array) -> Iterator[tuple[int, int, int]]:
+        """Rows of blocks some of whose running threads are here, but not all; and how many."""
+        layout, warps = self._layout, self._warps
+        runs = warps.running[warps.warp] & warps.bit != 0
+        there = np.bincount(layout.rows[threads], minlength=layout.blocks)
+        running = np.bincount(layout.rows[runs], minlength=layout.blocks)
+        for row in np.flatnonzero((there > 0) & (there < running)):
+            yield int(row), int(there[row]), int(running[row])
 
 
 def _joined(some: Array, others: Array) -> Array:

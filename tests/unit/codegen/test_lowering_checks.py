@@ -63,7 +63,7 @@ def test_a_trusting_kernel_is_guarded_where_nothing_else_would(
     assert bool(lowered.sites) is checking  # what an access beyond an array is reported by
 
 
-def test_a_trusted_access_is_not_made_for_threads_that_returned() -> None:
+def test_a_thread_that_returned_has_returned_where_barriers_count_the_others() -> None:
     text = """
     kernel k trusting {
       buffer x: i32
@@ -80,13 +80,15 @@ def test_a_trusted_access_is_not_made_for_threads_that_returned() -> None:
     }
     """
     options = Options(Dim3(64), (("x", 0), ("y", 1)))
-    body = lower(from_text(text), options, Target("ptx", "sm_70", SMALL)).kernel.body
-    assert not any(isinstance(one, n.Declare | n.Assign) and _loads(one) for one in body)
-    assert any(_loads(one) for one in body)
-
-
-def _loads(node: object) -> bool:
-    return any(isinstance(one, n.Load) for one in walk(node))
+    branch, load, barrier, store = lower(
+        from_text(text), options, Target("ptx", "sm_70", SMALL)
+    ).kernel.body
+    assert isinstance(branch, n.If)
+    assert isinstance(branch.then[0], n.Return)
+    assert isinstance(load, n.Declare)
+    assert barrier == n.Barrier("block")
+    assert isinstance(store, n.Assign)
+    assert not store.place.checks  # type: ignore[union-attr]
 
 
 NUMBERED = """

@@ -155,6 +155,7 @@ def test_fma_rounds_once() -> None:
     assert same(float(arithmetic.intrinsic("fma", (-1.0, 0.0, 0.0), t.F32)), 0.0)
     assert same(float(arithmetic.intrinsic("fma", (-1.0, 0.0, -0.0), t.F32)), -0.0)
     assert math.isnan(float(arithmetic.intrinsic("fma", (math.inf, 0.0, 1.0), t.F32)))
+    assert arithmetic.intrinsic("fma", (-1e300, 1e300, 1.0), t.F64) == -math.inf
     # A tie in float32 that only the exact sum can break.
     tie = arithmetic.intrinsic("fma", (2.0**-40, 2.0**-40, 1.0 + 2.0**-24), t.F64)
     assert tie == 1.0 + 2.0**-24

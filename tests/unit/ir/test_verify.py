@@ -207,7 +207,7 @@ BUILT = [
     ("i32 has no 'x'", _let(n.Extract(n.Constant(1, t.I32), "x", t.I32))),
     ("i32 is not made of parts", _let(n.Construct((n.Constant(1, t.I32),), t.I32))),
     ("'e' cannot be of type Empty", _of(n.Declare(n.Variable("e", STRUCT)))),
-    ("only an array has items, not i32", _of(n.Declare(J), n.Assign(
+    ("only an array or a vector has items, not i32", _of(n.Declare(J), n.Assign(
         n.Item(J, n.Constant(0, t.I32), t.I32), n.Constant(0, t.I32)))),
     ("there is no atomic 'nand'", _of(n.Atomic("nand", n.Element("x", J, t.I32), ()))),
     ("there is no subgroup operation 'mix'", _of(n.Subgroup("mix", (), J))),

@@ -293,9 +293,17 @@ def test_blocks_may_pass_a_barrier_different_times():
 
 
 def test_a_barrier_that_part_of_a_block_reaches():
-    body = f"{PLACE} setp.gt.u32 %p1, %r0, 30; @%p1 bra out; bar.sync 0; out: mov.u32 %r1, 0;"
+    body = (
+        f"{PLACE} setp.gt.u32 %p1, %r0, 30; @%p1 bra other; bar.sync 0; bra.uni out; "
+        "other: bar.sync 0; out: mov.u32 %r1, 0;"
+    )
     with pytest.raises(MachineFault, match="31 of 32 threads"):
         launch(body, ZEROS)
+
+
+def test_a_barrier_does_not_wait_for_threads_that_returned():
+    body = f"{PLACE} setp.gt.u32 %p1, %r0, 30; @%p1 ret; bar.sync 0; mov.u32 %r1, 7;"
+    assert launch(body + STORE, ZEROS).tolist() == [7] * 31 + [0]
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,21 @@ stand in any expression and is read once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from treadle.codegen.wgsl import casts, pairs
+from treadle.codegen.wgsl import casts, pairs, vectors
 from treadle.codegen.wgsl.module import Module, mangle_field
 from treadle.codegen.wgsl.names import mangle
-from treadle.codegen.wgsl.plans import Plan, place_offsets
-from treadle.codegen.wgsl.scope import PRIMARY, PRODUCT, SHIFT, SUM, Scope
+from treadle.codegen.wgsl.places import (
+    checks_of,
+    condition,
+    element_of,
+    index_text,
+    spot,
+    typed_path,
+)
+from treadle.codegen.wgsl.plans import Plan, words_of
+from treadle.codegen.wgsl.scope import PRIMARY, Scope
 from treadle.ir import nodes as n
-from treadle.ir.traverse import root_of
 from treadle.ir.types import (
     COMPONENTS,
     F32,
@@ -30,111 +36,6 @@ from treadle.ir.types import (
     field_offset,
     size_of,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """A place in a memory that is laid out in words.
-
-    `index` is the text of a word's index if `narrow` is None or the fixed offset of the place in
-    that word; it is the text of a byte's index if `narrow` is "byte".
-    """
-
-    index: str
-    narrow: int | str = 0
-
-
-# --- places --------------------------------------------------------------------------------------
-
-
-def element_of(place: n.MemoryPlace) -> n.Element:
-    """The element of memory that a place is a part of."""
-    root = root_of(place)
-    assert isinstance(root, n.Element)
-    return root
-
-
-def checks_of(place: n.Place) -> tuple[n.Check, ...]:
-    """Every check on the way to a place, outermost first."""
-    checks: tuple[n.Check, ...] = ()
-    while isinstance(place, (n.Member, n.Item)):
-        if isinstance(place, n.Item):
-            checks = place.checks + checks
-        place = place.base
-    return (place.checks if isinstance(place, n.Element) else ()) + checks
-
-
-def condition(scope: Scope, checks: tuple[n.Check, ...]) -> str:
-    """The condition that all checks hold."""
-    return " && ".join(_check(scope, check) for check in checks)
-
-
-def _check(scope: Scope, check: n.Check) -> str:
-    if isinstance(check.index, n.Constant):
-        if check.index.value < 0:
-            return "false"
-        return f"{scope.text(check.index, SHIFT)} < {scope.text(check.bound, SHIFT)}"
-    # As unsigned numbers, the negative ones are above every bound: one comparison does for two.
-    return f"{_as_unsigned(scope, check.index)} < {_as_unsigned(scope, check.bound)}"
-
-
-def _as_unsigned(scope: Scope, node: n.Expression) -> str:
-    assert isinstance(node.type, Scalar)
-    wide = node.type.bits == 64
-    if isinstance(node, n.Constant) and node.value >= 0:
-        return f"{int(node.value)}{'lu' if wide else 'u'}"
-    if not node.type.is_signed:
-        return scope.text(node, SHIFT)
-    return f"{'u64' if wide else 'u32'}({scope.text(node)})"
-
-
-def index_text(scope: Scope, node: n.Expression) -> str:
-    """An index, as an i32 or u32."""
-    assert isinstance(node.type, Scalar)
-    if node.type.bits != 64:
-        return scope.text(node)
-    if isinstance(node, n.Constant):  # naga does not cast a literal of 64 bits
-        return f"{int(node.value) & 0xFFFFFFFF}u"
-    return f"u32({scope.text(node)})"
-
-
-def typed_path(scope: Scope, place: n.Place) -> str:
-    """A place in a typed memory, or in a variable: `x[i].velocity.y`."""
-    match place:
-        case n.Variable():
-            return scope.name(place.name)
-        case n.Element():
-            return f"{scope.plans[place.memory].variable}[{index_text(scope, place.index)}]"
-        case n.Member():
-            struct = isinstance(place.base.type, Struct)
-            name = mangle_field(place.name) if struct else place.name
-            return f"{typed_path(scope, place.base)}.{name}"
-        case n.Item():
-            return f"{typed_path(scope, place.base)}[{index_text(scope, place.index)}]"
-
-
-def spot(scope: Scope, place: n.Place) -> Spot:
-    """Where a place lies in a memory that is laid out in words."""
-    moving, fixed = place_offsets(place)
-    if all(step % 4 == 0 for _, step in moving):
-        steps = [(index, step // 4) for index, step in moving]
-        return Spot(_sum(scope, steps, fixed // 4), fixed % 4)
-    return Spot(_sum(scope, moving, fixed), "byte")
-
-
-def _sum(scope: Scope, steps: list[tuple[n.Expression, int]], fixed: int) -> str:
-    parts = []
-    for index, step in steps:
-        assert isinstance(index.type, Scalar)
-        if index.type == I32:
-            text = scope.text(index, SUM if step == 1 else PRODUCT)
-        else:
-            text = f"i32({scope.text(index)})"
-        parts.append(text if step == 1 else f"{text} * {step}")
-    if fixed or not parts:
-        parts.append(str(fixed))
-    return " + ".join(parts)
-
 
 # --- loads ---------------------------------------------------------------------------------------
 
@@ -152,8 +53,10 @@ def load(scope: Scope, node: n.Load) -> tuple[str, int]:
         name = pairs.load_function(scope.module, plan.variable, _four(place), bool(checks))
         inside = f"({condition(scope, checks)}), " if checks else ""
         return f"{name}({inside}{_pair_index(scope, place)})", PRIMARY
+    if plan.form == "vectors" and words_of(place.type) >= vectors.unit_words(plan):
+        return vectors.load(scope, plan, place, checks), PRIMARY
     at = spot(scope, place)
-    if not checks and at.narrow == 0 and _is_word(place.type):
+    if plan.form == "words" and not checks and at.narrow == 0 and _is_word(place.type):
         assert isinstance(place.type, Scalar)
         word = _read(plan, f"{plan.variable}[{at.index}]")
         return casts.same_word(scope.module, word, plan.word, place.type), PRIMARY
@@ -179,6 +82,13 @@ def _as_argument(inside: str) -> str:
 
 def _is_word(type: Type) -> bool:
     return isinstance(type, Scalar) and type in (I32, U32, F32)
+
+
+def word_at(plan: Plan, index: str) -> str:
+    """The text of a word of a memory in words or vectors, given that of its index."""
+    if plan.form == "vectors":
+        return vectors.word_at(plan, index)
+    return _read(plan, f"{plan.variable}[{index}]")
 
 
 def _read(plan: Plan, path: str) -> str:
@@ -292,7 +202,7 @@ def _leaf(module: Module, plan: Plan, type: Scalar, index: str, narrow: int | st
     position = f"{index} + {word}" if word else index
     if type.bits == 64:
         return _wide(module, plan, type, position, f"{index} + {word + 1}")
-    text = _read(plan, f"{plan.variable}[{position}]")
+    text = word_at(plan, position)
     if type.bits == 32:
         return casts.same_word(module, text, plan.word, type)
     text = casts.same_word(module, text, plan.word, U32)
@@ -302,17 +212,14 @@ def _leaf(module: Module, plan: Plan, type: Scalar, index: str, narrow: int | st
 def _wide(module: Module, plan: Plan, type: Scalar, low: str, high: str) -> str:
     module.scalar_register(type)
     module.require("int64", f"an array that holds {type} among other types")
-    halves = [
-        casts.same_word(module, _read(plan, f"{plan.variable}[{part}]"), plan.word, U32)
-        for part in (low, high)
-    ]
+    halves = [casts.same_word(module, word_at(plan, part), plan.word, U32) for part in (low, high)]
     bits = f"u64({halves[0]}) | (u64({halves[1]}) << 32u)"
     return f"({bits})" if type.name == "u64" else f"bitcast<{type.name}>({bits})"
 
 
 def _leaf_at_byte(module: Module, plan: Plan, type: Scalar, byte: str) -> str:
     word = f"({byte}) >> 2u" if "+" in byte else f"{byte} >> 2u"
-    text = casts.same_word(module, _read(plan, f"{plan.variable}[{word}]"), plan.word, U32)
+    text = casts.same_word(module, word_at(plan, word), plan.word, U32)
     return casts.unpack(module, text, f"(u32(({byte}) & 3) * 8u)", type)
 
 
@@ -327,6 +234,8 @@ def store(scope: Scope, place: n.MemoryPlace, value: str) -> str:
     if plan.form == "pairs":
         name = pairs.store_function(scope.module, plan.variable, _four(place))
         return f"{name}({_pair_index(scope, place)}, {value});"
+    if plan.form == "vectors":
+        return vectors.store(scope, plan, place, value)
     at = spot(scope, place)
     if at.narrow == 0 and _is_word(place.type):
         assert isinstance(place.type, Scalar)

@@ -8,8 +8,8 @@ other thread has come between.
 from __future__ import annotations
 
 from treadle.codegen.wgsl import casts
-from treadle.codegen.wgsl.access import checks_of, condition, element_of, spot
 from treadle.codegen.wgsl.module import Module
+from treadle.codegen.wgsl.places import checks_of, condition, element_of, spot
 from treadle.codegen.wgsl.plans import Plan
 from treadle.codegen.wgsl.scope import Scope
 from treadle.core.errors import UnsupportedOnTarget

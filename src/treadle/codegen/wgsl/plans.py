@@ -3,9 +3,12 @@
 Memory is bytes with C's layout, but WGSL knows neither bytes nor C's alignment. A memory whose
 every access has one type that WGSL can hold in an array of the same stride is declared as that
 array ("typed"). Vectors of four numbers of 16 bits that it can't hold are pairs of words ("pairs"),
-each read and written at once. Everything else is an array of 32-bit words, and accesses compute the
-word ("words"). Shared and local memories are seen by the kernel alone: they can be typed with any
-type, as long as no access reinterprets them.
+each read and written at once. A memory that is seen as vectors of words and as less than that, too,
+is an array of such vectors, if nothing less is stored: what is less is picked from one ("vectors").
+Everything else is an array of 32-bit words, and accesses compute the word ("words").
+
+Shared and local memories are seen by the kernel alone: they can be typed with any type, as long as
+no access reinterprets them.
 """
 
 from __future__ import annotations
@@ -68,7 +71,7 @@ class Plan:
 
     variable: str
     space: Space
-    form: Literal["typed", "pairs", "words"]
+    form: Literal["typed", "pairs", "vectors", "words"]
     unit: Type
     atomic: bool
     writes: bool
@@ -83,9 +86,10 @@ class Plan:
 
     @property
     def word(self) -> Scalar:
-        """The unit of a memory in words."""
-        assert isinstance(self.unit, Scalar)
-        return self.unit
+        """The unit of a memory in words, or in vectors of them."""
+        unit = self.unit.element if isinstance(self.unit, Vector) else self.unit
+        assert isinstance(unit, Scalar)
+        return unit
 
 
 def gather_uses(blocks: Iterable[n.Block]) -> dict[str, Uses]:
@@ -187,6 +191,10 @@ def make_plan(
     if space == "private" and uses.atomics:
         raise CompileError("atomics on local memory: it is one thread's own", uses.span)
     word = _word(elements, uses)
+    count = 0 if space == "private" else _vector_words(elements, uses)
+    if count:
+        vector = Vector(word, count)
+        return Plan(variable, space, "vectors", vector, False, uses.writes, uses.exchanges)
     narrow = uses.narrow_store and space != "private"
     atomic = bool(uses.atomics) or narrow
     unit = U32 if narrow else word
@@ -202,6 +210,22 @@ def _is_pairs(elements: set[Type], uses: Uses) -> bool:
         and uses.loaded | uses.stored <= elements
         and not uses.atomics
     )
+
+
+def _vector_words(elements: set[Type], uses: Uses) -> int:
+    """How many words at once a memory is reached by that is seen as several types: 2 or 4; 0 if
+    single ones must be, since they are stored or updated. To store a word of a vector may be to
+    store all of it, and the others may be other threads'."""
+    if uses.atomics:
+        return 0
+    most = max(words_of(type) for type in elements)
+    return min((words_of(type) for type in uses.stored), default=most) if most else 0
+
+
+def words_of(type: Type) -> int:
+    """The words of a vector of two or four numbers of 32 bits; 0 for any other type."""
+    whole = isinstance(type, Vector) and type.count != 3 and type.element in (I32, U32, F32)
+    return type.count if whole else 0  # type: ignore[union-attr]
 
 
 def _can_be_typed(module: Module, space: Space, type: Type, uses: Uses, packed: bool) -> bool:
@@ -255,10 +279,10 @@ def _word(elements: set[Type], uses: Uses) -> Scalar:
 
 
 def array_length(plan: Plan, element: Type, length: int) -> int:
-    """How many elements the array of a memory of `length` elements has."""
-    if plan.form == "typed":
+    """How many units the array of a memory of `length` elements has."""
+    if plan.unit == element:
         return length
-    return max(-(-size_of(element) * length // 4), 1)
+    return max(-(-size_of(element) * length // size_of(plan.unit)), 1)
 
 
 def unit_text(module: Module, plan: Plan) -> str:

@@ -16,12 +16,14 @@ from treadle.codegen.wgsl.options import WgslOptions
 from treadle.codegen.wgsl.plans import Plan
 from treadle.codegen.wgsl.scope import Scope
 from treadle.codegen.wgsl.uniform import deciding_loads
+from treadle.codegen.wide import pair_words
+from treadle.codegen.wide.layout import paired
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir.passes.fold import fold
 from treadle.ir.passes.scalarize import scalarize
-from treadle.ir.passes.unroll import unroll
+from treadle.ir.passes.unroll import unroll, unroll_around_views
 from treadle.ir.traverse import rewrite_kernel, statements_in, walk
 from treadle.ir.types import I32, SCALARS, Void, size_of
 
@@ -112,9 +114,11 @@ def _prepared(module: Module, kernel: n.Kernel, workgroup: Dim3) -> n.Kernel:
                 "a kernel in WGSL cannot read a clock: time whole launches from the host",
                 node.span,
             )
-    kernel = scalarize(fold(unroll(_with_sizes(kernel, workgroup))))
-    missing = MISSING if "int64" in module.available else MISSING | {"mul_high"}
-    kernel = legalize(kernel, missing)
+    kernel = scalarize(fold(unroll_around_views(unroll(_with_sizes(kernel, workgroup)))))
+    if "int64" in module.available:
+        kernel = legalize(kernel, MISSING)
+    else:
+        kernel = legalize(fold(pair_words(kernel, workgroup)), MISSING | {"mul_high"})
     if not module.options.folded:
         return kernel
     known = {parameter.origin for parameter in kernel.parameters}
@@ -285,9 +289,11 @@ def _parameter_fields(layout: ParameterLayout) -> dict[str, str]:
 def _parameter_block(module: Module, layout: ParameterLayout, fields: dict[str, str]) -> str:
     if not layout.slots:
         return ""
+    pairs = "int64" not in module.available  # then 64-bit integers are two words here, too
+    types = [SCALARS[slot.stored] for slot in layout.slots]
     members = [
-        f"    {fields[slot.parameter.name]}: {module.register(SCALARS[slot.stored])},"
-        for slot in layout.slots
+        f"    {fields[slot.parameter.name]}: {module.register(paired(type) if pairs else type)},"
+        for slot, type in zip(layout.slots, types, strict=True)
     ]
     module.struct_texts.append("\n".join(["struct Parameters {", *members, "}"]))
     return "@group(1) @binding(0) var<uniform> parameters: Parameters;"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.codegen.wgsl import access
+from treadle.codegen.wgsl import access, places
 from treadle.codegen.wgsl.atomics import atomic
 from treadle.codegen.wgsl.scope import SHIFT, SUM, Scope
 from treadle.codegen.wgsl.subgroups import subgroup
@@ -65,16 +65,16 @@ def _value(scope: Scope, statement: n.Statement, value: n.Expression) -> str:
 def _assign(scope: Scope, node: n.Assign) -> None:
     root = root_of(node.place)
     if isinstance(root, n.Variable):
-        checks = access.checks_of(node.place)
-        line = f"{access.typed_path(scope, node.place)} = {_value(scope, node, node.value)};"
+        checks = places.checks_of(node.place)
+        line = f"{places.typed_path(scope, node.place)} = {_value(scope, node, node.value)};"
     else:
-        checks = access.checks_of(node.place)
+        checks = places.checks_of(node.place)
         line = ""
     if not checks:
         scope.emit(line or _store(scope, node.place, node.value))
         return
     place = _hold_index(scope, node.place)
-    with scope.braces(f"if ({access.condition(scope, access.checks_of(place))}) {{"):
+    with scope.braces(f"if ({places.condition(scope, places.checks_of(place))}) {{"):
         scope.emit(line or _store(scope, place, node.value))
 
 
@@ -207,8 +207,8 @@ def _while(scope: Scope, node: n.While) -> None:
     if len(node.update) == 1 and isinstance(node.update[0], n.Assign):
         (step,) = node.update
         assert isinstance(step, n.Assign)
-        if isinstance(root_of(step.place), n.Variable) and not access.checks_of(step.place):
-            moved = f"{access.typed_path(scope, step.place)} = {scope.text(step.value)}"
+        if isinstance(root_of(step.place), n.Variable) and not places.checks_of(step.place):
+            moved = f"{places.typed_path(scope, step.place)} = {scope.text(step.value)}"
             with scope.braces(f"for (; {scope.text(node.condition)}; {moved}) {{"):
                 block(scope, node.body)
             return

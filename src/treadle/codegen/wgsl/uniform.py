@@ -7,8 +7,9 @@ its own, so it is printed only where a barrier hangs on the value.
 
 from __future__ import annotations
 
-from treadle.codegen.wgsl.access import checks_of, condition, element_of, spot, typed_path
+from treadle.codegen.wgsl.access import word_at
 from treadle.codegen.wgsl.casts import same_word
+from treadle.codegen.wgsl.places import checks_of, condition, element_of, spot, typed_path
 from treadle.codegen.wgsl.scope import Scope
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n
@@ -87,6 +88,7 @@ def uniform_load(scope: Scope, node: n.Load) -> str:
     plan = scope.plans[element_of(node.place).memory]
     checks = checks_of(node.place)
     type = node.type
+    component = ""
     if plan.form == "typed":
         path = typed_path(scope, node.place)
     else:
@@ -98,10 +100,12 @@ def uniform_load(scope: Scope, node: n.Load) -> str:
                 node.span,
             )
         path = f"{plan.variable}[{at.index}]"
-    text = f"workgroupUniformLoad(&{path})"
+        if plan.form == "vectors":
+            path, _, component = word_at(plan, at.index).rpartition("[")
+    text = f"workgroupUniformLoad(&{path})" + (f"[{component}" if component else "")
     if plan.bools_as_words:
         text = f"({text} != 0u)"
-    if plan.form == "words":
+    if plan.form != "typed":
         assert isinstance(type, Scalar)
         text = same_word(scope.module, text, plan.word, type)
     if checks:

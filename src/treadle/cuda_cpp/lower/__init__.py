@@ -1,1 +1,5 @@
 """Trees to IR."""
+
+from treadle.cuda_cpp.lower.program import load
+
+__all__ = ["load"]

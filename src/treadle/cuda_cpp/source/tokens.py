@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from treadle.core.source import Span
@@ -30,3 +31,10 @@ class Token(NamedTuple):
     def span(self) -> Span:
         """Its place."""
         return Span(self.file, self.line, self.column, self.column + len(self.text))
+
+
+def spelled(tokens: Sequence[Token]) -> str:
+    """Tokens as a text on one line."""
+    return "".join(
+        " " + token.text if i and token.spaced else token.text for i, token in enumerate(tokens)
+    )

@@ -513,6 +513,7 @@ class StructDeclaration:
     alignment: Expression | None = None
     template: tuple[TemplateParameter, ...] | None = None
     specialized: tuple[TemplateArgument, ...] | None = None  # `struct A<float> {…}`
+    packing: int | None = None  # the greatest alignment of a member, if anything sets one
     span: Span = field(default=NOWHERE, compare=False)
 
 

@@ -21,7 +21,7 @@ from treadle.drivers.webgpu_native.native import Handle, Native
 from treadle.drivers.webgpu_native.provider import MatrixUnit, Provider
 
 WARP_WIDTH = 32  # of kernels
-_MOST_BOUND = 2**31 - 4  # kernels count bytes in 32 bits, with a sign
+_MOST_BOUND = 2**31 - 16  # kernels count bytes in 32 bits, with a sign
 Kind = Literal["discrete", "integrated", "software", "cpu"]
 
 _API_ORDER = ("vulkan", "metal", "d3d12", "gl")
@@ -195,9 +195,10 @@ def read_limits(raw: Any, subgroup: int) -> Limits:
         ),
         max_grid=Dim3(largest_grid, largest_grid, largest_grid),
         max_shared_memory=raw.maxComputeWorkgroupStorageSize,
-        max_buffer_size=raw.maxBufferSize // 4 * 4,
+        # Whole vectors of four numbers: as such a kernel may see an array.
+        max_buffer_size=raw.maxBufferSize // 16 * 16,
         max_binding_size=min(
-            raw.maxStorageBufferBindingSize // 4 * 4, raw.maxBufferSize // 4 * 4, _MOST_BOUND
+            raw.maxStorageBufferBindingSize // 16 * 16, raw.maxBufferSize // 16 * 16, _MOST_BOUND
         ),
         max_buffers_per_kernel=min(
             raw.maxStorageBuffersPerShaderStage, raw.maxBindingsPerBindGroup

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.ir import nodes as n
+from treadle.ir.passes.split_memories import split_memories
 from treadle.ir.traverse import rewrite_block, walk
 from treadle.ir.types import Scalar, Vector
 
@@ -25,7 +26,8 @@ def scalarize(kernel: n.Kernel) -> n.Kernel:
     for function in kernel.functions:
         inner, kept = _scalarize(function.body, function.memories)
         functions.append(replace(function, body=inner, memories=kept))
-    return replace(kernel, body=body, memories=memories, functions=tuple(functions))
+    kernel = replace(kernel, body=body, memories=memories, functions=tuple(functions))
+    return split_memories(kernel)
 
 
 def _scalarize(
@@ -49,16 +51,19 @@ def _scalarize(
             chosen.pop(_root(node).memory, None)
     if not chosen:
         return block, memories
+    taken = {node.name for node in walk(block) if isinstance(node, n.Variable)}
+    taken |= {memory.name for memory in memories}
+    variables = {memory.name: _variables(memory, taken) for memory in chosen.values()}
     declarations = tuple(
-        n.Declare(_variable(memory, index), span=memory.span)
-        for memory in chosen.values()
-        for index in range(memory.length or 0)
+        n.Declare(variable, span=variable.span)
+        for elements in variables.values()
+        for variable in elements
     )
 
     def change(node: Any) -> Any:
         if isinstance(node, n.Element) and node.memory in chosen:
             assert isinstance(node.index, n.Constant)
-            return replace(_variable(chosen[node.memory], int(node.index.value)), span=node.span)
+            return replace(variables[node.memory][int(node.index.value)], span=node.span)
         if isinstance(node, n.Load):
             return _as_value(node.place) or node
         return node
@@ -83,8 +88,17 @@ def _is_constant_access(element: n.Element, memory: n.Memory) -> bool:
     )
 
 
-def _variable(memory: n.Memory, index: int) -> n.Variable:
-    return n.Variable(f"{memory.name}.{index}", memory.element, memory.span)
+def _variables(memory: n.Memory, taken: set[str]) -> list[n.Variable]:
+    """A variable for each element, of a name that nothing else has: another function's variable
+    that was inlined may be called as an element would be."""
+    found: list[n.Variable] = []
+    for index in range(memory.length or 0):
+        name = f"{memory.name}.{index}"
+        while name in taken:
+            name += ".own"
+        taken.add(name)
+        found.append(n.Variable(name, memory.element, memory.span))
+    return found
 
 
 def _root(place: Any) -> Any:

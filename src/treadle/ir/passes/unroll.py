@@ -7,30 +7,60 @@ with a `break` or `continue` of its own, or with too many copies, stays a loop.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from treadle.ir import nodes as n
-from treadle.ir.traverse import rewrite_block, statements_in
+from treadle.ir.traverse import rewrite_block, statements_in, walk
+from treadle.ir.types import Struct
 
 LARGEST = 4096
 """Statements that one unrolled loop may become."""
+
+_MOST_AROUND_VIEWS = 64  # turns of a loop that nobody asked to write out
 
 
 def unroll(kernel: n.Kernel) -> n.Kernel:
     """The kernel with its loops marked `unroll` written out, innermost first."""
     functions = tuple(
-        replace(function, body=_unroll_block(function.body)) for function in kernel.functions
+        replace(function, body=_unroll_block(function.body, _is_marked))
+        for function in kernel.functions
     )
-    return replace(kernel, body=_unroll_block(kernel.body), functions=functions)
+    return replace(kernel, body=_unroll_block(kernel.body, _is_marked), functions=functions)
 
 
-def _unroll_block(block: n.Block) -> n.Block:
+def unroll_around_views(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with those loops of its body written out that index local memories which are seen
+    as several types, or hold structs. Then such memories can be variables (`split_memories`)."""
+    local = {m.name: m.element for m in kernel.memories if m.space == "local"}
+    seen = {name for name, element in local.items() if isinstance(element, Struct)}
+    if local:
+        seen |= {
+            node.memory
+            for node in walk(kernel.body)
+            if isinstance(node, n.Element) and local.get(node.memory, node.type) != node.type
+        }
+    if not seen:
+        return kernel
+
+    def is_around(loop: n.For) -> bool:
+        if len(turns(loop) or ()) > _MOST_AROUND_VIEWS:
+            return False
+        return any(isinstance(node, n.Element) and node.memory in seen for node in walk(loop.body))
+
+    return replace(kernel, body=_unroll_block(kernel.body, is_around))
+
+
+def _is_marked(loop: n.For) -> bool:
+    return loop.unroll
+
+
+def _unroll_block(block: n.Block, is_wanted: Callable[[n.For], bool]) -> n.Block:
     taken = declared_names(block)
 
     def change(node: Any) -> Any:
-        if isinstance(node, n.For) and node.unroll:
+        if isinstance(node, n.For) and is_wanted(node):
             return _copies(node, taken)
         return node
 

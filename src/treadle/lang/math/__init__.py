@@ -8,22 +8,34 @@ it computes in ("exp_f32"), and lowers it like a function that a user wrote.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
 
 from treadle.lang.math import (
+    bessel,
+    bessel_f64,
+    directed,
+    directed_f64,
     exponential,
     exponential_f64,
+    exponents,
+    half_turns,
+    inverse_error,
+    inverse_error_f64,
     logarithm,
     logarithm_f64,
     neighbours,
+    norms,
     powers,
     powers_f64,
     random,
+    remainders,
     special,
     special_f64,
     trigonometry,
     trigonometry_f64,
+    words,
 )
 
 
@@ -35,15 +47,30 @@ class MathFunction:
     versions: dict[str, FunctionType]
 
 
+# Those of both types in one module come last.
+_SHARED = (neighbours, exponents, half_turns, norms, remainders)
 _MODULES: dict[str, tuple[ModuleType, ...]] = {
-    "f32": (exponential, logarithm, trigonometry, powers, special, neighbours),
+    "f32": (
+        exponential,
+        logarithm,
+        trigonometry,
+        powers,
+        special,
+        inverse_error,
+        bessel,
+        directed,
+        *_SHARED,
+    ),
     "f64": (
         exponential_f64,
         logarithm_f64,
         trigonometry_f64,
         powers_f64,
         special_f64,
-        neighbours,
+        inverse_error_f64,
+        bessel_f64,
+        directed_f64,
+        *_SHARED,
     ),
 }
 
@@ -83,6 +110,46 @@ ULP_BOUNDS: dict[str, dict[str, float]] = {
     "nextafter": {"f32": 0.0, "f64": 0.0},
 }
 
+# Functions that the kernel language does not name, but other front ends do. Those of 0 are exact;
+# the bounds of the others are meant as above. From 8 on the errors of j0, j1, y0 and y1 count in
+# units of their waves, sqrt(2 / (pi x)); those of jn and yn hold up to the order 40.
+FURTHER_BOUNDS: dict[str, dict[str, float]] = {
+    "exp10": {"f32": 2.0, "f64": 2.0},
+    "rcbrt": {"f32": 3.5, "f64": 3.5},
+    "sinpi": {"f32": 2.0, "f64": 2.0},
+    "cospi": {"f32": 2.0, "f64": 2.0},
+    "norm3d": {"f32": 2.0, "f64": 2.0},
+    "norm4d": {"f32": 2.0, "f64": 2.0},
+    "rhypot": {"f32": 2.5, "f64": 2.5},
+    "rnorm3d": {"f32": 2.5, "f64": 2.5},
+    "rnorm4d": {"f32": 2.5, "f64": 2.5},
+    "erfinv": {"f32": 5.0, "f64": 5.0},
+    "erfcinv": {"f32": 4.0, "f64": 4.0},
+    "erfcx": {"f32": 5.0, "f64": 5.0},
+    "normcdf": {"f32": 4.0, "f64": 4.0},
+    "normcdfinv": {"f32": 5.0, "f64": 5.0},
+    "cyl_bessel_i0": {"f32": 8.0, "f64": 8.0},
+    "cyl_bessel_i1": {"f32": 8.0, "f64": 8.0},
+    "j0": {"f32": 7.0, "f64": 7.0},
+    "j1": {"f32": 7.0, "f64": 7.0},
+    "y0": {"f32": 7.0, "f64": 7.0},
+    "y1": {"f32": 7.0, "f64": 7.0},
+    "jn": {"f32": 20.0, "f64": 20.0},
+    "yn": {"f32": 20.0, "f64": 20.0},
+    "frexp_fraction": {"f32": 0.0, "f64": 0.0},
+    "frexp_exponent": {"f32": 0.0, "f64": 0.0},
+    "ilogb": {"f32": 0.0, "f64": 0.0},
+    "logb": {"f32": 0.0, "f64": 0.0},
+    "ldexp": {"f32": 0.0, "f64": 0.0},
+    "remainder": {"f32": 0.0, "f64": 0.0},
+    "remainder_quotient": {"f32": 0.0, "f64": 0.0},
+    "add_directed": {"f32": 0.0, "f64": 0.0},
+    "mul_directed": {"f32": 0.0, "f64": 0.0},
+    "div_directed": {"f32": 0.0, "f64": 0.0},
+    "sqrt_directed": {"f32": 0.0, "f64": 0.0},
+    "fma_directed": {"f32": 0.0, "f64": 0.0},
+}
+
 
 def _versions(name: str) -> dict[str, FunctionType]:
     found: dict[str, FunctionType] = {}
@@ -94,19 +161,26 @@ def _versions(name: str) -> dict[str, FunctionType]:
     return found
 
 
-FUNCTIONS: dict[str, MathFunction] = {
-    name: MathFunction(next(iter(versions.values())).__code__.co_argcount, versions)
-    for name, versions in ((name, _versions(name)) for name in ULP_BOUNDS)
-}
+def _functions(names: Iterable[str]) -> dict[str, MathFunction]:
+    found = {name: _versions(name) for name in names}
+    return {
+        name: MathFunction(next(iter(versions.values())).__code__.co_argcount, versions)
+        for name, versions in found.items()
+    }
+
+
+FUNCTIONS: dict[str, MathFunction] = _functions(ULP_BOUNDS)
+FURTHER: dict[str, MathFunction] = _functions(FURTHER_BOUNDS)
 # "exp_f32": …; what works on one type only has its plain name. Of narrow floats, which are computed
 # in float32 and rounded, only neighbours need functions of their own.
 LIBRARY: dict[str, FunctionType] = {
     f"{name}_{type}": version
-    for name, function in FUNCTIONS.items()
+    for name, function in (FUNCTIONS | FURTHER).items()
     for type, version in function.versions.items()
 } | {
     "nextafter_f16": neighbours.nextafter_f16,
     "nextafter_bf16": neighbours.nextafter_bf16,
     "rand_uniform": random.rand_uniform,
     "rand_normal": random.rand_normal,
+    "byte_perm_u32": words.byte_perm_u32,
 }

@@ -1,4 +1,5 @@
-"""Polynomials of the math library, written by tools/fit_polynomials.py: change that, not this.
+"""Polynomials of the math library, written by tools/fit_polynomials.py:
+change that, not this.
 
 Each is a minimax fit of one smooth piece; the functions around them do the range reduction. Every
 docstring says what the polynomial stands for and how good the piece built on it is.

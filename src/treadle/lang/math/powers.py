@@ -16,6 +16,8 @@ from treadle.lang.math.polynomials import exp2_tail, log2_quotient_tail
 
 INFINITY = float("inf")
 NAN = float("nan")
+LOG2_TEN_HIGH = 3.3212890625  # 12 bits
+LOG2_TEN_LOW = 0.0006390323873623479
 TWO_OVER_LN2 = 2.8853900817779268
 TWO_OVER_LN2_HIGH = 2.884765625  # 12 bits
 TWO_OVER_LN2_LOW = 0.0006244567921385169
@@ -93,6 +95,14 @@ def pow(x: td.f32, y: td.f32) -> td.f32:
     return td.where(x == 1.0 or y == 0.0, 1.0, result)
 
 
+def exp10(x: td.f32) -> td.f32:
+    """10 to the power x."""
+    inside = limited(x, td.f32(-60.0), td.f32(60.0))
+    inside = td.where(td.isnan(x), 0.0, inside)
+    y = exp2_of_product(inside, td.f32(LOG2_TEN_HIGH), td.f32(LOG2_TEN_LOW))
+    return td.where(td.isnan(x), x, y)
+
+
 def rsqrt(x: td.f32) -> td.f32:
     """1 / sqrt(x)."""
     small = x < 1e-20
@@ -124,6 +134,16 @@ def cbrt(x: td.f32) -> td.f32:
     r = s / (t * t)
     t = t + t * ((r - t) / (2.0 * t + r))
     return td.where(inside and s != 0.0, with_sign_of(t * up, x), x)
+
+
+def rcbrt(x: td.f32) -> td.f32:
+    """1 / cbrt(x): infinite for 0, with its sign."""
+    root = cbrt(x)
+    size = td.abs(root)
+    ordinary = size > 0.0 and td.isfinite(size)
+    y = exact_quotient(td.f32(1.0), td.where(ordinary, size, 1.0))
+    y = td.where(ordinary, y, td.where(size == 0.0, INFINITY, 0.0))
+    return td.where(td.isnan(x), x, with_sign_of(y, x))
 
 
 def hypot(x: td.f32, y: td.f32) -> td.f32:

@@ -10,6 +10,8 @@ from treadle.lang.math.polynomials import exp2_tail_f64, log2_quotient_tail_f64
 
 INFINITY = float("inf")
 NAN = float("nan")
+LOG2_TEN_HIGH = 3.321928083896637  # 26 bits
+LOG2_TEN_LOW = 1.0990725384979695e-08
 TWO_OVER_LN2 = 2.8853900817779268
 TWO_OVER_LN2_HIGH = 2.885390043258667  # 26 bits
 TWO_OVER_LN2_LOW = 3.851925982253235e-08
@@ -87,6 +89,14 @@ def pow_f64(x: td.f64, y: td.f64) -> td.f64:
     return td.where(x == 1.0 or y == 0.0, 1.0, result)
 
 
+def exp10_f64(x: td.f64) -> td.f64:
+    """10 to the power x."""
+    inside = limited_f64(x, td.f64(-400.0), td.f64(400.0))
+    inside = td.where(td.isnan(x), 0.0, inside)
+    y = exp2_of_product_f64(inside, td.f64(LOG2_TEN_HIGH), td.f64(LOG2_TEN_LOW))
+    return td.where(td.isnan(x), x, y)
+
+
 def rsqrt_f64(x: td.f64) -> td.f64:
     """1 / sqrt(x)."""
     small = x < 1e-200
@@ -121,6 +131,16 @@ def cbrt_f64(x: td.f64) -> td.f64:
     r = s / (t * t)
     t = t + t * ((r - t) / (2.0 * t + r))
     return td.where(inside and s != 0.0, with_sign_of_f64(t * up, x), x)
+
+
+def rcbrt_f64(x: td.f64) -> td.f64:
+    """1 / cbrt(x): infinite for 0, with its sign."""
+    root = cbrt_f64(x)
+    size = td.abs(root)
+    ordinary = size > 0.0 and td.isfinite(size)
+    y = exact_quotient_f64(td.f64(1.0), td.where(ordinary, size, 1.0))
+    y = td.where(ordinary, y, td.where(size == 0.0, td.f64(INFINITY), 0.0))
+    return td.where(td.isnan(x), x, with_sign_of_f64(y, x))
 
 
 def hypot_f64(x: td.f64, y: td.f64) -> td.f64:

@@ -130,11 +130,16 @@ def cos_near_f64(r: td.f64) -> td.f64:
     return (1.0 - 0.5 * z) + z * z * cos_tail_f64(z)
 
 
+def without_turns_f64(a: td.f64, n: td.f64) -> td.f64:
+    """a - n * pi/2, by fused multiply-adds: drivers add up the parts of pi/2 otherwise."""
+    return td.fma(-n, HALF_PI_3, td.fma(-n, HALF_PI_2, td.fma(-n, HALF_PI_1, a)))
+
+
 def sin_f64(x: td.f64) -> td.f64:
     """The sine of any angle in radians."""
     a = td.abs(x)
     n = td.round(td.where(a < NEAR, a, NEAR) * TWO_OVER_PI)
-    r = ((a - n * HALF_PI_1) - n * HALF_PI_2) - n * HALF_PI_3
+    r = without_turns_f64(a, n)
     q = td.i32(n)
     if a > NEAR:
         q = far_quadrant_f64(a)
@@ -148,7 +153,7 @@ def cos_f64(x: td.f64) -> td.f64:
     """The cosine of any angle in radians."""
     a = td.abs(x)
     n = td.round(td.where(a < NEAR, a, NEAR) * TWO_OVER_PI)
-    r = ((a - n * HALF_PI_1) - n * HALF_PI_2) - n * HALF_PI_3
+    r = without_turns_f64(a, n)
     q = td.i32(n)
     if a > NEAR:
         q = far_quadrant_f64(a)
@@ -162,7 +167,7 @@ def tan_f64(x: td.f64) -> td.f64:
     """The tangent of any angle in radians."""
     a = td.abs(x)
     n = td.round(td.where(a < NEAR, a, NEAR) * TWO_OVER_PI)
-    r = ((a - n * HALF_PI_1) - n * HALF_PI_2) - n * HALF_PI_3
+    r = without_turns_f64(a, n)
     q = td.i32(n)
     if a > NEAR:
         q = far_quadrant_f64(a)

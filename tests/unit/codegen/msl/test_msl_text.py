@@ -203,6 +203,17 @@ def test_what_metal_lacks_is_refused_with_a_way_out(line, words):
     assert caught.value.span.line == 5
 
 
+def test_a_fence_for_the_block_is_a_barrier_where_all_threads_come_by():
+    fence = "  fence block\n"
+    for inside, alone in ((fence, False), (f"  if (thread_idx.x < 3) {{\n  {fence}  }}\n", True)):
+        text = f"kernel k block(32, 1, 1) {{\n  buffer x: f32\n\n{inside}  x[0] = 1.0\n}}\n"
+        if alone:
+            with pytest.raises(UnsupportedOnTarget, match="sync_threads"):
+                printed(from_text(text), "msl")
+        else:
+            assert "threadgroup_barrier" in printed(from_text(text), "msl").source
+
+
 def test_vectors_of_three_are_packed_in_memory():
     main = main_of("""
 kernel k block(1, 1, 1) {

@@ -1,0 +1,90 @@
+"""Arguments for structs with pointers in them: each field becomes an argument of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core.errors import DtypeError
+from treadle.cuda_cpp.program import KernelInstance, Shape, Whole
+from treadle.cuda_cpp.values import Unfit, described
+
+
+def taken_apart(instance: KernelInstance, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments of a launch, with those for structs replaced by their fields, in the order of
+    the instance's parameters. DtypeError for a value that has not the fields or items.
+
+    A struct comes as a dictionary or an object with the names of its fields, or as a tuple or list
+    of them; an array of pointers as a sequence.
+    """
+    made: list[Any] = [None] * len(instance.parameters)
+    for number, (shape, value) in enumerate(zip(instance.shapes, arguments, strict=True)):
+        written = instance.arguments[number]
+        what = f"argument {number + 1} ({written.name})"
+        try:
+            _put(made, shape, value, "")
+        except _Misfit as error:
+            field = f", field {error.path}" if error.path else ""
+            raise DtypeError(f"{what}{field} of kernel {instance.name} {error}") from None
+    return tuple(made)
+
+
+class _Misfit(Unfit):
+    """A value that has not the fields or items; `path` leads to it from the argument."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+def _put(made: list[Any], shape: Shape, value: Any, path: str) -> None:
+    if isinstance(shape, Whole):
+        made[shape.position] = value
+        return
+    names = [name for name, _ in shape.parts]
+    try:
+        values = _items(value, len(names)) if names[0] == 0 else _fields(value, names)
+    except Unfit as error:
+        raise _Misfit(path, f"is {shape.type}, but {error}") from None
+    for (name, part), one in zip(shape.parts, values, strict=True):
+        inner = f"{path}[{name}]" if isinstance(name, int) else f"{path}.{name}".lstrip(".")
+        _put(made, part, one, inner)
+
+
+def _items(value: Any, count: int) -> list[Any]:
+    """The items of an array of pointers or structs."""
+    is_array = isinstance(value, np.ndarray) or hasattr(type(value), "_array")
+    if not is_array and not isinstance(value, (list, tuple)):
+        raise Unfit(f"{described(value)} came: pass a list or tuple of {count}")
+    shape = getattr(value, "shape", None)
+    length = (shape[0] if shape else 0) if is_array else len(value)
+    if length != count:
+        raise Unfit(f"{length} items came")
+    return [value[at] for at in range(count)]
+
+
+def _fields(value: Any, names: list[Any]) -> list[Any]:
+    """The fields of a struct."""
+    listed = ", ".join(names)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, Mapping):
+        if set(value) != set(names):
+            came = ", ".join(map(str, value)) or "no names"
+            raise Unfit(f"the names {came} came, where there are {listed}")
+        return [value[name] for name in names]
+    if isinstance(value, (list, tuple)):
+        if len(value) != len(names):
+            raise Unfit(f"{len(value)} parts came, where there are {len(names)}: {listed}")
+        return list(value)
+    missing = [name for name in names if not hasattr(value, name)]
+    if len(missing) == len(names) or isinstance(value, np.ndarray):
+        raise Unfit(
+            f"{described(value)} came: pass a dictionary of its fields, a tuple of them, or an "
+            f"object that has {listed}"
+        )
+    if missing:
+        raise Unfit(f"a {type(value).__name__} came, which has no {', '.join(missing)}")
+    return [getattr(value, name) for name in names]

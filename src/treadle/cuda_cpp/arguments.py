@@ -1,0 +1,171 @@
+"""The arguments of a launch: what came, as what the launch path takes for C++'s parameters.
+
+Structs with pointers in them were taken apart before (`apart`). What has to be done depends on the
+Python types of the arguments, so it is found out once for each combination of them: for tensors and
+numbers of the right kind, nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from treadle.core.errors import DtypeError, LaunchError
+from treadle.cuda_cpp.program import KernelInstance
+from treadle.cuda_cpp.values import OutOfRange, Unfit, described, number_of, record_of
+from treadle.cuda_cpp.variables import storage_of
+from treadle.ir.types import U8, Array, Scalar, Struct, Type, Vector, Void, size_of
+from treadle.runtime.arguments import NUMBER_TYPES
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.convert import Packed
+from treadle.runtime.definition import label_of
+from treadle.runtime.devices import Device
+from treadle.runtime.foreign import kind_of
+from treadle.runtime.signature import DeclaredPointer
+
+Conversion = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What becomes of arguments of certain Python types: conversions by position, and which
+    parameters are null pointers."""
+
+    conversions: tuple[tuple[int, Conversion], ...]
+    nulls: tuple[int, ...]
+
+    def apply(self, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments, converted. LaunchError or DtypeError for a value that does not fit."""
+        if not self.conversions:
+            return arguments
+        made = list(arguments)
+        for position, convert in self.conversions:
+            made[position] = convert(made[position])
+        return tuple(made)
+
+
+def plan_for(instance: KernelInstance, arguments: tuple[Any, ...]) -> Plan:
+    """The plan for arguments of these Python types, one for each of the instance's parameters.
+    DtypeError for one that no value of its type can be."""
+    conversions: list[tuple[int, Conversion]] = []
+    nulls: list[int] = []
+    for position, value in enumerate(arguments):
+        declared = instance.parameters[position].declared
+        by_value = instance.uploaded.get(position)
+        if by_value is not None:
+            convert: Conversion | None = partial(_record, instance, position, by_value)
+        elif isinstance(declared, DeclaredPointer):
+            if value is None:
+                nulls.append(position)
+                continue
+            convert = _for_pointer(instance, position, value)
+        elif isinstance(declared, Scalar):
+            convert = _for_number(instance, position, declared, value)
+        else:
+            assert isinstance(declared, (Vector, Struct, Array))
+            convert = partial(_packed, instance, position, declared)
+        if convert is not None:
+            conversions.append((position, convert))
+    return Plan(tuple(conversions), tuple(nulls))
+
+
+def check_count(instance: KernelInstance, count: int) -> None:
+    """LaunchError unless there is one argument for each parameter."""
+    wanted = len(instance.arguments)
+    if count != wanted:
+        plural = "" if wanted == 1 else "s"
+        raise LaunchError(
+            f"kernel {instance.name} takes {wanted} argument{plural} "
+            f"({instance.declarations}), not {count}"
+        )
+
+
+def check_ranges(instance: KernelInstance, arguments: tuple[Any, ...]) -> None:
+    """LaunchError for the first number that does not fit its parameter: says more than the packer
+    of the launch path, and is asked when that one refused."""
+    for position, value in enumerate(arguments):
+        declared = instance.parameters[position].declared
+        if isinstance(declared, Scalar):
+            _number(instance, position, declared, value)
+
+
+def memory_for(element: Type, size: int, device: Device) -> DeviceArray:
+    """Memory of so many bytes, which are elements of a type. A null pointer has none."""
+    element = U8 if isinstance(element, Void) else element
+    dtype, inner = storage_of(element)
+    return DeviceArray.allocate(device, dtype, (size // size_of(element), *inner))
+
+
+def _where(instance: KernelInstance, position: int) -> str:
+    label = label_of(instance.parameters, position)
+    return f"{label} of kernel {instance.name} is {instance.types[position]}"
+
+
+def _for_pointer(instance: KernelInstance, position: int, value: Any) -> Conversion | None:
+    if isinstance(value, np.ndarray):
+        return partial(_contiguous, instance, position)
+    if hasattr(type(value), "_array") or kind_of(value) is not None:
+        return None
+    raise DtypeError(
+        f"{_where(instance, position)}, but {described(value)} came: pass an array (a tensor, "
+        "NumPy's, or one that speaks DLPack), or None for a null pointer"
+    )
+
+
+def _contiguous(
+    instance: KernelInstance, position: int, value: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    """NumPy's array, if a pointer can walk through it."""
+    if not value.flags.c_contiguous:
+        raise LaunchError(
+            f"{_where(instance, position)}, and an array of shape {value.shape} came whose "
+            "elements do not lie row by row without gaps: pass numpy.ascontiguousarray(x), and "
+            "assign x[...] from it if the kernel writes it"
+        )
+    return value
+
+
+def _for_number(
+    instance: KernelInstance, position: int, declared: Scalar, value: Any
+) -> Conversion | None:
+    mine = NUMBER_TYPES.get(type(value))
+    if mine is not None and mine.kind in _TAKEN_AS_THEY_ARE[declared.kind]:
+        return None
+    return partial(_number, instance, position, declared)
+
+
+# By the kind of a parameter: the kinds of numbers that the launch path packs by itself, refusing
+# what does not fit.
+_TAKEN_AS_THEY_ARE = {
+    "bool": ("bool",), "int": ("bool", "int", "uint"), "uint": ("bool", "int", "uint"),
+    "float": ("bool", "int", "uint", "float"),
+}  # fmt: skip
+
+
+def _number(instance: KernelInstance, position: int, declared: Scalar, value: Any) -> Any:
+    try:
+        return number_of(declared, value)
+    except OutOfRange as error:
+        raise LaunchError(f"{_where(instance, position)}, but {error}") from None
+    except Unfit as error:
+        raise DtypeError(f"{_where(instance, position)}, but {error}") from None
+
+
+def _packed(
+    instance: KernelInstance, position: int, declared: Vector | Struct | Array, value: Any
+) -> Packed:
+    return Packed(declared, _record(instance, position, declared, value))
+
+
+def _record(
+    instance: KernelInstance, position: int, declared: Type, value: Any
+) -> np.ndarray[Any, Any]:
+    """A vector, struct or array by value as it lies in memory."""
+    try:
+        return record_of(declared, value)
+    except Unfit as error:
+        raise DtypeError(f"{_where(instance, position)}, but {error}") from None

@@ -1,0 +1,256 @@
+"""A kernel of a CUDA C++ file: indexed with grid and block, then called, as one in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import CompileError, LaunchError
+from treadle.core.nesting import deep_nesting
+from treadle.cuda_cpp.apart import taken_apart
+from treadle.cuda_cpp.arguments import Plan, check_count, check_ranges, memory_for, plan_for
+from treadle.cuda_cpp.program import KernelInstance, Note, Program
+from treadle.cuda_cpp.variables import Variable
+from treadle.lang.interpreting import state
+from treadle.runtime import convert
+from treadle.runtime.arguments import declared_arguments
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.brackets import Bracketed
+from treadle.runtime.definition import KernelOptions, LoweredKernel
+from treadle.runtime.devices import Device, default_device
+from treadle.runtime.launch import Launcher
+from treadle.runtime.signature import DeclaredParameter, DeclaredPointer, Signature
+from treadle.runtime.streams import Stream
+
+Extent = int | Sequence[int]
+_USUAL_BLOCK = 256
+
+
+class Kernel(Bracketed["BoundKernel"]):
+    """A `__global__` function (an instance, of a template) of a module.
+
+    `kernel[grid, block](…)`, or `kernel[grid, block, shared_bytes, stream](…)`, runs it on the
+    device of its arrays; tuples are CUDA's (x, y, z).
+    """
+
+    def __init__(
+        self, program: Program, instance: KernelInstance, variables: dict[str, Variable]
+    ) -> None:
+        super().__init__()
+        self.instance = instance
+        self._program = program
+        self._variables = [variables[name] for name in instance.symbols]
+        self._plans: dict[tuple[type, ...], Plan] = {}
+        self._lowered: dict[Signature, tuple[LoweredKernel, tuple[Note, ...]]] = {}
+        self._nulls: dict[tuple[Device, int], DeviceArray] = {}
+        self._values: dict[tuple[Device, int], tuple[bytes, DeviceArray]] = {}  # put there last
+        # Variables of the file are arguments like others to the launch path.
+        self.parameters = instance.parameters + tuple(
+            DeclaredParameter(
+                variable.symbol.name,
+                DeclaredPointer(variable.symbol.element, f"__{variable.symbol.space}__"),
+            )
+            for variable in self._variables
+        )
+
+    @property
+    def name(self) -> str:
+        """Its name, with template arguments if it is an instance of a template."""
+        return self.instance.name
+
+    # --- for the launch path (treadle.runtime.definition.KernelDefinition) ---
+
+    @property
+    def options(self) -> KernelOptions:
+        """How it is compiled."""
+        return self.instance.options
+
+    def captured(self) -> None:
+        """Nothing from outside the file is a part of the kernel."""
+
+    def lower(self, signature: Signature) -> LoweredKernel:
+        """The kernel in IR for arguments of these types."""
+        return self._lower(signature)[0]
+
+    def _lower(self, signature: Signature) -> tuple[LoweredKernel, tuple[Note, ...]]:
+        found = self._lowered.get(signature)
+        if found is None:
+            with deep_nesting(self.name, self.instance.span):
+                kernel, notes = self._program.lower(self.instance, signature)
+            found = self._lowered[signature] = LoweredKernel(kernel, None), notes
+        return found
+
+    @cached_property
+    def _launcher(self) -> Launcher:
+        return Launcher(self)
+
+    # --- for people ---
+
+    def bind(self, grid: Dim3, block: Dim3, shared_bytes: Any, stream: Any) -> BoundKernel:
+        """The kernel with what stood in its brackets."""
+        self._check_bounds(block)
+        return BoundKernel(self, grid, block, shared_bytes, stream)
+
+    def _check_bounds(self, block: Dim3) -> None:
+        most = self.instance.most_threads
+        if most is not None and block.count > most:
+            raise LaunchError(
+                f"kernel {self.name}: a block of {tuple(block)} is {block.count} threads, and its "
+                f"__launch_bounds__ allow {most}"
+            )
+
+    def source(self, target: str, *, block: Extent | None = None, shared_bytes: int = 0) -> str:
+        """The generated source for a target: "wgsl", "llvm", "ptx", "cuda", "msl" or "ir".
+
+        `shared_bytes` is what a launch would give for `extern __shared__`. No device is needed.
+        """
+        if block is None:
+            block = min(_USUAL_BLOCK, self.instance.most_threads or _USUAL_BLOCK)
+        self._check_bounds(Dim3.of(block))
+        try:
+            return self._launcher.source(target, (), block, shared_bytes)
+        except CompileError as error:
+            raise self.with_source(error) from None
+
+    def notes(self) -> tuple[Note, ...]:
+        """What it uses, what of it is emulated, what refused, with lines. CompileError for a kernel
+        that is none for that."""
+        try:
+            met = self._lower(self.signature)[1]
+        except CompileError as error:
+            raise self.with_source(error) from None
+        how = "a buffer behind the arguments, one a device"
+        symbols = [variable.symbol for variable in self._variables]
+        hidden = (Note("emulated", f"__{one.space}__ {one.name}", how, one.span) for one in symbols)
+        return (*met, *hidden)
+
+    @property
+    def has_dynamic_memory(self) -> bool:
+        """Whether it has `extern __shared__` memory, whose bytes a launch gives."""
+        try:
+            lowered = self.lower(self.signature)
+        except CompileError as error:
+            raise self.with_source(error) from None
+        return any(memory.length is None for memory in lowered.kernel.memories)
+
+    @cached_property
+    def signature(self) -> Signature:
+        """That of a call with tensors that begin where their memory does."""
+        return Signature(declared_arguments(self))
+
+    def with_source(self, error: CompileError) -> CompileError:
+        """A CompileError that shows the line that it is about, of whichever file."""
+        return error.with_source(self._program.sources.get(error.file))
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """A kernel is launched with a grid and a block: this says how."""
+        raise LaunchError(
+            f"a kernel needs a grid and a block: {self.name}[grid, block](…), where C++ has "
+            f"{self.name}<<<grid, block>>>(…)"
+        )
+
+    def __repr__(self) -> str:
+        return f"<treadle CUDA C++ kernel {self.name}({self.instance.declarations})>"
+
+    # --- for its launches ---
+
+    def plan(self, arguments: tuple[Any, ...]) -> Plan:
+        """What is to be done with arguments of these Python types."""
+        kinds = tuple(map(type, arguments))
+        plan = self._plans.get(kinds)
+        if plan is None:
+            plan = self._plans[kinds] = plan_for(self.instance, arguments)
+        return plan
+
+    @cached_property
+    def has_hidden(self) -> bool:
+        """Whether launches give it memory of ours: variables of the file, large values."""
+        return bool(self._variables or self.instance.uploaded)
+
+    def with_hidden(
+        self, arguments: tuple[Any, ...], nulls: tuple[int, ...], stream: Stream | None
+    ) -> tuple[Any, ...]:
+        """The arguments with null pointers and large values in their places, and the file's
+        variables behind."""
+        if stream is not None:
+            where = stream.device
+        else:
+            where = convert.device_among(arguments) or default_device()
+        made = list(arguments)
+        for position in nulls:
+            made[position] = self._null(where, position)
+        for position in self.instance.uploaded:
+            to = stream or where.default_stream
+            made[position] = self._uploaded(to, position, made[position])
+        return (*made, *(variable.on(where) for variable in self._variables))
+
+    def _null(self, where: Device, position: int) -> DeviceArray:
+        found = self._nulls.get((where, position))
+        if (
+            found is None or found.storage.pool is not where.pool
+        ):  # none, or of before it was closed
+            declared = self.parameters[position].declared
+            assert isinstance(declared, DeclaredPointer)
+            found = self._nulls[where, position] = memory_for(declared.element, 0, where)
+        return found
+
+    def _uploaded(self, to: Stream, position: int, value: np.ndarray[Any, Any]) -> DeviceArray:
+        """Memory with a large value in it. Nobody writes to it, so that launches with the same
+        value share it. A recording has the value and puts it there at each replay."""
+        where, raw = to.device, value.tobytes()
+        known = self._values.get((where, position))
+        if known is not None and known[0] == raw and known[1].storage.pool is where.pool:
+            return known[1]
+        declared = self.parameters[position].declared
+        assert isinstance(declared, DeclaredPointer)
+        array = memory_for(declared.element, len(raw), where)
+        to.handle.write(array.buffer, 0, memoryview(raw))
+        if to.keeping is None:
+            self._values[where, position] = raw, array
+        return array
+
+
+class BoundKernel:
+    """A kernel with its grid and block; calling it launches."""
+
+    __slots__ = ("_launch", "block", "grid", "kernel", "shared_bytes", "stream")
+
+    def __init__(
+        self, kernel: Kernel, grid: Dim3, block: Dim3, shared_bytes: Any, stream: Any
+    ) -> None:
+        self.kernel = kernel
+        self.grid = grid
+        self.block = block
+        self.shared_bytes = shared_bytes
+        self.stream = stream
+        self._launch = kernel._launcher.bound(grid, block, shared_bytes, stream)
+
+    def __call__(self, *arguments: Any) -> None:
+        """Launch with these arguments."""
+        if state.active:
+            raise LaunchError(
+                f"kernel {self.kernel.name} is CUDA C++, which td.interpret() cannot run as "
+                "Python: launch it outside, and print from it with printf"
+            )
+        kernel = self.kernel
+        check_count(kernel.instance, len(arguments))
+        if kernel.instance.shapes:
+            arguments = taken_apart(kernel.instance, arguments)
+        plan = kernel.plan(arguments)
+        made = plan.apply(arguments)
+        if plan.nulls or kernel.has_hidden:
+            made = kernel.with_hidden(made, plan.nulls, self.stream)
+        try:
+            self._launch(made)
+        except CompileError as error:
+            raise kernel.with_source(error) from None
+        except LaunchError:
+            check_ranges(kernel.instance, arguments)
+            raise
+
+    def __repr__(self) -> str:
+        return f"{self.kernel!r}[{tuple(self.grid)}, {tuple(self.block)}]"

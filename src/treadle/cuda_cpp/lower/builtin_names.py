@@ -1,0 +1,186 @@
+"""What CUDA and the language declare unasked: built-in variables and functions."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.builtins.tables import FUNCTIONS, OUTPUTS, REFUSED
+from treadle.cuda_cpp.lower.arithmetic import cast, constant
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue, Value
+from treadle.cuda_cpp.meaning.types import DIM3, INT, UINT3, UNSIGNED, VECTORS, ir_type
+from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.refusals import REFUSALS, refusal_message
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+# A built-in function with effects, or one that no table can say: (context, arguments, call).
+Handler = Callable[[Context, Sequence[Value], tree.Call], Value]
+HANDLERS: dict[str, Handler] = {}
+
+VARIABLES = {
+    "threadIdx": "thread_idx",
+    "blockIdx": "block_idx",
+    "blockDim": "block_dim",
+    "gridDim": "grid_dim",
+    "warpSize": "",
+}
+_REFUSED_FUNCTIONS = {
+    **dict.fromkeys(("malloc", "free", "calloc", "realloc", "alloca"), "malloc"),
+    **dict.fromkeys(
+        ("tex1D", "tex2D", "tex3D", "tex1Dfetch", "tex2DLayered", "tex2DLod", "texCubemap"),
+        "texture",
+    ),
+    **dict.fromkeys(
+        ("surf1Dread", "surf2Dread", "surf3Dread", "surf2Dwrite", "surf3Dwrite", "surf1Dwrite"),
+        "surface",
+    ),
+}
+
+
+def handler(*names: str) -> Callable[[Handler], Handler]:
+    """Register what lowers calls of these names."""
+
+    def register(function: Handler) -> Handler:
+        HANDLERS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def _load_handlers() -> None:
+    """Import the files that register handlers; they need this one."""
+    from treadle.cuda_cpp.lower import (  # noqa: F401
+        atomics,
+        copies,
+        reports,
+        synchronization,
+        warps,
+    )
+
+
+# --- variables -----------------------------------------------------------------------------------
+
+
+def variable(cx: Context, node: tree.Name) -> Value:
+    """ThreadIdx and so on, as a whole."""
+    if node.text == "warpSize":
+        return Rvalue(constant(32, ir.I32, node.span), INT)
+    parts = tuple(_part(node.text, axis, node.span) for axis in range(3))
+    type = UINT3 if node.text in ("threadIdx", "blockIdx") else DIM3
+    return Rvalue(n.Construct(parts, ir_type(type), node.span), type)
+
+
+def component(cx: Context, base: tree.Name, name: str, span: Span) -> Value | None:
+    """`threadIdx.x`; None if the base is no built-in variable here."""
+    if base.text not in VARIABLES or name not in ("x", "y", "z") or base.scope:
+        return None
+    if cx.scope.find(base.text) is not None:
+        return None
+    return Rvalue(_part(base.text, "xyz".index(name), span), UNSIGNED)
+
+
+def _part(name: str, axis: int, span: Span) -> n.Expression:
+    return n.Cast(n.Builtin(VARIABLES[name], axis, span=span), ir.U32, span)
+
+
+# --- functions -----------------------------------------------------------------------------------
+
+
+def is_function(name: str) -> bool:
+    """Whether CUDA or the language declares a function of this name."""
+    if not HANDLERS:
+        _load_handlers()
+    return (
+        name in FUNCTIONS
+        or name in OUTPUTS
+        or name in HANDLERS
+        or name in _REFUSED_FUNCTIONS
+        or name in REFUSED
+        or (name.startswith("make_") and name.removeprefix("make_") in VECTORS)
+    )
+
+
+def unknown(name: str) -> str:
+    """The message for a name that nothing declares."""
+    if not HANDLERS:
+        _load_handlers()
+    known = [*FUNCTIONS, *OUTPUTS, *HANDLERS, *VARIABLES]
+    close = difflib.get_close_matches(name, known, 1, 0.8)
+    hint = f" (did you mean {close[0]}?)" if close else ""
+    if name.startswith("std::"):
+        return (
+            f"{name} is of the host's C++ library, of which kernels have <cmath> alone: "
+            "write a __device__ function that does the same"
+        )
+    if name.startswith("cuda") and name[4:5].isupper():
+        return (
+            f"{name} is of CUDA's library for the host, and a kernel can't call it: do it before "
+            "the launch"
+        )
+    return (
+        f"{name} is declared nowhere{hint}: declare it, or include the file that does "
+        "(include=[…] names folders to look in)"
+    )
+
+
+def call(cx: Context, function: FunctionSet, node: tree.Call) -> Value:
+    """A call of a built-in function."""
+    from treadle.cuda_cpp.lower.calls import arguments
+
+    return call_with(cx, function.name, arguments(cx, node.arguments), node, function.arguments)
+
+
+def call_with(
+    cx: Context,
+    name: str,
+    values: Sequence[Value],
+    node: tree.Call,
+    explicit: Sequence[Any] | None = None,
+) -> Value:
+    """A call of a built-in function whose arguments are there."""
+    from treadle.cuda_cpp.lower.mathematics import call_function, call_with_outputs
+
+    span = node.function.span
+    refused = _REFUSED_FUNCTIONS.get(name)
+    if refused is not None and refused in REFUSALS:
+        raise cx.error(f"{name}: {refusal_message(refused)}", span)
+    if name in REFUSED:
+        raise cx.error(f"{name} {REFUSED[name]}", span)
+    found = HANDLERS.get(name)
+    if found is not None:
+        outer, cx.span = cx.span, span
+        try:
+            return found(cx, values, node)
+        finally:
+            cx.span = outer
+    if name.startswith("make_") and name.removeprefix("make_") in VECTORS:
+        from treadle.cuda_cpp.lower.calls import vector
+
+        return vector(cx, VECTORS[name.removeprefix("make_")], values, span)
+    if name in OUTPUTS and len(values) == _count(name):
+        return call_with_outputs(cx, name, values, span)
+    return call_function(cx, name, values, explicit, span)
+
+
+def _count(name: str) -> int:
+    overload = OUTPUTS[name][0]
+    return len(overload.parameters) + len(overload.outputs)
+
+
+def number_argument(cx: Context, value: Value, type: ir.Scalar, span: Span) -> n.Expression:
+    """An argument as a number of the IR."""
+    from treadle.cuda_cpp.lower.conversions import number
+
+    expression, _ = number(cx, value, span)
+    return cast(expression, type, span)
+
+
+def expect(cx: Context, name: str, values: Sequence[Value], *counts: int) -> None:
+    """CompileError unless a call has as many arguments as it should."""
+    if len(values) not in counts:
+        wanted = " or ".join(map(str, counts))
+        raise cx.error(f"{name} takes {wanted} arguments, not {len(values)}")

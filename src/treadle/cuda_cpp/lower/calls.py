@@ -1,0 +1,491 @@
+"""Calls: of functions, methods, operators, constructors and conversions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower import builtin_names
+from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.classes import CONSTRUCTORS
+from treadle.cuda_cpp.lower.context import Context, Returns
+from treadle.cuda_cpp.lower.conversions import convert, explicit_cast, rvalue
+from treadle.cuda_cpp.lower.functions import call_function, frozen, zero_of
+from treadle.cuda_cpp.lower.memory import describe, pointer_of
+from treadle.cuda_cpp.lower.overloads import Chosen, choose, viable
+from treadle.cuda_cpp.lower.values import (
+    ArrayValue,
+    Braced,
+    Exploded,
+    FunctionSet,
+    Lvalue,
+    Nothing,
+    PointerValue,
+    Rvalue,
+    TypeValue,
+    Value,
+)
+from treadle.cuda_cpp.meaning.scopes import Functions, Overload, Scope
+from treadle.cuda_cpp.meaning.types import (
+    DIM3,
+    UINT3,
+    VOID,
+    ArrayOf,
+    ClassType,
+    CppType,
+    Pointer,
+    Reference,
+    VectorType,
+    Void,
+    all_fields,
+    holds_array,
+    holds_pointer,
+    innermost,
+    ir_type,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.refusals import refusal_message
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+
+def call(cx: Context, node: tree.Call) -> Value:
+    """`function(arguments)`"""
+    if node.launch:
+        raise cx.error(refusal_message("dynamic_parallelism"), node.span)
+    from treadle.cuda_cpp.lower.expressions import lower
+
+    function = lower(cx, node.function)
+    span = node.function.span
+    if isinstance(function, TypeValue):
+        return _construct_call(cx, function.type, node, span)
+    if not isinstance(function, FunctionSet):
+        values = arguments(cx, node.arguments)
+        made = call_operator(cx, "()", [function, *values], span)
+        if made is not None:
+            return made
+        if pointer_of(cx, function) is not None:
+            raise cx.error(refusal_message("function_pointer"), span)
+        raise cx.error(f"{describe(function)} cannot be called", span)
+    if function.builtin:
+        return builtin_names.call(cx, function, node)
+    values = arguments(cx, node.arguments)
+    found, _ = viable(cx, function.overloads, values, function.arguments, span)
+    if not found and builtin_names.is_function(function.name):
+        return builtin_names.call_with(cx, function.name, values, node)  # an overload of CUDA's own
+    chosen = choose(cx, function.name, function.overloads, values, function.arguments, span)
+    return _call_chosen(cx, chosen, _unbraced(cx, values, chosen), function.receiver, span)
+
+
+def _unbraced(cx: Context, values: Sequence[Value], chosen: Chosen) -> list[Value]:
+    """The arguments, those in braces made what the parameters are."""
+    from treadle.cuda_cpp.lower.initializers import from_list
+
+    found = list(values)
+    for at, value in enumerate(found):
+        if isinstance(value, Braced):
+            type = chosen.types[at]
+            wanted = type.to if isinstance(type, Reference) else type
+            found[at] = from_list(cx, wanted, value.node, value.node.span)
+    return found
+
+
+def _call_chosen(
+    cx: Context, chosen: Chosen, values: Sequence[Value], receiver: Value | None, span: Span
+) -> Value:
+    if chosen.overload.owner is None or "static" in chosen.declaration.specifiers:
+        receiver = None
+    elif receiver is None and cx.this is not None:
+        receiver = cx.this
+    elif receiver is not None:
+        receiver = _as_object(cx, receiver, span)
+    return call_function(cx, chosen, values, receiver, span)
+
+
+def _as_object(cx: Context, receiver: Value, span: Span) -> Value:
+    """What a method is called on: a value gets a place, a place is computed once."""
+    if isinstance(receiver, Rvalue):
+        return Lvalue(cx.let_as("object", receiver.expression, span), receiver.type)
+    return frozen(cx, receiver, span)
+
+
+def arguments(cx: Context, nodes: Sequence[Any]) -> list[Value]:
+    """Arguments in order; those that were only read before another one did something are kept."""
+    from treadle.cuda_cpp.lower.expressions import _second, lower
+
+    values: list[Value] = []
+    for node in nodes:
+        if isinstance(node, tree.InitializerList):
+            values.append(Braced(node))
+            continue
+        if values and isinstance(values[-1], Rvalue):
+            values[-1], value = _second(cx, values[-1], node)
+        else:
+            value = lower(cx, node)
+        values.append(value)
+    return values
+
+
+# --- constructors --------------------------------------------------------------------------------
+
+
+def _construct_call(cx: Context, type: CppType, node: tree.Call, span: Span) -> Value:
+    values = arguments(cx, node.arguments)
+    if len(values) == 1 and not isinstance(type, (ClassType, VectorType)):
+        return explicit_cast(cx, values[0], type, "c", span)
+    return construct(cx, type, values, span)
+
+
+def construct(cx: Context, type: CppType, values: Sequence[Value], span: Span) -> Value:
+    """`T(a, b)`"""
+    if type == DIM3:
+        return _dim3(cx, values, span)
+    if isinstance(type, VectorType):
+        return vector(cx, type, values, span)
+    if isinstance(type, ClassType):
+        if not values and not has_constructors(type):
+            from treadle.cuda_cpp.lower.initializers import from_list
+
+            return from_list(cx, type, tree.InitializerList((), (), span), span)
+        if len(values) == 1 and getattr(values[0], "type", None) == type:
+            return values[0]
+        if not has_constructors(type):
+            if len(values) == 1 and isinstance(values[0], Braced):
+                from treadle.cuda_cpp.lower.initializers import from_list
+
+                return from_list(cx, type, values[0].node, span)
+            if len(values) == 1 and isinstance(getattr(values[0], "type", None), ClassType):
+                return convert(cx, values[0], type, span)
+            raise cx.error(f"{type} has no constructor: use {type}{{…}} for its fields", span)
+        from treadle.cuda_cpp.lower.variables import _uninitialized
+
+        cx.calls += 1
+        place = _uninitialized(cx, "made", type, (cx.path, "made", cx.calls), span)
+        run_constructor(cx, place, type, values, span)
+        made: Value = place
+        return made
+    if isinstance(type, (ArrayOf, Void)) or len(values) > 1:
+        raise cx.error(f"{type} cannot be made from {len(values)} values", span)
+    if not values:
+        if isinstance(type, Pointer):
+            return convert(cx, Rvalue(constant(0, ir.I32), VOID, literal_zero=True), type, span)
+        return Rvalue(zero_of(ir_type(type), span), type)
+    return explicit_cast(cx, values[0], type, "c", span)
+
+
+def _dim3(cx: Context, values: Sequence[Value], span: Span) -> Value:
+    if len(values) == 1 and getattr(values[0], "type", None) in (DIM3, UINT3):
+        return _of_extents(cx, values[0], DIM3, span)
+    if len(values) > 3:
+        raise cx.error(f"dim3 takes up to 3 extents, not {len(values)}", span)
+    parts = [
+        rvalue(cx, convert(cx, value, DIM3.fields[0].type, span), span).expression
+        for value in values
+    ]
+    parts += [constant(1, ir.U32)] * (3 - len(parts))
+    return Rvalue(n.Construct(tuple(parts), ir_type(DIM3), span), DIM3)
+
+
+def _of_extents(cx: Context, value: Value, type: CppType, span: Span) -> Value:
+    """A dim3 or uint3 from the other."""
+    whole = cx.let(rvalue(cx, value, span).expression)
+    parts = tuple(n.Extract(whole, axis, ir.U32, span) for axis in "xyz")
+    return Rvalue(n.Construct(parts, ir_type(type), span), type)
+
+
+def vector(cx: Context, type: VectorType, values: Sequence[Value], span: Span) -> Value:
+    """One of CUDA's vectors from its components (or a copy of one)."""
+    if len(values) == 1 and getattr(values[0], "type", None) == type:
+        return rvalue(cx, values[0], span)
+    if len(values) == 1 and type == UINT3 and getattr(values[0], "type", None) == DIM3:
+        return _of_extents(cx, values[0], type, span)
+    if len(values) not in (0, type.count):
+        raise cx.error(f"{type} takes {type.count} components, not {len(values)}", span)
+    parts = [
+        rvalue(cx, convert(cx, value, type.element, span), span).expression for value in values
+    ] or [constant(0, type.element.scalar, span)] * type.count
+    return Rvalue(n.Construct(tuple(parts), ir_type(type), span), type)
+
+
+def _constructors(type: ClassType) -> tuple[Overload, ...]:
+    if type.scope is None:
+        return ()
+    found = type.scope.names.get(CONSTRUCTORS)
+    return tuple(found.overloads) if isinstance(found, Functions) else ()
+
+
+def has_constructors(type: ClassType) -> bool:
+    """Whether a class has constructors of its own that do anything."""
+    return type == DIM3 or any(not one.declaration.note for one in _constructors(type))
+
+
+def has_default_constructor(type: ClassType) -> bool:
+    """Whether an object made without arguments runs code: a constructor, defaults of fields, or
+    those of its bases and parts."""
+    from treadle.cuda_cpp.lower.initializers import member_defaults
+
+    if type == DIM3 or member_defaults(type):
+        return True
+    for one in _constructors(type):
+        parameters = one.declaration.parameters
+        if one.declaration.body is not None and all(p.default is not None for p in parameters):
+            return True
+    parts = [*type.bases, *(innermost(field.type) for field in type.fields)]
+    return any(isinstance(one, ClassType) and has_default_constructor(one) for one in parts)
+
+
+def has_converting_constructor(cx: Context, value: Value, type: ClassType) -> bool:
+    """Whether `type` can be made of one such value unasked."""
+    usable = [
+        one
+        for one in _constructors(type)
+        if "explicit" not in one.declaration.specifiers and one.declaration.parameters
+    ]
+    direct = []
+    for one in usable:
+        written = one.declaration.parameters[0].type
+        if not _is_own(written, type):
+            direct.append(one)
+    return bool(direct) and bool(viable(cx, direct, [value], None, cx.span)[0])
+
+
+def _is_own(written: tree.TypeTree, type: ClassType) -> bool:
+    """Whether a parameter is the class itself: a copy constructor converts nothing."""
+    while isinstance(written, (tree.ConstType, tree.ReferenceType)):
+        written = written.of if isinstance(written, tree.ConstType) else written.to
+    if not isinstance(written, tree.NamedType):
+        return False
+    declaration = type.template
+    own = declaration.name if isinstance(declaration, tree.StructDeclaration) else type.name
+    return written.name.text == own
+
+
+def run_constructor(
+    cx: Context, place: Value, type: ClassType, values: Sequence[Value], span: Span
+) -> None:
+    """Initialize an object that has its place."""
+    from treadle.cuda_cpp.lower.operators import assign
+
+    if len(values) == 1 and getattr(values[0], "type", None) == type:
+        assign(cx, "=", place, values[0], span)
+        return
+    if type == DIM3:
+        assign(cx, "=", place, _dim3(cx, values, span), span)
+        return
+    overloads = [one for one in _constructors(type) if not one.declaration.note]
+    if not overloads or (not values and not _takes_nothing(overloads)):
+        _default_parts(cx, place, type, frozenset(), span)
+        return
+    chosen = choose(cx, type.name, overloads, values, None, span)
+    values = _unbraced(cx, values, chosen)
+    declaration = chosen.declaration
+    given = frozenset(name.text for name, _ in declaration.initializers)
+    _default_parts(cx, place, type, given, span)
+    constructor = _with_body(declaration)
+    cx.calls += 1
+    inner = Context(
+        cx.lowering,
+        Scope(chosen.scope, type.name, "function"),
+        path=(*cx.path, ((id(declaration), type.arguments), cx.calls)),
+        returns=Returns(VOID),
+        this=place,
+        depth=cx.depth + 1,
+        name=declaration.name.text,
+        isolated=cx.isolated,
+    )
+    inner.memories = cx.memories
+    inner.blocks = [cx.blocks[-1]]
+    inner.span = span
+    from treadle.cuda_cpp.lower.functions import (
+        _with_defaults,
+        assigned_names,
+        bind_argument,
+        run_body,
+    )
+
+    assigned = assigned_names(cx, constructor)
+    arguments = _with_defaults(cx, chosen, values)
+    for parameter, kind, value in zip(
+        declaration.parameters, chosen.types, arguments, strict=False
+    ):
+        bind_argument(inner, parameter, kind, value, assigned, span)
+    _run_initializers(inner, declaration, type, place)
+    run_body(inner, constructor, span)
+
+
+def _takes_nothing(overloads: Sequence[Overload]) -> bool:
+    return any(all(p.default is not None for p in one.declaration.parameters) for one in overloads)
+
+
+def _with_body(declaration: tree.FunctionDeclaration) -> tree.FunctionDeclaration:
+    from dataclasses import replace
+
+    if declaration.body is not None:
+        return declaration
+    return replace(declaration, body=tree.Compound(()))
+
+
+def _default_parts(
+    cx: Context, place: Value, type: ClassType, given: frozenset[str], span: Span
+) -> None:
+    """Bases and fields that a constructor does not name: by their own constructors, or by what the
+    class gives to its fields itself."""
+    from treadle.cuda_cpp.lower.expressions import member_of
+    from treadle.cuda_cpp.lower.initializers import initialize_by_default, member_defaults
+    from treadle.cuda_cpp.lower.variables import construct_items
+
+    for base in type.bases:
+        declaration = base.template
+        named = isinstance(declaration, tree.StructDeclaration) and declaration.name in given
+        if not named and has_default_constructor(base):
+            run_constructor(cx, place, base, [], span)
+    defaults = member_defaults(type)
+    for field in type.fields:
+        if field.name in given:
+            continue
+        initializer = defaults.get(field.name)
+        owner = innermost(field.type)
+        if initializer is not None:
+            initialize_by_default(cx, place, type, field, initializer, span)
+        elif isinstance(owner, ClassType) and has_default_constructor(owner):
+            part = member_of(cx, place, tree.Name(field.name), span)
+            if isinstance(part, ArrayValue):
+                construct_items(cx, part, part.type, span)
+            else:
+                run_constructor(cx, part, owner, [], span)
+
+
+def _run_initializers(
+    cx: Context, declaration: tree.FunctionDeclaration, type: ClassType, place: Value
+) -> None:
+    """`: x(a), y{b}` of a constructor."""
+    from treadle.cuda_cpp.lower.expressions import lower, member_of
+    from treadle.cuda_cpp.lower.initializers import fill
+    from treadle.cuda_cpp.lower.operators import assign
+
+    names = {field.name: field for field in all_fields(type)}
+    for name, written in declaration.initializers:
+        field = names.get(name.text)
+        if field is None:
+            _base_initializer(cx, name, written, type, place)
+            continue
+        part = member_of(cx, place, tree.Name(name.text), name.span)
+        if len(written) == 1 and not isinstance(written[0], tree.InitializerList):
+            value = lower(cx, written[0])
+            if isinstance(field.type, ClassType) and getattr(value, "type", None) != field.type:
+                value = construct(cx, field.type, [value], name.span)
+            assign(cx, "=", part, value, name.span)
+        elif isinstance(field.type, ClassType) and has_constructors(field.type):
+            run_constructor(cx, part, field.type, arguments(cx, written), name.span)
+        else:
+            fill(cx, part, field.type, tree.InitializerList(tuple(written), ()), name.span)
+
+
+def _base_initializer(
+    cx: Context, name: tree.Name, written: Sequence[Any], type: ClassType, place: Value
+) -> None:
+    for base in type.bases:
+        declaration = base.template
+        if isinstance(declaration, tree.StructDeclaration) and declaration.name == name.text:
+            run_constructor(cx, place, base, arguments(cx, written), name.span)
+            return
+    raise cx.error(f"{type} has no field or base {name.text}", name.span)
+
+
+# --- operators and conversions -------------------------------------------------------------------
+
+
+def call_operator(
+    cx: Context, op: str, values: Sequence[Value], span: Span, members_only: bool = False
+) -> Value | None:
+    """A call of an operator that the file declares; None if it declares none that fits."""
+    name = f"operator{op}"
+    found: list[Chosen] = []
+    owner: CppType = getattr(values[0], "type", VOID)
+    if isinstance(owner, ClassType) and owner.scope is not None:
+        entity = owner.scope.own(name)
+        if isinstance(entity, Functions):
+            methods = [one for one in entity.overloads if not one.declaration.note]
+            found = viable(cx, methods, values[1:], None, span)[0]
+    if found:
+        chosen = choose(cx, name, [one.overload for one in found], values[1:], None, span)
+        return call_function(cx, chosen, values[1:], _as_object(cx, values[0], span), span)
+    if members_only:
+        return None
+    overloads = _free_operators(cx, name, values)
+    if not overloads:
+        return None
+    if not viable(cx, overloads, values, None, span)[0]:
+        return None
+    chosen = choose(cx, name, overloads, values, None, span)
+    return call_function(cx, chosen, values, None, span)
+
+
+def _free_operators(cx: Context, name: str, values: Sequence[Value]) -> list[Overload]:
+    """Operator functions that can be seen here, or from where the operands' classes are."""
+    found: dict[int, Overload] = {}
+    scopes: list[Any] = [cx.scope]
+    for value in values:
+        type = getattr(value, "type", None)
+        if isinstance(type, ClassType) and type.scope is not None:
+            scopes.append(type.scope)
+    for scope in scopes:
+        for group in scope.functions(name):
+            for one in group.overloads:
+                if one.owner is None:
+                    found[id(one.declaration)] = one
+    return list(found.values())
+
+
+def conversion_to(cx: Context, given: CppType, type: CppType | None) -> Overload | None:
+    """The operator by which a class becomes `type` (any number, if None)."""
+    if not isinstance(given, ClassType) or given.scope is None:
+        return None
+    entity = given.scope.own("operator ()")
+    if not isinstance(entity, Functions):
+        return None
+    from treadle.cuda_cpp.lower.conversions import underlying
+    from treadle.cuda_cpp.lower.names import resolve
+
+    for one in entity.overloads:
+        if one.declaration.result is None and not one.declaration.name.arguments:
+            continue
+        with cx.in_scope(one.scope):
+            made = resolve(cx, _conversion_type(one.declaration))
+        if made == type or (type is None and underlying(made) is not None):
+            return one
+        both_numbers = type is not None and underlying(made) and underlying(type)
+        if both_numbers and len(entity.overloads) == 1:
+            return one
+        if isinstance(made, Pointer) and isinstance(type, Pointer) and made.to == type.to:
+            return one
+    return None
+
+
+def _conversion_type(declaration: tree.FunctionDeclaration) -> Any:
+    if declaration.name.arguments:
+        return declaration.name.arguments[0]
+    return declaration.result
+
+
+def call_conversion(cx: Context, value: Value, type: CppType | None, span: Span) -> Value | None:
+    """An object converted by its class's own operator; None if it has none that fits."""
+    overload = conversion_to(cx, getattr(value, "type", VOID), type)
+    if overload is None:
+        return None
+    from treadle.cuda_cpp.lower.functions import inline
+    from treadle.cuda_cpp.lower.names import resolve
+
+    with cx.in_scope(overload.scope):
+        made = resolve(cx, _conversion_type(overload.declaration))
+    chosen = Chosen(overload, overload.scope, ())
+    instance = (id(overload.declaration), ())
+    result = inline(cx, chosen, [], _as_object(cx, value, span), made, instance, span)
+    return result if type is None or made == type else convert(cx, result, type, span)
+
+
+__all__ = [
+    "Exploded", "Nothing", "PointerValue", "call", "call_operator", "construct", "holds_array",
+    "holds_pointer",
+]  # fmt: skip

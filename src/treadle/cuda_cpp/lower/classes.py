@@ -1,0 +1,283 @@
+"""Classes and enums of the file as types: their fields, methods, constants."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.meaning.scopes import (
+    Enumerator,
+    Functions,
+    Overload,
+    Scope,
+    TypeEntity,
+    declare,
+    outside_methods,
+)
+from treadle.cuda_cpp.meaning.types import (
+    ClassType,
+    CppType,
+    EnumType,
+    Field,
+    align_of,
+    all_fields,
+    innermost,
+    ir_type,
+    size_of,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.refusals import refusal_message
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+if TYPE_CHECKING:
+    from treadle.cuda_cpp.lower.context import Context
+
+
+def class_type(
+    cx: Context,
+    declaration: tree.StructDeclaration,
+    scope: Scope,
+    *,
+    name: str | None = None,
+    arguments: tuple[Any, ...] = (),
+    template: tree.StructDeclaration | None = None,
+) -> ClassType:
+    """The type of a class, or of an instance of a class template (`scope` then has its arguments,
+    `template` is what its name means)."""
+    key = (id(declaration), arguments, id(scope) if scope.kind in ("function", "block") else 0)
+    known = cx.lowering.classes.get(key)
+    if known is not None:
+        if known is _BEING_MADE:  # behind a pointer: what it holds does not matter there
+            return ClassType(scope.qualified(name or declaration.name))
+        made: ClassType = known
+        return made
+    if not declaration.complete:
+        raise cx.error(
+            f"{declaration.name} is declared here, but defined nowhere", declaration.span
+        )
+    cx.lowering.classes[key] = _BEING_MADE
+    try:
+        made = _make(cx, declaration, scope, name or declaration.name, arguments, template)
+    except BaseException:
+        del cx.lowering.classes[key]
+        raise
+    cx.lowering.classes[key] = made
+    return made
+
+
+_BEING_MADE: Any = object()
+_MOST_FIELDS = 4096
+_MOST_NESTED = 64
+CONSTRUCTORS = "<constructor>"  # the name that they have in their class's scope
+
+
+def _make(
+    cx: Context,
+    declaration: tree.StructDeclaration,
+    scope: Scope,
+    name: str,
+    arguments: tuple[Any, ...],
+    template: tree.StructDeclaration | None,
+) -> ClassType:
+    from treadle.cuda_cpp.lower.names import constant_integer, resolve
+
+    home = Scope(scope, declaration.name, "class")
+    fields: list[Field] = []
+    with cx.in_scope(home):
+        bases = []
+        for written in declaration.bases:
+            base = resolve(cx, written)
+            if not isinstance(base, ClassType):
+                raise cx.error(f"{base} is no class to inherit from", written.span)
+            bases.append(base)
+            home.used.append(base.scope)
+        home.names["<bases>"] = tuple(bases)
+        # Names first, so that fields may have types of the class's own.
+        for member in declaration.members:
+            if not _is_field(member):
+                _declare_member(member, home)
+        for member in declaration.members:
+            if _is_field(member):
+                _add_field(cx, member, fields)
+        alignment = 0
+        if declaration.alignment is not None:
+            alignment = constant_integer(cx, declaration.alignment, "an alignment")
+    type = ClassType(
+        scope.qualified(name or _unnamed(declaration)) if template is None else name,
+        tuple(fields),
+        tuple(bases),
+        declaration.kind == "union",
+        alignment,
+        home,
+        arguments,
+        template or declaration,
+    )
+    if _is_vast(type):
+        raise cx.error(
+            f"{type} has more than {_MOST_FIELDS:,} fields, or {_MOST_NESTED} classes in one "
+            "another: use arrays",
+            declaration.span,
+        )
+    if declaration.packing is not None:
+        _refuse_gaps(cx, declaration, type)
+    home.names["<class>"] = type
+    home.names.setdefault(declaration.name, TypeEntity(type))
+    _own_methods(cx, declaration, scope, home, type, template)
+    for member in declaration.members:
+        if isinstance(member, tree.StaticAssert):
+            from treadle.cuda_cpp.lower.statements import static_assert
+
+            with cx.in_scope(home):
+                static_assert(cx, member)
+    return type
+
+
+def _refuse_gaps(cx: Context, declaration: tree.StructDeclaration, type: ClassType) -> None:
+    """CompileError for a packed struct that would lie otherwise unpacked."""
+    end = 0
+    for field in all_fields(type):
+        wanted = align_of(field.type)
+        if end % wanted:
+            raise cx.error(refusal_message("packed"), declaration.span)
+        end += size_of(field.type)
+    if end % max((align_of(field.type) for field in all_fields(type)), default=1):
+        raise cx.error(refusal_message("packed"), declaration.span)
+
+
+def _is_vast(type: ClassType) -> bool:
+    """Whether a class has more in it, counted through all its fields, than any that people write:
+    types are compared as wholes."""
+    waiting: list[tuple[CppType, int]] = [(type, 1)]
+    count = 0
+    while waiting:
+        one, depth = waiting.pop()
+        inner = innermost(one)
+        if isinstance(inner, ClassType):
+            count += len(inner.fields) + len(inner.bases)
+            if count > _MOST_FIELDS or depth > _MOST_NESTED:
+                return True
+            waiting += [(field.type, depth + 1) for field in inner.fields]
+            waiting += [(base, depth + 1) for base in inner.bases]
+    return False
+
+
+def _unnamed(declaration: tree.StructDeclaration) -> str:
+    """A name for a struct that has none, by its place."""
+    return f"{declaration.kind}_of_line_{declaration.span.line}_{declaration.span.column}"
+
+
+def _is_field(member: tree.Declaration) -> bool:
+    if isinstance(member, tree.VariableDeclaration):
+        return "static" not in member.specifiers
+    return isinstance(member, tree.StructDeclaration) and not member.name
+
+
+def _declare_member(member: tree.Declaration, home: Scope) -> None:
+    if isinstance(member, tree.FunctionDeclaration):
+        if "friend" in member.specifiers:
+            declare(member, home.parent or home)
+            return
+        name = member.name.text
+        if name.startswith("~"):
+            return  # nothing that kernels make outlives them
+        if member.result is None and name == home.name:
+            known = home.names.setdefault(CONSTRUCTORS, Functions(CONSTRUCTORS))
+            known.overloads.append(Overload(member, home))
+            return
+    declare(member, home)
+
+
+def _add_field(cx: Context, member: tree.Declaration, fields: list[Field]) -> None:
+    from treadle.cuda_cpp.lower.names import resolve
+
+    if isinstance(member, tree.StructDeclaration):  # anonymous: its names are ours
+        name = f"anonymous{len(fields)}"
+        fields.append(Field(name, class_type(cx, member, cx.scope, name=name)))
+        return
+    assert isinstance(member, tree.VariableDeclaration)
+    if member.bits is not None:
+        raise cx.error(refusal_message("bit_field"), member.span)
+    fields.append(Field(member.name, resolve(cx, member.type)))
+
+
+def _own_methods(
+    cx: Context,
+    declaration: tree.StructDeclaration,
+    scope: Scope,
+    home: Scope,
+    type: ClassType,
+    template: tree.StructDeclaration | None,
+) -> None:
+    """Tell methods whose they are, and add those defined outside of the class."""
+    for entity in home.names.values():
+        if isinstance(entity, Functions):
+            entity.overloads = [Overload(one.declaration, home, type) for one in entity.overloads]
+    file = scope
+    while file.kind == "template" and file.parent is not None:
+        file = file.parent
+    for method in outside_methods(template or declaration, file):
+        name = method.declaration.name.text
+        if name == declaration.name:
+            name = CONSTRUCTORS
+        known = home.names.get(name)
+        if not isinstance(known, Functions):
+            known = home.names[name] = Functions(name)
+        known.overloads = [  # the declaration inside the class is the same function
+            one
+            for one in known.overloads
+            if one.declaration.body is not None
+            or len(one.declaration.parameters) != len(method.declaration.parameters)
+        ]
+        known.overloads.append(Overload(method.declaration, home, type))
+
+
+def find_field(type: ClassType, name: str) -> tuple[tuple[Field, ...], Field] | None:
+    """A member variable by name: the anonymous members that it is in, and the field itself."""
+    for field in type.fields:
+        if field.name == name:
+            return (), field
+    for field in type.fields:
+        if field.name.startswith("anonymous") and isinstance(field.type, ClassType):
+            inner = find_field(field.type, name)
+            if inner is not None:
+                return (field, *inner[0]), inner[1]
+    for base in type.bases:
+        inner = find_field(base, name)
+        if inner is not None:
+            return inner
+    return None
+
+
+def enumerator(cx: Context, entity: Enumerator) -> tuple[CppType, n.Constant]:
+    """The type and value of one name of an enum: its own expression, or one more than the last."""
+    from treadle.cuda_cpp.lower.expressions import constant_value
+    from treadle.cuda_cpp.lower.names import class_or_enum
+
+    type = class_or_enum(cx, entity.declaration, entity.scope)
+    assert isinstance(type, EnumType)
+    value = 0
+    start = entity.position
+    while start >= 0 and entity.declaration.enumerators[start][1] is None:
+        start -= 1
+    if start >= 0:
+        written = entity.declaration.enumerators[start][1]
+        assert written is not None
+        with cx.in_scope(_inside_enum(entity)):
+            value = int(constant_value(cx, written, "the value of an enumerator"))
+    value += entity.position - max(start, 0)
+    scalar = ir_type(type)
+    assert isinstance(scalar, ir.Scalar)
+    return type, constant(value, scalar)
+
+
+def _inside_enum(entity: Enumerator) -> Scope:
+    """Where the values of an enum are written: there the names of a scoped one are numbers."""
+    if not entity.declaration.scoped:
+        return entity.scope
+    plain = replace(entity.declaration, scoped=False)
+    home = Scope(entity.scope)
+    for position, (name, _) in enumerate(plain.enumerators):
+        home.names[name] = Enumerator(plain, position, entity.scope)
+    return home

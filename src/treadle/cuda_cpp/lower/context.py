@@ -1,0 +1,251 @@
+"""What the lowering of a kernel keeps: names, statements, what was learned in earlier runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from treadle.core.errors import CompileError
+from treadle.core.source import NOWHERE, Span
+from treadle.cuda_cpp.lower.values import MemoryTarget, PointerValue, Target, Value
+from treadle.cuda_cpp.meaning.scopes import Scope
+from treadle.cuda_cpp.meaning.types import VOID, CppType
+from treadle.cuda_cpp.syntax import tree
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+from treadle.lang.lower.standalone import library_functions
+
+_LIBRARY_ENDINGS = ("_f32", "_f64", "_f16", "_bf16", "_u32", "_i32", "_u64", "_i64")
+MOST_CONSTANT_CALLS = 10_000  # of constexpr functions by themselves
+MOST_INLINED = 64  # calls within calls: CUDA code has a handful
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something to report of a kernel: kind "used", "emulated" or "refused"."""
+
+    kind: str
+    construct: str
+    reason: str
+    span: Span
+
+
+class Again(Exception):
+    """Something was learned that changes what was lowered already: lower the kernel again."""
+
+
+@dataclass(slots=True)
+class Facts:
+    """What runs of the lowering learn for the next one.
+
+    Variables are known by keys: the calls that they are inlined through, and their declaration.
+    """
+
+    in_memory: set[Any] = field(default_factory=set)  # objects whose bytes must have an address
+    assigned: set[Any] = field(default_factory=set)  # parameters that are written to
+    targets: dict[Any, list[Target]] = field(default_factory=dict)  # of pointer variables
+    wide: set[Any] = field(default_factory=set)  # pointer variables with 64-bit offsets
+    units: dict[Any, int] = field(default_factory=dict)  # smaller steps than what they point to
+    inlined: set[Any] = field(default_factory=set)  # functions that can be no functions of the IR
+    # The names that functions (by identity) may write to.
+    assigned_names: dict[int, frozenset[str]] = field(default_factory=dict)
+    changed: bool = False  # in a way that makes the current run useless at its end
+
+
+@dataclass(slots=True)
+class Lowering:
+    """One kernel being lowered."""
+
+    texts: Mapping[str, str]
+    facts: Facts
+    index_type: ir.Scalar = ir.I32
+    fastmath: bool = False
+    span: Span = NOWHERE  # of the statement at hand
+    constant_calls: int = 0
+    unevaluated: int = 0  # expressions around this one of which only the type matters
+    names: dict[str, int] = field(default_factory=dict)
+    memories: list[n.Memory] = field(default_factory=list)
+    functions: dict[str, n.Function] = field(default_factory=dict)  # callees first
+    function_names: dict[Any, str] = field(default_factory=dict)
+    parameters: dict[str, n.Parameter] = field(default_factory=dict)
+    buffers: list[n.Buffer] = field(default_factory=list)
+    symbols: dict[str, PointerValue] = field(default_factory=dict)  # __constant__ and __device__
+    statics: dict[Any, Any] = field(default_factory=dict)  # shared variables of functions
+    notes: dict[Note, None] = field(default_factory=dict)
+    classes: dict[Any, Any] = field(default_factory=dict)  # instances of classes
+    memory_targets: dict[str, MemoryTarget] = field(default_factory=dict)  # by memory
+    variable_keys: dict[str, Any] = field(default_factory=dict)  # of variables of the IR
+    parameter_keys: dict[str, Any] = field(default_factory=dict)  # of those nobody may assign to
+
+    def unique(self, name: str) -> str:
+        """A name that nothing in the kernel has yet."""
+        count = self.names.get(name, 0)
+        self.names[name] = count + 1
+        if not count:
+            return name
+        return self.unique(f"{name}.{count + 1}")
+
+    def unique_function(self, name: str) -> str:
+        """A name that no function of the kernel has yet, nor one of the math library's."""
+        if name.endswith(_LIBRARY_ENDINGS):
+            name += "_"
+        unique, number = name, 2
+        while unique in self.functions:
+            unique = f"{name}.{number}"
+            number += 1
+        return unique
+
+    def error(self, message: str, span: Span) -> CompileError:
+        """An error at a place in the user's files."""
+        return CompileError(message, span, self.texts.get(span.file))
+
+
+@dataclass(slots=True)
+class Returns:
+    """What `return` does in the function at hand: `place` receives the value."""
+
+    type: CppType | None  # None: to be deduced (`auto`)
+    place: Any = None  # an Lvalue, a PointerVariable; None where nothing is returned
+    reference: Any = None  # what a function that returns a reference gave
+
+
+class Context:
+    """The function at hand: where statements go and what names mean."""
+
+    def __init__(
+        self,
+        lowering: Lowering,
+        scope: Scope,
+        *,
+        path: tuple[Any, ...] = (),
+        returns: Returns | None = None,
+        this: Value | None = None,
+        depth: int = 0,
+        name: str = "",
+        isolated: bool = False,
+    ) -> None:
+        self.lowering = lowering
+        self.scope = scope
+        self.path = path
+        self.returns = returns or Returns(VOID)
+        self.this = this
+        self.depth = depth
+        self.name = name
+        self.isolated = isolated  # an IR function of its own: it sees nothing of the kernel's
+        self.memories = lowering.memories
+        self.blocks: list[list[n.Statement]] = [[]]
+        self.span = NOWHERE  # of the statement at hand
+        self.unused: Any = None  # the call whose value nobody wants
+        self.calls = 0  # that were inlined here so far
+        # For each loop around: None, or what tells a switch made a loop to go on with its own.
+        self.continue_flags: list[n.Variable | None] = []
+
+    def scope_arguments(self) -> Any:
+        """Which instance of which function this is: its static variables are its own."""
+        return self.path[-1][0] if self.path else None
+
+    # --- messages ---
+
+    def error(self, message: str, span: Span | None = None) -> CompileError:
+        """An error at a place in the user's files."""
+        return self.lowering.error(message, span or self.span)
+
+    def note(self, kind: str, construct: str, reason: str = "", span: Span | None = None) -> None:
+        """Remember something for the kernel's report."""
+        self.lowering.notes[Note(kind, construct, reason, span or self.span)] = None
+
+    # --- statements ---
+
+    def emit(self, *statements: n.Statement) -> None:
+        """Append statements to the block at hand."""
+        self.blocks[-1].extend(statements)
+
+    @contextmanager
+    def aside(self) -> Iterator[list[n.Statement]]:
+        """Statements that go nowhere yet: they are given."""
+        block: list[n.Statement] = []
+        self.blocks.append(block)
+        try:
+            yield block
+        finally:
+            self.blocks.pop()
+
+    @contextmanager
+    def inner_scope(self) -> Iterator[Scope]:
+        """A block's own names."""
+        outer = self.scope
+        self.scope = Scope(outer)
+        try:
+            yield self.scope
+        finally:
+            self.scope = outer
+
+    @contextmanager
+    def in_scope(self, scope: Scope) -> Iterator[None]:
+        """Names as they are elsewhere: where a class or template was written."""
+        outer = self.scope
+        self.scope = scope
+        try:
+            yield
+        finally:
+            self.scope = outer
+
+    def variable(self, name: str, type: ir.Type, span: Span | None = None) -> n.Variable:
+        """Declare a variable that starts as zero."""
+        variable = n.Variable(self.lowering.unique(name), type, span or self.span)
+        self.emit(n.Declare(variable, None, variable.span))
+        return variable
+
+    def let_as(self, name: str, value: n.Expression, span: Span | None = None) -> n.Variable:
+        """Declare a variable with a value."""
+        variable = n.Variable(self.lowering.unique(name), value.type, span or self.span)
+        self.emit(n.Declare(variable, value, variable.span))
+        return variable
+
+    def local_memory(self, name: str, element: ir.Type, length: int, span: Span) -> n.Memory:
+        """An array of this thread."""
+        memory = n.Memory(self.lowering.unique(name), "local", element, length, span)
+        self.memories.append(memory)
+        return memory
+
+    # --- what recipes of builtins ask for (builtins.overload.Maker) ---
+
+    @property
+    def fastmath(self) -> bool:
+        """Whether the kernel takes the hardware's own mathematics."""
+        return self.lowering.fastmath
+
+    def let(self, value: n.Expression) -> n.Expression:
+        """The value, computed once: a variable that it is already will do."""
+        if isinstance(value, (n.Constant, n.Builtin, n.Variable)):
+            return value
+        return self.let_as("value", value)
+
+    def copied(self, value: n.Expression) -> n.Expression:
+        """The value as it is now, whatever happens to the variables in it."""
+        if isinstance(value, (n.Constant, n.Builtin)):
+            return value
+        if isinstance(value, n.Variable) and value.name in self.lowering.parameter_keys:
+            return value
+        return self.let_as("value", value)
+
+    def library(self, name: str, *operands: n.Expression) -> n.Expression:
+        """A call of a function of `treadle.lang.math`."""
+        type = operands[0].type
+        assert isinstance(type, ir.Scalar)
+        called, functions = library_functions(name, type)
+        known = {function.name: function for function in functions}
+        for function in functions:
+            self.lowering.functions.setdefault(function.name, function)
+        return n.Call(called, operands, known[called].result, self.span)
+
+    def refuse(self, reason: str) -> Exception:
+        """The error of a call that cannot be expressed."""
+        return self.error(reason)
+
+
+def key_of(cx: Context, declaration: tree.VariableDeclaration | tree.Parameter) -> Any:
+    """What a variable is known by from one run of the lowering to the next."""
+    return (cx.path, id(declaration))

@@ -1,0 +1,482 @@
+"""Conversions: implicit ones with their rank, casts, and what numbers meet in.
+
+The rules are those of C++17 [conv] and [expr.arith.conv], for the types that kernels have.
+"""
+
+from __future__ import annotations
+
+import math
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, wider
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.memory import (
+    ZERO,
+    copy_object,
+    describe,
+    in_steps_of,
+    load,
+    pointer_of,
+    seen_as,
+    unit_of,
+)
+from treadle.cuda_cpp.lower.values import (
+    ArrayValue,
+    BitsLvalue,
+    ChoiceLvalue,
+    Exploded,
+    FunctionSet,
+    Items,
+    Lvalue,
+    MemoryTarget,
+    Null,
+    NullTarget,
+    ObjectAddress,
+    ObjectTarget,
+    PointerValue,
+    PointerVariable,
+    Rvalue,
+    ScatteredLvalue,
+    Text,
+    Value,
+)
+from treadle.cuda_cpp.meaning.types import (
+    BFLOAT16,
+    BOOL,
+    DIM3,
+    FLOAT,
+    HALF,
+    INT,
+    NULL_POINTER,
+    UINT3,
+    UNSIGNED,
+    VOID,
+    Arithmetic,
+    ArrayOf,
+    ClassType,
+    CppType,
+    EnumType,
+    NullPointer,
+    Pointer,
+    Reference,
+    StringType,
+    VectorType,
+    Void,
+    decay,
+    holds_array,
+    ir_type,
+)
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+OBJECTS = (Lvalue, BitsLvalue, ChoiceLvalue, ScatteredLvalue)
+
+# --- numbers -------------------------------------------------------------------------------------
+
+
+def promoted(type: Arithmetic) -> Arithmetic:
+    """Integers below int become int (all of them fit)."""
+    return INT if type.rank < INT.rank and not type.scalar.is_float else type
+
+
+def underlying(type: CppType) -> Arithmetic | None:
+    """The number that a value of this type counts as in arithmetic; None for others."""
+    if isinstance(type, EnumType) and not type.scoped:
+        return type.underlying
+    return type if isinstance(type, Arithmetic) else None
+
+
+def common_type(left: Arithmetic, right: Arithmetic) -> Arithmetic:
+    """The type in which two numbers meet (the usual arithmetic conversions)."""
+    if left.scalar.is_float or right.scalar.is_float:
+        if not right.scalar.is_float:
+            return left
+        if not left.scalar.is_float:
+            return right
+        if {left, right} == {HALF, BFLOAT16}:
+            return FLOAT
+        return left if left.rank >= right.rank else right
+    left, right = promoted(left), promoted(right)
+    if left.scalar.is_signed == right.scalar.is_signed:
+        return left if left.rank >= right.rank else right
+    signed, unsigned = (left, right) if left.scalar.is_signed else (right, left)
+    if unsigned.rank >= signed.rank:
+        return unsigned
+    if signed.scalar.bits > unsigned.scalar.bits:
+        return signed
+    return _UNSIGNED_OF[signed.name]
+
+
+def _unsigned_of() -> dict[str, Arithmetic]:
+    from treadle.cuda_cpp.meaning.types import ARITHMETIC
+
+    return {
+        "int": UNSIGNED,
+        "long": ARITHMETIC["unsigned long"],
+        "long long": ARITHMETIC["unsigned long long"],
+    }
+
+
+_UNSIGNED_OF = _unsigned_of()
+
+
+def number_as(value: n.Expression, type: Arithmetic, span: Span) -> n.Expression:
+    """A number converted to another one."""
+    return cast(value, type.scalar, span)
+
+
+# --- values of objects ---------------------------------------------------------------------------
+
+
+def rvalue(cx: Context, value: Value, span: Span) -> Rvalue:
+    """A number, vector or struct as a value, read from its object if it is one."""
+    match value:
+        case Rvalue():
+            return value
+        case Lvalue() | BitsLvalue() | ChoiceLvalue() | ScatteredLvalue():
+            if holds_array(value.type):
+                raise cx.error(f"a {value.type} with arrays in it is copied as a whole only", span)
+            return load(cx, value, span)
+    if isinstance(value, FunctionSet):
+        raise cx.error(f"the function {value.name} is no value: call it with (…)", span)
+    raise cx.error(f"a number is needed here, not {describe(value)}", span)
+
+
+def number(cx: Context, value: Value, span: Span) -> tuple[n.Expression, Arithmetic]:
+    """A value that must be a number (or an unscoped enum), and its type."""
+    if isinstance(value, (*OBJECTS, Rvalue)):
+        if isinstance(value.type, ClassType):
+            value = _converted_by_class(cx, value, None, span) or value
+        read = rvalue(cx, value, span)
+        type = underlying(read.type)
+        if type is not None:
+            return read.expression, type
+    raise cx.error(f"a number is needed here, not {describe(value)}", span)
+
+
+def _converted_by_class(
+    cx: Context, value: Value, type: CppType | None, span: Span
+) -> Value | None:
+    """What a class's own conversion operator gives: a number, or what is asked for."""
+    from treadle.cuda_cpp.lower.calls import call_conversion
+
+    return call_conversion(cx, value, type, span)
+
+
+def condition(cx: Context, value: Value, span: Span) -> n.Expression:
+    """A value as a condition: not 0, not null."""
+    pointer = pointer_of(cx, value)
+    if pointer is not None or isinstance(value, Null):
+        return is_not_null(cx, pointer, span)
+    if isinstance(value, (Text, Items, ObjectAddress)):  # assert(holds && "what that means")
+        return n.TRUE
+    expression, _ = number(cx, value, span)
+    return as_bool(expression, span)
+
+
+def as_bool(expression: n.Expression, span: Span) -> n.Expression:
+    """A number as a bool; comparisons of bools made ints are the bools."""
+    if expression.type == ir.BOOL:
+        return expression
+    if isinstance(expression, n.Cast) and expression.operand.type == ir.BOOL:
+        return expression.operand
+    return cast(expression, ir.BOOL, span)
+
+
+def is_not_null(cx: Context, pointer: PointerValue | None, span: Span) -> n.Expression:
+    """Whether a pointer points anywhere. An empty array given to a kernel is a null pointer."""
+    if pointer is None:
+        return n.FALSE
+    tests = [_target_exists(target) for target in pointer.targets]
+    if pointer.tag is None:
+        return tests[0]
+    result: n.Expression = n.FALSE
+    for place, test in enumerate(tests):
+        chosen = n.Binary("eq", pointer.tag, constant(place, ir.I32), ir.BOOL, span)
+        both = n.Binary("logical_and", chosen, test, ir.BOOL, span)
+        result = n.Binary("logical_or", result, both, ir.BOOL, span)
+    return folded(result)
+
+
+def _target_exists(target: object) -> n.Expression:
+    if isinstance(target, NullTarget):
+        return n.FALSE
+    if isinstance(target, MemoryTarget) and target.space == "global" and target.size is not None:
+        assert isinstance(target.size.type, ir.Scalar)
+        return n.Binary("gt", target.size, constant(0, target.size.type), ir.BOOL)
+    return n.TRUE
+
+
+# --- implicit conversions ------------------------------------------------------------------------
+
+EXACT, PROMOTION, CONVERSION, USER, IMPOSSIBLE = range(5)
+
+
+def rank_of(cx: Context, value: Value, type: CppType) -> int:
+    """How far a value is from a parameter's type, as overloads are chosen by."""
+    given: CppType = getattr(value, "type", VOID)
+    if isinstance(type, Reference):
+        is_object = isinstance(value, (*OBJECTS, ArrayValue, PointerVariable, Exploded, Items))
+        if isinstance(type.to, ArrayOf) or isinstance(given, ArrayOf):
+            return EXACT if type.to == given else IMPOSSIBLE
+        if type.rvalue and is_object:
+            return IMPOSSIBLE if given == type.to else rank_of(cx, value, type.to)
+        if not type.const and not type.rvalue and not is_object:
+            return IMPOSSIBLE
+        if not type.const and not type.rvalue and given != type.to:
+            return EXACT if _derives(given, type.to) else IMPOSSIBLE
+        return rank_of(cx, value, type.to)
+    given = decay(given)
+    if given == type:
+        return EXACT
+    if isinstance(given, Arithmetic) and isinstance(type, Arithmetic):
+        if promoted(given) == type or (given == FLOAT and type.name == "double"):
+            return PROMOTION
+        return CONVERSION
+    if isinstance(given, EnumType) and isinstance(type, Arithmetic):
+        if given.scoped:
+            return IMPOSSIBLE
+        return PROMOTION if promoted(given.underlying) == type else CONVERSION
+    if isinstance(type, Pointer):
+        if isinstance(given, NullPointer) or (isinstance(value, Rvalue) and value.literal_zero):
+            return CONVERSION
+        if isinstance(given, Pointer):
+            if given.to == type.to:
+                return EXACT
+            if isinstance(type.to, Void) or _derives(given.to, type.to):
+                return CONVERSION
+        if isinstance(given, StringType):
+            return EXACT
+        return USER if _has_conversion(cx, given, type) else IMPOSSIBLE
+    if type == BOOL and isinstance(given, (Pointer, NullPointer)):
+        return CONVERSION
+    if isinstance(type, ClassType):
+        if _derives(given, type):
+            return CONVERSION
+        from treadle.cuda_cpp.lower.calls import has_converting_constructor
+
+        if has_converting_constructor(cx, value, type):
+            return USER
+    return USER if _has_conversion(cx, given, type) else IMPOSSIBLE
+
+
+def _has_conversion(cx: Context, given: CppType, type: CppType) -> bool:
+    from treadle.cuda_cpp.lower.calls import conversion_to
+
+    return isinstance(given, ClassType) and conversion_to(cx, given, type) is not None
+
+
+def _derives(given: CppType, base: CppType) -> bool:
+    if not isinstance(given, ClassType) or not isinstance(base, ClassType):
+        return False
+    return any(one == base or _derives(one, base) for one in given.bases)
+
+
+def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
+    """An implicit conversion. CompileError says what does not become what."""
+    if isinstance(type, Reference):
+        type = type.to
+    given: CppType = getattr(value, "type", VOID)
+    if isinstance(type, Pointer):
+        return _to_pointer(cx, value, type, span)
+    if isinstance(value, OBJECTS) and holds_array(type) and given == type:
+        return value
+    if type == BOOL and (pointer_of(cx, value) is not None or isinstance(value, Null)):
+        return Rvalue(condition(cx, value, span), BOOL)
+    if isinstance(value, (Rvalue, *OBJECTS)):
+        if decay(given) == type:
+            return rvalue(cx, value, span)
+        target = underlying(type) if isinstance(type, Arithmetic) else None
+        if target is not None and underlying(given) is not None:
+            expression, _ = number(cx, value, span)
+            return Rvalue(number_as(expression, target, span), type)
+        if isinstance(type, ClassType) and _derives(given, type):
+            return _base_part(cx, value, type, span)
+        if isinstance(given, ClassType):
+            from treadle.cuda_cpp.lower.calls import call_conversion
+
+            made = call_conversion(cx, value, type, span)
+            if made is not None:
+                return made
+    if isinstance(value, (Exploded, Items)) and given == type:
+        return value
+    if isinstance(type, ClassType):
+        from treadle.cuda_cpp.lower.calls import construct, has_converting_constructor
+
+        if type == DIM3 or has_converting_constructor(cx, value, type):
+            return construct(cx, type, [value], span)
+    if given == DIM3 and type == UINT3:
+        from treadle.cuda_cpp.lower.calls import construct
+
+        return construct(cx, type, [value], span)
+    if given == type:
+        return value
+    raise cx.error(f"{describe(value)} does not become {type}{_hint(given, type)}", span)
+
+
+def _hint(given: CppType, type: CppType) -> str:
+    if isinstance(given, EnumType) and given.scoped:
+        return " unasked, as its enum is scoped: static_cast it"
+    return ""
+
+
+def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
+    if isinstance(value, Null) or (isinstance(value, Rvalue) and value.literal_zero):
+        return PointerValue((NullTarget(),), ZERO, unit_of(type.to), type.to)
+    if isinstance(value, Text):
+        return value
+    if isinstance(value, (Items, ObjectAddress)) and decay(value.type) == type:
+        return value
+    if isinstance(getattr(value, "type", None), ClassType):
+        value = _converted_by_class(cx, value, type, span) or value
+    pointer = pointer_of(cx, value)
+    if pointer is None:
+        raise cx.error(f"{describe(value)} is no pointer to {type.to}", span)
+    same = pointer.to == type.to or isinstance(type.to, Void) or isinstance(pointer.to, Void)
+    if not same and not _derives(pointer.to, type.to):
+        raise cx.error(
+            f"{describe(value)} is no pointer to {type.to}: cast it, if its bytes are meant", span
+        )
+    if isinstance(pointer.to, Void) and not isinstance(type.to, Void):
+        raise cx.error(f"a void pointer becomes {type} only by a cast", span)
+    return seen_as(pointer, type.to)
+
+
+def _base_part(cx: Context, value: Value, base: ClassType, span: Span) -> Value:
+    """The base of an object, as a copy of the fields that it has."""
+    from treadle.cuda_cpp.lower.memory import member
+    from treadle.cuda_cpp.meaning.types import all_fields
+
+    fields = [
+        rvalue(cx, member(cx, value, field.name, field.type, span), span).expression
+        for field in all_fields(base)
+    ]
+    return Rvalue(n.Construct(tuple(fields), ir_type(base), span), base)
+
+
+# --- casts ---------------------------------------------------------------------------------------
+
+
+def explicit_cast(cx: Context, value: Value, type: CppType, style: str, span: Span) -> Value:
+    """`(type)value`, static_cast, reinterpret_cast, const_cast."""
+    if isinstance(type, Void):
+        return Rvalue(ZERO, VOID)
+    if isinstance(type, Reference):
+        return _cast_reference(cx, value, type, span)
+    given: CppType = decay(getattr(value, "type", VOID))
+    if isinstance(type, Pointer):
+        return _cast_to_pointer(cx, value, type, span)
+    pointer = pointer_of(cx, value)
+    if pointer is not None and isinstance(type, Arithmetic):
+        if type == BOOL:
+            return Rvalue(condition(cx, value, span), BOOL)
+        return _address_as_number(cx, pointer, type, span)
+    if isinstance(type, EnumType) or (isinstance(given, EnumType) and isinstance(type, Arithmetic)):
+        read = rvalue(cx, value, span)
+        scalar = ir_type(type)
+        if not isinstance(scalar, ir.Scalar) or not isinstance(read.expression.type, ir.Scalar):
+            raise cx.error(f"{describe(value)} cannot be cast to {type}", span)
+        return Rvalue(cast(read.expression, scalar, span), type)
+    return convert(cx, value, type, span)
+
+
+def _cast_reference(cx: Context, value: Value, type: Reference, span: Span) -> Value:
+    """`reinterpret_cast<int&>(x)`: the same bytes as another type."""
+    from treadle.cuda_cpp.lower.memory import address, follow
+
+    if getattr(value, "type", None) == type.to:
+        return value
+    if isinstance(value, (*OBJECTS, ArrayValue)):
+        return follow(cx, seen_as(address(cx, value, span), type.to), span)
+    raise cx.error(f"{describe(value)} cannot be seen as {type}", span)
+
+
+def _cast_to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
+    if isinstance(value, Null) or (isinstance(value, Rvalue) and value.literal_zero):
+        return PointerValue((NullTarget(),), ZERO, unit_of(type.to), type.to)
+    pointer = pointer_of(cx, value)
+    if pointer is None:
+        raise cx.error(
+            f"{describe(value)} cannot become a pointer: addresses are no numbers on most devices",
+            span,
+        )
+    return seen_as(pointer, type.to)
+
+
+def _address_as_number(cx: Context, pointer: PointerValue, type: Arithmetic, span: Span) -> Value:
+    """A pointer as an integer: its bytes from the start of its memory. Memories are aligned to 16
+    bytes and more, so tests of alignment come out as in CUDA."""
+    if len(pointer.targets) > 1 or isinstance(pointer.targets[0], ObjectTarget):
+        raise cx.error("the address of this object is not known as a number", span)
+    cx.note("emulated", "pointer as an integer", "bytes from the start of its memory", span)
+    in_bytes = in_steps_of(cx, pointer, 1)
+    assert in_bytes is not None
+    return Rvalue(cast(in_bytes.offset, type.scalar, span), type)
+
+
+def difference(cx: Context, left: PointerValue, right: PointerValue, span: Span) -> n.Expression:
+    """`left - right` in elements, as a 64-bit number."""
+    from treadle.cuda_cpp.lower.arithmetic import minus, over
+    from treadle.cuda_cpp.meaning.types import count_of
+
+    one, other = same_steps(cx, left, right, span)
+    steps = minus(one.offset, other.offset)
+    size = unit_of(left.to) * count_of(left.to)
+    if size % one.unit:
+        steps, size = n.Binary("mul", steps, constant(one.unit, ir.I32), steps.type), size
+        return cast(over(steps, size), ir.I64)
+    return cast(over(steps, size // one.unit), ir.I64)
+
+
+def same_steps(
+    cx: Context, left: PointerValue, right: PointerValue, span: Span
+) -> tuple[PointerValue, PointerValue]:
+    """Two pointers into one memory, with offsets in the same steps and type."""
+    if not _into_one_memory(left, right):
+        raise cx.error(
+            "these pointers may point into different arrays, whose order nobody knows", span
+        )
+    unit = math.gcd(left.unit, right.unit)
+    one, other = in_steps_of(cx, left, unit), in_steps_of(cx, right, unit)
+    assert one is not None
+    assert other is not None
+    first, second = wider(one.offset, other.offset)
+    return (
+        PointerValue(one.targets, first, unit, one.to, one.tag),
+        PointerValue(other.targets, second, unit, other.to, other.tag),
+    )
+
+
+def _into_one_memory(left: PointerValue, right: PointerValue) -> bool:
+    """Whether two pointers surely point into the same array, where they are not null."""
+    if left.targets == right.targets and left.tag == right.tag:
+        return True
+    places = {one for one in (*left.targets, *right.targets) if not isinstance(one, NullTarget)}
+    return len(places) <= 1
+
+
+def same_place(cx: Context, left: PointerValue, right: PointerValue, span: Span) -> n.Expression:
+    """Whether two pointers are equal: into one memory, at one offset; or both null."""
+    result: n.Expression = n.FALSE
+    for place, one in enumerate(left.targets):
+        for other_place, other in enumerate(right.targets):
+            if one != other:
+                continue
+            equal: n.Expression = n.TRUE
+            if not isinstance(one, NullTarget):
+                first = PointerValue((one,), left.offset, left.unit, left.to)
+                second = PointerValue((one,), right.offset, right.unit, right.to)
+                first, second = same_steps(cx, first, second, span)
+                equal = n.Binary("eq", first.offset, second.offset, ir.BOOL, span)
+            for tag, at in ((left.tag, place), (right.tag, other_place)):
+                if tag is not None:
+                    test = n.Binary("eq", tag, constant(at, ir.I32), ir.BOOL, span)
+                    equal = n.Binary("logical_and", test, equal, ir.BOOL, span)
+            result = n.Binary("logical_or", result, equal, ir.BOOL, span)
+    return folded(result)
+
+
+__all__ = [
+    "NULL_POINTER", "VectorType", "common_type", "convert", "copy_object", "explicit_cast",
+    "number", "rank_of", "rvalue",
+]  # fmt: skip

@@ -1,0 +1,247 @@
+"""The first values of a file's variables: their initializers as the bytes that memory begins with.
+
+What an initializer leaves out is zero, so a long array costs what is written of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from treadle.core.dtypes import BY_SHORT_NAME
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.arithmetic import folded
+from treadle.cuda_cpp.lower.calls import has_constructors
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import convert, rvalue
+from treadle.cuda_cpp.lower.expressions import lower, type_of
+from treadle.cuda_cpp.lower.initializers import from_list, member_defaults
+from treadle.cuda_cpp.meaning.types import (
+    Arithmetic,
+    ArrayOf,
+    ClassType,
+    CppType,
+    VectorType,
+    all_fields,
+    count_of,
+    innermost,
+    ir_type,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+
+def first_bytes(cx: Context, declaration: tree.VariableDeclaration, type: CppType) -> bytes | None:
+    """The bytes of a variable of this type; None for zeros. CompileError for an initializer that is
+    no constant."""
+    inner = innermost(type)
+    initializer: Any = declaration.initializer
+    if initializer is None:
+        if not isinstance(inner, ClassType) or not member_defaults(inner):
+            return None
+        initializer = tree.InitializerList((), (), declaration.span)
+    memory = _Memory(cx, bytearray(ir.size_of(ir_type(inner)) * count_of(type)))
+    memory.initialize(type, 0, initializer)
+    return bytes(memory.made)
+
+
+@dataclass(slots=True)
+class _Rest:
+    """The items of a list that no part took yet: parts without braces of their own share one."""
+
+    items: Sequence[Any]
+    taken: int = 0
+
+    @property
+    def empty(self) -> bool:
+        return self.taken >= len(self.items)
+
+    @property
+    def next(self) -> Any:
+        return self.items[self.taken]
+
+    def take(self) -> Any:
+        self.taken += 1
+        return self.items[self.taken - 1]
+
+
+@dataclass(slots=True)
+class _Memory:
+    """A variable's memory while it is filled."""
+
+    cx: Context
+    made: bytearray = field(repr=False)
+
+    def initialize(self, type: CppType, offset: int, initializer: Any) -> None:
+        """Put an initializer's value at an offset."""
+        while (
+            isinstance(initializer, tree.InitializerList)
+            and len(initializer.items) == 1
+            and not _has_parts(type)
+        ):
+            initializer = initializer.items[0]
+        if isinstance(initializer, tree.StringLiteral) and _is_text(type):
+            assert isinstance(type, ArrayOf)
+            text = initializer.text.encode("latin-1", "replace")
+            self._fits(len(text), type.length or 0, type, initializer.span)
+            self.made[offset : offset + len(text)] = text
+        elif not isinstance(initializer, tree.InitializerList):
+            self._expression(type, offset, initializer)
+        elif isinstance(type, ClassType) and has_constructors(type):
+            with self.cx.aside() as emitted:
+                value = rvalue(
+                    self.cx,
+                    from_list(self.cx, type, initializer, initializer.span),
+                    initializer.span,
+                )
+            self._constant(value.expression, ir_type(type), offset, emitted, initializer.span)
+        elif _has_parts(type):
+            self._list(type, offset, initializer)
+        elif initializer.items:
+            raise self.cx.error(f"{len(initializer.items)} values for one {type}", initializer.span)
+
+    def _list(self, type: CppType, offset: int, node: tree.InitializerList) -> None:
+        one = node.items[0] if len(node.items) == 1 else None
+        if one is not None and (
+            (isinstance(one, tree.StringLiteral) and _is_text(type)) or self._is_whole(type, one)
+        ):
+            self.initialize(type, offset, one)
+            return
+        if any(node.names):
+            self._by_name(type, offset, node)
+            return
+        rest = _Rest(node.items)
+        self._parts(type, offset, rest)
+        if not rest.empty:
+            raise self.cx.error(
+                f"{len(node.items)} values for {type}, which has room for {rest.taken}", node.span
+            )
+
+    def _parts(self, type: CppType, offset: int, rest: _Rest) -> None:
+        """Fill the parts of a type, as far as there are items, then by their defaults."""
+        defaulted = _has_defaults(type)
+        for part, place, default in self._places(type, offset):
+            if rest.empty:
+                if not defaulted:
+                    return  # zeros from here on
+                if default is not None:
+                    self.initialize(part, place, default)
+                elif _has_parts(part):
+                    self._parts(part, place, rest)
+                continue
+            item = rest.next
+            if (
+                isinstance(item, tree.InitializerList)
+                or not _has_parts(part)
+                or (isinstance(item, tree.StringLiteral) and _is_text(part))
+                or self._is_whole(part, item)
+            ):
+                self.initialize(part, place, rest.take())
+            else:
+                self._parts(part, place, rest)  # its braces are left out
+
+    def _by_name(self, type: CppType, offset: int, node: tree.InitializerList) -> None:
+        fields = all_fields(type) if isinstance(type, ClassType) else ()
+        given = dict(zip(node.names, node.items, strict=True))
+        for name in given:
+            if name not in [one.name for one in fields]:
+                raise self.cx.error(f"{type} has no field {name or 'without a name'}", node.span)
+        for one, (part, place, default) in zip(fields, self._places(type, offset), strict=False):
+            item = given.get(one.name, default)
+            if item is not None:
+                self.initialize(part, place, item)
+
+    def _places(self, type: CppType, offset: int) -> Any:
+        """The parts of a type: their types, offsets, and what the class itself gives them."""
+        if isinstance(type, ArrayOf):
+            step = ir.size_of(ir_type(type.element))
+            for at in range(type.length or 0):
+                yield type.element, offset + at * step, None
+        elif isinstance(type, VectorType):
+            step = ir.size_of(type.element.scalar)
+            for at in range(type.count):
+                yield type.element, offset + at * step, None
+        elif isinstance(type, ClassType):
+            struct, defaults = ir_type(type), member_defaults(type)
+            assert isinstance(struct, ir.Struct)
+            for one in all_fields(type)[: 1 if type.is_union else None]:
+                start = 0 if type.is_union else ir.field_offset(struct, one.name)
+                yield one.type, offset + start, defaults.get(one.name)
+
+    def _is_whole(self, type: CppType, item: Any) -> bool:
+        """Whether an expression is a whole class or vector, and not its first part."""
+        if not isinstance(type, (ClassType, VectorType)) or isinstance(item, tree.InitializerList):
+            return False
+        return type_of(self.cx, item) == type
+
+    def _expression(self, type: CppType, offset: int, node: Any) -> None:
+        with self.cx.aside() as emitted:
+            value = rvalue(
+                self.cx, convert(self.cx, lower(self.cx, node), type, node.span), node.span
+            )
+        self._constant(value.expression, ir_type(type), offset, emitted, node.span)
+
+    def _constant(
+        self, expression: n.Expression, type: ir.Type, offset: int, emitted: Any, span: Span
+    ) -> None:
+        """Put a constant there, which may have parts."""
+        result = folded(expression)
+        if any(not isinstance(statement, n.Declare) for statement in emitted):
+            raise self._unknown(span)
+        if isinstance(result, n.Construct):
+            for operand, (part, place) in zip(result.operands, _ir_places(type), strict=True):
+                self._constant(operand, part, offset + place, (), span)
+        elif isinstance(result, n.Constant):
+            written = _written(result.value, result.type)
+            self.made[offset : offset + len(written)] = written
+        else:
+            raise self._unknown(span)
+
+    def _unknown(self, span: Span) -> Exception:
+        return self.cx.error(
+            "the first value of a variable must be known when the file is read: set it from the "
+            "host, with module.constants[…] = …",
+            span,
+        )
+
+    def _fits(self, came: int, most: int, type: CppType, span: Span) -> None:
+        if came > most:
+            raise self.cx.error(f"{came} characters for {type}", span)
+
+
+def _has_parts(type: CppType) -> bool:
+    return isinstance(type, (ArrayOf, ClassType, VectorType))
+
+
+def _has_defaults(type: CppType) -> bool:
+    """Whether a class in a type gives values to its fields itself."""
+    inner = innermost(type)
+    if not isinstance(inner, ClassType):
+        return False
+    return bool(member_defaults(inner)) or any(_has_defaults(f.type) for f in all_fields(inner))
+
+
+def _is_text(type: CppType) -> bool:
+    return (
+        isinstance(type, ArrayOf)
+        and isinstance(type.element, Arithmetic)
+        and type.element.scalar.bits == 8
+    )
+
+
+def _ir_places(type: ir.Type) -> list[tuple[ir.Type, int]]:
+    match type:
+        case ir.Vector():
+            step = ir.size_of(type.element)
+            return [(type.element, at * step) for at in range(type.count)]
+        case ir.Struct():
+            return [(one.type, ir.field_offset(type, one.name)) for one in type.fields]
+    raise AssertionError(type)
+
+
+def _written(value: Any, scalar: ir.Scalar) -> bytes:
+    return np.array(value, BY_SHORT_NAME[scalar.name].numpy).tobytes()

@@ -1,0 +1,342 @@
+"""Initializers: lists in braces, constructors, defaults of members."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import convert, rvalue
+from treadle.cuda_cpp.lower.memory import member, moved, pointer_of, store, subscript
+from treadle.cuda_cpp.lower.operators import assign
+from treadle.cuda_cpp.lower.values import ArrayValue, Exploded, Items, Rvalue, Value
+from treadle.cuda_cpp.meaning.types import (
+    ArrayOf,
+    ClassType,
+    CppType,
+    Field,
+    VectorType,
+    all_fields,
+    count_of,
+    holds_array,
+    holds_pointer,
+    innermost,
+    ir_type,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.walk import walk_tree
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+_MOST_ZEROS = 16  # stores that are written out rather than looped
+
+
+def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span) -> Value:
+    """A value of `type` from `{a, b, …}`."""
+    from treadle.cuda_cpp.lower.calls import arguments, construct, has_constructors
+
+    if isinstance(type, VectorType):
+        items = [_item(cx, type.element, one) for one in node.items]
+        if len(items) > type.count:
+            raise cx.error(f"{len(items)} values for a {type}", span)
+        parts = [rvalue(cx, one, span).expression for one in items]
+        parts += [constant(0, type.element.scalar)] * (type.count - len(parts))
+        return Rvalue(n.Construct(tuple(parts), ir_type(type), span), type)
+    if isinstance(type, ClassType):
+        if has_constructors(type):
+            return construct(cx, type, arguments(cx, node.items), span)
+        return _aggregate(cx, type, node, span)
+    if isinstance(type, ArrayOf):
+        raise cx.error("a list initializes an array only where it is declared", span)
+    if not node.items:
+        return convert(cx, Rvalue(constant(0, ir.I32), _int(), literal_zero=True), type, span)
+    if len(node.items) > 1:
+        raise cx.error(f"{len(node.items)} values for one {type}", span)
+    return _item(cx, type, node.items[0])
+
+
+def _int() -> CppType:
+    from treadle.cuda_cpp.meaning.types import INT
+
+    return INT
+
+
+def _item(cx: Context, type: CppType, node: Any) -> Value:
+    from treadle.cuda_cpp.lower.expressions import lower
+
+    if isinstance(node, tree.InitializerList):
+        return from_list(cx, type, node, node.span)
+    return convert(cx, lower(cx, node), type, node.span)
+
+
+def _named(
+    cx: Context, fields: Sequence[Field], node: tree.InitializerList, type: ClassType
+) -> dict[str, Any]:
+    """The initializers of fields by their names."""
+    found: dict[str, Any] = {}
+    names = node.names or (None,) * len(node.items)
+    position = 0
+    items = list(zip(node.items, names, strict=True))
+    for item, name in items:
+        if name is not None:
+            position = next((i for i, f in enumerate(fields) if f.name == name), -1)
+            if position < 0:
+                raise cx.error(f"{type} has no field {name}", node.span)
+        if position >= len(fields):
+            raise cx.error(f"{len(items)} values for {type}, which has {len(fields)}", node.span)
+        found[fields[position].name] = item
+        position += 1
+    return found
+
+
+def _aggregate(cx: Context, type: ClassType, node: tree.InitializerList, span: Span) -> Value:
+    fields = all_fields(type)
+    if len(node.items) == 1 and not isinstance(node.items[0], tree.InitializerList):
+        from treadle.cuda_cpp.lower.expressions import type_of
+
+        if type_of(cx, node.items[0]) == type:  # a copy of another one
+            return _item(cx, type, node.items[0])
+    if holds_array(type) or holds_pointer(type) or not _is_literal(member_defaults(type)):
+        from treadle.cuda_cpp.lower.variables import _uninitialized
+
+        cx.calls += 1
+        place = _uninitialized(cx, "made", type, (cx.path, "made", cx.calls), span)
+        fill(cx, place, type, node, span)
+        made: Value = place
+        return made
+    given = _named(cx, fields, braced(cx, type, node), type)
+    defaults = member_defaults(type)
+    parts = []
+    for field in fields:
+        item = given.get(field.name, defaults.get(field.name))
+        if item is None:
+            item = tree.InitializerList((), (), span)
+        parts.append(rvalue(cx, _item(cx, field.type, item), span).expression)
+    return construct_value(type, parts, span)
+
+
+def construct_value(type: ClassType, parts: Sequence[n.Expression], span: Span) -> Rvalue:
+    """A struct from its fields, padding added where its layout has some."""
+    struct = ir_type(type)
+    assert isinstance(struct, ir.Struct)
+    names = [field.name for field in all_fields(type)]
+    given = dict(zip(names, parts, strict=True))
+    from treadle.cuda_cpp.lower.functions import zero_of
+
+    operands = tuple(
+        given[field.name] if field.name in given else zero_of(field.type, span)
+        for field in struct.fields
+    )
+    return Rvalue(n.Construct(operands, struct, span), type)
+
+
+def braced(cx: Context, type: CppType, node: tree.InitializerList) -> tree.InitializerList:
+    """A list with the inner braces that people leave out: `{1, 2, 3, 4}` for two float2."""
+    parts = _parts(type)
+    if any(node.names) or not any(map(_has_parts, parts[: len(node.items)])):
+        return node
+    items = list(node.items)
+    made: list[Any] = []
+    for part in parts:
+        if not items:
+            break
+        made.append(_taken(cx, part, items))
+    return tree.InitializerList((*made, *items), (), node.span)
+
+
+def _taken(cx: Context, type: CppType, items: list[Any]) -> Any:
+    """What initializes one part: the next item, or as many of them as the part has numbers."""
+    if not _has_parts(type) or _is_whole(cx, items[0], type):
+        return items.pop(0)
+    made = []
+    span = items[0].span
+    for part in _parts(type):
+        if not items:
+            break
+        made.append(_taken(cx, part, items))
+    return tree.InitializerList(tuple(made), (), span)
+
+
+def _is_whole(cx: Context, item: Any, type: CppType) -> bool:
+    """Whether an item initializes a part by itself."""
+    from treadle.cuda_cpp.lower.expressions import type_of
+
+    if isinstance(item, (tree.InitializerList, tree.StringLiteral)):
+        return True
+    if isinstance(item, (tree.IntegerLiteral, tree.FloatLiteral, tree.CharacterLiteral)):
+        return False
+    given = type_of(cx, item)
+    return given == type or isinstance(given, ClassType)
+
+
+def _parts(type: CppType) -> list[CppType]:
+    """The types that a list for `type` has values for, in order."""
+    match type:
+        case VectorType():
+            return [type.element] * type.count
+        case ArrayOf():
+            return [type.element] * (type.length or 0)
+        case ClassType(is_union=True):
+            return [field.type for field in type.fields[:1]]
+        case ClassType():
+            return [field.type for field in all_fields(type)]
+    return []
+
+
+def _has_parts(type: CppType) -> bool:
+    from treadle.cuda_cpp.lower.calls import has_constructors
+
+    if isinstance(type, ClassType):
+        return bool(all_fields(type)) and not has_constructors(type)
+    return isinstance(type, (ArrayOf, VectorType))
+
+
+def text_items(node: tree.StringLiteral) -> tree.InitializerList:
+    """The characters of a text, the zero at its end among them."""
+    text = (*node.text.encode("latin-1", "replace"), 0)
+    return tree.InitializerList(tuple(map(tree.IntegerLiteral, text)), (), node.span)
+
+
+def member_defaults(type: ClassType) -> dict[str, Any]:
+    """The initializers that a class gives to its fields itself (`int n = 4;`)."""
+    declaration = type.template
+    found: dict[str, Any] = {}
+    if isinstance(declaration, tree.StructDeclaration):
+        for one in declaration.members:
+            if isinstance(one, tree.VariableDeclaration) and one.initializer is not None:
+                found[one.name] = one.initializer
+    return found
+
+
+def _is_literal(defaults: dict[str, Any]) -> bool:
+    """Whether defaults of fields are mere numbers: others may be about the object's own fields."""
+    return not any(
+        isinstance(node, (tree.Name, tree.This))
+        for one in defaults.values()
+        for node in walk_tree(one)
+    )
+
+
+def initialize_by_default(
+    cx: Context, place: Value, type: ClassType, field: Field, initializer: Any, span: Span
+) -> None:
+    """What a class gives to a field itself: names in it are those of the class and its fields."""
+    from treadle.cuda_cpp.lower.expressions import lower, member_of
+
+    part = member_of(cx, place, tree.Name(field.name), span)
+    outer, cx.this = cx.this, place
+    try:
+        with cx.in_scope(type.scope):
+            if isinstance(initializer, tree.InitializerList):
+                fill(cx, part, field.type, initializer, span)
+            else:
+                assign(cx, "=", part, lower(cx, initializer), span)
+    finally:
+        cx.this = outer
+
+
+def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, span: Span) -> None:
+    """Put the values of a list into an array or an object with arrays."""
+    from treadle.cuda_cpp.lower.calls import has_constructors
+
+    if isinstance(type, ArrayOf):
+        _fill_array(cx, place, type, node, span)
+        return
+    in_parts = isinstance(type, ClassType) and (
+        holds_array(type) or isinstance(place, Exploded) or not _is_literal(member_defaults(type))
+    )
+    if isinstance(type, ClassType) and in_parts and not has_constructors(type):
+        from treadle.cuda_cpp.lower.expressions import member_of
+
+        given = _named(cx, all_fields(type), braced(cx, type, node), type)
+        fields = all_fields(type)
+        if type.is_union:  # one member, the first if none is named
+            fields = tuple(field for field in fields if field.name in given) or fields[:1]
+        defaults = member_defaults(type)
+        for field in fields:
+            if field.name in defaults and field.name not in given:
+                initialize_by_default(cx, place, type, field, defaults[field.name], span)
+                continue
+            part = member_of(cx, place, tree.Name(field.name), span)
+            item = given.get(field.name, tree.InitializerList((), (), span))
+            if isinstance(item, tree.StringLiteral) and isinstance(field.type, ArrayOf):
+                item = text_items(item)
+            if isinstance(item, tree.InitializerList):
+                fill(cx, part, field.type, item, span)
+            else:
+                assign(cx, "=", part, _item(cx, field.type, item), span)
+        return
+    assign(cx, "=", place, from_list(cx, type, node, span), span)
+
+
+def _fill_array(
+    cx: Context, place: Value, type: ArrayOf, node: tree.InitializerList, span: Span
+) -> None:
+    assert type.length is not None
+    items = braced(cx, type, node).items
+    if len(items) > type.length:
+        raise cx.error(f"{len(items)} values for an array of {type.length}", span)
+    for at, item in enumerate(items):
+        part = subscript(cx, place, constant(at, ir.I32), span)
+        if isinstance(item, tree.InitializerList):
+            fill(cx, part, type.element, item, item.span)
+        else:
+            assign(cx, "=", part, _item(cx, type.element, item), span)
+    _zero_rest(cx, place, type, len(items), span)
+
+
+def _zero_rest(cx: Context, place: Value, type: ArrayOf, start: int, span: Span) -> None:
+    """Zeros for the items that a list leaves out."""
+    assert type.length is not None
+    if isinstance(place, Items):
+        empty = tree.InitializerList((), (), span)
+        for part in place.items[start:]:
+            fill(cx, part, type.element, empty, span)
+        return
+    inner = innermost(type)
+    step = count_of(type.element)
+    first, last = start * step, type.length * step
+    pointer = pointer_of(cx, place)
+    assert pointer is not None
+    flat = type_of_items(pointer, inner)
+
+    def clear(index: n.Expression) -> None:
+        from treadle.cuda_cpp.lower.memory import follow
+
+        one = follow(cx, moved(cx, flat, index, span), span)
+        empty = tree.InitializerList((), (), span)
+        if isinstance(inner, ClassType) and holds_array(inner):
+            fill(cx, one, inner, empty, span)
+        else:
+            store(cx, one, rvalue(cx, from_list(cx, inner, empty, span), span).expression, span)
+
+    if last - first <= _MOST_ZEROS:
+        for at in range(first, last):
+            clear(constant(at, ir.I32))
+        return
+    variable = n.Variable(cx.lowering.unique("item"), ir.I32, span)
+    with cx.aside() as body:
+        clear(variable)
+    bounds = (constant(first, ir.I32), constant(last, ir.I32))
+    cx.emit(n.For(variable, *bounds, 1, tuple(body), span=span))
+
+
+def type_of_items(pointer: Any, inner: CppType) -> Any:
+    """A pointer to the first innermost element of an array."""
+    from treadle.cuda_cpp.lower.memory import seen_as
+
+    return seen_as(pointer, inner)
+
+
+def construct_into(
+    cx: Context, place: Any, type: ClassType, values: Sequence[Value], span: Span
+) -> None:
+    """Run a constructor on an object that has its place."""
+    from treadle.cuda_cpp.lower.calls import run_constructor
+
+    run_constructor(cx, place, type, values, span)
+
+
+__all__ = ["ArrayValue", "construct_into", "fill", "from_list", "member", "member_defaults"]

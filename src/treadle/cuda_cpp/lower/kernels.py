@@ -1,0 +1,347 @@
+"""A kernel: its parameters as buffers and numbers, then its body."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.core.source import Span
+from treadle.cuda_cpp import program as records
+from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.context import Context, Lowering, Returns
+from treadle.cuda_cpp.lower.functions import assigned_names, value_object
+from treadle.cuda_cpp.lower.memory import ZERO, follow, subscript, unit_of
+from treadle.cuda_cpp.lower.operators import assign_pointer
+from treadle.cuda_cpp.lower.parameters import parameter_type
+from treadle.cuda_cpp.lower.statements import lower_statement
+from treadle.cuda_cpp.lower.values import (
+    ArrayValue,
+    Exploded,
+    Items,
+    Lvalue,
+    MemoryTarget,
+    ParameterPointer,
+    PointerValue,
+)
+from treadle.cuda_cpp.lower.variables import (
+    array_memory,
+    declare_object,
+    declare_pointer,
+    new_memory,
+)
+from treadle.cuda_cpp.meaning.scopes import Overload, Scope
+from treadle.cuda_cpp.meaning.types import (
+    PADDING,
+    VOID,
+    ArrayOf,
+    ClassType,
+    CppType,
+    Pointer,
+    all_fields,
+    count_of,
+    holds_array,
+    innermost,
+    ir_type,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+from treadle.ir.traverse import walk
+from treadle.runtime.signature import (
+    Argument,
+    ArrayArgument,
+    ScalarArgument,
+    Signature,
+)
+
+
+def lower_once(
+    lowering: Lowering,
+    overload: Overload,
+    scope: Scope,
+    instance: records.KernelInstance,
+    signature: Signature,
+    types: Mapping[str, CppType],
+    symbols: Mapping[str, records.Symbol],
+) -> n.Kernel:
+    """One run of the lowering of a kernel."""
+    declaration = overload.declaration
+    arguments = signature.arguments
+    big = any(isinstance(one, ArrayArgument) and one.big for one in arguments)
+    lowering.index_type = ir.I64 if big else ir.I32
+    name = declaration.name.text
+    cx = Context(lowering, Scope(scope, name, "function"), returns=Returns(VOID), name=name)
+    cx.span = declaration.span
+    assigned = assigned_names(cx, declaration)
+    names = [one.name for one in instance.parameters]
+    launch = list(zip(names, arguments, strict=False))
+    shapes = instance.shapes or tuple(map(records.Whole, range(len(names))))
+    for parameter, shape in zip(declaration.parameters, shapes, strict=True):
+        _bind(cx, parameter, shape, launch, assigned)
+    for symbol, argument in zip(
+        instance.symbols, arguments[len(instance.parameters) :], strict=True
+    ):
+        assert isinstance(argument, ArrayArgument)
+        lowering.symbols[symbol] = _symbol(cx, symbols[symbol], types[symbol], argument)
+    assert declaration.body is not None
+    lower_statement(cx, declaration.body)
+    body = tuple(cx.blocks[0])
+    used = {node.name for node in walk(body) if isinstance(node, n.Variable)}
+    # `extern __shared__` that nobody touches asks nothing of a launch.
+    reached = {node.memory for node in walk(body) if isinstance(node, n.Element)}
+    return n.Kernel(
+        name=_kernel_name(instance.name),
+        buffers=tuple(lowering.buffers),
+        parameters=tuple(p for p in lowering.parameters.values() if p.name in used),
+        body=body,
+        memories=tuple(m for m in lowering.memories if m.name in reached),
+        functions=_used_functions(body, lowering),
+        fastmath=lowering.fastmath,
+        trusting=True,
+        span=declaration.span,
+    )
+
+
+def _kernel_name(name: str) -> str:
+    """The name of an instance as an identifier: "reduce<float, 256>" is reduce_float_256."""
+    return re.sub(r"\W+", "_", name.rstrip("> "), flags=re.ASCII)
+
+
+def _used_functions(body: n.Block, lowering: Lowering) -> tuple[n.Function, ...]:
+    """The functions that are called in the end, callees before callers."""
+    wanted: set[str] = set()
+    waiting: list[n.Block] = [body]
+    while waiting:
+        for node in walk(waiting.pop()):
+            if isinstance(node, (n.Call, n.CallStatement)) and node.function not in wanted:
+                wanted.add(node.function)
+                waiting.append(lowering.functions[node.function].body)
+    return tuple(one for name, one in lowering.functions.items() if name in wanted)
+
+
+def _parameter(
+    cx: Context, name: str, type: ir.Scalar, origin: tuple[str | int, ...]
+) -> n.Variable:
+    name = cx.lowering.unique(name)
+    cx.lowering.parameters[name] = n.Parameter(name, type, origin, cx.span)
+    return n.Variable(name, type, cx.span)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A parameter of a kernel, or a part of one, that is a parameter of the launch."""
+
+    name: str  # of the parameter of the launch
+    argument: Argument
+    type: CppType
+    key: Any
+    span: Span
+
+
+def _bind(
+    cx: Context,
+    parameter: tree.Parameter,
+    shape: records.Shape,
+    launch: Sequence[tuple[str, Argument]],
+    assigned: frozenset[str],
+) -> None:
+    """Make one argument what its parameter's name means."""
+    type = parameter_type(cx, parameter)
+    key = (cx.path, id(parameter))
+    if isinstance(shape, records.Apart):
+        cx.note(
+            "emulated",
+            f"{shape.type} {parameter.name}".rstrip(),
+            "each pointer in it is a buffer of its own",
+            parameter.span,
+        )
+        bound = _apart(cx, shape, type, launch, key, parameter.span)
+    else:
+        name, argument = launch[shape.position]
+        part = _Part(name, argument, type, key, parameter.span)
+        if isinstance(type, Pointer):
+            bound = _buffer(cx, part)
+            if parameter.name in assigned:
+                variable = declare_pointer(cx, name, type, key, parameter.span)
+                assign_pointer(cx, variable, bound, parameter.span)
+                bound = variable
+        else:
+            if parameter.name in assigned and isinstance(argument, ScalarArgument):
+                cx.lowering.facts.assigned.add(key)
+            bound = _value(cx, part)
+    if parameter.name:
+        cx.scope.names[parameter.name] = bound
+
+
+def _apart(
+    cx: Context,
+    shape: records.Shape,
+    type: CppType,
+    launch: Sequence[tuple[str, Argument]],
+    key: Any,
+    span: Span,
+) -> Any:
+    """A struct with pointers in it, or an array of pointers, from the parameters that it is."""
+    if isinstance(shape, records.Whole):
+        part = _Part(*launch[shape.position], type, key, span)
+        if not isinstance(type, Pointer):
+            return _value(cx, part)
+        pointer = _buffer(cx, part)
+        if key in cx.lowering.facts.assigned:
+            variable = declare_pointer(cx, part.name, type, key, span)
+            assign_pointer(cx, variable, pointer, span)
+            return variable
+        return ParameterPointer(
+            pointer.targets, pointer.offset, pointer.unit, pointer.to, None, key
+        )
+    if isinstance(type, ArrayOf):
+        return Items(
+            type,
+            tuple(
+                _apart(cx, one, type.element, launch, (key, at), span) for at, one in shape.parts
+            ),
+        )
+    assert isinstance(type, ClassType)
+    types = {field.name: field.type for field in all_fields(type)}
+    return Exploded(
+        type,
+        {
+            str(name): _apart(cx, one, types[str(name)], launch, (key, name), span)
+            for name, one in shape.parts
+        },
+    )
+
+
+def _buffer(cx: Context, part: _Part) -> PointerValue:
+    """A pointer to the start of an array."""
+    lowering, argument, type = cx.lowering, part.argument, part.type
+    assert isinstance(argument, ArrayArgument)
+    assert isinstance(type, Pointer)
+    buffer = n.Buffer(lowering.unique(part.name), argument.element, part.span)
+    lowering.buffers.append(buffer)
+    index = ir.I64 if argument.big else ir.I32
+    size = _parameter(cx, f"{part.name}.size", index, ("size", part.name))
+    offset: n.Expression = ZERO
+    bound: n.Expression = size
+    if argument.has_offset:
+        offset = _parameter(cx, f"{part.name}.offset", index, ("offset", part.name))
+        bound = n.Binary("add", offset, size, index)
+    target = MemoryTarget(buffer.name, "global", argument.element, bound, type.const)
+    lowering.memory_targets[buffer.name] = target
+    return PointerValue((target,), offset, ir.size_of(argument.element), type.to)
+
+
+def _value(cx: Context, part: _Part) -> Any:
+    """A number, vector, struct or array by value."""
+    match part.argument:
+        case ArrayArgument():
+            return _uploaded(cx, part)
+        case ScalarArgument():
+            scalar = ir_type(part.type)
+            assert isinstance(scalar, ir.Scalar)
+            value = _parameter(cx, part.name, scalar, ("value", part.name))
+            return value_object(cx, part.name, value, part.type, part.key, part.span)
+    return _object(cx, part)
+
+
+def _uploaded(cx: Context, part: _Part) -> Any:
+    """A large object that the launch put into memory. One that is assigned to is copied first."""
+    lowering, type = cx.lowering, part.type
+    assert isinstance(part.argument, ArrayArgument)
+    element = part.argument.element
+    cx.note(
+        "emulated",
+        f"{type} {part.name} by value",
+        f"its {ir.size_of(ir_type(type)):,} bytes are in a buffer of its own",
+        part.span,
+    )
+    buffer = n.Buffer(lowering.unique(part.name), element, part.span)
+    lowering.buffers.append(buffer)
+    size = constant(count_of(type), ir.I32)
+    target = MemoryTarget(buffer.name, "constant", element, size, True)
+    lowering.memory_targets[buffer.name] = target
+    lowering.parameter_keys[buffer.name] = part.key
+    place = follow(cx, PointerValue((target,), ZERO, unit_of(type), type), part.span)
+    facts = lowering.facts
+    if part.key in facts.assigned or part.key in facts.in_memory:
+        return declare_object(cx, part.name, type, part.key, place, part.span)
+    return place
+
+
+def _object(cx: Context, part: _Part) -> Any:
+    """A vector, struct or small array by value: its numbers are parameters, put together at the
+    start."""
+    type, path = part.type, (part.name,)
+    if isinstance(type, ArrayOf):
+        array = array_memory(cx, part.name, type, "local", part.span)
+        _fill_items(cx, array, path)
+        return array
+    made = ir_type(type)
+    in_memory = holds_array(type) or part.key in cx.lowering.facts.in_memory
+    if in_memory:
+        target = new_memory(cx, part.name, "local", made, 1, part.span)
+        place = follow(cx, PointerValue((target,), ZERO, unit_of(type), type), part.span)
+        assert isinstance(place, Lvalue)
+        _fill(cx, place.place, path)
+        return place
+    variable = cx.let_as(part.name, _assembled(cx, made, path), part.span)
+    cx.lowering.variable_keys[variable.name] = part.key
+    return Lvalue(variable, type)
+
+
+def _fill_items(cx: Context, array: ArrayValue, path: tuple[str | int, ...]) -> None:
+    for at in range(array.type.length or 0):
+        item = subscript(cx, array, constant(at, ir.I32), cx.span)
+        if isinstance(item, ArrayValue):
+            _fill_items(cx, item, (*path, at))
+        else:
+            assert isinstance(item, Lvalue)
+            _fill(cx, item.place, (*path, at))
+
+
+def _assembled(cx: Context, type: ir.Type, path: tuple[str | int, ...]) -> n.Expression:
+    match type:
+        case ir.Scalar():
+            return _parameter(cx, ".".join(map(str, path)), type, ("leaf", *path))
+        case ir.Vector():
+            parts: Any = [(part, type.element) for part in ir.COMPONENTS[: type.count]]
+        case ir.Struct():
+            parts = [(field.name, field.type) for field in type.fields]
+        case _:
+            raise AssertionError(type)
+    operands = tuple(
+        constant(0, inner) if part.startswith(PADDING) else _assembled(cx, inner, (*path, part))
+        for part, inner in parts
+    )
+    return n.Construct(operands, type, cx.span)
+
+
+def _fill(cx: Context, place: n.Place, path: tuple[str | int, ...]) -> None:
+    type = place.type
+    if isinstance(type, ir.Array):
+        for at in range(type.length):
+            _fill(cx, n.Item(place, constant(at, ir.I32), type.element), (*path, at))
+    elif isinstance(type, ir.Struct):
+        for field in type.fields:
+            _fill(cx, n.Member(place, field.name, field.type), (*path, field.name))
+    else:
+        cx.emit(n.Assign(place, _assembled(cx, type, path), cx.span))
+
+
+def _symbol(
+    cx: Context, symbol: records.Symbol, type: CppType, argument: ArrayArgument
+) -> PointerValue:
+    """A variable of the file: one more buffer, whose size is known."""
+    lowering = cx.lowering
+    name = lowering.unique(symbol.name.replace("::", "_"))
+    lowering.buffers.append(n.Buffer(name, argument.element, symbol.span))
+    count = 1
+    for extent in symbol.shape:
+        count *= extent
+    space = "constant" if symbol.space == "constant" else "global"
+    size = constant(count, ir.I32)
+    target = MemoryTarget(name, space, argument.element, size, symbol.space == "constant")
+    lowering.memory_targets[name] = target
+    return PointerValue((target,), ZERO, unit_of(innermost(type)), type)

@@ -1,0 +1,202 @@
+"""Calls of functions without effects: the overload that suits the arguments, from the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.builtins.outputs import OutputOverload
+from treadle.cuda_cpp.builtins.overload import Overload
+from treadle.cuda_cpp.builtins.tables import FLOATING, FUNCTIONS, OUTPUTS
+from treadle.cuda_cpp.lower.arithmetic import cast
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import common_type, convert, rvalue, underlying
+from treadle.cuda_cpp.lower.memory import describe, follow, pointer_of
+from treadle.cuda_cpp.lower.operators import assign
+from treadle.cuda_cpp.lower.values import Nothing, Rvalue, Value
+from treadle.cuda_cpp.meaning.types import (
+    OF_SCALAR,
+    VECTORS,
+    VOID,
+    Arithmetic,
+    ClassType,
+    CppType,
+    VectorType,
+    ir_type,
+)
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+_OF_VECTOR: dict[ir.Vector, CppType] = {
+    ir.Vector(type.element.scalar, type.count): type
+    for name, type in VECTORS.items()
+    if type.count > 1 and not name.startswith(("long2", "long3", "long4", "ulong2", "ulong3"))
+}
+
+
+def cpp_type(type: ir.Type) -> CppType:
+    """The C++ type of what a table gives."""
+    if isinstance(type, ir.Vector):
+        return _OF_VECTOR[type]
+    assert isinstance(type, ir.Scalar)
+    return OF_SCALAR[type]
+
+
+def call_function(
+    cx: Context, name: str, values: Sequence[Value], explicit: Sequence[Any] | None, span: Span
+) -> Value:
+    """A call of a function of the tables."""
+    overloads = [one for one in FUNCTIONS.get(name, ()) if len(one.parameters) == len(values)]
+    if not overloads:
+        counts = sorted({len(one.parameters) for one in FUNCTIONS.get(name, ())})
+        wanted = " or ".join(map(str, counts))
+        raise cx.error(f"{name} takes {wanted} arguments, not {len(values)}", span)
+    read = [_as_value(cx, value, span) for value in values]
+    if explicit:
+        read = _as_named(cx, read, explicit, span)
+    overload = _choose(cx, name, overloads, read, span)
+    operands = [
+        _operand(cx, value, type, span)
+        for value, type in zip(read, overload.parameters, strict=True)
+    ]
+    outer, cx.span = cx.span, span
+    try:
+        made = overload.build(cx, *operands)
+    finally:
+        cx.span = outer
+    if overload.note:
+        cx.note("emulated", name, overload.note, span)
+    else:
+        cx.note("used", name, "", span)
+    result = _wanted_result(overload, read)
+    return Rvalue(made, result)
+
+
+def _wanted_result(overload: Overload, read: Sequence[Rvalue]) -> CppType:
+    """The C++ type of a result: of several that are one in the IR, the arguments' own."""
+    for value in read:
+        if isinstance(value.type, Arithmetic) and value.type.scalar == overload.result:
+            return value.type
+    return cpp_type(overload.result)
+
+
+def _as_value(cx: Context, value: Value, span: Span) -> Rvalue:
+    if isinstance(getattr(value, "type", None), ClassType):
+        from treadle.cuda_cpp.lower.calls import call_conversion
+
+        value = call_conversion(cx, value, None, span) or value
+    return rvalue(cx, value, span)
+
+
+def _as_named(
+    cx: Context, read: Sequence[Rvalue], explicit: Sequence[Any], span: Span
+) -> list[Rvalue]:
+    """`max<float>(a, b)`"""
+    from treadle.cuda_cpp.lower.names import resolve
+    from treadle.cuda_cpp.syntax import tree
+
+    written = explicit[0]
+    if isinstance(written, tree.Name):
+        written = tree.NamedType(written, written.span)
+    type = resolve(cx, written)
+    return [rvalue(cx, convert(cx, value, type, span), span) for value in read]
+
+
+def _choose(
+    cx: Context, name: str, overloads: Sequence[Overload], read: Sequence[Rvalue], span: Span
+) -> Overload:
+    if len(overloads) == 1:
+        return overloads[0]
+    given = [_number_type(value.type) for value in read]
+    for one in overloads:
+        if all(
+            ir_type(value.type) == type for value, type in zip(read, one.parameters, strict=True)
+        ):
+            return one
+    numbers = [type for type in given if type is not None]
+    if len(numbers) == len(given):
+        meeting = numbers[0]
+        for type in numbers[1:]:
+            meeting = common_type(meeting, type)
+        if name in FLOATING and not meeting.scalar.is_float:
+            meeting = OF_SCALAR[ir.F64]
+        best = _by_meeting(overloads, meeting.scalar)
+        if best is not None:
+            return best
+    spelled = ", ".join(str(value.type) for value in read)
+    raise cx.error(f"no {name} takes ({spelled})", span)
+
+
+def _number_type(type: CppType) -> Arithmetic | None:
+    return underlying(type)
+
+
+def _by_meeting(overloads: Sequence[Overload], meeting: ir.Scalar) -> Overload | None:
+    """The overload for the type in which the arguments meet, or the nearest one that holds it."""
+    ranked = []
+    for place, one in enumerate(overloads):
+        first = one.parameters[0]
+        if not isinstance(first, ir.Scalar):
+            continue
+        if first == meeting:
+            return one
+        same_kind = first.is_float == meeting.is_float
+        loses = first.is_float < meeting.is_float or (same_kind and first.bits < meeting.bits)
+        ranked.append((loses, not same_kind, first.is_signed != meeting.is_signed, place, one))
+    return min(ranked, key=lambda entry: entry[:4])[-1] if ranked else None
+
+
+def _operand(cx: Context, value: Rvalue, type: ir.Scalar | ir.Vector, span: Span) -> n.Expression:
+    if isinstance(type, ir.Vector):
+        if ir_type(value.type) != type:
+            raise cx.error(f"{cpp_type(type)} is expected here, not {describe(value)}", span)
+        return value.expression
+    number = underlying(value.type)
+    if number is None:
+        raise cx.error(f"a number is expected here, not {describe(value)}", span)
+    return cast(value.expression, type, span)
+
+
+# --- results through pointers --------------------------------------------------------------------
+
+
+def call_with_outputs(cx: Context, name: str, values: Sequence[Value], span: Span) -> Value:
+    """sincosf(x, &sine, &cosine) and its like."""
+    overloads = OUTPUTS[name]
+    arity = len(overloads[0].parameters)
+    read = [rvalue(cx, value, span) for value in values[:arity]]
+    overload = _choose_outputs(cx, name, overloads, read, span)
+    operands = [
+        _operand(cx, value, type, span)
+        for value, type in zip(read, overload.parameters, strict=True)
+    ]
+    places = []
+    for value in values[arity:]:
+        pointer = pointer_of(cx, value)
+        places.append(value if pointer is None else follow(cx, pointer, span))
+    result, *outputs = overload.build(cx, *operands)
+    kept = None if result is None else cx.let(result)
+    made = [cx.let(one) for one in outputs if one is not None]
+    for place, output, type in zip(places, made, overload.outputs, strict=True):
+        assign(cx, "=", place, Rvalue(output, OF_SCALAR[type]), span)
+    cx.note("emulated" if overload.note else "used", name, overload.note, span)
+    if kept is None or overload.result is None:
+        return Nothing(VOID)
+    return Rvalue(kept, OF_SCALAR[overload.result])
+
+
+def _choose_outputs(
+    cx: Context,
+    name: str,
+    overloads: Sequence[OutputOverload],
+    read: Sequence[Rvalue],
+    span: Span,
+) -> OutputOverload:
+    for one in overloads:
+        if all(ir_type(v.type) == type for v, type in zip(read, one.parameters, strict=True)):
+            return one
+    return overloads[-1] if len(overloads) > 1 else overloads[0]
+
+
+__all__ = ["VectorType", "call_function", "call_with_outputs", "cpp_type"]

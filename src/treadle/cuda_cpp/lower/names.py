@@ -1,0 +1,261 @@
+"""What names mean where they stand, and types as written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.classes import class_type, enumerator
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.values import Rvalue
+from treadle.cuda_cpp.meaning.scopes import (
+    DeclaredType,
+    Enumerator,
+    HostEntity,
+    Known,
+    Namespace,
+    Scope,
+    TypeEntity,
+    declare,
+)
+from treadle.cuda_cpp.meaning.types import (
+    ARITHMETIC,
+    VOID,
+    ArrayOf,
+    ClassType,
+    CppType,
+    EnumType,
+    Pointer,
+    Reference,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.refusals import refusal_message
+
+_TEXTURES = ("texture", "cudaTextureObject_t", "surface", "cudaSurfaceObject_t")
+
+
+def lookup(cx: Context, name: tree.Name) -> Any:
+    """The entity of a name, qualified or not; None if nothing of that name is known."""
+    if not name.scope:
+        return _find(cx.scope, name)
+    home = scope_of(cx, name.scope)
+    if home is None:
+        return None
+    found = home.own(name.text)
+    if found is None and home.kind == "class":
+        for base in home.names.get("<bases>", ()):
+            found = base.scope.own(name.text)
+            if found is not None:
+                break
+    if found is None and home.name == "std":
+        found = cx.scope.find(name.text)
+    return found
+
+
+def scope_of(cx: Context, path: tuple[tree.Name, ...]) -> Scope | None:
+    """The scope that `a::b::` names; None if there is none."""
+    scope: Scope | None = None
+    for part in path:
+        if part.text == "":
+            scope = _global(cx.scope)
+            continue
+        entity = _find(cx.scope, part) if scope is None else scope.own(part.text)
+        match entity:
+            case Namespace(inner):
+                scope = inner
+            case TypeEntity(ClassType(scope=inner)):
+                scope = inner
+            case DeclaredType(tree.EnumDeclaration() as declaration, home):
+                found = home.names.get(f"<enum>{declaration.name}")
+                scope = found.scope if isinstance(found, Namespace) else home
+            case DeclaredType():
+                type = _instance(cx, entity, part)
+                scope = type.scope if isinstance(type, ClassType) else None
+            case _:
+                return None
+    return scope
+
+
+def _find(scope: Scope | None, name: tree.Name) -> Any:
+    """What a name means. With template arguments it is not the class that it is written in."""
+    while scope is not None:
+        found = scope.own(name.text)
+        if found is not None and (name.arguments is None or not isinstance(found, TypeEntity)):
+            return found
+        scope = scope.parent
+    return None
+
+
+def _global(scope: Scope) -> Scope:
+    while scope.kind != "global" and scope.parent is not None:
+        scope = scope.parent
+    return scope
+
+
+def resolve(cx: Context, written: tree.TypeTree) -> CppType:
+    """The type that is written. `auto` is for those who know what it stands for."""
+    match written:
+        case tree.BuiltinType(name, span):
+            if name == "void":
+                return VOID
+            type = ARITHMETIC.get(name)
+            if type is None:
+                raise cx.error(
+                    f"{name} has 128 bits, and numbers of kernels have 64 at most: use two "
+                    "unsigned long long, and __umul64hi for the upper half of a product",
+                    span,
+                )
+            return type
+        case tree.NamedType(name, span):
+            return named_type(cx, name, span)
+        case tree.DefinedType(definition):
+            declare(definition, cx.scope)
+            return class_or_enum(cx, definition, cx.scope)
+        case tree.ConstType(of):
+            return resolve(cx, of)
+        case tree.PointerType(to):
+            return Pointer(resolve(cx, to), _is_const(to))
+        case tree.ReferenceType(to, rvalue):
+            return Reference(resolve(cx, to), _is_const(to), rvalue)
+        case tree.ArrayType(of, size):
+            length = None if size is None else constant_integer(cx, size, "the length of an array")
+            if length is not None and length < 0:
+                raise cx.error(f"an array of {length} elements", written.span)
+            return ArrayOf(resolve(cx, of), length)
+        case tree.DecltypeType(operand):
+            from treadle.cuda_cpp.lower.expressions import type_of
+
+            return type_of(cx, operand)
+        case tree.AutoType(span):
+            raise cx.error("auto stands here for a type that nothing tells", span)
+        case tree.FunctionType(span=span):
+            raise cx.error(refusal_message("function_pointer"), span)
+
+
+def _is_const(written: tree.TypeTree) -> bool:
+    return isinstance(written, tree.ConstType) and written.const
+
+
+def is_auto(written: tree.TypeTree) -> bool:
+    """Whether a type is `auto`, const or not."""
+    while isinstance(written, (tree.ConstType, tree.ReferenceType, tree.PointerType)):
+        written = written.of if isinstance(written, tree.ConstType) else written.to
+    return isinstance(written, tree.AutoType)
+
+
+def with_auto(cx: Context, written: tree.TypeTree, stands_for: CppType) -> CppType:
+    """A type with `auto` in it, for an initializer of type `stands_for`."""
+    match written:
+        case tree.AutoType():
+            return stands_for
+        case tree.ConstType(of):
+            return with_auto(cx, of, stands_for)
+        case tree.PointerType(to):
+            if isinstance(stands_for, Pointer):
+                return Pointer(with_auto(cx, to, stands_for.to), stands_for.const)
+        case tree.ReferenceType(to, rvalue):
+            return Reference(with_auto(cx, to, stands_for), _is_const(to), rvalue)
+    raise cx.error(f"auto cannot stand for {stands_for} here", written.span)
+
+
+def named_type(cx: Context, name: tree.Name, span: Span) -> CppType:
+    """The type of a name."""
+    entity = lookup(cx, name)
+    match entity:
+        case TypeEntity(type):
+            return type
+        case DeclaredType():
+            return _instance(cx, entity, name)
+        case HostEntity(code):
+            reason = f": {code.reason}" if code.reason else ""
+            raise cx.error(
+                f"{name.text} is declared for the host alone, and this kernel needs it{reason}",
+                span,
+            )
+    if name.text in _TEXTURES:
+        raise cx.error(refusal_message("surface" if "urf" in name.text else "texture"), span)
+    raise cx.error(_unknown_type(cx, name), span)
+
+
+def _unknown_type(cx: Context, name: tree.Name) -> str:
+    spelled = "::".join([*(part.text for part in name.scope), name.text])
+    if spelled.startswith("std::"):
+        return (
+            f"{spelled} is of the host's C++ library, which kernels do not have: use an array, or "
+            "a struct of your own"
+        )
+    return (
+        f"{spelled} is no type that is known here: include the file that declares it "
+        "(include=[…] names folders to look in), or declare it"
+    )
+
+
+def _instance(cx: Context, entity: DeclaredType, name: tree.Name) -> CppType:
+    declaration = entity.declaration
+    if isinstance(declaration, tree.TypedefDeclaration):
+        if declaration.template is not None:
+            from treadle.cuda_cpp.lower.templates import bind_arguments
+
+            scope = bind_arguments(
+                cx, declaration.template, name.arguments or (), entity.scope, name.span
+            )
+            with cx.in_scope(scope):
+                return resolve(cx, declaration.type)
+        with cx.in_scope(entity.scope):
+            return resolve(cx, declaration.type)
+    if isinstance(declaration, tree.StructDeclaration) and declaration.template is not None:
+        from treadle.cuda_cpp.lower.templates import class_instance
+
+        if name.arguments is None:
+            inside = _around(cx.scope, declaration)
+            if inside is not None:
+                return inside
+        return class_instance(cx, entity, name.arguments or (), name.span)
+    return class_or_enum(cx, declaration, entity.scope)
+
+
+def _around(scope: Scope | None, declaration: tree.StructDeclaration) -> CppType | None:
+    """The instance of a class template whose body this is, which its own name means there."""
+    while scope is not None:
+        if scope.kind == "class":
+            own = scope.names.get("<class>")
+            if isinstance(own, ClassType) and own.template is declaration:
+                return own
+        scope = scope.parent
+    return None
+
+
+def class_or_enum(
+    cx: Context, declaration: tree.StructDeclaration | tree.EnumDeclaration, scope: Scope
+) -> CppType:
+    """The type that a declaration without a template makes."""
+    if isinstance(declaration, tree.StructDeclaration):
+        return class_type(cx, declaration, scope)
+    underlying = ARITHMETIC["int"]
+    if declaration.underlying is not None:
+        found = resolve(cx, declaration.underlying)
+        assert found in ARITHMETIC.values()
+        underlying = found  # type: ignore[assignment]
+    name = declaration.name or "unnamed enum"
+    return EnumType(scope.qualified(name), underlying, declaration.scoped)
+
+
+def constant_integer(cx: Context, expression: tree.Expression, what: str) -> int:
+    """An integer that must be known when the kernel is compiled."""
+    from treadle.cuda_cpp.lower.expressions import constant_value
+
+    value = constant_value(cx, expression, what)
+    if isinstance(value, float):
+        raise cx.error(f"{what} must be an integer, not {value}", expression.span)
+    return int(value)
+
+
+def known_entity(cx: Context, entity: Any, span: Span) -> Any:
+    """The value of a template argument or an enumerator; None for other entities."""
+    match entity:
+        case Known(value):
+            return value
+        case Enumerator():
+            type, number = enumerator(cx, entity)
+            return Rvalue(number, type)
+    return None

@@ -1,0 +1,458 @@
+"""Operators on numbers, pointers and objects: C++'s own, and those that the file declares."""
+
+from __future__ import annotations
+
+import math
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
+from treadle.cuda_cpp.lower.context import Again, Context
+from treadle.cuda_cpp.lower.conversions import (
+    OBJECTS,
+    common_type,
+    convert,
+    difference,
+    is_not_null,
+    number,
+    number_as,
+    promoted,
+    rvalue,
+    same_place,
+    same_steps,
+    underlying,
+)
+from treadle.cuda_cpp.lower.memory import (
+    as_index,
+    choose,
+    copy_object,
+    describe,
+    in_steps_of,
+    load,
+    moved,
+    pointer_of,
+    store,
+)
+from treadle.cuda_cpp.lower.values import (
+    ArrayValue,
+    ChosenPointer,
+    Exploded,
+    Items,
+    Lvalue,
+    MemoryTarget,
+    Null,
+    ObjectAddress,
+    ParameterPointer,
+    PointerValue,
+    PointerVariable,
+    Rvalue,
+    Target,
+    Value,
+)
+from treadle.cuda_cpp.meaning.types import (
+    BFLOAT16,
+    BOOL,
+    HALF,
+    LONG,
+    Arithmetic,
+    ClassType,
+    EnumType,
+    VectorType,
+    holds_array,
+    ir_type,
+)
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+_ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "rem"}
+_BITWISE = {"&": "and", "|": "or", "^": "xor"}
+_SHIFTS = {"<<": "shl", ">>": "shr"}
+_COMPARISONS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge", "==": "eq", "!=": "ne"}
+_SYMBOLS = {**_ARITHMETIC, **_BITWISE, **_SHIFTS, **_COMPARISONS}
+
+
+def _is_object_of_class(value: Value) -> bool:
+    return isinstance(getattr(value, "type", None), (ClassType, VectorType, EnumType))
+
+
+def binary(cx: Context, op: str, left: Value, right: Value, span: Span) -> Value:
+    """`left op right` for every operator but assignment, `&&`, `||` and the comma."""
+    if _is_object_of_class(left) or _is_object_of_class(right):
+        from treadle.cuda_cpp.lower.calls import call_operator
+
+        made = call_operator(cx, op, [left, right], span)
+        if made is not None:
+            return made
+        left, right = _as_number(cx, left, span), _as_number(cx, right, span)
+        if op in _COMPARISONS:
+            left, right = _of_one_enum(cx, left, right, span)
+    one, other = pointer_of(cx, left), pointer_of(cx, right)
+    if one is not None or other is not None or isinstance(left, Null) or isinstance(right, Null):
+        return _on_pointers(cx, op, left, right, one, other, span)
+    if _is_vector(left) or _is_vector(right):
+        return _on_vectors(cx, op, left, right, span)
+    return numbers(cx, op, left, right, span)
+
+
+def _as_number(cx: Context, value: Value, span: Span) -> Value:
+    """An object whose class converts to a number, as that; others as they are."""
+    if isinstance(getattr(value, "type", None), ClassType):
+        from treadle.cuda_cpp.lower.calls import call_conversion
+
+        return call_conversion(cx, value, None, span) or value
+    return value
+
+
+def _of_one_enum(cx: Context, left: Value, right: Value, span: Span) -> tuple[Value, Value]:
+    """Two values of one scoped enum as numbers: they compare, though they don't add."""
+    type = getattr(left, "type", None)
+    if not isinstance(type, EnumType) or type != getattr(right, "type", None):
+        return left, right
+    from treadle.cuda_cpp.lower.conversions import explicit_cast
+
+    number_type = type.underlying
+    return (
+        explicit_cast(cx, left, number_type, "static", span),
+        explicit_cast(cx, right, number_type, "static", span),
+    )
+
+
+def _is_vector(value: Value) -> bool:
+    return isinstance(getattr(value, "type", None), VectorType)
+
+
+def _on_vectors(cx: Context, op: str, left: Value, right: Value, span: Span) -> Value:
+    """CUDA has operators of its own for half2 and bfloat162 alone."""
+    a, b = rvalue(cx, left, span), rvalue(cx, right, span)
+    type = a.type
+    halves = isinstance(type, VectorType) and type.element in (HALF, BFLOAT16)
+    if halves and a.type == b.type and op in _ARITHMETIC and op != "%":
+        made = n.Binary(_ARITHMETIC[op], a.expression, b.expression, ir_type(type), span)
+        return Rvalue(made, type)
+    raise cx.error(
+        f"there is no operator {op} for {a.type} and {b.type}: CUDA's vectors have none of their "
+        "own (helper_math.h of CUDA's samples declares them)",
+        span,
+    )
+
+
+def numbers(cx: Context, op: str, left: Value, right: Value, span: Span) -> Rvalue:
+    """An operator on two numbers."""
+    a, left_type = number(cx, left, span)
+    b, right_type = number(cx, right, span)
+    if op in _SHIFTS:
+        type = promoted(left_type)
+        if type.scalar.is_float or right_type.scalar.is_float:
+            raise cx.error(
+                f"operator {op} takes integers, not {left_type} and {right_type}: multiply by a "
+                "power of two, or cast",
+                span,
+            )
+        amount = cast(b, type.scalar)
+        made = n.Binary(_SHIFTS[op], number_as(a, type, span), amount, type.scalar, span)
+        return Rvalue(made, type)
+    type = common_type(left_type, right_type)
+    a, b = number_as(a, type, span), number_as(b, type, span)
+    if op in _COMPARISONS:
+        return Rvalue(compared(_COMPARISONS[op], a, b, span), BOOL)
+    if type.scalar.is_float and op in ("%", "&", "|", "^"):
+        raise cx.error(f"operator {op} takes integers, not {type}: use fmod for remainders", span)
+    name = _ARITHMETIC.get(op) or _BITWISE[op]
+    return Rvalue(n.Binary(name, a, b, type.scalar, span), type)
+
+
+def compared(op: str, left: n.Expression, right: n.Expression, span: Span) -> n.Expression:
+    """A comparison, of thread indices as the signed numbers that they are in the IR."""
+    if left.type == ir.U32:
+        one, other = _small(left), _small(right)
+        if one is not None and other is not None:
+            left, right = one, other
+    return n.Binary(op, left, right, ir.BOOL, span)
+
+
+def _small(value: n.Expression) -> n.Expression | None:
+    """An unsigned value as i32, where it is known to be the same number."""
+    if isinstance(value, n.Cast) and isinstance(value.operand, n.Builtin):
+        return value.operand
+    if isinstance(value, n.Constant) and int(value.value) < 1 << 31:
+        return constant(int(value.value), ir.I32, value.span)
+    return None
+
+
+# --- pointers ------------------------------------------------------------------------------------
+
+
+def _on_pointers(
+    cx: Context,
+    op: str,
+    left: Value,
+    right: Value,
+    one: PointerValue | None,
+    other: PointerValue | None,
+    span: Span,
+) -> Value:
+    if op in ("+", "-") and one is not None and other is None:
+        return _plus_number(cx, one, right, op, span)
+    if op == "+" and other is not None and one is None:
+        return _plus_number(cx, other, left, op, span)
+    if op == "-" and one is not None and other is not None:
+        return Rvalue(difference(cx, one, other, span), LONG)
+    if op in _COMPARISONS:
+        return Rvalue(_compare_pointers(cx, op, left, right, one, other, span), BOOL)
+    raise cx.error(f"operator {op} does not take {describe(left)} and {describe(right)}", span)
+
+
+def _plus_number(
+    cx: Context, pointer: PointerValue, by: Value, op: str, span: Span
+) -> PointerValue:
+    step, _ = number(cx, by, span)
+    index = as_index(cx, step)
+    if op == "-":
+        index = _negated(index)
+    return moved(cx, pointer, index, span)
+
+
+def _negated(index: n.Expression) -> n.Expression:
+    if isinstance(index, n.Constant):
+        assert isinstance(index.type, ir.Scalar)
+        return constant(-int(index.value), index.type, index.span)
+    return n.Unary("neg", index, index.type, index.span)
+
+
+def _compare_pointers(
+    cx: Context,
+    op: str,
+    left: Value,
+    right: Value,
+    one: PointerValue | None,
+    other: PointerValue | None,
+    span: Span,
+) -> n.Expression:
+    if isinstance(left, ObjectAddress) or isinstance(right, ObjectAddress):
+        if not (_is_null(left) or _is_null(right)) or op not in ("==", "!="):
+            raise cx.error(f"{describe(left)} and {describe(right)} cannot be compared", span)
+        return n.Constant(op == "!=", ir.BOOL, span)
+    if one is None or other is None:
+        null_on_other_side = _is_null(left) or _is_null(right)
+        if not null_on_other_side or op not in ("==", "!="):
+            raise cx.error(f"{describe(left)} and {describe(right)} cannot be compared", span)
+        exists = is_not_null(cx, one or other, span)
+        return exists if op == "!=" else n.Unary("not", exists, ir.BOOL, span)
+    if op in ("==", "!="):
+        equal = same_place(cx, one, other, span)
+        return equal if op == "==" else folded(n.Unary("not", equal, ir.BOOL, span))
+    one, other = same_steps(cx, one, other, span)
+    return n.Binary(_COMPARISONS[op], one.offset, other.offset, ir.BOOL, span)
+
+
+def _is_null(value: Value) -> bool:
+    return isinstance(value, Null) or (isinstance(value, Rvalue) and value.literal_zero)
+
+
+def assign_pointer(
+    cx: Context, variable: PointerVariable, pointer: PointerValue, span: Span
+) -> None:
+    """Let a pointer variable point elsewhere."""
+    facts = cx.lowering.facts
+    known = facts.targets.setdefault(variable.key, [])
+    for target in pointer.targets:
+        if target not in known:
+            known.append(target)
+            facts.changed = True
+    aligned = in_steps_of(cx, pointer, variable.unit)
+    if aligned is None:  # it may point between two: the next run counts in smaller steps
+        facts.units[variable.key] = math.gcd(pointer.unit, variable.unit)
+        raise Again
+    offset = aligned.offset
+    if offset.type == ir.I64 and variable.offset.type == ir.I32:
+        facts.wide.add(variable.key)
+        facts.changed = True
+        offset = cast(offset, ir.I32)
+    assert isinstance(variable.offset.type, ir.Scalar)
+    new_offset = cast(offset, variable.offset.type)
+    if variable.tag is not None:
+        tag = _tag_in(variable, pointer, span)
+        kept = cx.copied(new_offset)
+        cx.emit(n.Assign(variable.tag, tag, span))
+        cx.emit(n.Assign(variable.offset, kept, span))
+    else:
+        cx.emit(n.Assign(variable.offset, new_offset, span))
+
+
+def _tag_in(variable: PointerVariable, pointer: PointerValue, span: Span) -> n.Expression:
+    """The number of what a pointer points into, among the targets of a variable."""
+    places = [_place_of(variable, target) for target in pointer.targets]
+    if pointer.tag is None:
+        return constant(places[0], ir.I32, span)
+    if places == list(range(len(places))):
+        return pointer.tag
+    result: n.Expression = constant(places[-1], ir.I32, span)
+    for number_, place in reversed(list(enumerate(places[:-1]))):
+        test = n.Binary("eq", pointer.tag, constant(number_, ir.I32), ir.BOOL, span)
+        result = n.Select(test, constant(place, ir.I32), result, ir.I32, span)
+    return result
+
+
+def _place_of(variable: PointerVariable, target: Target) -> int:
+    return variable.targets.index(target) if target in variable.targets else 0
+
+
+# --- unary ---------------------------------------------------------------------------------------
+
+
+def unary(cx: Context, op: str, operand: Value, span: Span) -> Value:
+    """`+ - ! ~` (of numbers; `* & ++ --` are elsewhere)."""
+    if _is_object_of_class(operand):
+        from treadle.cuda_cpp.lower.calls import call_operator
+
+        made = call_operator(cx, op, [operand], span)
+        if made is not None:
+            return made
+    if op == "!":
+        from treadle.cuda_cpp.lower.conversions import condition
+
+        return Rvalue(n.Unary("not", condition(cx, operand, span), ir.BOOL, span), BOOL)
+    if _is_vector(operand) and op == "-":
+        read = rvalue(cx, operand, span)
+        return Rvalue(n.Unary("neg", read.expression, read.expression.type, span), read.type)
+    value, type = number(cx, operand, span)
+    type = promoted(type)
+    value = number_as(value, type, span)
+    if op == "+":
+        return Rvalue(value, type)
+    if op == "~":
+        if type.scalar.is_float:
+            raise cx.error(f"operator ~ takes integers, not {type}", span)
+        return Rvalue(n.Unary("invert", value, type.scalar, span), type)
+    if isinstance(value, n.Constant):
+        return Rvalue(constant(-value.value, type.scalar, span), type)
+    return Rvalue(n.Unary("neg", value, type.scalar, span), type)
+
+
+def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> Value:
+    """`++x`, `x--` and so on."""
+    if isinstance(operand, (PointerVariable, ParameterPointer, ChosenPointer)):
+        pointer = pointer_of(cx, operand)
+        assert pointer is not None
+        if postfix:
+            kept = cx.copied(pointer.offset)
+            tag = None if pointer.tag is None else cx.copied(pointer.tag)
+            pointer = PointerValue(pointer.targets, kept, pointer.unit, pointer.to, tag)
+        by = constant(1 if op == "++" else -1, ir.I32)
+        _point(cx, operand, moved(cx, pointer, by, span), span)
+        return pointer if postfix else operand
+    if _is_object_of_class(operand):
+        from treadle.cuda_cpp.lower.calls import call_operator
+
+        arguments: list[Value] = [operand]
+        if postfix:
+            arguments.append(Rvalue(constant(0, ir.I32), _int()))
+        made = call_operator(cx, op, arguments, span)
+        if made is not None:
+            return made
+    if not isinstance(operand, OBJECTS):
+        raise cx.error(f"{op} takes a variable, not {describe(operand)}", span)
+    read = load(cx, operand, span)
+    type = underlying(read.type)
+    if type is None:
+        raise cx.error(f"{op} takes a number or pointer, not {describe(operand)}", span)
+    old = cx.copied(read.expression) if postfix else read.expression
+    wide = promoted(type)
+    one = constant(1, wide.scalar)
+    new = n.Binary(
+        "add" if op == "++" else "sub", number_as(old, wide, span), one, wide.scalar, span
+    )
+    store(cx, operand, number_as(new, type, span), span)
+    return Rvalue(old, read.type) if postfix else operand
+
+
+def _int() -> Arithmetic:
+    from treadle.cuda_cpp.meaning.types import INT
+
+    return INT
+
+
+# --- assignment ----------------------------------------------------------------------------------
+
+
+def assign(cx: Context, op: str, target: Value, value: Value, span: Span) -> Value:
+    """`target = value`, `target += value` and so on."""
+    if isinstance(getattr(target, "type", None), ClassType) or (
+        op != "=" and _is_object_of_class(target)
+    ):
+        from treadle.cuda_cpp.lower.calls import call_operator
+
+        made = call_operator(cx, op, [target, value], span, members_only=op == "=")
+        if made is not None:
+            return made
+    if op != "=":
+        value = binary(cx, op[:-1], target, value, span)
+        if isinstance(target, OBJECTS) and isinstance(value, Rvalue):
+            value = _back(cx, value, target, span)
+    if isinstance(target, (PointerVariable, ParameterPointer, ChosenPointer)):
+        pointer = pointer_of(cx, convert(cx, value, target.type, span))
+        if pointer is None:
+            raise cx.error(f"{describe(value)} is no pointer to {target.to}", span)
+        _point(cx, target, pointer, span)
+        return target
+    if isinstance(target, Exploded):
+        return _assign_fields(cx, target, value, span)
+    if not isinstance(target, OBJECTS):
+        raise cx.error(f"{describe(target)} cannot be assigned to", span)
+    converted = convert(cx, value, target.type, span)
+    if holds_array(target.type):
+        copy_object(cx, target, converted, target.type, span)
+    else:
+        store(cx, target, rvalue(cx, converted, span).expression, span)
+    return target
+
+
+def _back(cx: Context, value: Rvalue, target: Value, span: Span) -> Rvalue:
+    """The result of a compound assignment in the target's type."""
+    type = getattr(target, "type", value.type)
+    if isinstance(type, Arithmetic) and isinstance(value.type, Arithmetic):
+        return Rvalue(number_as(value.expression, type, span), type)
+    return value
+
+
+def _point(
+    cx: Context,
+    target: PointerVariable | ParameterPointer | ChosenPointer,
+    pointer: PointerValue,
+    span: Span,
+) -> None:
+    """Let what holds a pointer point elsewhere."""
+    if isinstance(target, PointerVariable):
+        assign_pointer(cx, target, pointer, span)
+        return
+    if isinstance(target, ParameterPointer):
+        cx.lowering.facts.assigned.add(target.key)
+        raise Again
+    choices = list(enumerate(target.items))
+    choose(cx, target.place, choices, lambda one: assign(cx, "=", one, pointer, span), span)
+
+
+def _assign_fields(cx: Context, target: Exploded, value: Value, span: Span) -> Value:
+    if not isinstance(value, Exploded) or value.type != target.type:
+        raise cx.error(f"{describe(value)} does not become {target.type}", span)
+    for name, part in target.fields.items():
+        _assign_part(cx, part, value.fields[name], span)
+    return target
+
+
+def _assign_part(cx: Context, target: Value, value: Value, span: Span) -> None:
+    """What a struct has, arrays among it, from another one."""
+    if isinstance(target, Items) and isinstance(value, Items):
+        for one, other in zip(target.items, value.items, strict=True):
+            _assign_part(cx, one, other, span)
+    elif isinstance(target, ArrayValue):
+        copy_object(cx, target, value, target.type, span)
+    else:
+        assign(cx, "=", target, value, span)
+
+
+def is_in_memory(value: Value) -> bool:
+    """Whether an object lies where other threads (or atomics) may reach it."""
+    return isinstance(value, Lvalue) and isinstance(value.place, (n.Element, n.Member, n.Item))
+
+
+__all__ = ["MemoryTarget", "assign", "assign_pointer", "binary", "numbers", "stepped", "unary"]

@@ -1,0 +1,256 @@
+"""Which function a call means: templates deduced, candidates ranked, the best one chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.core.errors import CompileError
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import CONVERSION, IMPOSSIBLE, USER, rank_of
+from treadle.cuda_cpp.lower.memory import describe
+from treadle.cuda_cpp.lower.names import resolve
+from treadle.cuda_cpp.lower.templates import Argument, bind_arguments, deduce, evaluate_argument
+from treadle.cuda_cpp.lower.values import Braced, Value
+from treadle.cuda_cpp.meaning.scopes import Overload, Scope
+from treadle.cuda_cpp.meaning.types import (
+    VOID,
+    ArrayOf,
+    ClassType,
+    CppType,
+    Reference,
+    VectorType,
+    decay,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.refusals import refusal_message
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A function to call: the scope that its names are looked up in (template arguments bound),
+    and the types of its parameters."""
+
+    overload: Overload
+    scope: Scope
+    types: tuple[CppType, ...]
+    ranks: tuple[int, ...] = ()
+
+    @property
+    def declaration(self) -> tree.FunctionDeclaration:
+        """As written."""
+        return self.overload.declaration
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Its template arguments."""
+        found: tuple[Any, ...] = self.scope.names.get("<arguments>", ())
+        return found
+
+
+def choose(
+    cx: Context,
+    name: str,
+    overloads: Sequence[Overload],
+    values: Sequence[Value],
+    explicit: Sequence[Any] | None,
+    span: Span,
+) -> Chosen:
+    """The function that a call means. CompileError lists the candidates if none fits."""
+    found, reasons = viable(cx, overloads, values, explicit, span)
+    if not found:
+        raise cx.error(_none_fits(name, overloads, values, reasons), span)
+    return _specialized(cx, _best(found), overloads)
+
+
+def viable(
+    cx: Context,
+    overloads: Sequence[Overload],
+    values: Sequence[Value],
+    explicit: Sequence[Any] | None,
+    span: Span,
+) -> tuple[list[Chosen], list[str]]:
+    """The functions that can be called with these arguments, and why others cannot."""
+    found: list[Chosen] = []
+    reasons: list[str] = []
+    for overload in overloads:
+        if overload.declaration.specialization and len(overloads) > 1:
+            continue
+        try:
+            chosen = _candidate(cx, overload, values, explicit, span)
+        except CompileError as error:
+            reasons.append(error.message)
+            continue
+        if chosen is not None:
+            found.append(chosen)
+    return found, reasons
+
+
+def _candidate(
+    cx: Context,
+    overload: Overload,
+    values: Sequence[Value],
+    explicit: Sequence[Any] | None,
+    span: Span,
+) -> Chosen | None:
+    declaration = overload.declaration
+    parameters = declaration.parameters
+    if len(values) > len(parameters) and not declaration.variadic:
+        return None
+    if any(one.default is None for one in parameters[len(values) :]):
+        return None
+    scope = overload.scope
+    if declaration.template:
+        scope = _deduced(cx, overload, values, explicit or (), span)
+    with cx.in_scope(scope):
+        types = tuple(_parameter_type(resolve(cx, one.type)) for one in parameters)
+    ranks = tuple(_rank(cx, value, type) for value, type in zip(values, types, strict=False))
+    if IMPOSSIBLE in ranks:
+        return None
+    return Chosen(overload, scope, types, ranks)
+
+
+def _rank(cx: Context, value: Value, type: CppType) -> int:
+    if not isinstance(value, Braced):
+        return rank_of(cx, value, type)
+    if isinstance(type, Reference):
+        type = type.to
+    count = len(value.node.items)
+    if isinstance(type, VectorType):
+        return USER if count <= type.count else IMPOSSIBLE
+    if isinstance(type, ClassType):
+        return USER
+    return CONVERSION if count <= 1 else IMPOSSIBLE
+
+
+def _parameter_type(type: CppType) -> CppType:
+    return decay(type) if isinstance(type, ArrayOf) else type
+
+
+def _deduced(
+    cx: Context, overload: Overload, values: Sequence[Value], explicit: Sequence[Any], span: Span
+) -> Scope:
+    template = overload.declaration.template
+    assert template is not None
+    found: dict[str, Argument] = {}
+    evaluated: list[Argument] = []
+    inner = Scope(cx.scope, kind="template")
+    for parameter, argument in zip(template, explicit, strict=False):
+        with cx.in_scope(inner):
+            value = evaluate_argument(cx, argument, parameter)
+        evaluated.append(value)
+        found[parameter.name] = value
+    given = set(found)
+    open_parameters = [one for one in template if one.name not in given]
+    with cx.in_scope(overload.scope):
+        for one, argument in zip(overload.declaration.parameters, values, strict=False):
+            if isinstance(argument, Braced):
+                continue  # it tells nothing
+            type: CppType = getattr(argument, "type", VOID)
+            if not _is_reference(one.type):
+                type = decay(type)
+            if not deduce(cx, one.type, type, open_parameters, found):
+                raise cx.error(f"template arguments cannot be deduced from {type}", span)
+    return bind_arguments(cx, template, evaluated, overload.scope, span, found)
+
+
+def _is_reference(written: tree.TypeTree) -> bool:
+    return isinstance(written, tree.ReferenceType)
+
+
+def _best(found: list[Chosen]) -> Chosen:
+    """The one that is nowhere worse than another and somewhere better; else the first of the
+    best by C++'s further rules."""
+    best = found[0]
+    for other in found[1:]:
+        if _better(other, best):
+            best = other
+    return best
+
+
+def _better(one: Chosen, other: Chosen) -> bool:
+    pairs = list(zip(one.ranks, other.ranks, strict=False))
+    if any(a > b for a, b in pairs):
+        return any(a < b for a, b in pairs) and sum(one.ranks) < sum(other.ranks)
+    if any(a < b for a, b in pairs):
+        return True
+    return _order(one) > _order(other)
+
+
+def _order(chosen: Chosen) -> tuple[bool, int, bool, bool]:
+    """Plain functions before templates, more special templates first, definitions first."""
+    declaration = chosen.declaration
+    special = sum(_specificity(one.type) for one in declaration.parameters)
+    constant = any(isinstance(type, Reference) and type.const for type in chosen.types)
+    return (not declaration.template, special, declaration.body is not None, not constant)
+
+
+def _specificity(written: tree.TypeTree) -> int:
+    match written:
+        case tree.ConstType(of):
+            return _specificity(of)
+        case tree.PointerType(to):
+            return 1 + _specificity(to)
+        case tree.ReferenceType(to):
+            return _specificity(to)
+        case tree.ArrayType(of):
+            return 1 + _specificity(of)
+        case tree.NamedType(name):
+            return 1 if name.arguments else 0
+    return 0
+
+
+def _specialized(cx: Context, chosen: Chosen, overloads: Sequence[Overload]) -> Chosen:
+    """`template <> …` for these very types, if there is one."""
+    if not chosen.declaration.template:
+        return chosen
+    for overload in overloads:
+        declaration = overload.declaration
+        if not declaration.specialization:
+            continue
+        with cx.in_scope(overload.scope):
+            types = tuple(_parameter_type(resolve(cx, one.type)) for one in declaration.parameters)
+            given = _written_arguments(cx, declaration, chosen)
+        if types == chosen.types and given:
+            return Chosen(overload, overload.scope, types)
+    return chosen
+
+
+def _written_arguments(cx: Context, declaration: tree.FunctionDeclaration, chosen: Chosen) -> bool:
+    """Whether `f<float, 4>` in a specialization's name are the chosen template arguments."""
+    written = declaration.name.arguments
+    template = chosen.declaration.template
+    if written is None or template is None:
+        return True
+    from treadle.cuda_cpp.lower.templates import argument_key
+
+    for argument, parameter, bound in zip(written, template, chosen.arguments, strict=False):
+        if argument_key(evaluate_argument(cx, argument, parameter)) != argument_key(bound):
+            return False
+    return True
+
+
+def _none_fits(
+    name: str, overloads: Sequence[Overload], values: Sequence[Value], reasons: Sequence[str]
+) -> str:
+    if any(one.pack for overload in overloads for one in overload.declaration.parameters):
+        return f"{name} has {refusal_message('parameter_pack')}"
+    given = ", ".join(_spelled(value) for value in values)
+    message = f"no function {name} takes ({given})"
+    candidates = [
+        f"{one.declaration.name.text} of line {one.declaration.span.line} takes "
+        f"{len(one.declaration.parameters)} arguments"
+        for one in overloads[:4]
+    ]
+    if candidates:
+        message += ": " + "; ".join(candidates)
+    if reasons:
+        message += f" ({reasons[0]})"
+    return message
+
+
+def _spelled(value: Value) -> str:
+    type = getattr(value, "type", None)
+    return describe(value) if type is None else str(type)

@@ -1,0 +1,202 @@
+"""A kernel's parameters as a launch knows them.
+
+Memory on most devices holds no addresses, so a struct with pointers in it is taken apart: each
+pointer is a buffer, the other fields are values. A large struct without pointers is put into memory
+by the launch, as thousands of numbers are more than devices take as parameters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.names import resolve
+from treadle.cuda_cpp.meaning.types import (
+    ArrayOf,
+    ClassType,
+    CppType,
+    EnumType,
+    NoLayout,
+    Pointer,
+    Reference,
+    Void,
+    all_fields,
+    holds_pointer,
+    innermost,
+    ir_type,
+)
+from treadle.cuda_cpp.program import Apart, Shape, Whole, WrittenParameter
+from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.spelling import spell_type
+from treadle.ir import types as ir
+from treadle.runtime.signature import Declared, DeclaredParameter, DeclaredPointer
+
+MOST_BY_VALUE = 256  # bytes; what is larger goes through memory
+_MOST_BYTES = 32_764
+_MOST_PARTS = 256  # pointers and values that structs with pointers are taken apart into
+_NO_ADDRESSES = "memory on most devices holds no addresses"
+
+
+@dataclass(slots=True)
+class Parameters:
+    """The parameters of a launch, and what those in the file are of them (see KernelInstance)."""
+
+    parameters: list[DeclaredParameter] = field(default_factory=list)
+    types: list[str] = field(default_factory=list)
+    written: list[WrittenParameter] = field(default_factory=list)
+    shapes: list[Shape] = field(default_factory=list)
+    uploaded: dict[int, ir.Type] = field(default_factory=dict)
+
+    @property
+    def taken_apart(self) -> bool:
+        """Whether a launch has other parameters than the file."""
+        return any(isinstance(one, Apart) for one in self.shapes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A parameter, or a part of one: `path` leads to it from the parameter ("inner.x")."""
+
+    number: int
+    parameter: str
+    path: str
+    type: CppType
+    spelling: str
+    span: Span
+
+    @property
+    def name(self) -> str:
+        """Its name as a parameter of the launch: "p.inner.x"."""
+        return f"{self.parameter}{'.' if self.path[:1] not in ('', '[') else ''}{self.path}"
+
+    @property
+    def words(self) -> str:
+        """What messages about the file's text call it."""
+        inner = f", field {self.path}," if self.path else ""
+        return f"parameter {self.parameter}{inner}"
+
+    @property
+    def label(self) -> str:
+        """What messages about a launch call it."""
+        return f"argument {self.number + 1} ({self.parameter}), field {self.path}"
+
+    def field(self, name: str, type: CppType) -> _Part:
+        """A field of it."""
+        path = f"{self.path}.{name}" if self.path else name
+        return _Part(self.number, self.parameter, path, type, str(type), self.span)
+
+    def item(self, at: int) -> _Part:
+        """An item of the array that it is."""
+        assert isinstance(self.type, ArrayOf)
+        type = self.type.element
+        return _Part(self.number, self.parameter, f"{self.path}[{at}]", type, str(type), self.span)
+
+
+def parameter_type(cx: Context, one: tree.Parameter) -> CppType:
+    """The type of a kernel's parameter: arrays are pointers, and a reference to what a kernel only
+    reads is as good as its value."""
+    type = resolve(cx, one.type)
+    if isinstance(type, Reference) and type.const:
+        type = type.to
+    return Pointer(type.element) if isinstance(type, ArrayOf) else type
+
+
+def parameter_name(one: tree.Parameter, number: int) -> str:
+    """The name of a kernel's parameter, which may have none in the file."""
+    return one.name or f"unnamed{number}"
+
+
+def parameters_of(cx: Context, declaration: tree.FunctionDeclaration) -> Parameters:
+    """The parameters of a kernel. CompileError for what no launch can give."""
+    found = Parameters()
+    for number, one in enumerate(declaration.parameters):
+        name, spelling = parameter_name(one, number), spell_type(one.type)
+        found.written.append(WrittenParameter(name, spelling))
+        part = _Part(number, name, "", parameter_type(cx, one), spelling, one.span)
+        found.shapes.append(_shape(cx, found, part))
+    return found
+
+
+def _shape(cx: Context, found: Parameters, part: _Part) -> Shape:
+    type = part.type
+    if not isinstance(type, (ClassType, ArrayOf)) or not holds_pointer(type):
+        return _whole(cx, found, part)
+    if isinstance(type, ClassType) and type.is_union:
+        raise cx.error(
+            f"{part.words} is a union with pointers in it, and {_NO_ADDRESSES}: make its pointers "
+            "parameters of their own",
+            part.span,
+        )
+    count = len(all_fields(type)) if isinstance(type, ClassType) else type.length
+    if not count:
+        raise cx.error(f"{part.words} is an array of unknown length", part.span)
+    if len(found.parameters) + count > _MOST_PARTS:
+        raise cx.error(
+            f"{part.words} makes more than {_MOST_PARTS} parameters, as each of its pointers is an "
+            "array for the kernel: pass one array with offsets into it",
+            part.span,
+        )
+    parts: list[tuple[str | int, _Part]]
+    if isinstance(type, ClassType):
+        parts = [(one.name, part.field(one.name, one.type)) for one in all_fields(type)]
+    else:
+        parts = [(at, part.item(at)) for at in range(count)]
+    return Apart(str(type), tuple((name, _shape(cx, found, one)) for name, one in parts))
+
+
+def _whole(cx: Context, found: Parameters, part: _Part) -> Whole:
+    position = len(found.parameters)
+    declared, by_value = _declared(cx, part)
+    if by_value is not None:
+        found.uploaded[position] = by_value
+    label = part.label if part.path else ""
+    found.parameters.append(DeclaredParameter(part.name, declared, label))
+    found.types.append(part.spelling)
+    return Whole(position)
+
+
+def _declared(cx: Context, part: _Part) -> tuple[Declared, ir.Type | None]:
+    """What a launch takes for a part; for a large value that goes through memory, its type, too."""
+    type = part.type
+    if isinstance(type, Pointer):
+        return _pointer(cx, part, innermost(type.to)), None
+    if isinstance(type, Reference):
+        raise cx.error(
+            f"{part.words} is a reference, and {_NO_ADDRESSES}: make it a pointer", part.span
+        )
+    if isinstance(type, EnumType):
+        return type.underlying.scalar, None
+    try:
+        made = ir_type(type)
+    except NoLayout as reason:
+        raise cx.error(f"{part.words} is {reason}", part.span) from None
+    assert isinstance(made, (ir.Scalar, ir.Vector, ir.Struct, ir.Array))
+    size = ir.size_of(made)
+    if size > _MOST_BYTES:
+        raise cx.error(
+            f"{part.words} has {size:,} bytes, and a kernel's parameters have {_MOST_BYTES:,} at "
+            "most, on CUDA too: pass a pointer to it",
+            part.span,
+        )
+    if size > MOST_BY_VALUE:
+        return DeclaredPointer(ir_type(innermost(type)), part.spelling), made
+    return made, None
+
+
+def _pointer(cx: Context, part: _Part, element: CppType) -> DeclaredPointer:
+    if isinstance(element, Void):
+        return DeclaredPointer(ir.VOID, part.spelling)
+    if isinstance(element, Pointer):
+        raise cx.error(
+            f"{part.words} is a pointer to pointers, and {_NO_ADDRESSES}: pass one array with "
+            "offsets into it, or each array as a parameter of its own",
+            part.span,
+        )
+    if holds_pointer(element):
+        raise cx.error(
+            f"{part.words} is a pointer to structs with pointers in them, and {_NO_ADDRESSES}: "
+            "pass the struct by value if there is one, else arrays with offsets into them",
+            part.span,
+        )
+    return DeclaredPointer(ir_type(element), part.spelling)

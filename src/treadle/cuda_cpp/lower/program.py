@@ -1,0 +1,311 @@
+"""A file of CUDA C++, read: its kernels and variables, and kernels lowered on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from treadle.core.errors import CompileError, CompileErrors
+from treadle.cuda_cpp import program as records
+from treadle.cuda_cpp.lower.context import Again, Context, Facts, Lowering
+from treadle.cuda_cpp.lower.first_values import first_bytes
+from treadle.cuda_cpp.lower.kernels import lower_once
+from treadle.cuda_cpp.lower.names import constant_integer, resolve
+from treadle.cuda_cpp.lower.parameters import parameters_of
+from treadle.cuda_cpp.lower.reachable import Reachable
+from treadle.cuda_cpp.lower.statements import static_assert
+from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
+from treadle.cuda_cpp.lower.variables import length_of
+from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Namespace, Overload, Scope, file_scope
+from treadle.cuda_cpp.meaning.types import (
+    VOID,
+    ArrayOf,
+    CppType,
+    NoLayout,
+    count_of,
+    innermost,
+    ir_type,
+)
+from treadle.cuda_cpp.source.headers import why_missing
+from treadle.cuda_cpp.source.preprocessor import Preprocessed, preprocess
+from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.cursor import Cursor, SyntaxProblem
+from treadle.cuda_cpp.syntax.names import template_arguments
+from treadle.cuda_cpp.syntax.spelling import spell_argument, spell_type
+from treadle.cuda_cpp.syntax.units import parse
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+from treadle.runtime.definition import KernelOptions
+from treadle.runtime.signature import Signature
+
+_MOST_BYTES = 1 << 31  # of a variable
+_MOST_RUNS = 64  # of the lowering: each learns something about a variable
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """A kernel as written, where it was written, and what it is for people."""
+
+    overload: Overload
+    template: records.KernelTemplate
+
+
+def load(
+    text: str, file: str, defines: Mapping[str, Any], include: Sequence[Path]
+) -> records.Program:
+    """Read a file. CompileErrors lists everything that is wrong with its text."""
+    read = preprocess(text, file, defines, include)
+    parsed = parse(read.tokens, read.texts, file)
+    errors = sorted((*read.errors, *parsed.errors), key=lambda error: (error.file, error.line))
+    if errors:
+        raise CompileErrors(errors)
+    return Program(read, parsed.unit, file)
+
+
+class Program:
+    """A file of CUDA C++ with all that it includes (records.Program)."""
+
+    def __init__(self, read: Preprocessed, unit: tree.TranslationUnit, file: str) -> None:
+        self.sources = read.texts
+        self.file = file
+        self._headers = read.unknown_headers
+        self._scope = file_scope(unit)
+        self._kernels = {
+            kernel.template.name: kernel for kernel in _kernels(unit.declarations, self._scope)
+        }
+        self.kernels = {name: kernel.template for name, kernel in self._kernels.items()}
+        self._variables = dict(_variables(self._scope))
+        self._types: dict[str, CppType] = {}
+        self.refused_symbols: dict[str, CompileError] = {}
+        self.symbols = self._symbols()
+        self._reachable = Reachable(unit)
+        self._instances: dict[str, tuple[Overload, Scope]] = {}
+        self._unchecked = self._check_assertions(unit)
+
+    @property
+    def notes(self) -> tuple[records.Note, ...]:
+        """What is to be said of the file as a whole."""
+        headers = (
+            records.Note("noted", f"#include <{name}>", f"{name} {why_missing(name)}", span)
+            for name, span in self._headers
+        )
+        return (*headers, *self._unchecked)
+
+    def _check_assertions(self, unit: tree.TranslationUnit) -> tuple[records.Note, ...]:
+        """Check each static_assert of the file; those that cannot be checked are noted."""
+        cx = self._context()
+        errors: list[CompileError] = []
+        for node, scope in _assertions(unit.declarations, self._scope):
+            try:
+                with cx.in_scope(scope):
+                    static_assert(cx, node)
+            except CompileError as error:
+                errors.append(error)
+        if errors:
+            raise CompileErrors(errors)
+        return _records_of(cx.lowering)
+
+    def _context(self) -> Context:
+        return Context(Lowering(self.sources, Facts()), self._scope)
+
+    # --- variables ---
+
+    def _symbols(self) -> dict[str, records.Symbol]:
+        found: dict[str, records.Symbol] = {}
+        for name, entity in self._variables.items():
+            try:
+                found[name] = self._symbol(name, entity)
+            except CompileError as error:  # told to the kernels that use it
+                self.refused_symbols[name] = error
+        return found
+
+    def _symbol(self, name: str, entity: GlobalVariable) -> records.Symbol:
+        cx = self._context()
+        declaration = entity.declaration
+        with cx.in_scope(entity.scope):
+            type = resolve(cx, declaration.type)
+            if isinstance(type, ArrayOf) and type.length is None:
+                type = ArrayOf(type.element, length_of(cx, declaration, type.element))
+            try:
+                element = ir_type(innermost(type))
+            except NoLayout as reason:
+                raise cx.error(
+                    f"{name} is {reason}: pass the array to the kernel instead", declaration.span
+                ) from None
+            size = ir.size_of(element) * count_of(type)
+            if size > _MOST_BYTES:
+                raise cx.error(
+                    f"{name} has {size:,} bytes, and a variable of a file {_MOST_BYTES:,} at most: "
+                    "pass the array to the kernel instead",
+                    declaration.span,
+                )
+            initial = first_bytes(cx, declaration, type)
+        self._types[name] = type
+        space = "constant" if "constant" in declaration.specifiers else "device"
+        shape = _shape(type)
+        return records.Symbol(name, space, element, shape, initial, declaration.span)  # type: ignore[arg-type]
+
+    # --- instances ---
+
+    def instance(self, name: str, arguments: tuple[str, ...]) -> records.KernelInstance:
+        """A kernel with its template arguments, each as C++ writes it."""
+        kernel = self._kernels[name]
+        declaration = kernel.overload.declaration
+        cx = self._context()
+        scope = kernel.overload.scope
+        spelled_name = name
+        if declaration.template:
+            written = [self._argument(one) for one in arguments]
+            cx.span = declaration.span
+            with cx.in_scope(scope):
+                scope = bind_arguments(cx, declaration.template, written, scope, declaration.span)
+            spelled_name = f"{name}<{', '.join(map(spelled, scope.names['<arguments>']))}>"
+        with cx.in_scope(scope):
+            if declaration.result is not None and resolve(cx, declaration.result) != VOID:
+                raise cx.error(
+                    f"the kernel {name} returns something that nobody receives: kernels return "
+                    "void, and writes its results to memory",
+                    declaration.span,
+                )
+            found = parameters_of(cx, declaration)
+            most = None
+            if declaration.launch_bounds:
+                most = constant_integer(cx, declaration.launch_bounds[0], "__launch_bounds__")
+        used = self._reachable.names_from(declaration)
+        symbols = tuple(one for one in self._variables if one.rpartition("::")[2] in used)
+        for one in symbols:
+            if one in self.refused_symbols:
+                raise self.refused_symbols[one]
+        self._instances[spelled_name] = (kernel.overload, scope)
+        return records.KernelInstance(
+            spelled_name,
+            tuple(found.parameters),
+            tuple(found.types),
+            symbols,
+            most,
+            KernelOptions(),
+            declaration.span,
+            tuple(found.written),
+            tuple(found.shapes) if found.taken_apart else (),
+            found.uploaded,
+        )
+
+    def _argument(self, text: str) -> tree.TemplateArgument:
+        """A template argument from its text."""
+        file = "<template argument>"
+        tokens = [one for one in preprocess(f"<{text}>", file).tokens if one.file == file]
+        cursor = Cursor(tokens, {})
+        try:
+            found = template_arguments(cursor)
+        except SyntaxProblem:
+            found = ()
+        if len(found) != 1 or not cursor.at_end:
+            raise CompileError(f"{text!r} is no template argument that C++ can read")
+        return found[0]
+
+    # --- lowering ---
+
+    def lower(
+        self, instance: records.KernelInstance, signature: Signature
+    ) -> tuple[n.Kernel, tuple[records.Note, ...]]:
+        """A kernel in IR, and what was met on the way."""
+        overload, scope = self._instances[instance.name]
+        facts = Facts()
+        for _ in range(_MOST_RUNS):
+            facts.changed = False
+            lowering = Lowering(self.sources, facts, fastmath=instance.options.fastmath)
+            try:
+                kernel = lower_once(
+                    lowering, overload, scope, instance, signature, self._types, self.symbols
+                )
+            except Again:
+                continue
+            except NoLayout as reason:
+                raise lowering.error(
+                    f"{reason}, which most devices cannot hold: they have no addresses. Pass "
+                    "arrays as parameters of the kernel, and keep indices instead of pointers",
+                    lowering.span,
+                ) from None
+            if not facts.changed:
+                return kernel, _records_of(lowering)
+        raise CompileError(
+            f"what the pointers of {instance.name} point into does not come to rest: split it into "
+            "smaller functions",
+            instance.span,
+        )
+
+
+# --- what a file declares ------------------------------------------------------------------------
+
+
+def _kernels(declarations: tuple[tree.Declaration, ...], scope: Scope) -> Any:
+    for one in declarations:
+        if isinstance(one, tree.NamespaceDeclaration) and one.alias is None:
+            inner = scope
+            if one.name:
+                found = scope.own(one.name)
+                assert isinstance(found, Namespace)
+                inner = found.scope
+            yield from _kernels(one.members, inner)
+        elif (
+            isinstance(one, tree.FunctionDeclaration)
+            and "global" in one.specifiers
+            and one.body is not None
+            and not one.specialization
+        ):
+            name = scope.qualified(one.name.text)
+            yield _Kernel(Overload(one, scope), _template_record(name, one))
+
+
+def _assertions(
+    declarations: tuple[tree.Declaration, ...], scope: Scope
+) -> Iterator[tuple[tree.StaticAssert, Scope]]:
+    """What a file asserts outside of functions and classes, and where."""
+    for one in declarations:
+        if isinstance(one, tree.StaticAssert):
+            yield one, scope
+        elif isinstance(one, tree.NamespaceDeclaration) and one.alias is None:
+            found = scope.own(one.name) if one.name else None
+            inner = found.scope if isinstance(found, Namespace) else scope
+            yield from _assertions(one.members, inner)
+
+
+def _records_of(lowering: Lowering) -> tuple[records.Note, ...]:
+    return tuple(
+        records.Note(one.kind, one.construct, one.reason, one.span)  # type: ignore[arg-type]
+        for one in lowering.notes
+    )
+
+
+def _template_record(name: str, one: tree.FunctionDeclaration) -> records.KernelTemplate:
+    parameters = tuple(records.WrittenParameter(p.name, spell_type(p.type)) for p in one.parameters)
+    template = tuple(
+        records.TemplateParameter(
+            p.name,
+            "type" if p.kind == "type" else "value",
+            "" if p.type is None else spell_type(p.type),
+            None if p.default is None else spell_argument(p.default),
+        )
+        for p in one.template or ()
+    )
+    return records.KernelTemplate(name, one.span, parameters, template)
+
+
+def _variables(scope: Scope) -> Any:
+    for name, entity in scope.names.items():
+        if isinstance(entity, Namespace) and not name.startswith("<"):
+            yield from _variables(entity.scope)
+        elif isinstance(entity, GlobalVariable) and entity.declaration.specifiers & {
+            "constant", "device", "managed",
+        }:  # fmt: skip
+            yield scope.qualified(name), entity
+
+
+def _shape(type: CppType) -> tuple[int, ...]:
+    shape: list[int] = []
+    while isinstance(type, ArrayOf):
+        shape.append(type.length or 0)
+        type = type.element
+    return tuple(shape)

@@ -1,0 +1,124 @@
+"""printf, assert, traps and clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treadle.core.printf import (
+    FLOAT_KINDS,
+    TAKES,
+    TEXT_KINDS,
+    Conversion,
+    FormatError,
+    format_text,
+    parse,
+)
+from treadle.cuda_cpp.lower.arithmetic import cast, folded
+from treadle.cuda_cpp.lower.builtin_names import expect, handler
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import condition, number, promoted
+from treadle.cuda_cpp.lower.memory import describe, in_steps_of, pointer_of
+from treadle.cuda_cpp.lower.values import Nothing, Null, Rvalue, Text, Value
+from treadle.cuda_cpp.meaning.types import INT, LONG, LONG_LONG, VOID
+from treadle.cuda_cpp.syntax import tree
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+
+@handler("printf")
+def _printf(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    if not values or not isinstance(values[0], Text):
+        raise cx.error("printf takes a literal format first: formats are read when compiling")
+    try:
+        read = parse(values[0].text)
+    except FormatError as error:
+        raise cx.error(f"printf: {error}") from None
+    rest = list(values[1:])
+    parts: list[str | n.Expression | n.Formatted] = []
+    for one in read:
+        part = one if isinstance(one, str) else _part(cx, one, rest)
+        if isinstance(part, str) and parts and isinstance(parts[-1], str):
+            parts[-1] += part
+        elif part != "":
+            parts.append(part)
+    if rest:
+        raise cx.error(f"printf has {_counted(rest)} more than its format uses")
+    cx.emit(n.Print(tuple(parts), "", cx.span))
+    cx.note("emulated", "printf", "written to a buffer, formatted on the host", cx.span)
+    return Rvalue(n.Constant(len(values) - 1, ir.I32), INT)
+
+
+def _counted(rest: Sequence[Value]) -> str:
+    return "an argument" if len(rest) == 1 else f"{len(rest)} arguments"
+
+
+def _part(cx: Context, one: Conversion, rest: list[Value]) -> str | n.Formatted:
+    """What a conversion prints: a number, or text that is known."""
+    given = [number(cx, _next(cx, rest), cx.span)[0] for _ in range(one.stars)]
+    stars = tuple(cx.let(folded(cast(star, ir.I32))) for star in given)
+    value = _next(cx, rest)
+    if one.kind in TEXT_KINDS:
+        if not isinstance(value, Text):
+            raise cx.error(f"printf: %s takes a literal string on devices, not {describe(value)}")
+        if not all(isinstance(star, n.Constant) for star in stars):
+            raise cx.error(f"printf: the * of {one} must be known when compiling")
+        known = tuple(int(star.value) for star in stars if isinstance(star, n.Constant))
+        return format_text(one, value.text, known)
+    printed = _number(cx, value)
+    assert isinstance(printed.type, ir.Scalar)
+    if printed.type.is_float != (one.kind in FLOAT_KINDS):
+        raise cx.error(
+            f"printf: {one} prints {TAKES[one.kind]}, not {describe(value)}: cast it, or change "
+            "the conversion"
+        )
+    return n.Formatted(str(one), printed, stars, cx.span)
+
+
+def _next(cx: Context, rest: list[Value]) -> Value:
+    if not rest:
+        raise cx.error("printf has fewer arguments than its format uses")
+    return rest.pop(0)
+
+
+def _number(cx: Context, value: Value) -> n.Expression:
+    """An argument as C passes it: small integers as int. A float need not become a double first,
+    which not every device has: C spells both alike."""
+    if isinstance(value, Null):
+        return n.Constant(0, ir.U64)
+    pointer = pointer_of(cx, value)
+    if pointer is not None:  # its bytes from the start of its memory
+        in_bytes = in_steps_of(cx, pointer, 1)
+        assert in_bytes is not None
+        return cast(in_bytes.offset, ir.U64)
+    expression, type = number(cx, value, cx.span)
+    if type.scalar == ir.F64 and isinstance(expression, n.Cast):
+        inner = expression.operand.type
+        if isinstance(inner, ir.Scalar) and inner.is_float:
+            return cx.let(expression.operand)
+    return cx.let(cast(expression, promoted(type).scalar))
+
+
+@handler("__treadle_assert", "assert")
+def _assert(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    expect(cx, "assert", values, 1, 2)
+    text = values[1].text if len(values) == 2 and isinstance(values[1], Text) else "condition"
+    holds = condition(cx, values[0], cx.span)
+    cx.emit(n.Assert(holds, text, True, cx.name, cx.span))
+    return Nothing(VOID)
+
+
+@handler("__trap", "__brkpt")
+def _trap(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    cx.emit(n.Assert(n.FALSE, "__trap()", True, cx.name, cx.span))
+    return Nothing(VOID)
+
+
+@handler("clock", "clock64", "__nv_ptx_builtin_clock", "globaltimer")
+def _clock(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    result = cx.variable("cycles", ir.U64)
+    cx.emit(n.Clock(result, cx.span))
+    cx.note("used", "clock64", "cycles of the device; WebGPU has no clock", cx.span)
+    assert isinstance(node.function, tree.Name)
+    if node.function.text == "clock":
+        return Rvalue(n.Cast(result, ir.I64, cx.span), LONG)
+    return Rvalue(n.Cast(result, ir.I64, cx.span), LONG_LONG)

@@ -1,0 +1,184 @@
+"""Statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from treadle.core.errors import CompileError
+from treadle.cuda_cpp.lower.arithmetic import folded
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.expressions import constant_value, lower, lower_condition
+from treadle.cuda_cpp.lower.functions import lower_return
+from treadle.cuda_cpp.lower.loops import lower_do, lower_for, lower_range_for, lower_while
+from treadle.cuda_cpp.lower.switches import lower_switch
+from treadle.cuda_cpp.lower.variables import declare as declare_variable
+from treadle.cuda_cpp.meaning.scopes import declare
+from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.refusals import refusal_message
+from treadle.ir import nodes as n
+from treadle.ir.traverse import rewrite, root_of
+
+
+def lower_statement(cx: Context, node: tree.Statement) -> None:
+    """One statement, into the block at hand."""
+    outer = cx.span
+    cx.span = cx.lowering.span = node.span
+    _HANDLERS[node.__class__](cx, node)
+    cx.span = outer
+
+
+def lower_aside(cx: Context, node: tree.Statement) -> n.Block:
+    """A statement as a block of its own, with names of its own."""
+    with cx.aside() as block, cx.inner_scope():
+        lower_statement(cx, node)
+    return tuple(block)
+
+
+def _expression(cx: Context, node: tree.ExpressionStatement) -> None:
+    cx.unused = node.expression
+    lower(cx, node.expression)
+
+
+def _declarations(cx: Context, node: tree.DeclarationStatement) -> None:
+    for one in node.declarations:
+        declare_locally(cx, one)
+
+
+def declare_locally(cx: Context, node: tree.Declaration) -> None:
+    """A declaration inside a function."""
+    match node:
+        case tree.VariableDeclaration():
+            if isinstance(node.type, tree.DefinedType):
+                declare(node.type.definition, cx.scope)
+            declare_variable(cx, node)
+        case tree.StaticAssert():
+            static_assert(cx, node)
+        case tree.HostCode():
+            raise cx.error(f"this declaration is not understood: {node.reason}", node.span)
+        case tree.FunctionDeclaration():
+            pass  # a prototype
+        case _:
+            declare(node, cx.scope)
+
+
+def static_assert(cx: Context, node: tree.StaticAssert) -> None:
+    """`static_assert(condition, "message")`. One about what only the host's library knows changes
+    nothing that a kernel does: the report says that it was left out."""
+    try:
+        holds = constant_value(cx, node.condition, "the condition of static_assert")
+    except CompileError as error:
+        cx.note("noted", "static_assert", f"not checked: {error.message}", node.span)
+        return
+    if not holds:
+        raise cx.error(
+            f"static_assert failed: {node.message or 'its condition is false'}", node.span
+        )
+
+
+def _compound(cx: Context, node: tree.Compound) -> None:
+    with cx.inner_scope():
+        for statement in node.body:
+            lower_statement(cx, statement)
+
+
+def _if(cx: Context, node: tree.If) -> None:
+    with cx.inner_scope():
+        if node.initializer is not None:
+            lower_statement(cx, node.initializer)
+        if node.constexpr:
+            assert not isinstance(node.condition, tree.VariableDeclaration)
+            taken = constant_value(cx, node.condition, "the condition of if constexpr")
+            chosen = node.then if taken else node.otherwise
+            if chosen is not None:
+                with cx.inner_scope():
+                    lower_statement(cx, chosen)
+            return
+        condition = _told(cx, folded(condition_of(cx, node.condition)))
+        if isinstance(condition, n.Constant):  # a branch that no instance takes is not looked at
+            chosen = node.then if condition.value else node.otherwise
+            if chosen is not None:
+                with cx.inner_scope():
+                    lower_statement(cx, chosen)
+            return
+        then = lower_aside(cx, node.then)
+        otherwise = () if node.otherwise is None else lower_aside(cx, node.otherwise)
+        cx.emit(n.If(condition, then, otherwise, node.span))
+
+
+def _told(cx: Context, condition: n.Expression) -> n.Expression:
+    """A condition that reads a shared variable right behind a barrier: it is read first, so that
+    all threads are known to have been told the same."""
+    block = cx.blocks[-1]
+    if not block or block[-1] != n.Barrier("block"):
+        return condition
+    known: dict[n.Load, n.Variable] = {}
+
+    def read_first(node: object) -> object:
+        if isinstance(node, n.Load) and _is_shared_variable(cx, node.place):
+            if node not in known:
+                known[node] = cx.let_as("told", node, node.span)
+            return known[node]
+        return node
+
+    made: n.Expression = rewrite(condition, read_first)
+    return made
+
+
+def _is_shared_variable(cx: Context, place: n.Place) -> bool:
+    root = root_of(place)
+    if not isinstance(root, n.Element) or not isinstance(root.index, n.Constant):
+        return False
+    target = cx.lowering.memory_targets.get(root.memory)
+    return target is not None and target.space == "shared"
+
+
+def condition_of(cx: Context, node: Any) -> n.Expression:
+    """The condition of an if or while: an expression, or a declaration whose value counts."""
+    if isinstance(node, tree.VariableDeclaration):
+        declare_variable(cx, node)
+        return lower_condition(cx, tree.Name(node.name, span=node.span))
+    return lower_condition(cx, node)
+
+
+def _break(cx: Context, node: tree.Break) -> None:
+    if not cx.continue_flags:
+        raise cx.error("break stands in no loop and no switch", node.span)
+    cx.emit(n.Break(node.span))
+
+
+def _continue(cx: Context, node: tree.Continue) -> None:
+    if None not in cx.continue_flags:
+        raise cx.error("continue stands in no loop", node.span)
+    flag = cx.continue_flags[-1]
+    if flag is not None:  # inside a switch that became a loop
+        cx.emit(n.Assign(flag, n.TRUE, node.span), n.Break(node.span))
+        return
+    cx.emit(n.Continue(node.span))
+
+
+def _label(cx: Context, node: tree.Case | tree.Default) -> None:
+    raise cx.error("case and default belong directly into the braces of a switch", node.span)
+
+
+def _refused(cx: Context, node: tree.RefusedStatement) -> None:
+    raise cx.error(refusal_message(node.construct), node.span)
+
+
+_HANDLERS: dict[type, Callable[[Context, Any], None]] = {
+    tree.ExpressionStatement: _expression,
+    tree.DeclarationStatement: _declarations,
+    tree.Compound: _compound,
+    tree.If: _if,
+    tree.For: lower_for,
+    tree.RangeFor: lower_range_for,
+    tree.While: lower_while,
+    tree.DoWhile: lower_do,
+    tree.Switch: lower_switch,
+    tree.Case: _label,
+    tree.Default: _label,
+    tree.Break: _break,
+    tree.Continue: _continue,
+    tree.Return: lower_return,
+    tree.RefusedStatement: _refused,
+}

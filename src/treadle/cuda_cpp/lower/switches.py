@@ -1,0 +1,248 @@
+"""`switch`: a chain of ifs where no case falls into the next one, else a loop that runs once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import explicit_cast, number, number_as, promoted
+from treadle.cuda_cpp.lower.expressions import constant_value, lower
+from treadle.cuda_cpp.meaning.types import EnumType
+from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.walk import walk_tree
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+
+@dataclass(slots=True)
+class _Section:
+    """The statements behind some labels, to the next label."""
+
+    values: list[int] = field(default_factory=list)
+    default: bool = False
+    body: list[tree.Statement] = field(default_factory=list)
+
+
+def lower_switch(cx: Context, node: tree.Switch) -> None:
+    """`switch (…) { case …: … }`"""
+    from treadle.cuda_cpp.lower.statements import lower_statement
+
+    with cx.inner_scope():
+        if node.initializer is not None:
+            lower_statement(cx, node.initializer)
+        written = lower(cx, node.condition)
+        scoped = getattr(written, "type", None)
+        if isinstance(scoped, EnumType):  # a scoped one does not become a number elsewhere
+            written = explicit_cast(cx, written, scoped.underlying, "static", node.span)
+        value, type = number(cx, written, node.condition.span)
+        value = folded(number_as(value, promoted(type), node.span))
+        sections = _sections(cx, node)
+        _declare_for_all(cx, sections)
+        subject = value if isinstance(value, n.Constant) else cx.let_as("subject", value, node.span)
+        if all(_stands_alone(section.body) for section in sections[:-1]) and not any(
+            _breaks_inside(section.body) for section in sections
+        ):
+            _chain(cx, subject, sections, node)
+        else:
+            _once(cx, subject, sections, node)
+
+
+def _sections(cx: Context, node: tree.Switch) -> list[_Section]:
+    if not isinstance(node.body, tree.Compound):
+        raise cx.error("a switch needs braces around its cases", node.span)
+    sections: list[_Section] = []
+    for statement in node.body.body:
+        if isinstance(statement, (tree.Case, tree.Default)):
+            if not sections or sections[-1].body:
+                sections.append(_Section())
+            if isinstance(statement, tree.Default):
+                sections[-1].default = True
+            else:
+                found = constant_value(cx, statement.value, "the value of a case")
+                sections[-1].values.append(int(found))
+        elif sections:
+            sections[-1].body.append(statement)
+        else:  # before the first label nothing runs; declarations are names all the same
+            sections.append(_Section(body=[statement]))
+    return sections
+
+
+def _declare_for_all(cx: Context, sections: list[_Section]) -> None:
+    """`case 0: int x; … case 1: x = 9;`: what a section declares for those below it, first."""
+    from treadle.cuda_cpp.lower.statements import lower_statement
+
+    for place, section in enumerate(sections):
+        for statement in list(section.body):
+            if not isinstance(statement, tree.DeclarationStatement):
+                continue
+            names = {getattr(one, "name", "") for one in statement.declarations}
+            if not any(_mentions(later.body, names) for later in sections[place + 1 :]):
+                continue
+            if any(getattr(one, "initializer", None) for one in statement.declarations):
+                raise cx.error(
+                    "a later case jumps over this variable's first value: give it braces of its "
+                    "own, or declare it before the switch",
+                    statement.span,
+                )
+            if any(_mentions(earlier.body, names) for earlier in sections[:place]):
+                raise cx.error(
+                    "this name means another variable in the cases above: rename it",
+                    statement.span,
+                )
+            section.body.remove(statement)
+            lower_statement(cx, statement)
+
+
+def _mentions(body: list[tree.Statement], names: set[str]) -> bool:
+    return any(
+        isinstance(node, tree.Name) and node.text in names
+        for statement in body
+        for node in walk_tree(statement)
+    )
+
+
+_ENDS = (tree.Break, tree.Return, tree.Continue)
+
+
+def _stands_alone(body: list[tree.Statement]) -> bool:
+    """Whether control never falls out of a section into the next."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, tree.Compound):
+        return _stands_alone(list(last.body))
+    return isinstance(last, _ENDS)
+
+
+def _breaks_inside(body: list[tree.Statement]) -> bool:
+    """Whether a section is left by a break that is not its last statement."""
+    inner = list(body)
+    while inner and isinstance(inner[-1], tree.Compound):
+        inner = [*inner[:-1], *inner[-1].body]
+    if inner and isinstance(inner[-1], tree.Break):
+        inner = inner[:-1]
+    return any(_has_break(statement) for statement in inner)
+
+
+def _has_break(statement: Any) -> bool:
+    """Whether a break in a statement leaves what is around it."""
+    if isinstance(statement, tree.Break):
+        return True
+    if isinstance(statement, (tree.For, tree.While, tree.DoWhile, tree.RangeFor, tree.Switch)):
+        return False
+    if isinstance(statement, tree.Compound):
+        return any(_has_break(one) for one in statement.body)
+    if isinstance(statement, tree.If):
+        return _has_break(statement.then) or (
+            statement.otherwise is not None and _has_break(statement.otherwise)
+        )
+    return False
+
+
+def _without_break(body: list[tree.Statement]) -> list[tree.Statement]:
+    if body and isinstance(body[-1], tree.Break):
+        return body[:-1]
+    if body and isinstance(body[-1], tree.Compound):
+        last = body[-1]
+        return [*body[:-1], tree.Compound(tuple(_without_break(list(last.body))), last.span)]
+    return body
+
+
+def _matches(subject: n.Expression, section: _Section, node: tree.Switch) -> n.Expression:
+    result: n.Expression = n.FALSE
+    assert isinstance(subject.type, ir.Scalar)
+    for value in section.values:
+        one = n.Binary("eq", subject, constant(value, subject.type), ir.BOOL, node.span)
+        result = (
+            one if result == n.FALSE else n.Binary("logical_or", result, one, ir.BOOL, node.span)
+        )
+    return folded(result)
+
+
+def _chain(cx: Context, subject: n.Expression, sections: list[_Section], node: tree.Switch) -> None:
+    """If … else if … else …; the default comes last, wherever it was written."""
+    default: n.Block = ()
+    branches: list[tuple[n.Expression, n.Block]] = []
+    for section in sections:
+        if not section.values and not section.default:
+            _lower_all(cx, section.body)  # declarations before the first label
+            continue
+        block = _block(cx, _without_break(section.body))
+        if section.default:
+            default = block
+        else:
+            branches.append((_matches(subject, section, node), block))
+    chain = default
+    for condition, block in reversed(branches):
+        if isinstance(condition, n.Constant):
+            chain = block if condition.value else chain
+        else:
+            chain = (n.If(condition, block, chain, node.span),)
+    cx.emit(*chain)
+
+
+def _block(cx: Context, body: list[tree.Statement]) -> n.Block:
+    with cx.aside() as block, cx.inner_scope():
+        _lower_all(cx, body)
+    return tuple(block)
+
+
+def _lower_all(cx: Context, body: list[tree.Statement]) -> None:
+    from treadle.cuda_cpp.lower.statements import lower_statement
+
+    for statement in body:
+        lower_statement(cx, statement)
+
+
+def _once(cx: Context, subject: n.Expression, sections: list[_Section], node: tree.Switch) -> None:
+    """Sections in order, each run from where the switch entered; `break` leaves the loop around
+    them, and `continue` leaves it too and says so."""
+    entered = cx.let_as("entered", _start(subject, sections, node), node.span)
+    continues = _mentions_continue(node)
+    flag = cx.let_as("continued", n.FALSE, node.span) if continues else None
+    cx.continue_flags.append(flag)
+    with cx.aside() as body:
+        for number_, section in enumerate(sections):
+            reached = n.Binary("le", entered, constant(number_, ir.I32), ir.BOOL, node.span)
+            inside = [] if not section.body else list(_sequence(cx, section.body))
+            if inside:
+                cx.emit(n.If(reached, tuple(inside), (), node.span))
+        cx.emit(n.Break(node.span))
+    cx.continue_flags.pop()
+    cx.emit(n.While(n.TRUE, tuple(body), (), node.span))
+    if flag is not None:
+        outer = cx.continue_flags[-1] if cx.continue_flags else None
+        go_on: n.Block = (
+            (n.Continue(node.span),)
+            if outer is None
+            else (n.Assign(outer, n.TRUE, node.span), n.Break(node.span))
+        )
+        cx.emit(n.If(flag, go_on, (), node.span))
+
+
+def _sequence(cx: Context, body: list[tree.Statement]) -> n.Block:
+    """A section's statements; names that it declares are known to the sections below too."""
+    with cx.aside() as block:
+        _lower_all(cx, body)
+    return tuple(block)
+
+
+def _start(subject: n.Expression, sections: list[_Section], node: tree.Switch) -> n.Expression:
+    """The number of the first section that runs; beyond the last one if none does."""
+    nowhere = len(sections)
+    for number_, section in enumerate(sections):
+        if section.default:
+            nowhere = number_
+    result: n.Expression = constant(nowhere, ir.I32)
+    for number_, section in reversed(list(enumerate(sections))):
+        if section.values:
+            test = _matches(subject, section, node)
+            chosen = constant(number_, ir.I32)
+            result = n.Select(test, chosen, result, ir.I32, node.span)
+    return folded(result)
+
+
+def _mentions_continue(node: tree.Switch) -> bool:
+    return any(isinstance(one, tree.Continue) for one in walk_tree(node.body))

@@ -1,0 +1,308 @@
+"""Templates: arguments bound to parameters, given or deduced; instances of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.classes import class_type
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue
+from treadle.cuda_cpp.meaning.scopes import DeclaredType, Known, Scope, TypeEntity
+from treadle.cuda_cpp.meaning.types import (
+    ArrayOf,
+    ClassType,
+    CppType,
+    Pointer,
+    Reference,
+    decay,
+    ir_type,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+# A template argument: a type, a constant with its C++ type, or a function.
+Argument = CppType | Rvalue | FunctionSet
+_TYPES = (
+    tree.BuiltinType, tree.NamedType, tree.DefinedType, tree.AutoType, tree.DecltypeType,
+    tree.ConstType, tree.PointerType, tree.ReferenceType, tree.ArrayType, tree.FunctionType,
+)  # fmt: skip
+
+
+def evaluate_argument(
+    cx: Context, argument: tree.TemplateArgument | Argument, parameter: tree.TemplateParameter
+) -> Argument:
+    """A template argument as written (or already known) as its parameter takes it."""
+    from treadle.cuda_cpp.lower.conversions import convert
+    from treadle.cuda_cpp.lower.expressions import constant_rvalue
+    from treadle.cuda_cpp.lower.names import resolve
+
+    if parameter.kind == "type":
+        if isinstance(argument, tree.Name):  # parsed as a value: a name may be either
+            return resolve(cx, tree.NamedType(argument, argument.span))
+        if isinstance(argument, _TYPES):
+            return resolve(cx, argument)
+        if not isinstance(argument, _CPP_TYPES):
+            raise cx.error(f"template parameter {parameter.name} takes a type")
+        made: Argument = argument
+        return made
+    if parameter.kind == "template":
+        raise cx.error("templates as template arguments are not supported: name the instance")
+    assert parameter.type is not None
+    if isinstance(argument, FunctionSet):
+        return argument
+    if isinstance(argument, tree.NamedType):
+        argument = argument.name
+    if isinstance(argument, tree.Unary) and argument.op == "&":
+        argument = argument.operand
+    if isinstance(argument, tree.Name):
+        from treadle.cuda_cpp.lower.expressions import lower
+
+        function = lower(cx, argument)
+        if isinstance(function, FunctionSet):  # of one name: the call chooses among them
+            return function
+    if isinstance(argument, (*_TYPES, *_CPP_TYPES)):
+        raise cx.error(f"template parameter {parameter.name} takes a value, not a type")
+    value = (
+        argument
+        if isinstance(argument, Rvalue)
+        else constant_rvalue(cx, argument, f"template argument {parameter.name}")
+    )
+    if isinstance(parameter.type, tree.AutoType):
+        return value
+    converted = convert(cx, value, resolve(cx, parameter.type), cx.span)
+    assert isinstance(converted, Rvalue)
+    from treadle.cuda_cpp.lower.arithmetic import folded
+
+    return Rvalue(folded(converted.expression), converted.type)
+
+
+_CPP_TYPES = tuple(type for type in CppType.__args__)
+
+
+def bind_arguments(
+    cx: Context,
+    parameters: Sequence[tree.TemplateParameter],
+    arguments: Sequence[Any],
+    scope: Scope,
+    span: Span,
+    deduced: dict[str, Argument] | None = None,
+) -> Scope:
+    """A scope in which template parameters mean their arguments: given, deduced or by default."""
+    inner = Scope(scope, kind="template")
+    known: list[Argument] = []
+    given = list(arguments)
+    for parameter in parameters:
+        if parameter.pack:
+            raise cx.error(
+                "parameter packs are not supported: write the function for the numbers of "
+                "arguments that are used",
+                parameter.span if parameter.span.line else span,
+            )
+        if given:
+            value = evaluate_argument(cx, given.pop(0), parameter)
+        elif deduced is not None and parameter.name in deduced:
+            value = deduced[parameter.name]
+            if parameter.kind != "type":
+                with cx.in_scope(inner):
+                    value = evaluate_argument(cx, value, parameter)
+        elif parameter.default is not None:
+            with cx.in_scope(inner):
+                value = evaluate_argument(cx, parameter.default, parameter)
+        else:
+            raise cx.error(f"nothing tells template parameter {parameter.name}", span)
+        known.append(value)
+        if parameter.name:
+            inner.names[parameter.name] = (
+                Known(value) if isinstance(value, (Rvalue, FunctionSet)) else TypeEntity(value)
+            )
+    if given:
+        raise cx.error(
+            f"{len(arguments)} template arguments for {len(parameters)} parameters", span
+        )
+    inner.names["<arguments>"] = tuple(known)
+    return inner
+
+
+def argument_key(argument: Argument) -> Any:
+    """What of a template argument tells instances apart."""
+    if isinstance(argument, Rvalue):
+        assert isinstance(argument.expression, n.Constant)
+        return (argument.expression.value, str(argument.type))
+    if isinstance(argument, FunctionSet):
+        return (argument.name, tuple(id(one.declaration) for one in argument.overloads))
+    return argument
+
+
+def spelled(argument: Argument) -> str:
+    """A template argument in an instance's name."""
+    if isinstance(argument, Rvalue):
+        assert isinstance(argument.expression, n.Constant)
+        value = argument.expression.value
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    return argument.name if isinstance(argument, FunctionSet) else str(argument)
+
+
+def class_instance(
+    cx: Context, entity: DeclaredType, arguments: Sequence[Any], span: Span
+) -> ClassType:
+    """An instance of a class template."""
+    declaration = entity.declaration
+    assert isinstance(declaration, tree.StructDeclaration)
+    assert declaration.template is not None
+    scope = bind_arguments(cx, declaration.template, arguments, entity.scope, span)
+    bound = scope.names["<arguments>"]
+    keys = tuple(argument_key(argument) for argument in bound)
+    name = f"{declaration.name}<{', '.join(spelled(argument) for argument in bound)}>"
+    for special in entity.specializations:
+        match = _matches(cx, special, bound, entity.scope)
+        if match is not None:
+            return class_type(cx, special, match, name=name, arguments=keys, template=declaration)
+    return class_type(cx, declaration, scope, name=name, arguments=keys, template=declaration)
+
+
+def _matches(
+    cx: Context, special: tree.StructDeclaration, bound: Sequence[Argument], scope: Scope
+) -> Scope | None:
+    """The scope of a specialization, if it is for these arguments."""
+    assert special.specialized is not None
+    deduced: dict[str, Argument] = {}
+    parameters = special.template or ()
+    if len(special.specialized) != len(bound):
+        return None
+    for written, argument in zip(special.specialized, bound, strict=True):
+        if isinstance(argument, Rvalue):
+            if isinstance(written, tree.NamedType):
+                written = written.name
+            if isinstance(written, tree.Name) and any(p.name == written.text for p in parameters):
+                deduced[written.text] = argument
+                continue
+            kind = tree.TemplateParameter("value", "", tree.AutoType())
+            with cx.in_scope(scope):
+                other = evaluate_argument(cx, written, kind)
+            if argument_key(other)[0] != argument_key(argument)[0]:
+                return None
+        else:
+            if isinstance(written, tree.Name):
+                written = tree.NamedType(written, written.span)
+            if not isinstance(written, _TYPES) or isinstance(argument, FunctionSet):
+                return None
+            with cx.in_scope(scope):
+                if not deduce(cx, written, argument, parameters, deduced, exact=True):
+                    return None
+    return bind_arguments(cx, parameters, (), scope, special.span, deduced)
+
+
+# --- deduction -----------------------------------------------------------------------------------
+
+
+def deduce(
+    cx: Context,
+    written: tree.TypeTree,
+    type: CppType,
+    parameters: Sequence[tree.TemplateParameter],
+    found: dict[str, Argument],
+    *,
+    exact: bool = False,
+) -> bool:
+    """Find the template parameters in a parameter's written type from an argument's type.
+
+    False if they contradict each other, or (`exact`) if the types differ.
+    """
+    names = {parameter.name: parameter for parameter in parameters}
+    match written:
+        case tree.ConstType(of):
+            return deduce(cx, of, type, parameters, found, exact=exact)
+        case tree.ReferenceType(to):
+            inner = type.to if isinstance(type, Reference) else type
+            return deduce(cx, to, inner, parameters, found, exact=exact)
+        case tree.PointerType(to):
+            pointed = decay(type)
+            if not isinstance(pointed, Pointer):
+                return not exact and not _mentions(to, names)
+            return deduce(cx, to, pointed.to, parameters, found, exact=exact)
+        case tree.ArrayType(of, size):
+            if not isinstance(type, ArrayOf):
+                return isinstance(type, Pointer) and deduce(
+                    cx, of, type.to, parameters, found, exact=exact
+                )
+            if isinstance(size, tree.Name) and size.text in names and type.length is not None:
+                length = Rvalue(n.Constant(type.length, ir.U64), _size_type())
+                if not _agree(found, size.text, length):
+                    return False
+            return deduce(cx, of, type.element, parameters, found, exact=exact)
+        case tree.NamedType(name):
+            if not name.scope and name.text in names and name.arguments is None:
+                return _agree(found, name.text, type)
+            if name.arguments is not None and isinstance(type, ClassType):
+                return _deduce_class(cx, name, type, parameters, found)
+    if exact:
+        from treadle.cuda_cpp.lower.names import resolve
+
+        return resolve(cx, written) == type
+    return True
+
+
+def _size_type() -> CppType:
+    from treadle.cuda_cpp.meaning.types import SIZE
+
+    return SIZE
+
+
+def _mentions(written: tree.TypeTree, names: dict[str, Any]) -> bool:
+    match written:
+        case tree.NamedType(name):
+            return name.text in names
+        case tree.ConstType(of) | tree.ArrayType(of):
+            return _mentions(of, names)
+        case tree.PointerType(to) | tree.ReferenceType(to):
+            return _mentions(to, names)
+    return False
+
+
+def _agree(found: dict[str, Argument], name: str, value: Argument) -> bool:
+    known = found.get(name)
+    if known is None:
+        found[name] = value
+        return True
+    if isinstance(known, Rvalue) and isinstance(value, Rvalue):
+        known, value = argument_key(known)[0], argument_key(value)[0]
+    same: bool = argument_key(known) == argument_key(value)
+    return same
+
+
+def _deduce_class(
+    cx: Context,
+    name: tree.Name,
+    type: ClassType,
+    parameters: Sequence[tree.TemplateParameter],
+    found: dict[str, Argument],
+) -> bool:
+    """`Vec<T, N>` against an instance of Vec."""
+    declaration = type.template
+    if not isinstance(declaration, tree.StructDeclaration) or declaration.name != name.text:
+        return any(_deduce_class(cx, name, base, parameters, found) for base in type.bases)
+    bound = type.scope.parent.names.get("<arguments>", ())
+    for written, argument in zip(name.arguments or (), bound, strict=False):
+        if isinstance(argument, Rvalue):
+            inner = written.name if isinstance(written, tree.NamedType) else written
+            name_ = inner.text if isinstance(inner, tree.Name) else ""
+            ours = any(p.name == name_ for p in parameters)
+            if ours and not _agree(found, name_, argument):
+                return False
+        else:
+            as_type = (
+                tree.NamedType(written, written.span) if isinstance(written, tree.Name) else written
+            )
+            if isinstance(as_type, _TYPES) and not deduce(cx, as_type, argument, parameters, found):
+                return False
+    return True
+
+
+def constant_argument(value: int, type: CppType) -> Rvalue:
+    """A number as a template argument."""
+    scalar = ir_type(type)
+    assert isinstance(scalar, ir.Scalar)
+    return Rvalue(n.Constant(value, scalar), type)

@@ -1,0 +1,557 @@
+"""Variables: of threads, of blocks (`__shared__`), of the file (`__constant__`, `__device__`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.context import Context, key_of
+from treadle.cuda_cpp.lower.conversions import convert, rvalue
+from treadle.cuda_cpp.lower.evaluate import evaluate
+from treadle.cuda_cpp.lower.initializers import construct_into, fill, from_list, text_items
+from treadle.cuda_cpp.lower.memory import ZERO, copy_object, follow, pointer_of, unit_of
+from treadle.cuda_cpp.lower.names import is_auto, resolve, with_auto
+from treadle.cuda_cpp.lower.operators import assign_pointer
+from treadle.cuda_cpp.lower.values import (
+    ArrayValue,
+    Exploded,
+    Items,
+    Lvalue,
+    MemoryTarget,
+    NullTarget,
+    ObjectAddress,
+    PointerValue,
+    PointerVariable,
+    Rvalue,
+    Value,
+)
+from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Known
+from treadle.cuda_cpp.meaning.types import (
+    VOID,
+    Arithmetic,
+    ArrayOf,
+    ClassType,
+    CppType,
+    EnumType,
+    NoLayout,
+    Pointer,
+    Reference,
+    Void,
+    all_fields,
+    count_of,
+    decay,
+    holds_array,
+    holds_pointer,
+    innermost,
+    ir_type,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.refusals import refusal_message
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+
+def declare(cx: Context, node: tree.VariableDeclaration) -> None:
+    """A declaration of a variable in a function."""
+    if "shared" in node.specifiers:
+        cx.scope.names[node.name] = _shared(cx, node)
+        return
+    if is_auto(node.type):
+        type = _deduced(cx, node)
+    else:
+        type = resolve(cx, node.type)
+    lasting = node.specifiers & {"static", "thread_local"}
+    if lasting and not _is_constant(node):
+        raise cx.error(
+            f"{node.name} is {min(lasting)}, and outlives the threads that use it: declare it "
+            "__device__ outside of the function (it is then one for all threads, as in CUDA)",
+            node.span,
+        )
+    if isinstance(type, Reference):
+        cx.scope.names[node.name] = _reference(cx, node, type)
+        return
+    known = _known_constant(cx, node, type)
+    if known is not None:
+        cx.scope.names[node.name] = Known(known)
+        return
+    cx.scope.names[node.name] = _local(cx, node, type)
+
+
+def _is_constant(node: tree.VariableDeclaration) -> bool:
+    """Whether a variable keeps its first value, so that every thread may have its own."""
+    written = node.type
+    while isinstance(written, tree.ArrayType):
+        written = written.of
+    return isinstance(written, tree.ConstType) or "constexpr" in node.specifiers
+
+
+def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
+    from treadle.cuda_cpp.lower.expressions import type_of
+
+    if node.initializer is None:
+        raise cx.error(f"auto {node.name} needs a value that tells its type", node.span)
+    initializer = node.initializer
+    if isinstance(initializer, tree.InitializerList):
+        if len(initializer.items) != 1:
+            raise cx.error(f"auto {node.name} = {{…}} tells no type", node.span)
+        initializer = initializer.items[0]
+    type = type_of(cx, initializer)
+    reference = isinstance(node.type, tree.ReferenceType)
+    return with_auto(cx, node.type, type if reference else decay(type))
+
+
+def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> Any:
+    from treadle.cuda_cpp.lower.expressions import lower, lower_place
+    from treadle.cuda_cpp.lower.functions import frozen
+
+    if node.initializer is None:
+        raise cx.error(f"the reference {node.name} refers to nothing", node.span)
+    value = (lower if type.const else lower_place)(cx, _only(cx, node))
+    given = getattr(value, "type", None)
+    other = isinstance(given, Arithmetic) and given != type.to  # `const float &x = an_int`
+    if isinstance(value, Rvalue) or (other and type.const):
+        converted = convert(cx, value, type.to, node.span)
+        return declare_object(cx, node.name, type.to, key_of(cx, node), converted, node.span)
+    return frozen(cx, value, node.span)
+
+
+def _only(cx: Context, node: tree.VariableDeclaration) -> Any:
+    initializer = node.initializer
+    if isinstance(initializer, tree.InitializerList):
+        if len(initializer.items) != 1:
+            raise cx.error(f"{node.name} takes one value", node.span)
+        return initializer.items[0]
+    return initializer
+
+
+def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Rvalue | None:
+    """The value of `const int n = 4;`, which may stand where constants must; None for others."""
+    constant_type = isinstance(node.type, tree.ConstType) or "constexpr" in node.specifiers
+    if not constant_type or node.initializer is None:
+        return None
+    if not isinstance(type, (Arithmetic, EnumType)):
+        return None
+    from treadle.cuda_cpp.lower.expressions import lower
+
+    with cx.aside() as emitted:
+        value = convert(cx, lower(cx, _only(cx, node)), type, node.span)
+        result = folded(rvalue(cx, value, node.span).expression)
+    if isinstance(result, n.Constant) and not emitted:
+        return Rvalue(result, type)
+    if "constexpr" not in node.specifiers:
+        return None
+    known = evaluate(emitted, result, cx.lowering.functions)
+    return None if known is None else Rvalue(known, type)
+
+
+def _local(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Any:
+    from treadle.cuda_cpp.lower.expressions import lower
+
+    key = key_of(cx, node)
+    initializer = node.initializer
+    if isinstance(type, ArrayOf):
+        return _array(cx, node, type)
+    if initializer is None:
+        return declare_object(cx, node.name, type, key, None, node.span)
+    if isinstance(initializer, tree.InitializerList):
+        if node.direct and isinstance(type, ClassType):
+            return _constructed(cx, node, type, initializer)
+        value = from_list(cx, type, initializer, node.span)
+    else:
+        value = lower(cx, initializer)
+    return declare_object(cx, node.name, type, key, value, node.span)
+
+
+def _constructed(
+    cx: Context, node: tree.VariableDeclaration, type: ClassType, arguments: tree.InitializerList
+) -> Any:
+    """`Vec v(a, b);` and `Vec v{a, b};`"""
+    from treadle.cuda_cpp.lower import calls
+
+    if not calls.has_constructors(type) and type.scope is not None:
+        value = from_list(cx, type, arguments, node.span)
+        return declare_object(cx, node.name, type, key_of(cx, node), value, node.span)
+    place = _uninitialized(cx, node.name, type, key_of(cx, node), node.span)
+    values = calls.arguments(cx, arguments.items)
+    construct_into(cx, place, type, values, node.span)
+    return place
+
+
+def _array(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> ArrayValue | Items:
+    initializer = node.initializer
+    if type.length is None:
+        type = ArrayOf(type.element, length_of(cx, node, type.element))
+    value: ArrayValue | Items
+    if holds_pointer(type):
+        value = _items(cx, node.name, type, key_of(cx, node), None, node.span)
+        if initializer is None:
+            return value
+    else:
+        value = array_memory(cx, node.name, type, "local", node.span)
+    if isinstance(initializer, tree.InitializerList):
+        fill(cx, value, type, initializer, node.span)
+    elif isinstance(initializer, tree.StringLiteral):
+        fill(cx, value, type, text_items(initializer), node.span)
+    elif isinstance(innermost(type), ClassType) and isinstance(value, ArrayValue):
+        construct_items(cx, value, type, node.span)
+    return value
+
+
+def _items(
+    cx: Context, name: str, type: ArrayOf, key: Any, values: Items | None, span: Span
+) -> Items:
+    """An array of pointers or of structs with pointers in them: as many variables, with the values
+    of another one if there is one."""
+    from treadle.cuda_cpp.lower.exploded import MOST_ITEMS
+
+    if not 0 < count_of(type) <= MOST_ITEMS:
+        raise cx.error(
+            f"{name} is an array of {count_of(type)} pointers, and memory on most devices holds no "
+            f"addresses: up to {MOST_ITEMS} are kept as variables. Keep indices in it",
+            span,
+        )
+    return Items(
+        type,
+        tuple(
+            declare_object(
+                cx,
+                f"{name}.{at}",
+                type.element,
+                (key, at),
+                None if values is None else values.items[at],
+                span,
+            )
+            for at in range(type.length or 0)
+        ),
+    )
+
+
+def construct_items(cx: Context, value: ArrayValue, type: ArrayOf, span: Span) -> None:
+    """Constructors of the items of an array without an initializer, where there are any."""
+    from treadle.cuda_cpp.lower.calls import has_default_constructor
+    from treadle.cuda_cpp.lower.memory import subscript
+
+    owner = innermost(type)
+    assert isinstance(owner, ClassType)
+    if not has_default_constructor(owner) or isinstance(type.element, ArrayOf):
+        return
+    for at in range(type.length or 0):
+        item = subscript(cx, value, constant(at, ir.I32), span)
+        construct_into(cx, item, owner, [], span)
+
+
+def length_of(cx: Context, node: tree.VariableDeclaration, element: CppType) -> int:
+    """The length of an array that is declared without one: its initializer tells it."""
+    initializer = node.initializer
+    if isinstance(initializer, tree.InitializerList) and len(initializer.items) == 1:
+        one = initializer.items[0]
+        initializer = one if isinstance(one, tree.StringLiteral) else initializer
+    if isinstance(initializer, tree.StringLiteral):
+        return len(initializer.text.encode("latin-1", "replace")) + 1
+    if not isinstance(initializer, tree.InitializerList) or not initializer.items:
+        raise cx.error(f"the array {node.name} needs a length, or values that tell it", node.span)
+    count = len(initializer.items)
+    plain = not any(isinstance(one, tree.InitializerList) for one in initializer.items)
+    if plain and isinstance(element, ArrayOf):  # the inner braces are left out
+        return -(-count // count_of(element))
+    return count
+
+
+def array_memory(cx: Context, name: str, type: ArrayOf, space: str, span: Span) -> ArrayValue:
+    """A memory for an array, seen as the array."""
+    if holds_pointer(type):
+        raise cx.error(
+            f"{name} is an array of pointers, and memory on most devices holds no addresses: keep "
+            "indices in it, or write out the few pointers as variables",
+            span,
+        )
+    element = _element_type(cx, innermost(type), span)
+    length = count_of(type)
+    if length < 1:
+        raise cx.error(f"the array {name} has no elements", span)
+    target = new_memory(cx, name, space, element, length, span)
+    inner = innermost(type)
+    return ArrayValue(PointerValue((target,), ZERO, unit_of(inner), type), type)
+
+
+def _element_type(cx: Context, type: CppType, span: Span) -> ir.Type:
+    if isinstance(type, Pointer):  # only ever seen as something else: bytes as large as pointers
+        return ir.Vector(ir.U32, 2)
+    try:
+        return ir_type(type)
+    except NoLayout as reason:
+        raise cx.error(f"an array of {type}: {reason}", span) from None
+
+
+def new_memory(
+    cx: Context, name: str, space: str, element: ir.Type, length: int, span: Span
+) -> MemoryTarget:
+    """A shared or local memory of the kernel."""
+    if space == "local":
+        memory = cx.local_memory(name, element, length, span)
+    else:
+        memory = n.Memory(cx.lowering.unique(name), "shared", element, length, span)
+        cx.lowering.memories.append(memory)
+    size = constant(length, ir.I32)
+    target = MemoryTarget(memory.name, space, element, size)
+    cx.lowering.memory_targets[memory.name] = target
+    return target
+
+
+# --- objects -------------------------------------------------------------------------------------
+
+
+def declare_object(
+    cx: Context, name: str, type: CppType, key: Any, value: Value | None, span: Span
+) -> Any:
+    """A new variable of a thread, with a value if there is one."""
+    if isinstance(type, Pointer):
+        return _declare_pointer_with(cx, name, type, key, value, span)
+    if isinstance(type, ArrayOf) and holds_pointer(type):
+        values = None if value is None else convert(cx, value, type, span)
+        assert values is None or isinstance(values, Items)
+        return _items(cx, name, type, key, values, span)
+    if isinstance(type, ArrayOf):
+        made = array_memory(cx, name, type, "local", span)
+        if value is not None:
+            copy_object(cx, made, value, type, span)
+        return made
+    if isinstance(type, Void):
+        raise cx.error(f"{name} cannot be void", span)
+    if value is None:
+        place = _uninitialized(cx, name, type, key, span)
+        if isinstance(type, ClassType):
+            from treadle.cuda_cpp.lower.calls import has_default_constructor
+
+            if has_default_constructor(type):
+                construct_into(cx, place, type, [], span)
+        return place
+    converted = convert(cx, value, type, span)
+    if isinstance(converted, Exploded):
+        return _copied_fields(cx, name, converted, key, span)
+    in_memory = holds_array(type) or key in cx.lowering.facts.in_memory
+    if in_memory:
+        place = _uninitialized(cx, name, type, key, span)
+        copy_object(cx, place, converted, type, span)
+        return place
+    variable_ = cx.let_as(name, rvalue(cx, converted, span).expression, span)
+    cx.lowering.variable_keys[variable_.name] = key
+    return Lvalue(variable_, type)
+
+
+def _uninitialized(cx: Context, name: str, type: CppType, key: Any, span: Span) -> Any:
+    if isinstance(type, ClassType) and holds_pointer(type):
+        return Exploded(
+            type,
+            {
+                field.name: declare_object(
+                    cx, f"{name}.{field.name}", field.type, (key, field.name), None, span
+                )
+                for field in all_fields(type)
+            },
+        )
+    if holds_array(type) or key in cx.lowering.facts.in_memory:
+        target = new_memory(cx, name, "local", _element_type(cx, type, span), 1, span)
+        return follow(cx, PointerValue((target,), ZERO, unit_of(type), type), span)
+    variable = cx.variable(name, _element_type(cx, type, span), span)
+    cx.lowering.variable_keys[variable.name] = key
+    return Lvalue(variable, type)
+
+
+def _copied_fields(cx: Context, name: str, value: Exploded, key: Any, span: Span) -> Exploded:
+    fields = {}
+    for field in all_fields(value.type):
+        part = value.fields[field.name]
+        fields[field.name] = declare_object(
+            cx, f"{name}.{field.name}", field.type, (key, field.name), part, span
+        )
+    return Exploded(value.type, fields)
+
+
+def _declare_pointer_with(
+    cx: Context, name: str, type: Pointer, key: Any, value: Value | None, span: Span
+) -> PointerVariable | Items | ObjectAddress:
+    pointer = None
+    if value is not None:
+        converted = convert(cx, value, type, span)
+        if isinstance(converted, (Items, ObjectAddress)):
+            return converted
+        pointer = pointer_of(cx, converted)
+        if pointer is None:
+            raise cx.error(f"{name} is a pointer, and this is none", span)
+        # What it starts with is known before it is declared: mostly there is nothing else.
+        known = cx.lowering.facts.targets.setdefault(key, [])
+        if not known:
+            known.extend(pointer.targets)
+        if pointer.offset.type == ir.I64:
+            cx.lowering.facts.wide.add(key)
+    variable = declare_pointer(cx, name, type, key, span)
+    if pointer is not None:
+        assign_pointer(cx, variable, pointer, span)
+        _declare_with_value(cx, variable.offset)
+    return variable
+
+
+def _declare_with_value(cx: Context, variable: n.Variable) -> None:
+    """A declaration and the assignment right behind it as one statement."""
+    block = cx.blocks[-1]
+    if len(block) < 2:
+        return
+    first, second = block[-2:]
+    if (
+        isinstance(first, n.Declare)
+        and isinstance(second, n.Assign)
+        and first.variable.name == variable.name
+        and second.place == variable
+    ):
+        block[-2:] = [n.Declare(first.variable, second.value, first.span)]
+
+
+def declare_pointer(cx: Context, name: str, type: Pointer, key: Any, span: Span) -> PointerVariable:
+    """A new pointer variable. What it may point into is what the run before saw."""
+    facts = cx.lowering.facts
+    targets = tuple(facts.targets.setdefault(key, []))
+    wide = key in facts.wide or cx.lowering.index_type == ir.I64
+    offset = cx.variable(name, ir.I64 if wide else ir.I32, span)
+    tag = cx.variable(f"{name}.memory", ir.I32, span) if len(targets) > 1 else None
+    unit = facts.units.get(key, unit_of(type.to))
+    return PointerVariable(key, offset, tag, targets, unit, type.to)
+
+
+# --- shared memory -------------------------------------------------------------------------------
+
+
+def _shared(cx: Context, node: tree.VariableDeclaration) -> Any:
+    if cx.isolated:
+        from treadle.cuda_cpp.lower.functions import NotPure
+
+        raise NotPure
+    key = (id(node), cx.scope_arguments())
+    known = cx.lowering.statics.get(key)
+    if known is not None:
+        return known
+    type = resolve(cx, node.type)
+    if isinstance(type, ArrayOf) and (type.length is None or "extern" in node.specifiers):
+        value: Any = _dynamic(cx, node, type)
+    elif isinstance(type, ArrayOf):
+        value = array_memory(cx, node.name, type, "shared", node.span)
+    elif "extern" in node.specifiers:
+        value = _dynamic(cx, node, ArrayOf(type, None))
+    else:
+        element = _element_type(cx, type, node.span)
+        target = new_memory(cx, node.name, "shared", element, 1, node.span)
+        value = follow(cx, PointerValue((target,), ZERO, unit_of(type), type), node.span)
+    cx.lowering.statics[key] = value
+    return value
+
+
+def _dynamic(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> Value:
+    """`extern __shared__ T s[]`: one memory for all that are declared, as in CUDA."""
+    lowering = cx.lowering
+    target = lowering.statics.get("dynamic")
+    element = _element_type(cx, innermost(type), node.span)
+    if target is None:
+        name = lowering.unique(node.name)
+        lowering.memories.append(n.Memory(name, "shared", element, None, node.span))
+        size = n.Variable(f"{name}.size", ir.I32, node.span)
+        lowering.parameters[size.name] = n.Parameter(size.name, ir.I32, ("length", name), node.span)
+        target = MemoryTarget(name, "shared", element, size)
+        lowering.memory_targets[name] = target
+        lowering.statics["dynamic"] = target
+    unit = unit_of(innermost(type))
+    return ArrayValue(PointerValue((target,), ZERO, unit, type), type)
+
+
+# --- variables of the file -----------------------------------------------------------------------
+
+
+def global_variable(cx: Context, entity: GlobalVariable, node: tree.Name) -> Value:
+    """A variable of the file, or a static member of a class."""
+    declaration = entity.declaration
+    specifiers = declaration.specifiers
+    if specifiers & {"constant", "device", "managed"}:
+        return _symbol(cx, entity, node.span)
+    if "shared" in specifiers:
+        return _file_shared(cx, entity)
+    known = _host_constant(cx, entity, node)
+    if known is not None:
+        return known
+    written = entity.declaration.type
+    if isinstance(written, tree.NamedType) and written.name.text in ("texture", "surface"):
+        raise cx.error(refusal_message(written.name.text), node.span)
+    raise cx.error(
+        f"{node.text} is a variable of the host: declare it __device__ or __constant__, make it a "
+        "constexpr, or pass it to the kernel",
+        node.span,
+    )
+
+
+def _file_shared(cx: Context, entity: GlobalVariable) -> Value:
+    with cx.in_scope(entity.scope):
+        made: Value = _shared(cx, entity.declaration)
+        return made
+
+
+def _symbol(cx: Context, entity: GlobalVariable, span: Span) -> Value:
+    if cx.isolated:
+        from treadle.cuda_cpp.lower.functions import NotPure
+
+        raise NotPure
+    name = entity.scope.qualified(entity.declaration.name)
+    value = cx.lowering.symbols.get(name)
+    if value is None:
+        raise cx.error(f"{name} was not found among the variables of the module", span)
+    if isinstance(value.to, ArrayOf):
+        return ArrayValue(value, value.to)
+    return follow(cx, value, span)
+
+
+def _host_constant(cx: Context, entity: GlobalVariable, node: tree.Name) -> Value | None:
+    """The value of a constant of the host that is known when the file is read."""
+    declaration = entity.declaration
+    constant_type = (
+        isinstance(declaration.type, tree.ConstType) or "constexpr" in declaration.specifiers
+    )
+    outer = declaration.type
+    while isinstance(outer, tree.ArrayType):
+        outer = outer.of
+        constant_type = constant_type or isinstance(outer, tree.ConstType)
+    if not constant_type or declaration.initializer is None:
+        return None
+    key = ("host constant", id(declaration), id(entity.scope), id(cx.memories))
+    known = cx.lowering.statics.get(key)
+    if known is None:
+        if declaration.template:
+            from treadle.cuda_cpp.lower.templates import bind_arguments
+
+            scope = bind_arguments(
+                cx, declaration.template, node.arguments or (), entity.scope, node.span
+            )
+        else:
+            scope = entity.scope
+        with cx.in_scope(scope):
+            known = _constant_of(cx, declaration)
+        if known is not None and not declaration.template and not isinstance(known, ArrayValue):
+            cx.lowering.statics[key] = known
+    found: Value | None = known
+    return found
+
+
+def _constant_of(cx: Context, declaration: tree.VariableDeclaration) -> Value | None:
+    if is_auto(declaration.type):
+        type = _deduced(cx, declaration)
+    else:
+        type = resolve(cx, declaration.type)
+    number = _known_constant(cx, declaration, type)
+    if number is not None:
+        return number
+    if isinstance(type, ArrayOf):
+        return _array(cx, declaration, type)
+    if isinstance(type, (Arithmetic, Pointer)):
+        return None
+    made: Value = _local(cx, declaration, type)
+    return made
+
+
+__all__ = ["VOID", "NullTarget", "declare", "declare_object", "declare_pointer", "global_variable"]

@@ -1,0 +1,184 @@
+"""Functions of a warp: 32 threads on every device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
+from treadle.cuda_cpp.lower.builtin_names import expect, handler, number_argument
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import condition, promoted, rvalue, underlying
+from treadle.cuda_cpp.lower.memory import describe, follow, pointer_of
+from treadle.cuda_cpp.lower.operators import assign
+from treadle.cuda_cpp.lower.values import Rvalue, Value
+from treadle.cuda_cpp.meaning.types import INT, UNSIGNED, Arithmetic, VectorType, ir_type
+from treadle.cuda_cpp.syntax import tree
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+WIDTH = 32
+_LANE = n.Builtin("lane")
+_SHUFFLES = {
+    "__shfl_sync": "shuffle", "__shfl_up_sync": "shuffle_up", "__shfl_down_sync": "shuffle_down",
+    "__shfl_xor_sync": "shuffle_xor",
+}  # fmt: skip
+
+
+def named_threads(cx: Context, mask: Value | None) -> n.Expression:
+    """The threads of the warp that a call names by a mask, which may be all that are there."""
+    if mask is None:
+        return constant(0xFFFFFFFF, ir.U32)
+    return cx.let(folded(number_argument(cx, mask, ir.U32, cx.span)))
+
+
+def exchanged(
+    cx: Context, op: str, operands: tuple[n.Expression, ...], mask: n.Expression | None
+) -> n.Variable:
+    """The result of an operation of the warp."""
+    from treadle.ir.rules import subgroup_type
+
+    result = cx.variable("exchanged", subgroup_type(op, operands[0].type if operands else ir.U32))
+    cx.emit(n.Subgroup(op, operands, result, mask, cx.span))
+    return result
+
+
+@handler(*_SHUFFLES)
+def _shuffle(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    name = _name(node)
+    expect(cx, name, values, 3, 4)
+    op = _SHUFFLES[name]
+    mask = named_threads(cx, values[0])
+    value = rvalue(cx, values[1], cx.span)
+    by = folded(number_argument(cx, values[2], ir.I32, cx.span))
+    width = constant(WIDTH, ir.I32)
+    if len(values) == 4:
+        width = folded(number_argument(cx, values[3], ir.I32, cx.span))  # type: ignore[assignment]
+    op, by = _source(cx, op, by, width)
+    cx.note("used", name, "", cx.span)
+    if isinstance(value.type, VectorType):
+        return _shuffle_vector(cx, op, value, by, mask)
+    given, type = _given(cx, name, value)
+    return Rvalue(exchanged(cx, op, (given, by), mask), type)
+
+
+def _shuffle_vector(
+    cx: Context, op: str, value: Rvalue, by: n.Expression, mask: n.Expression
+) -> Rvalue:
+    type = ir_type(value.type)
+    assert isinstance(type, ir.Vector)
+    kept, lane = cx.let(value.expression), cx.let(by)
+    parts = tuple(
+        exchanged(cx, op, (n.Extract(kept, name, type.element), lane), mask)
+        for name in ir.COMPONENTS[: type.count]
+    )
+    return Rvalue(n.Construct(parts, type, cx.span), value.type)
+
+
+def _binary(op: str, left: n.Expression, right: n.Expression) -> n.Binary:
+    type = ir.BOOL if op in n.COMPARISONS else left.type
+    return n.Binary(op, left, right, type)
+
+
+def _source(
+    cx: Context, op: str, by: n.Expression, width: n.Expression
+) -> tuple[str, n.Expression]:
+    """The operation and its operand: narrower segments compute the lane that they read."""
+    if isinstance(width, n.Constant) and width.value == WIDTH:
+        if op == "shuffle":
+            by = folded(_binary("and", by, constant(WIDTH - 1, ir.I32)))
+        return op, by
+    last = cx.let(folded(_binary("sub", width, constant(1, ir.I32))))
+    by = cx.let(by)
+    place = _binary("and", _LANE, last)
+    if op == "shuffle":
+        start = _binary("sub", _LANE, place)
+        return "shuffle", _binary("add", start, _binary("and", by, last))
+    if op == "shuffle_up":
+        source, stays = _binary("sub", _LANE, by), _binary("lt", place, by)
+    elif op == "shuffle_down":
+        source, stays = _binary("add", _LANE, by), _binary("gt", _binary("add", place, by), last)
+    else:
+        source = _binary("xor", _LANE, by)
+        stays = _binary("gt", source, _binary("or", _LANE, last))
+    return "shuffle", n.Select(stays, _LANE, source, ir.I32)
+
+
+@handler("__any_sync", "__all_sync")
+def _vote(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    name = _name(node)
+    expect(cx, name, values, 2)
+    op = "vote_any" if name == "__any_sync" else "vote_all"
+    mask = named_threads(cx, values[0])
+    holds = condition(cx, values[1], cx.span)
+    cx.note("used", name, "", cx.span)
+    return Rvalue(n.Cast(exchanged(cx, op, (holds,), mask), ir.I32, cx.span), INT)
+
+
+@handler("__ballot_sync")
+def _ballot(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    expect(cx, "__ballot_sync", values, 2)
+    mask = named_threads(cx, values[0])
+    holds = condition(cx, values[1], cx.span)
+    cx.note("used", "__ballot_sync", "", cx.span)
+    return Rvalue(exchanged(cx, "ballot", (holds,), mask), UNSIGNED)
+
+
+@handler("__activemask")
+def _activemask(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    expect(cx, "__activemask", values, 0)
+    cx.note("used", "__activemask", "", cx.span)
+    return Rvalue(exchanged(cx, "active", (), None), UNSIGNED)
+
+
+@handler("__match_any_sync", "__match_all_sync")
+def _match(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    name = _name(node)
+    expect(cx, name, values, 3 if name == "__match_all_sync" else 2)
+    mask = named_threads(cx, values[0])
+    given, _ = _given(cx, name, values[1])
+    cx.note("used", name, "", cx.span)
+    if name == "__match_any_sync":
+        return Rvalue(exchanged(cx, "match_any", (given,), mask), UNSIGNED)
+    lanes = exchanged(cx, "match_all", (given,), mask)
+    pointer = pointer_of(cx, values[2])
+    if pointer is None:
+        raise cx.error(f"{name} takes a pointer last, not {describe(values[2])}")
+    same = n.Cast(_binary("ne", lanes, constant(0, ir.U32)), ir.I32, cx.span)
+    assign(cx, "=", follow(cx, pointer, cx.span), Rvalue(same, INT), cx.span)
+    return Rvalue(lanes, UNSIGNED)
+
+
+_REDUCTIONS = {
+    "__reduce_add_sync": "sum", "__reduce_min_sync": "min", "__reduce_max_sync": "max",
+    "__reduce_and_sync": "and", "__reduce_or_sync": "or", "__reduce_xor_sync": "xor",
+}  # fmt: skip
+
+
+@handler(*_REDUCTIONS)
+def _reduce(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    name = _name(node)
+    expect(cx, name, values, 2)
+    mask = named_threads(cx, values[0])
+    given, type = _given(cx, name, values[1])
+    if type.scalar not in (ir.I32, ir.U32):
+        raise cx.error(f"{name} takes an int or an unsigned, not {describe(values[1])}")
+    op = _REDUCTIONS[name]
+    if op in ("and", "or", "xor"):  # which CUDA has for unsigned alone
+        given, type = cast(given, ir.U32), UNSIGNED
+    cx.note("used", name, "", cx.span)
+    return Rvalue(exchanged(cx, op, (given,), mask), type)
+
+
+def _name(node: tree.Call) -> str:
+    assert isinstance(node.function, tree.Name)
+    return node.function.text
+
+
+def _given(cx: Context, name: str, value: Value) -> tuple[n.Expression, Arithmetic]:
+    """The number that a thread gives to an operation of its warp: small integers as int."""
+    read = rvalue(cx, value, cx.span)
+    type = underlying(read.type)
+    if type is None:
+        raise cx.error(f"{name} takes a number, not {describe(value)}: give its parts")
+    type = promoted(type)
+    return cast(read.expression, type.scalar), type

@@ -1,0 +1,345 @@
+"""Names: what a file, its namespaces and classes declare, and how a name is looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from treadle.cuda_cpp.meaning.types import ALIASES, ARITHMETIC, CppType
+from treadle.cuda_cpp.syntax import tree
+
+
+@dataclass(frozen=True, slots=True)
+class TypeEntity:
+    """A name of a type that is known."""
+
+    type: CppType
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredType:
+    """A class, enum or typedef of the file; with a template, one for each of its instances."""
+
+    declaration: tree.StructDeclaration | tree.EnumDeclaration | tree.TypedefDeclaration
+    scope: Scope
+    specializations: tuple[tree.StructDeclaration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """One function of a set. `owner` is the class of a method."""
+
+    declaration: tree.FunctionDeclaration
+    scope: Scope
+    owner: Any = None  # a ClassType
+
+
+@dataclass(slots=True)
+class Functions:
+    """All functions of one name in one scope."""
+
+    name: str
+    overloads: list[Overload] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalVariable:
+    """A variable of a namespace or a static one of a class."""
+
+    declaration: tree.VariableDeclaration
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Enumerator:
+    """One name of an enum, evaluated when it is used."""
+
+    declaration: tree.EnumDeclaration
+    position: int
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """A namespace's own scope."""
+
+    scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class HostEntity:
+    """Something of the host's that kernels can't use."""
+
+    code: tree.HostCode
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A name that stands for a value already: a template argument, a parameter's constant."""
+
+    value: Any  # of lower.values
+
+
+Entity: TypeAlias = (
+    TypeEntity | DeclaredType | Functions | GlobalVariable | Enumerator | Namespace | HostEntity
+    | Known
+)  # fmt: skip
+
+
+class Scope:
+    """Names in one namespace, class, template instance or block, and the scope around it."""
+
+    __slots__ = ("kind", "name", "names", "parent", "used")
+
+    def __init__(self, parent: Scope | None, name: str = "", kind: str = "block") -> None:
+        self.parent = parent
+        self.name = name
+        self.kind = kind  # "global", "namespace", "class", "template", "function", "block"
+        self.names: dict[str, Any] = {}
+        self.used: list[Scope] = []  # by `using namespace`
+
+    def own(self, name: str) -> Any:
+        """What the scope itself, or a namespace that it uses, has under a name; None if nothing."""
+        found = self.names.get(name)
+        if found is not None or not self.used:
+            return found
+        seen = {id(self)}  # namespaces may use each other
+        open_scopes = list(reversed(self.used))
+        while open_scopes:
+            scope = open_scopes.pop()
+            if id(scope) in seen:
+                continue
+            seen.add(id(scope))
+            found = scope.names.get(name)
+            if found is not None:
+                return found
+            open_scopes.extend(reversed(scope.used))
+        return None
+
+    def find(self, name: str) -> Any:
+        """What a name means here: the innermost declaration; None if there is none."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope.own(name)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return None
+
+    def functions(self, name: str) -> Iterator[Functions]:
+        """All sets of functions of a name, from the inside out: operators are sought in all."""
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope.own(name)
+            if isinstance(found, Functions):
+                yield found
+            scope = scope.parent
+
+    def qualified(self, name: str) -> str:
+        """A name with the namespaces and classes around it."""
+        scope: Scope | None = self
+        while scope is not None:
+            if scope.kind in ("namespace", "class") and scope.name:
+                name = f"{scope.name}::{name}"
+            scope = scope.parent
+        return name
+
+
+def file_scope(unit: tree.TranslationUnit) -> Scope:
+    """The names of a whole file, over those that CUDA and the language have."""
+    built_in = Scope(None, kind="global")
+    for name, type in {**ALIASES, **ARITHMETIC}.items():
+        built_in.names[name] = TypeEntity(type)
+    scope = Scope(built_in, kind="global")
+    # `std::` names what the headers declare at file level too: <cmath>, <cstdint>, min and max.
+    scope.names["std"] = Namespace(Scope(built_in, "std", "namespace"))
+    declare_all(unit.declarations, scope)
+    return scope
+
+
+def declare_all(declarations: tuple[tree.Declaration, ...], scope: Scope) -> None:
+    """Put declarations into a scope."""
+    for declaration in declarations:
+        declare(declaration, scope)
+
+
+def declare(declaration: tree.Declaration, scope: Scope) -> None:
+    """Put one declaration into a scope."""
+    match declaration:
+        case tree.FunctionDeclaration():
+            _declare_function(declaration, scope)
+        case tree.StructDeclaration():
+            _declare_struct(declaration, scope)
+        case tree.EnumDeclaration():
+            _declare_enum(declaration, scope)
+        case tree.TypedefDeclaration():
+            if isinstance(declaration.type, tree.DefinedType):
+                _declare_defined(declaration.type, scope)
+            scope.names[declaration.name] = DeclaredType(declaration, scope)
+        case tree.VariableDeclaration():
+            scope.names.setdefault(declaration.name, GlobalVariable(declaration, scope))
+            known = scope.names[declaration.name]
+            if (
+                isinstance(known, GlobalVariable)
+                and known.declaration is not declaration
+                and "extern" in known.declaration.specifiers
+            ):
+                scope.names[declaration.name] = GlobalVariable(declaration, scope)
+        case tree.NamespaceDeclaration():
+            _declare_namespace(declaration, scope)
+        case tree.UsingDeclaration():
+            _use(declaration, scope)
+        case tree.HostCode():
+            for name in declaration.names:
+                scope.names.setdefault(name, HostEntity(declaration))
+        case tree.StaticAssert():
+            pass
+
+
+def _declare_function(declaration: tree.FunctionDeclaration, scope: Scope) -> None:
+    name = declaration.name
+    earlier: tuple[tree.Declaration, ...] = ()
+    if name.scope:  # defined outside of its class or namespace
+        home = _scope_of(name.scope, scope)
+        if home is None:
+            return
+        owner = scope.find(name.scope[-1].text)
+        if isinstance(owner, DeclaredType) and isinstance(
+            owner.declaration, tree.StructDeclaration
+        ):
+            earlier = owner.declaration.members
+        scope = home
+    known = scope.names.get(name.text)
+    if not isinstance(known, Functions):
+        known = scope.names[name.text] = Functions(name.text)
+    earlier = (*earlier, *(one.declaration for one in known.overloads))
+    known.overloads.append(Overload(_with_defaults(declaration, earlier), scope))
+
+
+def _with_defaults(
+    declaration: tree.FunctionDeclaration, earlier: tuple[tree.Declaration, ...]
+) -> tree.FunctionDeclaration:
+    """A function with the default arguments that only an earlier declaration of it has."""
+    parameters = declaration.parameters
+    alike = [
+        one
+        for one in earlier
+        if isinstance(one, tree.FunctionDeclaration)
+        and one.body is None
+        and one.name.text == declaration.name.text
+        and len(one.parameters) == len(parameters)
+    ]
+    if len(alike) > 1:
+        types = [parameter.type for parameter in parameters]
+        alike = [one for one in alike if [given.type for given in one.parameters] == types]
+    for one in alike:
+        parameters = tuple(
+            own if own.default is not None else replace(own, default=given.default)
+            for own, given in zip(parameters, one.parameters, strict=True)
+        )
+    return (
+        declaration
+        if parameters == declaration.parameters
+        else replace(declaration, parameters=parameters)
+    )
+
+
+def _scope_of(path: tuple[tree.Name, ...], scope: Scope) -> Scope | None:
+    found: Any = scope
+    for part in path:
+        if part.text == "":
+            continue
+        entity = found.find(part.text) if found is scope else found.own(part.text)
+        if isinstance(entity, Namespace):
+            found = entity.scope
+        elif isinstance(entity, DeclaredType) and isinstance(
+            entity.declaration, tree.StructDeclaration
+        ):
+            found = _outside_methods(entity)
+        else:
+            return None
+    return found if isinstance(found, Scope) else None
+
+
+_OUTSIDE = "<outside>"
+
+
+def _outside_methods(entity: DeclaredType) -> Scope:
+    """Where the methods of a class that are defined outside of it are kept, until it is made."""
+    key = f"{_OUTSIDE}{entity.declaration.name}"
+    home = entity.scope.names.get(key)
+    if not isinstance(home, Namespace):
+        home = entity.scope.names[key] = Namespace(Scope(entity.scope, kind="namespace"))
+    return home.scope
+
+
+def outside_methods(declaration: tree.StructDeclaration, scope: Scope) -> list[Overload]:
+    """The methods of a class that are defined outside of it."""
+    home = scope.names.get(f"{_OUTSIDE}{declaration.name}")
+    if not isinstance(home, Namespace):
+        return []
+    sets = home.scope.names.values()
+    return [one for group in sets if isinstance(group, Functions) for one in group.overloads]
+
+
+def _declare_struct(declaration: tree.StructDeclaration, scope: Scope) -> None:
+    known = scope.names.get(declaration.name)
+    if declaration.specialized is not None:
+        if isinstance(known, DeclaredType):
+            scope.names[declaration.name] = DeclaredType(
+                known.declaration, known.scope, (*known.specializations, declaration)
+            )
+        return
+    if isinstance(known, DeclaredType) and not declaration.complete:
+        return
+    specializations = known.specializations if isinstance(known, DeclaredType) else ()
+    if declaration.name:
+        scope.names[declaration.name] = DeclaredType(declaration, scope, specializations)
+    elif scope.kind != "class":  # an anonymous union's members are names of the scope around it
+        declare_all(declaration.members, scope)
+
+
+def _declare_enum(declaration: tree.EnumDeclaration, scope: Scope) -> None:
+    home = scope
+    if declaration.name:
+        scope.names[declaration.name] = DeclaredType(declaration, scope)
+    if declaration.scoped:
+        home = Scope(scope, declaration.name, "namespace")
+        scope.names[f"<enum>{declaration.name}"] = Namespace(home)
+    for position, (name, _) in enumerate(declaration.enumerators):
+        home.names[name] = Enumerator(declaration, position, scope)
+
+
+def _declare_defined(type: tree.DefinedType, scope: Scope) -> None:
+    declare(type.definition, scope)
+
+
+def _declare_namespace(declaration: tree.NamespaceDeclaration, scope: Scope) -> None:
+    if declaration.alias is not None:
+        path = (*declaration.alias.scope, declaration.alias)
+        found = _scope_of(path, scope)
+        if found is not None:
+            scope.names[declaration.name] = Namespace(found)
+        return
+    if not declaration.name:  # an anonymous one is as if it were not there
+        declare_all(declaration.members, scope)
+        return
+    known = scope.names.get(declaration.name)
+    if not isinstance(known, Namespace):
+        known = Namespace(Scope(scope, declaration.name, "namespace"))
+        scope.names[declaration.name] = known
+    declare_all(declaration.members, known.scope)
+
+
+def _use(declaration: tree.UsingDeclaration, scope: Scope) -> None:
+    name = declaration.name
+    if declaration.namespace:
+        found = _scope_of((*name.scope, name), scope)
+        if found is not None and found is not scope:
+            scope.used.append(found)
+        return
+    home = _scope_of(name.scope, scope)
+    entity = home.own(name.text) if home is not None else None
+    if entity is not None:
+        scope.names.setdefault(name.text, entity)

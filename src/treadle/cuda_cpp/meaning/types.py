@@ -1,0 +1,385 @@
+"""The types of C++ as the lowering knows them, and what they are in the IR.
+
+`const` and `volatile` are not types here: the source that comes is code that CUDA compiles, and
+neither changes what it computes. (What a pointer points to may be const: it tells which arrays a
+kernel only reads.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeAlias
+
+from treadle.ir import types as ir
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """A number. `rank` orders integers as C++'s conversions do; floats are above all of them."""
+
+    name: str
+    scalar: ir.Scalar
+    rank: int
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class VectorType:
+    """CUDA's float2, uchar4 and so on, and half2."""
+
+    name: str
+    element: Arithmetic
+    count: int
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class EnumType:
+    """An enum: its underlying type under a name. A scoped one does not become a number unasked."""
+
+    name: str
+    underlying: Arithmetic
+    scoped: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """`to *`"""
+
+    to: CppType
+    const: bool = field(default=False, compare=False)
+
+    def __str__(self) -> str:
+        return f"{'const ' if self.const else ''}{self.to}*"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """`to &`: of parameters, variables and results. An expression is never of this type."""
+
+    to: CppType
+    const: bool = False
+    rvalue: bool = False
+
+    def __str__(self) -> str:
+        return f"{'const ' if self.const else ''}{self.to}{'&&' if self.rvalue else '&'}"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayOf:
+    """`element[length]`; a length of None is not known here (`extern __shared__ float s[]`)."""
+
+    element: CppType
+    length: int | None
+
+    def __str__(self) -> str:
+        inner: CppType = self
+        lengths = ""
+        while isinstance(inner, ArrayOf):
+            lengths += f"[{'' if inner.length is None else inner.length}]"
+            inner = inner.element
+        return f"{inner}{lengths}"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A member variable. `padding` fields are ours: they keep an alignment that C++ asked for."""
+
+    name: str
+    type: CppType
+
+
+@dataclass(frozen=True, slots=True)
+class ClassType:
+    """A struct, class or union, by name (template arguments included) and fields."""
+
+    name: str
+    fields: tuple[Field, ...] = ()
+    bases: tuple[ClassType, ...] = ()
+    is_union: bool = False
+    alignment: int = 0  # asked for, 0 for none
+    scope: Any = field(default=None, compare=False, repr=False)  # meaning.scopes.Scope
+    arguments: tuple[Any, ...] = field(default=(), compare=False)  # of its template
+    template: Any = field(default=None, compare=False, repr=False)  # the StructDeclaration
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Void:
+    """No value."""
+
+    def __str__(self) -> str:
+        return "void"
+
+
+@dataclass(frozen=True, slots=True)
+class NullPointer:
+    """The type of `nullptr`."""
+
+    def __str__(self) -> str:
+        return "std::nullptr_t"
+
+
+@dataclass(frozen=True, slots=True)
+class StringType:
+    """A string literal: it exists for printf and assert alone."""
+
+    def __str__(self) -> str:
+        return "const char*"
+
+
+CppType: TypeAlias = (
+    Arithmetic | VectorType | EnumType | Pointer | Reference | ArrayOf | ClassType | Void
+    | NullPointer | StringType
+)  # fmt: skip
+
+VOID = Void()
+NULL_POINTER = NullPointer()
+STRING = StringType()
+
+# `long` has 64 bits, as on Linux.
+ARITHMETIC: dict[str, Arithmetic] = {
+    name: Arithmetic(name, ir.SCALARS[scalar], rank)
+    for name, scalar, rank in (
+        ("bool", "bool", 0),
+        ("char", "i8", 1), ("signed char", "i8", 1), ("unsigned char", "u8", 1),
+        ("short", "i16", 2), ("unsigned short", "u16", 2),
+        ("char16_t", "u16", 2), ("wchar_t", "i32", 3), ("char32_t", "u32", 3),
+        ("int", "i32", 3), ("unsigned int", "u32", 3),
+        ("long", "i64", 4), ("unsigned long", "u64", 4),
+        ("long long", "i64", 5), ("unsigned long long", "u64", 5),
+        ("__half", "f16", 6), ("__nv_bfloat16", "bf16", 6),
+        ("float", "f32", 7), ("double", "f64", 8), ("long double", "f64", 9),
+    )
+}  # fmt: skip
+BOOL, CHAR, INT, UNSIGNED = (ARITHMETIC[n] for n in ("bool", "char", "int", "unsigned int"))
+LONG, UNSIGNED_LONG = ARITHMETIC["long"], ARITHMETIC["unsigned long"]
+LONG_LONG, UNSIGNED_LONG_LONG = ARITHMETIC["long long"], ARITHMETIC["unsigned long long"]
+FLOAT, DOUBLE, HALF = ARITHMETIC["float"], ARITHMETIC["double"], ARITHMETIC["__half"]
+BFLOAT16 = ARITHMETIC["__nv_bfloat16"]
+SIZE = UNSIGNED_LONG
+
+# The type that CUDA gives a number of the IR, where one must be named.
+OF_SCALAR: dict[ir.Scalar, Arithmetic] = {
+    ir.BOOL: BOOL, ir.I8: CHAR, ir.U8: ARITHMETIC["unsigned char"],
+    ir.I16: ARITHMETIC["short"], ir.U16: ARITHMETIC["unsigned short"],
+    ir.I32: INT, ir.U32: UNSIGNED, ir.I64: LONG_LONG, ir.U64: UNSIGNED_LONG_LONG,
+    ir.F16: HALF, ir.BF16: BFLOAT16, ir.F32: FLOAT, ir.F64: DOUBLE,
+}  # fmt: skip
+
+_VECTOR_ELEMENTS = {
+    "char": "signed char", "uchar": "unsigned char", "short": "short", "ushort": "unsigned short",
+    "int": "int", "uint": "unsigned int", "long": "long", "ulong": "unsigned long",
+    "longlong": "long long", "ulonglong": "unsigned long long", "float": "float",
+    "double": "double",
+}  # fmt: skip
+VECTORS: dict[str, VectorType] = {
+    f"{prefix}{count}": VectorType(f"{prefix}{count}", ARITHMETIC[element], count)
+    for prefix, element in _VECTOR_ELEMENTS.items()
+    for count in (1, 2, 3, 4)
+} | {
+    "__half2": VectorType("__half2", HALF, 2),
+    "__nv_bfloat162": VectorType("__nv_bfloat162", BFLOAT16, 2),
+}
+DIM3 = ClassType("dim3", tuple(Field(name, UNSIGNED) for name in "xyz"))
+UINT3 = VECTORS["uint3"]
+
+# Other names for the same types, as headers declare them.
+ALIASES: dict[str, CppType] = {
+    "size_t": UNSIGNED_LONG, "ptrdiff_t": LONG, "ssize_t": LONG, "clock_t": LONG,
+    "int8_t": ARITHMETIC["signed char"], "uint8_t": ARITHMETIC["unsigned char"],
+    "int16_t": ARITHMETIC["short"], "uint16_t": ARITHMETIC["unsigned short"],
+    "int32_t": INT, "uint32_t": UNSIGNED, "int64_t": LONG, "uint64_t": UNSIGNED_LONG,
+    "intptr_t": LONG, "uintptr_t": UNSIGNED_LONG,
+    "uchar": ARITHMETIC["unsigned char"], "ushort": ARITHMETIC["unsigned short"],
+    "uint": UNSIGNED, "ulong": UNSIGNED_LONG,
+    "half": HALF, "half2": VECTORS["__half2"], "__half": HALF, "nv_bfloat16": BFLOAT16,
+    "nv_bfloat162": VECTORS["__nv_bfloat162"], "__nv_bfloat16": BFLOAT16,
+    "nullptr_t": NULL_POINTER,
+    **VECTORS, "dim3": DIM3,
+}  # fmt: skip
+
+
+def is_integer(type: CppType) -> bool:
+    """Whether a type is an integer (bool too; no enum)."""
+    return isinstance(type, Arithmetic) and not type.scalar.is_float
+
+
+def is_floating(type: CppType) -> bool:
+    """Whether a type is a floating point number."""
+    return isinstance(type, Arithmetic) and type.scalar.is_float
+
+
+def decay(type: CppType) -> CppType:
+    """What an expression of this type is as a value: no reference, no array."""
+    if isinstance(type, Reference):
+        type = type.to
+    return Pointer(type.element) if isinstance(type, ArrayOf) else type
+
+
+def innermost(type: CppType) -> CppType:
+    """The type of the elements of an array of arrays."""
+    while isinstance(type, ArrayOf):
+        type = type.element
+    return type
+
+
+def count_of(type: CppType) -> int:
+    """The number of innermost elements: 1 for what is no array."""
+    count = 1
+    while isinstance(type, ArrayOf):
+        count *= type.length or 0
+        type = type.element
+    return count
+
+
+def all_fields(type: ClassType) -> tuple[Field, ...]:
+    """The fields of the bases, then its own, as they lie in memory."""
+    inherited = tuple(f for base in type.bases for f in all_fields(base))
+    return inherited + type.fields
+
+
+class NoLayout(Exception):
+    """A type that has no place in memory here: the reason is its message."""
+
+
+# Fields that the file does not have, by names that C++ cannot give: what an alignment leaves free
+# (or an empty class, which has a byte), and the bytes of a union.
+PADDING = "padding."
+UNION_WORDS = "union.words"
+
+
+@cache
+def ir_type(type: CppType) -> ir.Type:
+    """A C++ type as values and memory of the IR have it. NoLayout for pointers."""
+    match type:
+        case Arithmetic():
+            return type.scalar
+        case EnumType():
+            return type.underlying.scalar
+        case VectorType(element=element, count=1):
+            return ir.Struct(type.name, (ir.Field("x", element.scalar),))
+        case VectorType():
+            return ir.Vector(type.element.scalar, type.count)
+        case ArrayOf(element, length):
+            if length is None:
+                raise NoLayout("an array of unknown length")
+            return ir.Array(ir_type(element), length)
+        case ClassType():
+            return _struct(type)
+        case Void():
+            return ir.VOID
+        case Pointer() | NullPointer() | StringType():
+            raise NoLayout("a pointer in memory")
+        case Reference():
+            raise NoLayout("a reference in memory")
+
+
+def _struct(type: ClassType) -> ir.Struct:
+    """The fields with what C++ leaves between them for alignment, where the IR would not."""
+    if type.is_union:
+        return _union(type)
+    fields: list[ir.Field] = []
+    end = 0
+    for one in all_fields(type):
+        wanted = _align(one.type)
+        start = -(-end // wanted) * wanted
+        natural = -(-end // ir.align_of(ir_type(one.type))) * ir.align_of(ir_type(one.type))
+        if start > natural:
+            fields.extend(_padding(len(fields), end, start))
+        fields.append(ir.Field(one.name, ir_type(one.type)))
+        end = start + ir.size_of(ir_type(one.type))
+    if not fields:
+        return ir.Struct(type.name, (ir.Field(f"{PADDING}0", ir.U8),))
+    wanted = max(_align(type), 1)
+    size = -(-end // wanted) * wanted
+    struct = ir.Struct(type.name, tuple(fields))
+    if ir.size_of(struct) < size:
+        struct = ir.Struct(type.name, (*fields, *_padding(len(fields), end, size)))
+    return struct
+
+
+def _padding(number: int, start: int, end: int) -> list[ir.Field]:
+    words = start % 4 == end % 4 == 0
+    count, type = ((end - start) // 4, ir.U32) if words else (end - start, ir.U8)
+    return [ir.Field(f"{PADDING}{number}.{at}", type) for at in range(count)]
+
+
+def _union(type: ClassType) -> ir.Struct:
+    """Its bytes, as words of the size of its alignment: members are views of them."""
+    size = max((ir.size_of(ir_type(f.type)) for f in type.fields), default=1)
+    unit = max((min(_align(f.type), 4) for f in type.fields), default=1)
+    wanted = max((_align(f.type) for f in type.fields), default=1)
+    size = -(-size // wanted) * wanted
+    word = {1: ir.U8, 2: ir.U16, 4: ir.U32}[unit]
+    return ir.Struct(type.name, (ir.Field(UNION_WORDS, ir.Array(word, size // unit)),))
+
+
+def _align(type: CppType) -> int:
+    """C++'s alignment of a type, the one asked for included."""
+    if isinstance(type, ClassType):
+        own = max((_align(f.type) for f in all_fields(type)), default=1)
+        return max(own, type.alignment)
+    if isinstance(type, ArrayOf):
+        return _align(type.element)
+    if isinstance(type, (Pointer, NullPointer, StringType, Reference)):
+        return 8
+    return ir.align_of(ir_type(type))
+
+
+def size_of(type: CppType) -> int:
+    """`sizeof`: pointers have 8 bytes."""
+    if isinstance(type, (Pointer, NullPointer, StringType)):
+        return 8
+    if isinstance(type, Reference):
+        return size_of(type.to)
+    if holds_pointer(type):
+        return _size_with_pointers(type)
+    return ir.size_of(ir_type(type))
+
+
+def _size_with_pointers(type: CppType) -> int:
+    """The size of what has no place in memory here, and yet has one in C++."""
+    if isinstance(type, ArrayOf):
+        return size_of(type.element) * (type.length or 0)
+    assert isinstance(type, ClassType)
+    end = 0
+    for one in all_fields(type):
+        start = 0 if type.is_union else -(-end // _align(one.type)) * _align(one.type)
+        size = 8 if isinstance(one.type, Reference) else size_of(one.type)
+        end = max(end, start + size)
+    return -(-end // _align(type)) * _align(type)
+
+
+def align_of(type: CppType) -> int:
+    """`alignof`"""
+    return _align(type.to if isinstance(type, Reference) else type)
+
+
+def holds_pointer(type: CppType) -> bool:
+    """Whether a value of this type has a pointer or reference anywhere in it."""
+    match type:
+        case Pointer() | Reference() | NullPointer():
+            return True
+        case ArrayOf():
+            return holds_pointer(type.element)
+        case ClassType():
+            return any(holds_pointer(f.type) for f in all_fields(type))
+    return False
+
+
+def holds_array(type: CppType) -> bool:
+    """Whether a value of this type has an array in it (or is one, or is a union)."""
+    if isinstance(type, ClassType):
+        return type.is_union or any(holds_array(f.type) for f in all_fields(type))
+    return isinstance(type, ArrayOf)

@@ -1,0 +1,188 @@
+"""A CUDA C++ file as people hold it: its kernels, its variables, and what became of them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from treadle.core.errors import CompileError, CompileErrors, LaunchError, TreadleError
+from treadle.core.nesting import deep_nesting
+from treadle.cuda_cpp.kernel import Kernel
+from treadle.cuda_cpp.program import KernelInstance, KernelTemplate, Note, Program
+from treadle.cuda_cpp.report import KernelReport, Report
+from treadle.cuda_cpp.template_arguments import as_written
+from treadle.cuda_cpp.variables import Constants, variables_of
+
+
+class CudaModule:
+    """A file's kernels as attributes, and its variables as `constants`.
+
+    `module.saxpy[grid, block](…)` launches; a template is instantiated first, by
+    `module.kernel("reduce", td.f32, 256)`, which also gets kernels whose names are attributes here
+    already, or that are in namespaces.
+    """
+
+    def __init__(self, program: Program, file: str, fastmath: bool = False) -> None:
+        self._program = program
+        self._file = file
+        self._fastmath = fastmath
+        self._variables = variables_of(program)
+        self._made: dict[tuple[str, tuple[str, ...]], Kernel] = {}
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of the kernels, in the order of the file."""
+        return tuple(self._program.kernels)
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """Those of the kernels that are templates."""
+        return tuple(name for name, one in self._program.kernels.items() if one.template)
+
+    @property
+    def constants(self) -> Constants:
+        """The `__constant__` and `__device__` variables: `module.constants["coeff"] = values`."""
+        return Constants(self._variables, self._program.refused_symbols)
+
+    def kernel(self, name: str, *template_arguments: Any) -> Kernel:
+        """A kernel by its name; of a template, the instance for these arguments.
+
+        They are dtypes (`td.f32`), vector types, `@td.struct` classes, ints, bools, or C++ as
+        strings ("unsigned char"). AttributeError lists the kernels where the name is none.
+        """
+        template = self.template(name)
+        written = tuple(as_written(argument) for argument in template_arguments)
+        made = self._made.get((template.name, written))
+        if made is None:
+            self._check_arguments(template, written)
+            made = Kernel(self._program, self._instance(template, written), self._variables)
+            self._made[template.name, written] = made
+        return made
+
+    def template(self, name: str) -> KernelTemplate:
+        """What the file says of a kernel. AttributeError lists the kernels where there is none."""
+        known = self._program.kernels
+        found = known.get(name)
+        if found is not None:
+            return found
+        inside = [one for one in known.values() if one.name.rpartition("::")[2] == name]
+        if len(inside) == 1:
+            return inside[0]
+        if inside:
+            names = " and ".join(one.name for one in inside)
+            raise AttributeError(
+                f"{self._file} has {names}: say which, as in kernel({inside[0].name!r})"
+            )
+        if not known:
+            raise AttributeError(f"{self._file} has no kernels (__global__ functions), nor {name}")
+        close = difflib.get_close_matches(name, known, 1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        listed = ", ".join(known)
+        raise AttributeError(f"{self._file} has no kernel {name!r}{hint}; it has {listed}")
+
+    def _check_arguments(self, template: KernelTemplate, written: tuple[str, ...]) -> None:
+        if not template.template and written:
+            raise LaunchError(
+                f"kernel {template.name} is no template, so it takes no arguments: "
+                f"{', '.join(written)} came"
+            )
+        if not written and template.needs_arguments:
+            raise LaunchError(_instantiate_first(template))
+
+    def _instance(self, template: KernelTemplate, written: tuple[str, ...]) -> KernelInstance:
+        try:
+            with deep_nesting(template.name, template.span):
+                made = self._program.instance(template.name, written)
+            return replace(made, options=replace(made.options, fastmath=self._fastmath))
+        except CompileError as error:
+            raise error.with_source(self._program.sources.get(error.file)) from None
+
+    def report(self, target: str | None = None) -> Report:
+        """What of CUDA each kernel uses, what is emulated, and what is refused, with lines.
+
+        With a target ("wgsl", "ptx", …) also what that one refuses. Of templates the report has the
+        instances that were made with `kernel`.
+        """
+        found: list[KernelReport] = []
+        for template in self._program.kernels.values():
+            try:
+                if not template.needs_arguments:
+                    self.kernel(template.name)
+            except CompileError as error:  # of its parameters, say
+                found.append(KernelReport(template.name, template.span.line, _refusals(error)))
+                continue
+            made = [kernel for (name, _), kernel in self._made.items() if name == template.name]
+            found += [_report_of(kernel, template, target) for kernel in made]
+            if not made:
+                found.append(KernelReport(template.name, template.span.line, (), True))
+        return Report(self._file, tuple(found), self._program.notes)
+
+    def __getattr__(self, name: str) -> Kernel | Unlaunchable:
+        if name.startswith("__") or "_program" not in self.__dict__:  # copiers look for those
+            raise AttributeError(name)
+        template = self.template(name)
+        found: Kernel | Unlaunchable
+        try:
+            found = self.kernel(template.name)
+        except (CompileError, LaunchError) as error:
+            found = Unlaunchable(template, error)
+        self.__dict__[name] = found  # an attribute like others from here on
+        return found
+
+    def __dir__(self) -> Iterable[str]:
+        return [*super().__dir__(), *(name for name in self.kernels if name.isidentifier())]
+
+    def __repr__(self) -> str:
+        listed = "; ".join(map(str, self._program.kernels.values())) or "no kernels"
+        return f"<treadle CUDA C++ module {self._file}: {listed}>"
+
+
+class Unlaunchable:
+    """An attribute of a module that is no kernel yet, or cannot be one: a template without its
+    arguments, or a kernel whose parameters are refused. Who uses it is told why."""
+
+    def __init__(self, template: KernelTemplate, error: TreadleError) -> None:
+        self._template = template
+        self._error = error
+
+    def __getitem__(self, launch: Any) -> Any:
+        raise self._error
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Refused."""
+        raise self._error
+
+    def source(self, *arguments: Any, **keywords: Any) -> str:
+        """Refused."""
+        raise self._error
+
+    def __repr__(self) -> str:
+        return f"<treadle CUDA C++ {self._template}>"
+
+
+def _instantiate_first(template: KernelTemplate) -> str:
+    return (
+        f"kernel {template.name} is a {template.head}: instantiate it first, as in "
+        f'module.kernel("{template.name}", {template.example("td.f32", "256")})'
+    )
+
+
+def _report_of(kernel: Kernel, template: KernelTemplate, target: str | None) -> KernelReport:
+    notes: tuple[Note, ...] = ()
+    try:
+        notes = kernel.notes()
+        if target is not None and not any(note.kind == "refused" for note in notes):
+            kernel.source(target, shared_bytes=1 << 12 if kernel.has_dynamic_memory else 0)
+    except CompileError as error:
+        notes += _refusals(error)
+    except LaunchError as error:  # a limit of the target's
+        notes += (Note("refused", "", str(error), template.span),)
+    ordered = sorted(notes, key=lambda note: (note.span.file, note.span.line, note.span.column))
+    return KernelReport(kernel.name, template.span.line, tuple(ordered))
+
+
+def _refusals(error: CompileError) -> tuple[Note, ...]:
+    errors = error.errors if isinstance(error, CompileErrors) else (error,)
+    return tuple(Note("refused", "", one.message, one.span) for one in errors)

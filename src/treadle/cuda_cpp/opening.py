@@ -1,0 +1,114 @@
+"""`td.cuda_module`: from text or a file to a module of kernels.
+
+The front end is imported when there is something to read: `import treadle` stays quick.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from treadle.core.errors import CompileError, TreadleError
+from treadle.core.nesting import deep_nesting
+
+if TYPE_CHECKING:
+    from treadle.cuda_cpp.module import CudaModule
+
+_NO_FILE = "<cuda source>"  # the name of a source that came as text
+SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".c", ".h", ".hpp")
+
+
+def cuda_module(
+    source: str | Path,
+    *,
+    defines: Mapping[str, Any] | None = None,
+    include: str | Path | Sequence[str | Path] = (),
+    fastmath: bool = False,
+) -> CudaModule:
+    """The kernels of CUDA C++ source: a `str` is the text itself, a `pathlib.Path` a file.
+
+    `defines` are macros, as with `nvcc -D` (True and None are 1); `include` are the folders in
+    which `#include` looks, behind that of the file; `fastmath` takes the hardware's own mathematics
+    (`nvcc --use_fast_math`). Code for the host alone is skipped. CompileErrors lists everything
+    that is wrong with the syntax.
+
+    >>> module = cuda_module('''
+    ... __global__ void scale(float *x, float factor, int n) {
+    ...     int i = blockIdx.x * blockDim.x + threadIdx.x;
+    ...     if (i < n) x[i] *= factor;
+    ... }''')
+    >>> module.kernels
+    ('scale',)
+    """
+    text, file = _text_of(source)
+    macros = _defines(defines or {})
+    folders = _folders((include,) if isinstance(include, (str, Path)) else include)
+
+    from treadle.cuda_cpp.lower import load
+    from treadle.cuda_cpp.module import CudaModule
+
+    with deep_nesting(file):
+        return CudaModule(load(text, file, macros, folders), file, fastmath)
+
+
+def _text_of(source: str | Path) -> tuple[str, str]:
+    """The text, and the name that messages have for its file."""
+    if isinstance(source, str):
+        if _looks_like_a_file(source):
+            raise CompileError(
+                f"a str is the text of CUDA C++, and {source!r} looks like the name of a file: "
+                f"write td.cuda_module(pathlib.Path({source!r}))"
+            )
+        return source, _NO_FILE
+    if not isinstance(source, os.PathLike):
+        raise TypeError(f"cuda_module takes text or a pathlib.Path, not {type(source).__name__}")
+    path = Path(source)
+    if not path.is_file():
+        raise TreadleError(f"there is no file {path}")
+    content = path.read_bytes()
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")  # every byte is a character: comments have such
+    return text, str(path)
+
+
+def _looks_like_a_file(source: str) -> bool:
+    name = source.strip()
+    if not name or "\n" in name or any(sign in name for sign in "{};()"):
+        return False
+    return name.endswith(SUFFIXES) or (len(name) < 256 and os.path.isfile(name))
+
+
+def _defines(defines: Mapping[str, Any]) -> dict[str, str]:
+    """Macros and their texts."""
+    return {name: _macro_text(name, value) for name, value in defines.items()}
+
+
+def _macro_text(name: str, value: Any) -> str:
+    if not name.partition("(")[0].isidentifier():
+        raise CompileError(f"defines: {name!r} is no name of a macro")
+    if value is None or value is True:
+        return "1"
+    if value is False:
+        return "0"
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    from treadle.cuda_cpp.template_arguments import as_written
+
+    try:
+        return as_written(value)  # a dtype, as in defines={"REAL": td.f32}
+    except TreadleError:
+        raise TypeError(
+            f"defines: {name} is a {type(value).__name__}; a macro is text, a number or a dtype"
+        ) from None
+
+
+def _folders(include: Sequence[str | Path]) -> tuple[Path, ...]:
+    folders = tuple(Path(folder) for folder in include)
+    for folder in folders:
+        if not folder.is_dir():
+            raise TreadleError(f"include: there is no folder {folder}")
+    return folders

@@ -1,0 +1,155 @@
+"""The headers that kernels include: those we bring, and why others are not among them."""
+
+from __future__ import annotations
+
+from treadle.cuda_cpp.source import c_headers, cuda_headers
+from treadle.cuda_cpp.source.cooperative_groups import COOPERATIVE_GROUPS
+
+_TEXTS = {
+    **c_headers.C_HEADERS,
+    **cuda_headers.CUDA_HEADERS,
+    "cooperative_groups.h": COOPERATIVE_GROUPS,
+    "cooperative_groups/reduce.h": "#pragma once\n#include <cooperative_groups.h>\n",
+}
+_SAME_AS = {**c_headers.SAME_AS, **cuda_headers.SAME_AS}
+
+
+def header_name(name: str) -> str | None:
+    """The name under which we bring a header, or None if we do not."""
+    name = _SAME_AS.get(name, name)
+    return name if name in _TEXTS else None
+
+
+def header_text(name: str) -> str:
+    """The text of one of our headers."""
+    return _TEXTS[name]
+
+
+_FOR_THE_HOST = "is for the host, whose code is not compiled here"
+_STANDARD_LIBRARY = (
+    "is a part of C++'s library of which device code has nothing here: write what the kernel needs "
+    "of it in the file"
+)
+_COOPERATIVE_GROUPS = (
+    "declares a part of cooperative groups that is not supported: use thread_block and tiles of 32 "
+    "threads, or __syncthreads and the __shfl_*_sync functions"
+)
+_PARALLEL_ALGORITHMS = (
+    "is a library of parallel algorithms made of templates for nvcc alone: use treadle's own "
+    "operations (sum, sort, cumsum …) or write the kernel out"
+)
+_TENSOR_CORES = (
+    "declares tensor-core fragments, which only CUDA has: write the product with shared memory, or "
+    "use treadle's matmul"
+)
+_NARROW_FLOATS = (
+    "declares floating types of 8 bits and less, which are not supported: keep them as unsigned "
+    "char and convert"
+)
+_VENDOR_LIBRARY = "is a library of CUDA's that the host calls: host code is not compiled here"
+
+# What a header is and what to do instead, by its name.
+_MISSING = {
+    "cuComplex.h": (
+        "declares complex arithmetic, which is not built in: write it for float2 or double2 in the "
+        "file"
+    ),
+    "curand.h": _VENDOR_LIBRARY,
+    "curand_kernel.h": (
+        "declares cuRAND's generators, which are not supported: pass random numbers in "
+        "(td.random), or write a small generator in the file"
+    ),
+    "curand_mtgp32_kernel.h": (
+        "declares cuRAND's generators, which are not supported: pass random numbers in (td.random)"
+    ),
+    "cuda_fp4.h": _NARROW_FLOATS,
+    "cuda_fp6.h": _NARROW_FLOATS,
+    "cuda_fp8.h": _NARROW_FLOATS,
+    "cuda_pipeline.h": (
+        "declares asynchronous copies to shared memory, which are not supported: copy with plain "
+        "assignments and __syncthreads"
+    ),
+    "cuda_awbarrier.h": "declares split barriers, which are not supported: use __syncthreads",
+    "cuda_texture_types.h": (
+        "declares textures, which are not supported: pass the image as a pointer and index it"
+    ),
+    "texture_fetch_functions.h": (
+        "declares textures, which are not supported: pass the image as a pointer and index it"
+    ),
+    "texture_indirect_functions.h": (
+        "declares textures, which are not supported: pass the image as a pointer and index it"
+    ),
+    "surface_functions.h": (
+        "declares surfaces, which are not supported: pass the image as a pointer and index it"
+    ),
+    "surface_indirect_functions.h": (
+        "declares surfaces, which are not supported: pass the image as a pointer and index it"
+    ),
+    "mma.h": _TENSOR_CORES,
+    "crt/mma.h": _TENSOR_CORES,
+}
+
+_MISSING_FOLDERS = {
+    "cooperative_groups/": _COOPERATIVE_GROUPS,
+    "cub/": _PARALLEL_ALGORITHMS,
+    "thrust/": _PARALLEL_ALGORITHMS,
+    "cuda/": "is a part of libcu++, which is not supported: use CUDA's plain functions",
+    "cute/": _TENSOR_CORES,
+    "cutlass/": _TENSOR_CORES,
+    "nvtx3/": _VENDOR_LIBRARY,
+    "sys/": _FOR_THE_HOST,
+    "arpa/": _FOR_THE_HOST,
+    "netinet/": _FOR_THE_HOST,
+    "GLFW/": _FOR_THE_HOST,
+    "GL/": _FOR_THE_HOST,
+    "EGL/": _FOR_THE_HOST,
+    "GLES2/": _FOR_THE_HOST,
+    "GLES3/": _FOR_THE_HOST,
+    "X11/": _FOR_THE_HOST,
+    "vulkan/": _FOR_THE_HOST,
+    "boost/": _FOR_THE_HOST,
+    "opencv2/": _FOR_THE_HOST,
+}  # fmt: skip
+
+_VENDOR_LIBRARIES = (
+    "cublas.h", "cublasLt.h", "cublasXt.h", "cublas_v2.h", "cuda_egl_interop.h",
+    "cuda_gl_interop.h", "cuda_profiler_api.h", "cudnn.h", "cudnn_frontend.h", "cufft.h",
+    "cufftXt.h", "cusolverDn.h", "cusolverSp.h", "cusparse.h", "cusparse_v2.h", "nccl.h", "npp.h",
+    "nppi.h", "nvToolsExt.h", "nvgraph.h", "nvjpeg.h", "nvml.h", "nvrtc.h",
+)  # fmt: skip
+
+_HOST_HEADERS = (
+    "chrono", "condition_variable", "csignal", "cstdarg", "ctime", "ctype.h", "cctype", "dirent.h",
+    "dlfcn.h", "errno.h", "cerrno", "exception", "fcntl.h", "filesystem", "fstream", "future",
+    "getopt.h", "glob.h", "iomanip", "ios", "iosfwd", "iostream", "istream", "locale", "locale.h",
+    "mpi.h", "mutex", "new", "omp.h", "ostream", "pthread.h", "random", "regex", "sched.h",
+    "semaphore.h", "setjmp.h", "shared_mutex", "signal.h", "sstream", "stdarg.h", "stdexcept",
+    "streambuf", "strings.h", "system_error", "thread", "time.h", "typeinfo", "unistd.h", "wchar.h",
+    "cwchar", "windows.h",
+)  # fmt: skip
+
+_STANDARD_HEADERS = (
+    "algorithm", "any", "array", "atomic", "bit", "bitset", "charconv", "codecvt", "compare",
+    "complex", "complex.h", "concepts", "deque", "forward_list", "functional", "initializer_list",
+    "iterator", "limits", "list", "map", "memory", "memory_resource", "numbers", "numeric",
+    "optional", "queue", "ranges", "ratio", "scoped_allocator", "set", "span", "stack", "string",
+    "string_view", "tuple", "type_traits", "typeindex", "unordered_map", "unordered_set", "utility",
+    "valarray", "variant", "vector",
+)  # fmt: skip
+
+_MISSING |= dict.fromkeys(_VENDOR_LIBRARIES, _VENDOR_LIBRARY)
+_MISSING |= dict.fromkeys(_HOST_HEADERS, _FOR_THE_HOST)
+_MISSING |= dict.fromkeys(_STANDARD_HEADERS, _STANDARD_LIBRARY)
+
+
+def why_missing(name: str) -> str:
+    """Why nobody has this header, and what to do: a sentence about it without its subject."""
+    if name in _MISSING:
+        return _MISSING[name]
+    for folder, reason in _MISSING_FOLDERS.items():
+        if name.startswith(folder):
+            return reason
+    return (
+        "is neither beside the file nor in a folder of include=[…], nor one of CUDA's or C's "
+        "headers that come with treadle: name the folder that holds it"
+    )

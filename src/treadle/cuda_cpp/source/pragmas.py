@@ -1,0 +1,42 @@
+"""Pragmas: those that say something about device code become tokens; others are for others."""
+
+from __future__ import annotations
+
+import re
+
+from treadle.cuda_cpp.source.expansion import Expander
+from treadle.cuda_cpp.source.lexer import lex
+from treadle.cuda_cpp.source.macros import Macro
+from treadle.cuda_cpp.source.tokens import PRAGMA, STRING, Token, spelled
+
+PRAGMA_OPERATOR = "_Pragma"
+
+_KEPT = ("unroll", "nounroll", "pack")
+_KEPT_PREFIX = "nv_"
+_ESCAPED = re.compile(r'\\([\\"])')
+_ONE_ARGUMENT = Macro(PRAGMA_OPERATOR, parameters=("text",))
+
+
+def kept_pragma(tokens: list[Token], place: Token, expander: Expander) -> list[Token]:
+    """The token for a pragma that the parser may want, with its macros replaced."""
+    first = tokens[0].text if tokens else ""
+    if first not in _KEPT and not first.startswith(_KEPT_PREFIX):
+        return []
+    text = spelled([tokens[0], *expander.expand(tokens[1:])])
+    return [Token(PRAGMA, text, place.file, place.line, place.column, True)]
+
+
+def pragma_operator(expander: Expander, token: Token, pending: list[Token]) -> list[Token]:
+    """`_Pragma("…")`, which says what a #pragma line says, but inside of a macro."""
+    following = expander.following(pending)
+    arguments = None
+    if following is not None and following.text == "(":
+        arguments = expander.arguments(_ONE_ARGUMENT, token, pending)
+    words = arguments[0] if arguments else []
+    if len(words) != 1 or words[0].kind != STRING or '"' not in words[0].text[:2]:
+        expander.diagnostics.error('_Pragma needs ("…")', token)
+        return []
+    text = _ESCAPED.sub(r"\1", words[0].text.lstrip("L")[1:-1])
+    lexed = lex(text, token.file)
+    tokens = lexed.stretches[0].tokens if lexed.stretches else []
+    return kept_pragma(tokens, token, expander)

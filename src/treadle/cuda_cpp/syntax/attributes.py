@@ -1,0 +1,73 @@
+"""Attributes: the ones that set an alignment or bounds of a launch are kept, others say nothing."""
+
+from __future__ import annotations
+
+from treadle.cuda_cpp.syntax import expressions, tree, types
+from treadle.cuda_cpp.syntax.cursor import Cursor
+from treadle.cuda_cpp.syntax.lookahead import type_end
+from treadle.cuda_cpp.syntax.parts import Specifiers
+from treadle.cuda_cpp.syntax.words import ATTRIBUTE_WORDS
+
+_ALIGNMENT_WORDS = frozenset(("alignas", "_Alignas", "__align__", "__builtin_align__"))
+_ATTRIBUTES = frozenset(("__attribute__", "__attribute", "__declspec"))
+_ALIGNED = frozenset(("aligned", "__aligned__", "align"))
+
+
+def attribute_follows(c: Cursor) -> bool:
+    text = c.texts[c.index]
+    return text in ATTRIBUTE_WORDS or (text == "[" and c.texts[c.index + 1] == "[")
+
+
+def attributes(c: Cursor, into: Specifiers | None = None) -> None:
+    """All attributes that stand here."""
+    while attribute_follows(c):
+        attribute(c, into or Specifiers(None, frozenset()))
+
+
+def attribute(c: Cursor, into: Specifiers) -> None:
+    """One attribute: `__align__(16)`, `[[nodiscard]]`, `__launch_bounds__(256, 2)`."""
+    word = c.text
+    if word == "[":
+        c.index = c.closing(c.index, "the attribute") + 1
+        return
+    c.index += 1
+    if c.text != "(":
+        raise c.problem(f"expected '(' after '{word}', found {c.found()}")
+    close = c.closing(c.index, word)
+    if word in _ALIGNMENT_WORDS:
+        into.alignment = _alignment(c)
+    elif word == "__launch_bounds__":
+        c.index += 1
+        into.launch_bounds = _expressions(c)
+    elif word in _ATTRIBUTES:
+        for at in range(c.index, close):
+            if c.texts[at] in _ALIGNED and c.texts[at + 1] == "(":
+                c.index = at + 1
+                into.alignment = _alignment(c)
+            elif c.texts[at] in ("packed", "__packed__"):
+                into.packed = True
+    c.index = close + 1
+
+
+def _expressions(c: Cursor) -> tuple[tree.Expression, ...]:
+    """Expressions up to the closing parenthesis."""
+    found = [expressions.assignment(c)]
+    while c.accept(","):
+        found.append(expressions.assignment(c))
+    if c.text != ")":
+        raise c.problem(f"expected ')' after the launch bounds, found {c.found()}")
+    return tuple(found)
+
+
+def _alignment(c: Cursor) -> tree.Expression:
+    """`(16)` or `(float4)`, from the parenthesis on."""
+    span = c.span
+    close = c.closing(c.index, "the alignment")
+    c.index += 1
+    end, sure = type_end(c, c.index)
+    if end == close and sure:
+        value: tree.Expression = tree.SizeOf(types.type_name(c), "alignof", span)
+    else:
+        value = expressions.bracketed(c)
+    c.expect(")", "after the alignment")
+    return value

@@ -1,0 +1,227 @@
+"""Structs, classes, unions and enums with what is declared in them."""
+
+from __future__ import annotations
+
+from treadle.cuda_cpp.source.tokens import IDENTIFIER
+from treadle.cuda_cpp.syntax import (
+    attributes,
+    declarations,
+    expressions,
+    host_code,
+    names,
+    tree,
+    types,
+)
+from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, VALUE, Cursor, SyntaxProblem
+from treadle.cuda_cpp.syntax.parts import Specifiers
+from treadle.cuda_cpp.syntax.words import ATTRIBUTE_WORDS, CLASS_WORDS
+
+_ACCESS_WORDS = frozenset(("public", "private", "protected"))
+
+
+def class_type(c: Cursor) -> tree.TypeTree:
+    """`struct A {…}`, `struct A;` or `struct A` before a declarator."""
+    kind, span = c.text, c.span
+    c.index += 1
+    into = Specifiers(None, frozenset())
+    attributes.attributes(c, into)
+    name: tree.Name | None = None
+    if c.kinds[c.index] == IDENTIFIER or c.text == "::":
+        span = c.span
+        name = names.name(c, of_type=True)
+    attributes.attributes(c, into)
+    if c.text == "final":  # no keyword elsewhere
+        c.index += 1
+    text = c.text
+    if text not in ("{", ":", ";"):
+        if name is None:
+            raise c.problem(f"expected '{{' after '{kind}', found {c.found()}")
+        return tree.NamedType(name, span)
+    packing = c.packing
+    called = declarations.qualified_text(name) if name is not None else ""
+    specialized = name.arguments if name is not None else None
+    if called and c.names.get(called) != CLASS_TEMPLATE:
+        c.declare(called, TYPE)
+    members: tuple[tree.Declaration, ...] = ()
+    bases: tuple[tree.NamedType, ...] = ()
+    if text != ";":
+        bases = _bases(c) if text == ":" else ()
+        members = _members(c, kind, called)
+        attributes.attributes(c, into)
+    defined = tree.StructDeclaration(
+        kind,
+        called,
+        members,
+        bases,
+        text != ";",
+        into.alignment,
+        None,
+        specialized,
+        1 if into.packed else packing,
+        span,
+    )
+    return tree.DefinedType(defined, span)
+
+
+def _bases(c: Cursor) -> tuple[tree.NamedType, ...]:
+    """`: public A, B<int>`"""
+    found: list[tree.NamedType] = []
+    c.index += 1
+    while True:
+        while c.text in _ACCESS_WORDS or c.text == "virtual":
+            c.index += 1
+        c.accept("typename")
+        span = c.span
+        found.append(tree.NamedType(names.name(c, of_type=True), span))
+        c.accept("...")
+        if not c.accept(","):
+            return tuple(found)
+
+
+def _members(c: Cursor, kind: str, called: str) -> tuple[tree.Declaration, ...]:
+    opener = c.index
+    if c.text != "{":
+        raise c.problem(f"expected '{{' before the members, found {c.found()}")
+    close = c.closing(opener, f"the {kind}")
+    c.index = opener + 1
+    c.deeper()
+    mark = c.mark
+    plain = called.rsplit("::", 1)[-1]
+    c.class_names.append(plain)
+    _declare_types_ahead(c, close)
+    found: list[tree.Declaration] = []
+    try:
+        while c.index < close and not c.full:
+            found.extend(_member_or_error(c, close))
+    finally:
+        c.class_names.pop()
+    if plain:
+        c.members[plain] = c.declared_since(mark)
+    c.forget(mark)
+    c.levels -= 1
+    c.index = close + 1
+    if not plain:  # the members of an anonymous union are known outside of it
+        for member in found:
+            if isinstance(member, tree.VariableDeclaration) and member.name:
+                c.declare(member.name, VALUE)
+    return tuple(found)
+
+
+def _declare_types_ahead(c: Cursor, close: int) -> None:
+    """Make the types of a class known before its members are read: methods may use later ones."""
+    texts = c.texts
+    at = c.index
+    template = False
+    while at < close:
+        text = texts[at]
+        named = -1
+        if text == "template":
+            template = True
+        elif text in CLASS_WORDS or text == "enum":
+            named = _name_of_definition(c, at)
+        elif text == "using" and texts[at + 2] == "=":
+            named = at + 1
+        elif text == "typedef":
+            while at < close and texts[at] != ";":
+                at = max(at, c.partners[at]) + 1
+            named = at - 1
+        if named > 0 and c.kinds[named] == IDENTIFIER:
+            c.declare(texts[named], CLASS_TEMPLATE if template else TYPE)
+        if texts[at] in (";", "{"):
+            template = False
+        at = max(at, c.partners[at]) + 1
+
+
+def _name_of_definition(c: Cursor, at: int) -> int:
+    """The index of the name of the class or enum defined here, or -1."""
+    at += 1
+    while c.texts[at] in CLASS_WORDS:  # of `enum class`
+        at += 1
+    while c.texts[at] in ATTRIBUTE_WORDS and c.partners[at + 1] > 0:
+        at = c.partners[at + 1] + 1
+    return at if c.texts[at + 1] in ("{", ":", "final") else -1
+
+
+def _member_or_error(c: Cursor, close: int) -> tuple[tree.Declaration, ...]:
+    start, levels = c.index, c.levels
+    try:
+        return _member(c, close)
+    except SyntaxProblem as problem:
+        if c.tolerant or problem.abandon:
+            raise
+        c.report(problem)
+    c.levels, c.in_angles = levels, False
+    c.index = min(max(host_code.extent(c, start).end, start + 1), close)
+    return ()
+
+
+def _member(c: Cursor, close: int) -> tuple[tree.Declaration, ...]:
+    text = c.text
+    if text in _ACCESS_WORDS:
+        c.index += 1
+        c.expect(":", f"after '{text}'")
+        return ()
+    if text == ";":
+        c.index += 1
+        return ()
+    if text == "friend" and c.texts[c.index + 1] in CLASS_WORDS:
+        c.index = min(host_code.extent(c, c.index).end, close)
+        return ()
+    skipped = host_code.host_member(c)
+    if skipped is not None:
+        return skipped
+    return declarations.declaration(c, "member")
+
+
+# --- enums ---------------------------------------------------------------------------------------
+
+
+def enum_type(c: Cursor) -> tree.TypeTree:
+    """`enum A {…}`, `enum class A : int {…}`, or `enum A` before a declarator."""
+    span = c.span
+    c.index += 1
+    scoped = c.accept("class") or c.accept("struct")
+    attributes.attributes(c)
+    name: tree.Name | None = None
+    if c.kinds[c.index] == IDENTIFIER or c.text == "::":
+        span = c.span
+        name = names.name(c, of_type=True)
+    underlying: tree.TypeTree | None = None
+    if c.text == ":":
+        c.index += 1
+        underlying = types.type_name(c)
+    called = declarations.qualified_text(name) if name is not None else ""
+    if c.text != "{":
+        if name is None:
+            raise c.problem(f"expected '{{' after 'enum', found {c.found()}")
+        c.declare(called, TYPE)
+        if underlying is None and c.text != ";":
+            return tree.NamedType(name, span)
+        return tree.DefinedType(tree.EnumDeclaration(called, (), underlying, scoped, span), span)
+    if called:
+        c.declare(called, TYPE)
+    enumerators = _enumerators(c, scoped, called)
+    defined = tree.EnumDeclaration(called, enumerators, underlying, scoped, span)
+    return tree.DefinedType(defined, span)
+
+
+def _enumerators(
+    c: Cursor, scoped: bool, called: str
+) -> tuple[tuple[str, tree.Expression | None], ...]:
+    found: list[tuple[str, tree.Expression | None]] = []
+    c.index += 1
+    while c.text != "}":
+        name, _ = names.identifier(c, "an enumerator")
+        attributes.attributes(c)
+        value = None
+        if c.accept("="):
+            value = expressions.conditional(c)
+        found.append((name, value))
+        if not scoped:
+            c.declare(name, VALUE)
+        if not c.accept(","):
+            break
+    c.expect("}", "at the end of the enumerators")
+    if called:
+        c.members[called] = dict.fromkeys((name for name, _ in found), VALUE)
+    return tuple(found)

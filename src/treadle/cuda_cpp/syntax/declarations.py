@@ -1,0 +1,275 @@
+"""Declarations of variables, functions, typedefs and the like, wherever they stand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treadle.cuda_cpp.source.tokens import IDENTIFIER
+from treadle.cuda_cpp.syntax import (
+    attributes,
+    declarators,
+    expressions,
+    functions,
+    initializers,
+    names,
+    primaries,
+    templates,
+    tree,
+    types,
+)
+from treadle.cuda_cpp.syntax.cursor import (
+    CLASS_TEMPLATE,
+    FUNCTION_TEMPLATE,
+    NAMESPACE,
+    TYPE,
+    VALUE,
+    Cursor,
+)
+from treadle.cuda_cpp.syntax.lookahead import known_as
+from treadle.cuda_cpp.syntax.parts import Declarator, Specifiers
+
+# Where a declaration stands: "namespace", "block", "member", or "range" (in the head of a for).
+
+
+def declaration(c: Cursor, place: str) -> tuple[tree.Declaration, ...]:
+    """One declaration with its `;` or body."""
+    text = c.texts[c.index]
+    if text == "using":
+        return (using(c),)
+    if text == "template":
+        return templates.template(c, place)
+    if text == "extern" and c.texts[c.index + 1] == "template":
+        c.index += 1
+        return templates.template(c, place)
+    if text in ("static_assert", "_Static_assert"):
+        return (static_assert(c),)
+    if text == "namespace" and place == "block":
+        return (namespace_alias(c),)
+    before = types.specifiers(c)
+    return after_specifiers(c, before, place)
+
+
+def after_specifiers(
+    c: Cursor,
+    before: Specifiers,
+    place: str,
+    template: tuple[tree.TemplateParameter, ...] | None = None,
+) -> tuple[tree.Declaration, ...]:
+    """What follows the specifiers: declarators, up to the `;` or the end of a body."""
+    found: list[tree.Declaration] = []
+    if before.type is not None:
+        defined = _definition(before.type)
+        if defined is not None and (defined.name or c.at_semicolon):
+            found.append(_templated(defined, template))
+            before.type = _called_by_name(before.type, defined.name)
+        if c.at_semicolon:
+            if not found:
+                raise c.problem("expected a name to declare, found ';'")
+            c.expect_semicolon("the declaration")
+            return tuple(found)
+    while True:
+        if place == "member" and c.texts[c.index] == ":":
+            found.append(_variable(c, before, Declarator(None, _type(c, before)), place, template))
+        else:
+            declared = _declarator(c, before, place)
+            if before.typedef:
+                found.extend(_typedef(c, declared))
+            elif declared.function is not None:
+                before.words |= declared.words
+                function, complete = functions.function(c, before, declared, template)
+                found.append(function)
+                if complete:
+                    return tuple(found)
+            else:
+                found.append(_variable(c, before, declared, place, template))
+        if not c.accept(","):
+            break
+    c.expect_semicolon("the declaration")
+    return tuple(found)
+
+
+def _type(c: Cursor, before: Specifiers) -> tree.TypeTree:
+    if before.type is None:
+        raise c.problem(f"expected a type, found {c.found()}")
+    return before.type
+
+
+def _declarator(c: Cursor, before: Specifiers, place: str) -> Declarator:
+    """The next declarator; constructors, destructors and conversions have no type before it."""
+    kind = before.type
+    if kind is not None:
+        if c.texts[c.index] == "(" and _is_unknown(c, kind) and place != "block":
+            raise c.problem(f"expected a type before '{c.texts[c.index - 1]}'", c.index - 1)
+        return declarators.declarator(c, kind, in_block=place == "block")
+    if c.texts[c.index] not in ("~", "operator", "::") and c.kinds[c.index] != IDENTIFIER:
+        raise c.problem(f"expected a declaration, found {c.found()}")
+    found = declarators.declarator(c, _NO_TYPE)
+    if found.function is None:
+        raise c.problem(f"expected '(' after the name, found {c.found()}")
+    return found
+
+
+def _is_unknown(c: Cursor, kind: tree.TypeTree) -> bool:
+    """Whether it is a plain name that nobody declared, as that of a function without a type is."""
+    if not isinstance(kind, tree.NamedType) or kind.name.scope or kind.name.arguments:
+        return False
+    return c.names.get(kind.name.text) is None
+
+
+_NO_TYPE = tree.BuiltinType("void")
+
+
+def _definition(kind: tree.TypeTree) -> tree.StructDeclaration | tree.EnumDeclaration | None:
+    while isinstance(kind, tree.ConstType):
+        kind = kind.of
+    return kind.definition if isinstance(kind, tree.DefinedType) else None
+
+
+def _called_by_name(kind: tree.TypeTree, name: str) -> tree.TypeTree:
+    """A type that was defined where it is used, for the names behind its definition."""
+    if isinstance(kind, tree.ConstType):
+        return replace(kind, of=_called_by_name(kind.of, name))
+    return tree.NamedType(tree.Name(name, span=kind.span), kind.span)
+
+
+def _templated(
+    defined: tree.StructDeclaration | tree.EnumDeclaration,
+    template: tuple[tree.TemplateParameter, ...] | None,
+) -> tree.Declaration:
+    if not template or isinstance(defined, tree.EnumDeclaration):
+        return defined
+    return replace(defined, template=template)
+
+
+def _typedef(c: Cursor, declared: Declarator) -> list[tree.Declaration]:
+    name = declared.name
+    if name is None:
+        raise c.problem(f"expected a name for the type, found {c.found()}")
+    kind = declared.type
+    if declared.function is not None:
+        kind = tree.FunctionType(kind, declared.function.parameters, declared.span)
+    attributes.attributes(c)
+    c.declare(name.text, TYPE)
+    if isinstance(kind, tree.NamedType) and kind.name == name:
+        return []  # typedef struct A {…} A;
+    return [tree.TypedefDeclaration(name.text, kind, None, declared.span)]
+
+
+# --- variables -----------------------------------------------------------------------------------
+
+
+def variable(c: Cursor, before: Specifiers, place: str) -> tree.VariableDeclaration:
+    """One variable behind its specifiers, with its initializer."""
+    declared = declarators.declarator(c, _type(c, before), in_block=True)
+    return _variable(c, before, declared, place, None)
+
+
+def _variable(
+    c: Cursor,
+    before: Specifiers,
+    declared: Declarator,
+    place: str,
+    template: tuple[tree.TemplateParameter, ...] | None,
+) -> tree.VariableDeclaration:
+    name = qualified_text(declared.name) if declared.name is not None else ""
+    into = Specifiers(None, before.words, before.alignment)
+    attributes.attributes(c, into)
+    if name:
+        c.declare(name, VALUE if template is None else FUNCTION_TEMPLATE)
+    bits = None
+    if place == "member" and c.accept(":"):
+        bits = expressions.conditional(c)
+    initializer: tree.Expression | tree.InitializerList | None = None
+    direct = False
+    text = c.texts[c.index]
+    if text == "=":
+        c.index += 1
+        initializer = initializers.value(c)
+    elif text == "{":
+        initializer, direct = initializers.braces(c), True
+    elif text == "(":
+        span = c.span
+        c.index += 1
+        items = expressions.arguments(c, ")")
+        initializer, direct = tree.InitializerList(items, span=span), True
+    return tree.VariableDeclaration(
+        name,
+        declared.type,
+        initializer,
+        direct,
+        before.words | declared.words,
+        into.alignment,
+        template or None,
+        bits,
+        declared.span,
+    )
+
+
+def qualified_text(name: tree.Name) -> str:
+    """A name with its scope, as it is written: `A::b`."""
+    return "::".join((*(part.text for part in name.scope), name.text))
+
+
+# --- using, static_assert ------------------------------------------------------------------------
+
+
+def using(
+    c: Cursor, template: tuple[tree.TemplateParameter, ...] | None = None
+) -> tree.Declaration:
+    """`using a = b;`, `using ns::a;`, `using namespace ns;`"""
+    span = c.span
+    c.index += 1
+    if c.accept("namespace"):
+        name = names.name(c, of_type=True)
+        c.expect_semicolon("the name of the namespace")
+        for member, known in c.members.get(name.text, {}).items():
+            c.declare(member, known)
+        return tree.UsingDeclaration(name, True, span)
+    alias = c.kinds[c.index] == IDENTIFIER and (
+        c.texts[c.index + 1] == "=" or c.texts[c.index + 1] == "["
+    )
+    if alias:
+        text, span = names.identifier(c, "the type")
+        attributes.attributes(c)
+        c.expect("=", "after the new name")
+        c.declare(text, TYPE if template is None else CLASS_TEMPLATE)
+        kind = types.type_name(c)
+        c.expect_semicolon("the type")
+        return tree.TypedefDeclaration(text, kind, template, span)
+    is_type = c.accept("typename")
+    name = names.name(c, of_type=True)
+    c.expect_semicolon("the name")
+    found = TYPE if is_type else known_as(c, name.text, name.scope[-1].text if name.scope else "")
+    if found is not None:
+        c.declare(name.text, found)
+    return tree.UsingDeclaration(name, False, span)
+
+
+def static_assert(c: Cursor) -> tree.StaticAssert:
+    """`static_assert(condition, "message");`"""
+    span = c.span
+    c.index += 1
+    c.expect("(", "after 'static_assert'")
+    condition = expressions.assignment(c)
+    message = ""
+    if c.accept(","):
+        value = primaries.primary(c)
+        if not isinstance(value, tree.StringLiteral):
+            raise c.problem("the message of a static_assert must be a string literal", c.index - 1)
+        message = value.text
+    c.expect(")", "after the condition of static_assert")
+    c.expect_semicolon("static_assert")
+    return tree.StaticAssert(condition, message, span)
+
+
+def namespace_alias(c: Cursor) -> tree.NamespaceDeclaration:
+    """`namespace a = b::c;`"""
+    c.index += 1
+    text, span = names.identifier(c, "the namespace")
+    c.expect("=", "after the new name")
+    alias = names.name(c, of_type=True)
+    c.expect_semicolon("the name of the namespace")
+    c.declare(text, NAMESPACE)
+    if alias.text in c.members:
+        c.members[text] = c.members[alias.text]
+    return tree.NamespaceDeclaration(text, (), alias, span)

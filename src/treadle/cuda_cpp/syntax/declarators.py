@@ -1,0 +1,232 @@
+"""Declarators: `*p`, `a[16][17]`, `(*f)(int)`, `&r`, and the parameters of functions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.source.tokens import IDENTIFIER
+from treadle.cuda_cpp.syntax import attributes, expressions, initializers, names, tree, types
+from treadle.cuda_cpp.syntax.cursor import VALUE, Cursor
+from treadle.cuda_cpp.syntax.lookahead import parameters_follow
+from treadle.cuda_cpp.syntax.parts import Declarator, Function
+from treadle.cuda_cpp.syntax.words import CV_WORDS, DEVICE_WORDS, RESTRICT_WORDS, SPECIFIER_WORDS
+
+_LATE_WORDS = frozenset(("__host__", "__forceinline__", "__noinline__"))
+_BEHIND_FUNCTION = frozenset(
+    ("const", "volatile", "noexcept", "override", "final", "&", "&&", "->")
+)
+
+
+def declarator(
+    c: Cursor,
+    base: tree.TypeTree,
+    *,
+    abstract: bool = False,
+    in_block: bool = False,
+) -> Declarator:
+    """A declarator; `abstract`: it needs no name."""
+    base = pointers(c, base)
+    words = _late_specifiers(c)
+    pack = c.accept("...")
+    attributes.attributes(c)
+    span = c.span
+    if c.texts[c.index] == "(" and _inner_follows(c, abstract):
+        return _around_inner(c, base, abstract=abstract, pack=pack)
+    name = _declared_name(c, abstract=abstract)
+    attributes.attributes(c)
+    function = None
+    if c.texts[c.index] == "(" and parameters_follow(c, c.index, in_block=in_block):
+        function, base = _function(c, base)
+    elif c.texts[c.index] == "[":
+        base = _arrays(c, base)
+    return Declarator(name, base, function, pack, words, span)
+
+
+def pointers(c: Cursor, base: tree.TypeTree) -> tree.TypeTree:
+    """`*`, `&` and `&&` with what stands behind them."""
+    links = 0
+    while True:
+        text, span = c.texts[c.index], c.span
+        links = expressions.counted(c, links)
+        if text == "*":
+            c.index += 1
+            base = _qualified_pointer(c, base, span)
+        elif text in ("&", "&&"):
+            c.index += 1
+            while c.texts[c.index] in RESTRICT_WORDS:
+                c.index += 1
+            base = tree.ReferenceType(base, text == "&&", span)
+        elif text in CV_WORDS or text in RESTRICT_WORDS:  # `float __restrict__ *p` and such
+            c.index += 1
+        else:
+            return base
+
+
+def _late_specifiers(c: Cursor) -> frozenset[str]:
+    """`float * __device__ f()`: attributes to a compiler, so that they may stand here."""
+    found: set[str] = set()
+    while c.texts[c.index] in DEVICE_WORDS or c.texts[c.index] in _LATE_WORDS:
+        found.add(SPECIFIER_WORDS[c.texts[c.index]])
+        c.index += 1
+    return frozenset(found)
+
+
+def _qualified_pointer(c: Cursor, base: tree.TypeTree, span: Span) -> tree.TypeTree:
+    const = volatile = restrict = False
+    while True:
+        text = c.texts[c.index]
+        if text in RESTRICT_WORDS:
+            restrict = True
+        elif text in CV_WORDS:
+            const = const or "const" in text
+            volatile = volatile or "volatile" in text
+        else:
+            break
+        c.index += 1
+    pointer = tree.PointerType(base, restrict, span)
+    return tree.ConstType(pointer, const, volatile, span) if const or volatile else pointer
+
+
+def _inner_follows(c: Cursor, abstract: bool) -> bool:
+    """Whether the `(` here stands around a declarator, rather than before parameters."""
+    text = c.texts[c.index + 1]
+    if text in ("*", "&", "&&"):
+        return True
+    if text in ("__cdecl", "__stdcall", "("):
+        return not abstract
+    if abstract:
+        return False
+    close = c.partners[c.index]
+    return c.kinds[c.index + 1] == IDENTIFIER and close == c.index + 2
+
+
+def _around_inner(c: Cursor, base: tree.TypeTree, *, abstract: bool, pack: bool) -> Declarator:
+    """`(*name[3])(int)`: what stands behind the parentheses belongs to the base type."""
+    opener = c.index
+    close = c.closing(opener, "the declarator")
+    c.deeper()
+    c.index = close + 1
+    if c.texts[c.index] == "(":
+        span = c.span
+        function, base = _function(c, base)
+        base = tree.FunctionType(base, function.parameters, span)
+    elif c.texts[c.index] == "[":
+        base = _arrays(c, base)
+    end = c.index
+    c.index = opener + 1
+    while c.texts[c.index] in ("__cdecl", "__stdcall"):
+        c.index += 1
+    inner = declarator(c, base, abstract=abstract)
+    if c.index != close:
+        raise c.problem(f"expected ')' after the declarator, found {c.found()}")
+    c.index = end
+    c.levels -= 1
+    if isinstance(inner.type, tree.FunctionType) and inner.function is None:  # `float (f)(int)`
+        function = Function(inner.type.parameters)
+        return replace(inner, type=inner.type.result, function=function, pack=pack)
+    return replace(inner, pack=pack or inner.pack)
+
+
+def _declared_name(c: Cursor, *, abstract: bool) -> tree.Name | None:
+    text = c.texts[c.index]
+    if c.kinds[c.index] == IDENTIFIER or text in ("operator", "::", "~"):
+        if text == "::" or c.texts[c.index + 1] in ("::", "<") or text in ("operator", "~"):
+            return names.name(c, of_type=True)
+        c.index += 1
+        return tree.Name(text, span=c.span_at(c.index - 1))
+    if abstract:
+        return None
+    raise c.problem(f"expected a name to declare, found {c.found()}")
+
+
+def _arrays(c: Cursor, base: tree.TypeTree) -> tree.TypeTree:
+    """`[16][17]`: an array of 16 arrays of 17."""
+    sizes: list[tuple[tree.Expression | None, Span]] = []
+    while c.texts[c.index] == "[" and c.texts[c.index + 1] != "[":
+        span = c.span
+        expressions.counted(c, len(sizes))
+        c.index += 1
+        while c.texts[c.index] in CV_WORDS or c.texts[c.index] in RESTRICT_WORDS:
+            c.index += 1
+        size = None if c.texts[c.index] == "]" else expressions.bracketed(c)
+        c.expect("]", "after the size of the array")
+        sizes.append((size, span))
+        attributes.attributes(c)
+    for size, span in reversed(sizes):
+        base = tree.ArrayType(base, size, span)
+    return base
+
+
+def _function(c: Cursor, result: tree.TypeTree) -> tuple[Function, tree.TypeTree]:
+    """Parameters and what stands behind them; a trailing type takes the place of the result's."""
+    found, variadic = parameters(c)
+    const = False
+    while True:
+        text = c.texts[c.index]
+        if text == "->":
+            c.index += 1
+            result = types.type_name(c)
+        elif text in _BEHIND_FUNCTION:
+            const = const or text == "const"
+            c.index += 1
+            if text == "noexcept" and c.texts[c.index] == "(":
+                c.index = c.closing(c.index, "noexcept") + 1
+        elif text == "throw" and c.texts[c.index + 1] == "(":
+            c.index = c.closing(c.index + 1, "throw") + 1
+        elif attributes.attribute_follows(c):
+            attributes.attributes(c)
+        else:
+            return Function(found, variadic, const), result
+
+
+def parameters(c: Cursor) -> tuple[tuple[tree.Parameter, ...], bool]:
+    """`(int a, float *b = 0, ...)`, and whether it ends in `...`."""
+    close = c.closing(c.index, "the parameters")
+    c.index += 1
+    c.deeper()
+    found: list[tree.Parameter] = []
+    variadic = False
+    if c.texts[c.index] == "void" and c.index + 1 == close:
+        c.index += 1
+    while c.index != close:
+        if c.accept("..."):
+            variadic = True
+            break
+        found.append(_parameter(c))
+        if c.accept("..."):  # `int...` without a comma
+            variadic = True
+        if not c.accept(","):
+            break
+        if c.index == close:
+            raise c.problem("expected a parameter after ','")
+    c.expect(")", "after the parameters")
+    c.levels -= 1
+    return tuple(found), variadic
+
+
+def _parameter(c: Cursor) -> tree.Parameter:
+    before = types.specifiers(c)
+    if before.type is None:
+        raise c.problem(f"expected the type of a parameter, found {c.found()}")
+    at = c.index
+    found = declarator(c, before.type, abstract=True)
+    kind: tree.TypeTree = found.type
+    if found.function is not None:
+        kind = tree.FunctionType(kind, found.function.parameters, before.span)
+    attributes.attributes(c)
+    default = None
+    if c.accept("="):
+        default = initializers.value(c)
+    if found.name is not None and found.name.scope:
+        raise c.problem("a parameter's name can't be qualified", at)
+    text = found.name.text if found.name is not None else ""
+    span = found.span if text else before.span
+    return tree.Parameter(text, kind, default, before.words, found.pack, span)
+
+
+def declare_parameters(c: Cursor, function: Function) -> None:
+    """Make the names of parameters known."""
+    for parameter in function.parameters:
+        if parameter.name:
+            c.declare(parameter.name, VALUE)

@@ -1,0 +1,103 @@
+"""Functions behind their declarator: bodies, initializers of members, `= default`."""
+
+from __future__ import annotations
+
+from treadle.cuda_cpp.syntax import (
+    attributes,
+    declarators,
+    expressions,
+    names,
+    statements,
+    tree,
+    types,
+)
+from treadle.cuda_cpp.syntax.cursor import FUNCTION_TEMPLATE, VALUE, Cursor
+from treadle.cuda_cpp.syntax.parts import Declarator, Specifiers
+
+_NOTES = {"default": "defaulted", "delete": "deleted", "0": "pure"}
+
+
+def function(
+    c: Cursor,
+    before: Specifiers,
+    declared: Declarator,
+    template: tuple[tree.TemplateParameter, ...] | None,
+) -> tuple[tree.FunctionDeclaration, bool]:
+    """The function, and whether its declaration ends here without a `;` to come."""
+    name, found = declared.name, declared.function
+    assert name is not None
+    assert found is not None
+    attributes.attributes(c, before)
+    is_named = before.type is not None and not name.scope  # no constructor, no conversion
+    if is_named and c.names.get(name.text) != FUNCTION_TEMPLATE:
+        c.declare(name.text, VALUE if template is None else FUNCTION_TEMPLATE)
+    body: tree.Compound | None = None
+    initializers: list[_Initializer] = []
+    note = ""
+    mark = c.mark
+    if name.scope:
+        for member, kind in c.members.get(name.scope[-1].text, {}).items():
+            c.declare(member, kind)
+    declarators.declare_parameters(c, found)
+    if c.texts[c.index] == "requires":
+        expressions.unary(c)
+    if c.texts[c.index] == ":":
+        initializers = _member_initializers(c)
+    text = c.texts[c.index]
+    if text == "{" or initializers:
+        body = statements.block(c, "the function's body")
+    elif text == "try":
+        body = tree.Compound((statements.statement(c),), c.span)
+    elif text == "=":
+        note = _NOTES.get(c.texts[c.index + 1], "")
+        if not note:
+            raise c.problem("expected 'default', 'delete' or '0' after '='", c.index + 1)
+        c.index += 2
+        c.expect_semicolon("the declaration")
+    c.forget(mark)
+    declaration = tree.FunctionDeclaration(
+        name,
+        _result(before, declared),
+        found.parameters,
+        body,
+        before.words,
+        template or None,
+        template == (),
+        before.launch_bounds,
+        tuple(initializers),
+        found.const,
+        found.variadic,
+        note,
+        declared.span,
+    )
+    return declaration, body is not None or bool(note)
+
+
+def _result(before: Specifiers, declared: Declarator) -> tree.TypeTree | None:
+    """The type of the result; a conversion's is its name, a constructor has none."""
+    if before.type is not None:
+        return declared.type
+    name = declared.name
+    if name is None or name.text != "operator ()" or not name.arguments:
+        return None
+    kind = name.arguments[0]
+    return kind if isinstance(kind, types.CLASSES) else None
+
+
+_Initializer = tuple[tree.Name, tuple[tree.Expression | tree.InitializerList, ...]]
+
+
+def _member_initializers(c: Cursor) -> list[_Initializer]:
+    """`: a(1), b{2}` before the body of a constructor."""
+    found: list[_Initializer] = []
+    c.index += 1
+    while True:
+        name = names.name(c, of_type=True)
+        text = c.texts[c.index]
+        if text not in ("(", "{"):
+            raise c.problem(f"expected '(' after the member's name, found {c.found()}")
+        c.index += 1
+        found.append((name, expressions.arguments(c, ")" if text == "(" else "}")))
+        c.accept("...")
+        if not c.accept(","):
+            return found

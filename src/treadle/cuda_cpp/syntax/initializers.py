@@ -1,0 +1,49 @@
+"""Initializers: values, and lists in braces."""
+
+from __future__ import annotations
+
+from treadle.cuda_cpp.source.tokens import IDENTIFIER
+from treadle.cuda_cpp.syntax import expressions, tree
+from treadle.cuda_cpp.syntax.cursor import Cursor
+
+
+def value(c: Cursor) -> tree.Expression | tree.InitializerList:
+    """What may stand behind a `=`: an expression without a comma, or a list."""
+    return braces(c) if c.texts[c.index] == "{" else expressions.assignment(c)
+
+
+def braces(c: Cursor) -> tree.InitializerList:
+    """`{a, {b, c}, .x = d}`."""
+    span = c.span
+    c.index += 1
+    c.deeper()
+    outside, c.in_angles = c.in_angles, False
+    items: list[tree.Expression | tree.InitializerList] = []
+    designators: list[str | None] = []
+    while c.texts[c.index] != "}":
+        designator = None
+        if c.texts[c.index] == "." and c.kinds[c.index + 1] == IDENTIFIER:
+            designator = c.texts[c.index + 1]
+            c.index += 2
+            if c.texts[c.index] != "{":
+                c.expect("=", "after the member's name")
+        designators.append(designator)
+        items.append(expanded(c, value(c)))
+        if not c.accept(","):
+            break
+    c.expect("}", "at the end of the list")
+    c.in_angles = outside
+    c.levels -= 1
+    some = any(designator is not None for designator in designators)
+    return tree.InitializerList(tuple(items), tuple(designators) if some else (), span)
+
+
+def expanded(
+    c: Cursor, item: tree.Expression | tree.InitializerList
+) -> tree.Expression | tree.InitializerList:
+    """The same, or with `...` behind it its expansion."""
+    if c.texts[c.index] != "..." or isinstance(item, tree.InitializerList):
+        return item
+    span = c.span
+    c.index += 1
+    return tree.PackExpansion(item, span)

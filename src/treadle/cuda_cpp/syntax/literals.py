@@ -1,0 +1,150 @@
+"""What numbers, characters and strings in a text are worth."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from fractions import Fraction
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.syntax import tree
+
+_NUMBER = re.compile(
+    r"""(?:
+        (?P<hex_float>0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?\d+)
+      | (?P<float>(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)
+      | (?P<hex>0[xX][0-9a-fA-F]+)
+      | (?P<binary>0[bB][01]+)
+      | (?P<octal>0[0-7]*)
+      | (?P<decimal>[1-9]\d*)
+    )(?P<suffix>\w*)""",
+    re.VERBOSE,
+)
+_KINDS = ("hex_float", "float", "hex", "binary", "octal", "decimal")
+_INTEGER_SUFFIXES = {
+    "": "", "u": "u", "l": "l", "ul": "ul", "lu": "ul", "ll": "ll", "ull": "ull", "llu": "ull",
+}  # fmt: skip
+_LONGEST = 400  # digits of a number that anybody needs
+_ESCAPES = {
+    "n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f", "v": "\v",
+    "\\": "\\", "'": "'", '"': '"', "?": "?", "e": "\x1b",
+}  # fmt: skip
+_ESCAPE = re.compile(
+    r"\\(?:x([0-9a-fA-F]+)|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})|(.))", re.DOTALL
+)
+_RAW = re.compile(r'R"([^()\\\s]{0,16})\((.*)\)\1"$', re.DOTALL)
+
+
+def number(text: str, span: Span) -> tree.Expression | str:
+    """The literal, or what is wrong with it."""
+    digits = text.replace("'", "")
+    match = _NUMBER.fullmatch(digits)
+    if match is None or len(digits) > _LONGEST:
+        return f"'{text[:40]}' is no number"
+    kind = next(kind for kind in _KINDS if match[kind] is not None)
+    body, suffix = match[kind], match["suffix"]
+    if suffix[:1] == "_":
+        return tree.Refused("user_literal", span)
+    suffix = suffix.lower()
+    if kind in ("hex_float", "float"):
+        if suffix not in ("", "f", "l"):
+            return f"'{match['suffix']}' is no suffix of a floating-point number"
+        return tree.FloatLiteral(_float(body, kind == "hex_float", suffix == "f"), suffix, span)
+    if suffix not in _INTEGER_SUFFIXES:
+        return f"'{match['suffix']}' is no suffix of an integer"
+    base = {"hex": 16, "binary": 2, "octal": 8, "decimal": 10}[kind]
+    value = int(body[2:] if kind in ("hex", "binary") else body, base)
+    if value >= 1 << 64:
+        return f"{text[:40]} does not fit 64 bits"
+    return tree.IntegerLiteral(value, _INTEGER_SUFFIXES[suffix], kind == "decimal", span)
+
+
+def _float(body: str, hexadecimal: bool, single: bool) -> float:
+    """The nearest double; for a float one that rounds to the float nearest to what is written."""
+    try:
+        value = float.fromhex(body) if hexadecimal else float(body)
+    except OverflowError:
+        value = math.inf
+    if not single or not math.isfinite(value) or hexadecimal:
+        return value
+    bits = struct.unpack("<q", struct.pack("<d", value))[0]
+    if bits & 0x1FFFFFFF == 0x10000000:
+        # In the middle between two floats: rounding a second time would lose the direction.
+        exact = Fraction(body)
+        if exact > value:
+            return math.nextafter(value, math.inf)
+        if exact < value:
+            return math.nextafter(value, -math.inf)
+    return value
+
+
+def character(text: str, span: Span) -> tree.Expression | str:
+    """The literal (a char: signed), or what is wrong with it."""
+    start = text.index("'")
+    if text[:start] not in ("", "u8"):
+        return tree.Refused("wide_character", span)
+    if not text.endswith("'") or len(text) < start + 3:
+        return "a character literal needs a character between its quotes"
+    body = unescaped(text[start + 1 : -1])
+    if body is None:
+        return f"{text[:40]} has an escape that does not exist"
+    if len(body) != 1:
+        return tree.Refused("multicharacter", span)
+    value = ord(body)
+    if value > 0xFF:
+        return f"{text} does not fit a char"
+    return tree.CharacterLiteral(value - 256 if value > 127 else value, span)
+
+
+def string(texts: list[str], span: Span) -> tree.Expression | str:
+    """Adjacent literals as one, or what is wrong with them."""
+    parts: list[str] = []
+    for text in texts:
+        prefix = text[: text.index('"')]
+        if prefix.removesuffix("R") not in ("", "u8"):
+            return tree.Refused("wide_string", span)
+        if prefix.endswith("R"):
+            raw = _RAW.search(text)
+            if raw is None:
+                return "a raw string that is not closed"
+            parts.append(raw[2])
+            continue
+        end = text.rfind('"')
+        if end <= len(prefix):
+            return "a string that is not closed"
+        if end != len(text) - 1:
+            return tree.Refused("user_literal", span)
+        body = unescaped(text[len(prefix) + 1 : end])
+        if body is None:
+            return f"{text[:40]} has an escape that does not exist"
+        parts.append(body)
+    return tree.StringLiteral("".join(parts), span)
+
+
+def unescaped(body: str) -> str | None:
+    """The text with its escapes resolved; None if one does not exist."""
+    if "\\" not in body:
+        return body
+    parts: list[str] = []
+    at = 0
+    for match in _ESCAPE.finditer(body):
+        parts.append(body[at : match.start()])
+        at = match.end()
+        hexadecimal, four, eight, octal, letter = match.groups()
+        code = hexadecimal or four or eight
+        if code is not None:
+            value = int(code, 16) if len(code) <= 8 else 1 << 32
+            if value > (0xFF if hexadecimal else 0x10FFFF):
+                return None
+            parts.append(chr(value))
+        elif octal is not None:
+            parts.append(chr(int(octal, 8) & 0xFF))
+        elif letter in _ESCAPES:
+            parts.append(_ESCAPES[letter])
+        else:
+            return None
+    if "\\" in body[at:]:
+        return None
+    parts.append(body[at:])
+    return "".join(parts)

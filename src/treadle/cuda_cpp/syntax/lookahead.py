@@ -1,0 +1,331 @@
+"""Looking ahead without reading: is this a type, a declaration, a list of template arguments?
+
+C++ can only be parsed by who knows which names are types. Names that the text does not declare
+(they come from headers that nobody has) are judged by what stands around them. Nothing here moves
+the cursor, and each look is bounded, so that no text takes more than linear time.
+"""
+
+from __future__ import annotations
+
+from treadle.cuda_cpp.source.tokens import CHARACTER, IDENTIFIER, NUMBER, STRING
+from treadle.cuda_cpp.syntax.cursor import (
+    CLASS_TEMPLATE,
+    FUNCTION_TEMPLATE,
+    KEYWORD,
+    NAMESPACE,
+    TYPE,
+    VALUE,
+    Cursor,
+)
+from treadle.cuda_cpp.syntax.words import (
+    ATTRIBUTE_WORDS,
+    CLASS_WORDS,
+    CV_WORDS,
+    DECLARATION_WORDS,
+    FUNDAMENTAL_WORDS,
+    RESTRICT_WORDS,
+    SPECIFIER_WORDS,
+)
+
+_FARTHEST = 256  # tokens that a look behind a `<` may take
+_POINTERS = frozenset(("*", "&", "&&"))
+_BEHIND_DECLARATOR = frozenset(("=", ";", ",", "[", "{", "(", ":"))
+_BETWEEN_TYPE_AND_NAME = CV_WORDS | RESTRICT_WORDS | ATTRIBUTE_WORDS | frozenset(SPECIFIER_WORDS)
+_TYPE_KINDS = frozenset((TYPE, CLASS_TEMPLATE))
+_NEVER_IN_ANGLES = frozenset(
+    (";", "}", ")", "]", "", "?", "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", "<<<")
+)
+_ANGLE_ENDS = frozenset((",", ">", ">>", ">>>", "...", ">=", ">>="))
+
+
+def angles_end(c: Cursor, index: int, logic: bool = False) -> int:
+    """Where the template arguments that may begin with the `<` at `index` end, or -1.
+
+    If they end within a `>>`, it is the index of that token. `logic`: whether `&&` and `||` may
+    stand among them, which between names that nobody knows says that these are comparisons.
+    """
+    key = (index, logic)
+    known = c.skipped.get(key)
+    if known is None:
+        known = c.skipped[key] = _angles_end(c, index, logic)
+    return known
+
+
+def _angles_end(c: Cursor, index: int, logic: bool) -> int:
+    texts, partners = c.texts, c.partners
+    depth, at = 1, index + 1
+    for _ in range(_FARTHEST):
+        text = texts[at]
+        if text == "<":
+            depth += 1
+        elif text in (">", ">>", ">>>"):
+            depth -= len(text)
+            if depth <= 0:
+                return at + 1 if depth == 0 else at
+        elif text in ("(", "[", "{"):
+            at = partners[at]
+            if at < 0:
+                return -1
+        elif text in _NEVER_IN_ANGLES or (
+            text in ("&&", "||") and not logic and texts[at + 1] not in (">", ",", "...")
+        ):
+            return -1
+        at += 1
+    return -1
+
+
+def name_end(c: Cursor, index: int) -> tuple[int, str | None]:
+    """Where the (perhaps qualified) name at `index` ends, and what it is; (-1, None) if none."""
+    texts, kinds = c.texts, c.kinds
+    at = index
+    qualified = texts[at] == "::"
+    if qualified:
+        at += 1
+    scope = ""
+    while True:
+        if kinds[at] != IDENTIFIER:
+            return (-1, None)
+        text = texts[at]
+        kind = known_as(c, text, scope)
+        at += 1
+        if texts[at] == "<" and kind not in (TYPE, VALUE, NAMESPACE):
+            end = angles_end(c, at, logic=qualified or kind is not None)
+            if end > 0:
+                at = end
+        if texts[at] != "::":
+            return (at, kind)
+        at += 1
+        if texts[at] == "template":
+            at += 1
+        scope = text
+        qualified = True
+
+
+def known_as(c: Cursor, name: str, scope: str = "") -> str | None:
+    """What a name is known to be, in the namespace or class `scope` if one is given."""
+    if not scope:
+        return c.names.get(name)
+    members = c.members.get(scope)
+    return members.get(name) if members is not None else None
+
+
+def type_end(c: Cursor, index: int) -> tuple[int, bool]:
+    """Where the type at `index` ends, with its `*`, `&` and `[]`, and whether it surely is one.
+
+    (-1, False) if it is none.
+    """
+    texts, kinds = c.texts, c.kinds
+    at = index
+    seen = sure = False
+    while True:
+        text = texts[at]
+        if text in CV_WORDS:
+            sure = True
+            at += 1
+        elif text in FUNDAMENTAL_WORDS:
+            seen = sure = True
+            at += 1
+        elif seen:
+            break
+        elif text == "typename" or text in CLASS_WORDS or text == "enum":
+            end, _ = name_end(c, at + 1)
+            if end < 0:
+                return (-1, False)
+            seen = sure = True
+            at = end
+        elif text == "auto":
+            seen = sure = True
+            at += 1
+        elif text in ("decltype", "__typeof__", "__typeof", "typeof") and texts[at + 1] == "(":
+            at = c.partners[at + 1] + 1
+            if at <= 0:
+                return (-1, False)
+            seen = sure = True
+        elif kinds[at] == IDENTIFIER or text == "::":
+            end, kind = name_end(c, at)
+            if end < 0 or kind in (VALUE, FUNCTION_TEMPLATE, NAMESPACE):
+                return (-1, False)
+            sure = sure or kind in _TYPE_KINDS
+            seen = True
+            at = end
+        else:
+            return (-1, False)
+    return _declarator_end(c, at, sure)
+
+
+def _declarator_end(c: Cursor, at: int, sure: bool) -> tuple[int, bool]:
+    """The same for the part of an abstract declarator."""
+    texts = c.texts
+    while True:
+        text = texts[at]
+        if text in _POINTERS or text in CV_WORDS or text in RESTRICT_WORDS:
+            at += 1
+        elif text == "[" and (sure or texts[at + 1] == "]"):
+            if c.partners[at] < 0:
+                return (-1, False)
+            at = c.partners[at] + 1
+        elif text == "(" and texts[at + 1] in _POINTERS and sure and c.partners[at] > 0:
+            at = c.partners[at] + 1
+            if texts[at] == "(" and c.partners[at] > 0:
+                at = c.partners[at] + 1
+        else:
+            return (at, sure)
+
+
+def cast_follows(c: Cursor) -> bool:
+    """Whether the `(` here begins a C cast, `(type)operand`."""
+    opener = c.index
+    close = c.partners[opener]
+    if close < 0:
+        return False
+    end, sure = type_end(c, opener + 1)
+    if end != close:
+        return False
+    kind, text = c.kinds[close + 1], c.texts[close + 1]
+    operand = kind in (IDENTIFIER, NUMBER, STRING, CHARACTER) or (
+        kind == KEYWORD and text not in SPECIFIER_WORDS
+    )
+    if sure:
+        return operand or text in ("(", "-", "+", "*", "&", "!", "~", "++", "--", "{", "::", "[")
+    if c.texts[close - 1] in _POINTERS:
+        return operand or text in ("(", "&", "-", "+", "*", "~", "!")
+    return kind in (IDENTIFIER, NUMBER, STRING, CHARACTER) or text in (
+        "this", "true", "false", "nullptr", "sizeof", "!", "~"
+    )  # fmt: skip
+
+
+def type_argument_follows(c: Cursor) -> bool:
+    """Whether the template argument here is a type, as far as one can say."""
+    end, sure = type_end(c, c.index)
+    if end < 0:
+        return False
+    text = c.texts[end]
+    if sure and text == "(":  # a function's type, or a value that is constructed
+        close = c.partners[end]
+        inner = type_end(c, end + 1)
+        return close > 0 and (close == end + 1 or inner[1])
+    if text not in _ANGLE_ENDS:
+        return False
+    return sure or c.texts[end - 1] in _POINTERS or c.texts[end - 1] in CV_WORDS
+
+
+def arguments_follow(c: Cursor, kind: str | None, after_dot: bool, qualified: bool) -> bool:
+    """Whether the `<` here, behind a name in an expression, begins template arguments."""
+    if kind in (VALUE, TYPE, NAMESPACE):
+        return False
+    known = kind in (CLASS_TEMPLATE, FUNCTION_TEMPLATE)
+    end = angles_end(c, c.index, logic=known)
+    if known:
+        return True
+    if end < 0 and qualified and not after_dot:
+        end = angles_end(c, c.index, logic=True)
+    if end < 0:
+        return False
+    text, token_kind = c.texts[end], c.kinds[end]
+    if text in ("(", "::"):
+        return True
+    if after_dot:
+        return False
+    # Between two comparisons there would have to be an operand.
+    return token_kind not in (IDENTIFIER, NUMBER, STRING, CHARACTER) and text not in (
+        "+", "-", "*", "&", "!", "~", "++", "--", "sizeof", "this", "true", "false"
+    )  # fmt: skip
+
+
+def declaration_follows(c: Cursor) -> bool:
+    """Whether a declaration stands here, rather than an expression."""
+    at = c.index
+    text, kind = c.texts[at], c.kinds[at]
+    if kind == KEYWORD:
+        if text in FUNDAMENTAL_WORDS or text in ("decltype", "typename", "__typeof__"):
+            return _declares(c, at)
+        return text in DECLARATION_WORDS
+    if kind != IDENTIFIER:
+        return text == "::" and _declares(c, at)
+    following = c.texts[at + 1]
+    if c.names.get(text) == VALUE and following != "::":
+        return False
+    return _declares(c, at)
+
+
+def _declares(c: Cursor, index: int) -> bool:
+    """Whether what begins at `index` is a type with something behind it to declare."""
+    texts, kinds = c.texts, c.kinds
+    by_name = kinds[index] != KEYWORD
+    if by_name:
+        at, kind = name_end(c, index)
+        sure = kind in _TYPE_KINDS
+        if kind in (VALUE, FUNCTION_TEMPLATE):
+            return False
+    else:
+        at, sure = _specifiers_end(c, index)
+    if at < 0:
+        return False
+    if kinds[at] == IDENTIFIER:
+        return True
+    text = texts[at]
+    if text == "(":
+        return sure and pointer_declarator_follows(c, at)
+    if text in _BETWEEN_TYPE_AND_NAME:
+        return True
+    if not by_name:
+        return text != "{"
+    return text in _POINTERS and (sure or _pointer_to_unknown(c, at))
+
+
+def _pointer_to_unknown(c: Cursor, at: int) -> bool:
+    """Whether the `*` or `&` behind a name that nobody knows makes a type of it."""
+    texts = c.texts
+    while texts[at] in _POINTERS:
+        at += 1
+        if texts[at] in CV_WORDS or texts[at] in RESTRICT_WORDS:
+            return True
+    if texts[at - 1] == "&&" and texts[at + 1] == "(":  # `ready && run();`
+        return False
+    return c.kinds[at] == IDENTIFIER and texts[at + 1] in _BEHIND_DECLARATOR
+
+
+def _specifiers_end(c: Cursor, index: int) -> tuple[int, bool]:
+    """Where a type that begins with a keyword ends, without its `*` and `&`."""
+    texts = c.texts
+    at = index
+    while texts[at] in FUNDAMENTAL_WORDS or texts[at] in CV_WORDS:
+        at += 1
+    if at > index:
+        return (at, True)
+    if texts[at] == "typename":
+        end, _ = name_end(c, at + 1)
+        return (end, end > 0)
+    if texts[at + 1] == "(" and c.partners[at + 1] > 0:  # decltype
+        return (c.partners[at + 1] + 1, True)
+    return (-1, False)
+
+
+def pointer_declarator_follows(c: Cursor, index: int) -> bool:
+    """Whether the `(` at `index` begins a declarator such as `(*p)[4]` or `(&r)[4]`."""
+    if c.texts[index + 1] not in _POINTERS or c.partners[index] < 0:
+        return False
+    close = c.partners[index]
+    return c.texts[close + 1] in ("[", "(")
+
+
+def parameters_follow(c: Cursor, index: int, *, in_block: bool) -> bool:
+    """Whether the `(` at `index`, behind a declared name, begins parameters, not an initializer."""
+    texts, kinds = c.texts, c.kinds
+    at = index + 1
+    if texts[at] in (")", "...") or (texts[at] == "[" and texts[at + 1] == "["):
+        return True
+    if texts[at] in SPECIFIER_WORDS or texts[at] in ATTRIBUTE_WORDS:
+        return True
+    if kinds[at] in (NUMBER, STRING, CHARACTER):
+        return False
+    end, sure = type_end(c, at)
+    if end < 0:
+        return False
+    text = texts[end]
+    if kinds[end] == IDENTIFIER:
+        # `a * b` of names that nobody knows is a product where a value may stand.
+        return sure or not in_block or texts[end - 1] not in _POINTERS
+    if text in (",", ")", "=", "...", "[") or (text == "(" and texts[end + 1] == "*"):
+        return sure or not in_block
+    return False

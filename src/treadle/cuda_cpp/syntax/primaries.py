@@ -1,0 +1,271 @@
+"""Operands: literals, names, parentheses, and what begins with a keyword."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.source.tokens import NUMBER, STRING
+from treadle.cuda_cpp.syntax import expressions, initializers, literals, names, tree, types
+from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, Cursor
+from treadle.cuda_cpp.syntax.lookahead import known_as, type_end
+from treadle.cuda_cpp.syntax.words import FUNDAMENTAL_WORDS
+
+_CASTS = ("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast")
+_TYPE_WORDS = FUNDAMENTAL_WORDS | frozenset(
+    ("typename", "decltype", "__typeof__", "__typeof", "typeof", "const", "auto")
+)
+
+
+def literal(c: Cursor) -> tree.Expression:
+    """A number or a character."""
+    at = c.index
+    read = literals.number if c.kinds[at] == NUMBER else literals.character
+    value = read(c.texts[at], c.span_at(at))
+    if isinstance(value, str):
+        raise c.problem(value)
+    c.index = at + 1
+    return value
+
+
+def primary(c: Cursor) -> tree.Expression:
+    """An operand that does not begin with a plain name."""
+    at = c.index
+    kind, text = c.kinds[at], c.texts[at]
+    if text == "(":
+        return _parenthesized(c)
+    if kind == STRING:
+        return _string(c)
+    if text in _SIMPLE:
+        c.index = at + 1
+        return _SIMPLE[text](c.span_at(at))
+    if text in _CASTS:
+        return _named_cast(c)
+    if text in _TYPE_WORDS:
+        return _construct(c)
+    if text == "[":
+        return _lambda(c)
+    if text == "::" or text in ("operator", "~"):
+        return named(c)
+    if text == "typeid":
+        return _skipping_parentheses(c, "typeid")
+    if text == "requires":
+        return _requires(c)
+    raise c.problem(f"expected an expression, found {c.found()}")
+
+
+_SIMPLE: dict[str, Callable[[Span], tree.Expression]] = {
+    "true": lambda span: tree.BoolLiteral(True, span),
+    "false": lambda span: tree.BoolLiteral(False, span),
+    "nullptr": tree.NullLiteral,
+    "this": tree.This,
+}
+
+
+def named(c: Cursor) -> tree.Expression:
+    """A name, or a type by its name with what it is made from."""
+    span = c.span
+    name = names.name(c)
+    following = c.texts[c.index]
+    if following in ("(", "{"):
+        kind = known_as(c, name.text, name.scope[-1].text if name.scope else "")
+        if kind in (TYPE, CLASS_TEMPLATE) or following == "{":
+            return _constructed(c, tree.NamedType(name, span), span)
+    if name.text in ("NULL", "__null") and not name.scope:
+        return tree.NullLiteral(span)
+    if name.text in ("offsetof", "__builtin_offsetof") and following == "(":
+        c.index -= 1
+        return _skipping_parentheses(c, "offsetof")
+    return name
+
+
+def _construct(c: Cursor) -> tree.Expression:
+    """`float(x)`, `unsigned int{3}`, `typename T::value_type(0)`."""
+    span = c.span
+    found = types.specifiers(c).type
+    if found is None or c.texts[c.index] not in ("(", "{"):
+        raise c.problem(f"expected '(' after the type, found {c.found()}")
+    return _constructed(c, found, span)
+
+
+def _constructed(c: Cursor, what: tree.TypeTree, span: Span) -> tree.Expression:
+    if c.texts[c.index] == "{":
+        return tree.Construct(what, initializers.braces(c).items, True, span)
+    c.index += 1
+    return tree.Construct(what, expressions.arguments(c, ")"), False, span)
+
+
+def _parenthesized(c: Cursor) -> tree.Expression:
+    at = c.index
+    if c.texts[at + 1] == "{":
+        c.index = c.closing(at, "the expression") + 1
+        return tree.Refused("statement_expression", c.span_at(at))
+    close = c.partners[at]
+    if close > 0 and _is_fold(c, at, close):
+        c.index = close + 1
+        return tree.Refused("fold", c.span_at(at))
+    c.index = at + 1
+    inner = expressions.bracketed(c)
+    c.expect(")", "after the expression")
+    return inner
+
+
+def _is_fold(c: Cursor, opener: int, close: int) -> bool:
+    """Whether these are the parentheses of `(pack + ...)`, `(... + pack)` or `(0 + ... + pack)`."""
+    at = opener + 1
+    while at < close:
+        if c.texts[at] == "...":
+            return True
+        at = max(at, c.partners[at]) + 1
+    return False
+
+
+def _string(c: Cursor) -> tree.Expression:
+    at = c.index
+    end = at
+    while c.kinds[end] == STRING:
+        end += 1
+    value = literals.string(c.texts[at:end], c.span_at(at))
+    if isinstance(value, str):
+        raise c.problem(value)
+    c.index = end
+    return value
+
+
+def _named_cast(c: Cursor) -> tree.Expression:
+    style, span = c.text, c.span
+    c.index += 1
+    c.expect("<", f"after '{style}'")
+    outside, c.in_angles = c.in_angles, True
+    to = types.type_name(c)
+    c.in_angles = outside
+    names.close_angles(c, "the type of the cast")
+    c.expect("(", "after the type of the cast")
+    operand = expressions.bracketed(c)
+    c.expect(")", "after the operand of the cast")
+    if style == "dynamic_cast":
+        return tree.Refused("dynamic_cast", span)
+    return tree.Cast(to, operand, style, span)
+
+
+# --- what begins with a keyword and takes no suffix ----------------------------------------------
+
+
+def _size_of(c: Cursor) -> tree.Expression:
+    span = c.span
+    op = "sizeof" if c.text == "sizeof" else "alignof"
+    c.index += 1
+    pack = c.accept("...")
+    if c.text == "(" and not pack:
+        close = c.closing(c.index, op)
+        end, sure = type_end(c, c.index + 1)
+        if end == close and (sure or c.texts[close - 1] in ("*", "&", "]")):
+            c.index += 1
+            operand: tree.TypeTree | tree.Expression = types.type_name(c)
+            c.expect(")", "after the type")
+            return tree.SizeOf(operand, op, span)
+    c.deeper()
+    operand = expressions.unary(c)
+    c.levels -= 1
+    return tree.SizeOf(operand, op, span)
+
+
+def _new(c: Cursor) -> tree.Expression:
+    span = c.span
+    c.index += 1
+    if c.text == "(":
+        c.index = c.closing(c.index, "new") + 1
+    end, _ = type_end(c, c.index)
+    if end < 0 and c.text != "(":
+        raise c.problem(f"expected a type after 'new', found {c.found()}")
+    c.index = max(end, c.index)
+    while c.text in ("[", "(", "{"):
+        c.index = c.closing(c.index, "new") + 1
+    return tree.Refused("new", span)
+
+
+def _delete(c: Cursor) -> tree.Expression:
+    span = c.span
+    c.index += 1
+    if c.accept("["):
+        c.expect("]", "after 'delete['")
+    c.deeper()
+    expressions.unary(c)
+    c.levels -= 1
+    return tree.Refused("delete", span)
+
+
+def _throw(c: Cursor) -> tree.Expression:
+    span = c.span
+    c.index += 1
+    if c.text not in (";", ")", ":", ","):
+        expressions.assignment(c)
+    return tree.Refused("throw", span)
+
+
+def _coroutine(c: Cursor) -> tree.Expression:
+    span = c.span
+    c.index += 1
+    if c.text != ";":
+        expressions.assignment(c)
+    return tree.Refused("coroutine", span)
+
+
+def _noexcept(c: Cursor) -> tree.Expression:
+    """`noexcept(…)`: device code never throws."""
+    span = c.span
+    c.index += 1
+    if c.text != "(":
+        raise c.problem(f"expected '(' after 'noexcept', found {c.found()}")
+    c.index = c.closing(c.index, "noexcept") + 1
+    return tree.BoolLiteral(True, span)
+
+
+PREFIXED: dict[str, Callable[[Cursor], tree.Expression]] = {
+    "sizeof": _size_of,
+    "alignof": _size_of,
+    "_Alignof": _size_of,
+    "__alignof": _size_of,
+    "__alignof__": _size_of,
+    "new": _new,
+    "delete": _delete,
+    "throw": _throw,
+    "noexcept": _noexcept,
+    "co_await": _coroutine,
+    "co_yield": _coroutine,
+}
+
+
+def _lambda(c: Cursor) -> tree.Expression:
+    """`[…](…) {…}`, skipped."""
+    span = c.span
+    c.index = c.closing(c.index, "the lambda") + 1
+    while c.text not in ("{", ";", "}", ""):
+        if c.text in ("(", "["):
+            c.index = c.closing(c.index, "the lambda") + 1
+        else:
+            c.index += 1
+    if c.text != "{":
+        raise c.problem(f"expected the body of a lambda, found {c.found()}")
+    c.index = c.closing(c.index, "the lambda") + 1
+    return tree.Refused("lambda", span)
+
+
+def _skipping_parentheses(c: Cursor, construct: str) -> tree.Expression:
+    span = c.span
+    c.index += 1
+    if c.text != "(":
+        raise c.problem(f"expected '(' after '{construct}', found {c.found()}")
+    c.index = c.closing(c.index, construct) + 1
+    return tree.Refused(construct, span)
+
+
+def _requires(c: Cursor) -> tree.Expression:
+    span = c.span
+    c.index += 1
+    while c.text in ("(", "{"):
+        ended = c.text == "{"
+        c.index = c.closing(c.index, "requires") + 1
+        if ended:
+            break
+    return tree.Refused("requires", span)

@@ -1,0 +1,198 @@
+"""What C++ has and device code here can't have: why, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Refusal(NamedTuple):
+    """A construct by its name in a sentence, the reason, and the way out."""
+
+    construct: str
+    reason: str
+    alternative: str
+
+    @property
+    def message(self) -> str:
+        """The three in one line."""
+        return f"{self.construct}: {self.reason}; {self.alternative}"
+
+
+_RUNTIME_LIBRARY = "it needs a run-time library that exists on the host alone"
+
+REFUSALS = {
+    "goto": Refusal(
+        "goto",
+        "other GPUs have structured control flow only",
+        "use loops with break and continue, or return from a function",
+    ),
+    "label": Refusal(
+        "a label",
+        "it serves goto alone, and other GPUs have structured control flow only",
+        "remove it, or use loops with break and continue",
+    ),
+    "asm": Refusal(
+        "inline assembly",
+        "PTX instructions mean something to NVIDIA's compiler alone",
+        "use the intrinsic function of CUDA that does the same, or plain C++",
+    ),
+    "inline_ptx": Refusal(
+        "inline PTX",
+        "PTX instructions mean something to NVIDIA's compiler alone",
+        "use the intrinsic function of CUDA that does the same, or plain C++",
+    ),
+    "try": Refusal(
+        "try and catch",
+        "device code has no exceptions, on CUDA neither",
+        "return an error value, or write it to memory",
+    ),
+    "throw": Refusal(
+        "throw",
+        "device code has no exceptions, on CUDA neither",
+        "return an error value, or write it to memory; assert stops a kernel",
+    ),
+    "new": Refusal(
+        "new",
+        "there is no heap inside a kernel on other GPUs",
+        "use an array of constant size, __shared__ memory, or a buffer passed to the kernel",
+    ),
+    "delete": Refusal(
+        "delete",
+        "there is no heap inside a kernel on other GPUs",
+        "use an array of constant size, __shared__ memory, or a buffer passed to the kernel",
+    ),
+    "malloc": Refusal(
+        "malloc and free in device code",
+        "there is no heap inside a kernel on other GPUs",
+        "use an array of constant size, __shared__ memory, or a buffer passed to the kernel",
+    ),
+    "lambda": Refusal(
+        "a lambda",
+        "function objects are not supported in device code",
+        "write a __device__ function and call it by its name",
+    ),
+    "virtual": Refusal(
+        "a virtual function",
+        "a call through a table of functions needs function pointers, which other GPUs do not have",
+        "use a template parameter for the class, or a switch over a tag",
+    ),
+    "dynamic_parallelism": Refusal(
+        "a kernel launched from device code",
+        "a kernel can't start another one on other GPUs",
+        "launch both kernels from the host, one after the other",
+    ),
+    "function_pointer": Refusal(
+        "a pointer to a function",
+        "other GPUs can't call a function whose name is only known at run time",
+        "use a template parameter, or a switch over the functions",
+    ),
+    "member_pointer": Refusal(
+        "a pointer to a member",
+        "other GPUs can't take the address of a member",
+        "name the member, or use a switch",
+    ),
+    "recursion": Refusal(
+        "a recursive function",
+        "other GPUs have no stack of calls",
+        "use a loop, with an array as the stack if need be",
+    ),
+    "texture": Refusal(
+        "a texture",
+        "textures can't be read through this path yet",
+        "pass a pointer and the sizes, and read the elements themselves",
+    ),
+    "surface": Refusal(
+        "a surface",
+        "surfaces can't be written through this path yet",
+        "pass a pointer and the sizes, and write the elements themselves",
+    ),
+    "dynamic_cast": Refusal(
+        "dynamic_cast", _RUNTIME_LIBRARY, "use static_cast, or a tag that says what an object is"
+    ),
+    "typeid": Refusal("typeid", _RUNTIME_LIBRARY, "use a tag that says what an object is"),
+    "coroutine": Refusal(
+        "a coroutine", _RUNTIME_LIBRARY, "write the steps as functions, and their state as a struct"
+    ),
+    "structured_binding": Refusal(
+        "a structured binding",
+        "several variables from one value are not supported in device code",
+        "name the value, and take its members (auto p = …; p.x, p.y)",
+    ),
+    "user_literal": Refusal(
+        "a user-defined literal",
+        "operator\"\" functions are not supported in device code",
+        "call a function with the number",
+    ),
+    "wide_character": Refusal(
+        "a character with a prefix (L, u, U)",
+        "device code has characters of type char alone",
+        "write the character without the prefix, or its number",
+    ),
+    "wide_string": Refusal(
+        "a string with a prefix (L, u, U)",
+        "device code has strings of char alone",
+        "write the string without the prefix",
+    ),
+    "multicharacter": Refusal(
+        "a character literal of several characters",
+        "its value differs from compiler to compiler",
+        "write the number",
+    ),
+    "statement_expression": Refusal(
+        "a block inside an expression, ({ … })",
+        "it is an extension of GCC that is not supported here",
+        "write a __device__ function",
+    ),
+    "fold": Refusal(
+        "a fold expression",
+        "folding a parameter pack is not supported yet",
+        "write a recursive template, or name the operands",
+    ),
+    "requires": Refusal(
+        "a requires-expression",
+        "concepts are not supported in device code",
+        "use static_assert with a type trait",
+    ),
+    "offsetof": Refusal(
+        "offsetof",
+        "other GPUs lay members out in their own way",
+        "name the member",
+    ),
+    "range_for_list": Refusal(
+        "a range-based for over a list in braces",
+        "std::initializer_list lives on the host alone",
+        "give the list a name as an array",
+    ),
+    "bit_field": Refusal(
+        "a bit field",
+        "memory of other GPUs is read and written in whole numbers",
+        "use an integer, with masks and shifts",
+    ),
+    "packed": Refusal(
+        "a packed struct whose members are not aligned to their sizes",
+        "memory of other GPUs is read and written in aligned numbers",
+        "order the members by size, or put explicit padding between them",
+    ),
+    "parameter_pack": Refusal(
+        "a parameter pack",
+        "templates with any number of arguments are not supported yet",
+        "write the function for the numbers of arguments that are used",
+    ),
+}  # fmt: skip
+
+
+def markdown_table() -> str:
+    """The constructs, reasons and ways out as a table for the documentation."""
+    head = ["| refused | because | instead |", "|---|---|---|"]
+    rows = [f"| {' | '.join(map(_escaped, refusal))} |" for refusal in REFUSALS.values()]
+    return "\n".join([*head, *rows]) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([*_|])", r"\\\1", text)
+
+
+def refusal_message(construct: str) -> str:
+    """What is said of a construct that is refused."""
+    return REFUSALS[construct].message

@@ -1,0 +1,75 @@
+"""Types and simple expressions as C++ writes them, for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.cuda_cpp.syntax import tree
+
+
+def spell_type(written: tree.TypeTree | None) -> str:
+    """A type as written."""
+    match written:
+        case tree.BuiltinType(name):
+            return name
+        case tree.NamedType(name):
+            return spell_name(name)
+        case tree.DefinedType(definition):
+            return definition.name or "struct"
+        case tree.AutoType():
+            return "auto"
+        case tree.DecltypeType():
+            return "decltype(…)"
+        case tree.ConstType(of, const, volatile):
+            words = [*(["const"] if const else []), *(["volatile"] if volatile else [])]
+            if isinstance(of, tree.PointerType):
+                return " ".join([spell_type(of), *words])
+            return " ".join([*words, spell_type(of)])
+        case tree.PointerType(to):
+            return f"{spell_type(to)}*"
+        case tree.ReferenceType(to, rvalue):
+            return f"{spell_type(to)}{'&&' if rvalue else '&'}"
+        case tree.ArrayType(of, size):
+            return f"{spell_type(of)}[{'' if size is None else spell_expression(size)}]"
+        case tree.FunctionType():
+            return "function"
+    return "void"
+
+
+def spell_name(name: tree.Name) -> str:
+    """A name with what it is qualified by."""
+    spelled = "::".join([*(part.text for part in name.scope), name.text])
+    if name.arguments is None:
+        return spelled
+    return f"{spelled}<{', '.join(map(spell_argument, name.arguments))}>"
+
+
+def spell_argument(argument: Any) -> str:
+    """A template argument: a type or a value."""
+    try:
+        text = spell_expression(argument)
+    except KeyError:
+        return spell_type(argument)
+    return text
+
+
+def spell_expression(node: Any) -> str:
+    """A simple expression; KeyError for what is none."""
+    match node:
+        case tree.IntegerLiteral(value=value, suffix=suffix):
+            return f"{value}{suffix}"
+        case tree.FloatLiteral(value=value, suffix=suffix):
+            return f"{value}{suffix}"
+        case tree.BoolLiteral(value=value):
+            return str(value).lower()
+        case tree.CharacterLiteral(value=value):
+            return repr(chr(value))
+        case tree.Name():
+            return spell_name(node)
+        case tree.Binary(op=op, left=left, right=right):
+            return f"{spell_expression(left)} {op} {spell_expression(right)}"
+        case tree.Unary(op=op, operand=operand):
+            return f"{op}{spell_expression(operand)}"
+        case tree.SizeOf(operand=operand, op=op):
+            return f"{op}({spell_argument(operand)})"
+    raise KeyError(node.__class__.__name__)

@@ -1,0 +1,153 @@
+"""Templates: their parameters, and what they are templates of."""
+
+from __future__ import annotations
+
+from treadle.cuda_cpp.source.tokens import IDENTIFIER
+from treadle.cuda_cpp.syntax import (
+    declarations,
+    declarators,
+    expressions,
+    host_code,
+    names,
+    tree,
+    types,
+)
+from treadle.cuda_cpp.syntax.cursor import (
+    CLASS_TEMPLATE,
+    FUNCTION_TEMPLATE,
+    TYPE,
+    VALUE,
+    Cursor,
+)
+from treadle.cuda_cpp.syntax.lookahead import name_end
+
+
+def template(c: Cursor, place: str) -> tuple[tree.Declaration, ...]:
+    """`template <…> …`; an explicit instantiation (`template void f<int>(…);`) gives nothing."""
+    if c.texts[c.index + 1] != "<":
+        c.index = host_code.extent(c, c.index).end
+        return ()
+    mark = c.mark
+    parameters: list[tree.TemplateParameter] = []
+    while c.texts[c.index] == "template":
+        c.index += 1
+        parameters.extend(_parameters(c))
+        if c.texts[c.index] == "requires":
+            _constraint(c)
+    _declare_ahead(c)
+    found = _templated(c, place, tuple(parameters))
+    c.forget(mark)
+    for declaration in found:
+        _declare(c, declaration)
+    return found
+
+
+def _templated(
+    c: Cursor, place: str, parameters: tuple[tree.TemplateParameter, ...]
+) -> tuple[tree.Declaration, ...]:
+    if c.texts[c.index] == "using":
+        return (declarations.using(c, parameters),)
+    return declarations.after_specifiers(c, types.specifiers(c), place, parameters)
+
+
+def _declare_ahead(c: Cursor) -> None:
+    """Make a class template known inside of itself."""
+    at = c.index + 1
+    if c.texts[c.index] not in ("struct", "class", "union"):
+        return
+    while c.kinds[at] != IDENTIFIER:
+        if c.texts[at] in ("", "{", ";"):
+            return
+        at = max(at + 1, c.partners[at] + 1)
+    c.declare(c.texts[at], CLASS_TEMPLATE)
+
+
+def _declare(c: Cursor, declaration: tree.Declaration) -> None:
+    """Make what a template declared known outside of it."""
+    if isinstance(declaration, tree.FunctionDeclaration):
+        if not declaration.name.scope:
+            c.declare(declaration.name.text, FUNCTION_TEMPLATE)
+    elif isinstance(declaration, tree.StructDeclaration | tree.TypedefDeclaration):
+        c.declare(declaration.name, CLASS_TEMPLATE)
+    elif isinstance(declaration, tree.VariableDeclaration):
+        c.declare(declaration.name, FUNCTION_TEMPLATE)
+
+
+def _constraint(c: Cursor) -> None:
+    """A requires-clause of C++20, read and forgotten."""
+    c.index += 1
+    expressions.conditional(c)
+
+
+def _parameters(c: Cursor) -> list[tree.TemplateParameter]:
+    """`<typename T, int N = 4, class... Rest>`"""
+    c.expect("<", "after 'template'")
+    c.deeper()
+    outside, c.in_angles = c.in_angles, True
+    found: list[tree.TemplateParameter] = []
+    while not c.texts[c.index].startswith(">"):
+        parameter = _parameter(c)
+        found.append(parameter)
+        if parameter.name:
+            c.declare(parameter.name, _KINDS[parameter.kind])
+        if not c.accept(","):
+            break
+    c.in_angles = outside
+    names.close_angles(c, "the template parameters")
+    c.levels -= 1
+    return found
+
+
+_KINDS = {"type": TYPE, "value": VALUE, "template": CLASS_TEMPLATE}
+
+
+def _parameter(c: Cursor) -> tree.TemplateParameter:
+    text, span = c.text, c.span
+    if text == "template":
+        return _template_parameter(c)
+    if text in ("typename", "class") and _introduces_type(c):
+        c.index += 1
+        pack = c.accept("...")
+        name = ""
+        if c.kinds[c.index] == IDENTIFIER:
+            name, span = names.identifier(c, "the parameter")
+        default: tree.TemplateArgument | None = None
+        if c.accept("="):
+            default = types.type_name(c)
+        return tree.TemplateParameter("type", name, None, default, pack, span)
+    before = types.specifiers(c)
+    if before.type is None:
+        raise c.problem(f"expected a template parameter, found {c.found()}")
+    found = declarators.declarator(c, before.type, abstract=True)
+    value: tree.TemplateArgument | None = None
+    if c.accept("="):
+        value = expressions.conditional(c)
+    name = found.name.text if found.name is not None else ""
+    return tree.TemplateParameter("value", name, found.type, value, found.pack, found.span)
+
+
+def _introduces_type(c: Cursor) -> bool:
+    """Whether this `typename` begins a type parameter, not `typename T::x = value`."""
+    if c.kinds[c.index + 1] != IDENTIFIER:
+        return True
+    end, _ = name_end(c, c.index + 1)
+    return end == c.index + 2
+
+
+def _template_parameter(c: Cursor) -> tree.TemplateParameter:
+    """`template <typename> class C`"""
+    span = c.span
+    c.index += 1
+    mark = c.mark
+    _parameters(c)
+    c.forget(mark)
+    if not c.accept("class"):
+        c.expect("typename", "after the parameters of a template template parameter")
+    pack = c.accept("...")
+    name = ""
+    if c.kinds[c.index] == IDENTIFIER:
+        name, span = names.identifier(c, "the parameter")
+    default: tree.TemplateArgument | None = None
+    if c.accept("="):
+        default = tree.NamedType(names.name(c, of_type=True), c.span)
+    return tree.TemplateParameter("template", name, None, default, pack, span)

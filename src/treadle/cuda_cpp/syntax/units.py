@@ -1,0 +1,185 @@
+"""A whole file: namespaces, device code, and the host's code between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from treadle.core.errors import CompileError
+from treadle.core.nesting import deep_nesting
+from treadle.cuda_cpp.source.tokens import IDENTIFIER, Token
+from treadle.cuda_cpp.syntax import attributes, declarations, host_code, tree
+from treadle.cuda_cpp.syntax.cursor import NAMESPACE, Cursor, SyntaxProblem
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A file's tree, and what is wrong with its text."""
+
+    unit: tree.TranslationUnit
+    errors: tuple[CompileError, ...]
+
+
+def parse(tokens: Sequence[Token], texts: Mapping[str, str], file: str) -> Parsed:
+    """The tree of a file. `texts` holds each file's text, for errors to show the line."""
+    c = Cursor(tokens, texts)
+    reader = _Reader(c)
+    with deep_nesting(file):
+        declared = reader.members(c.end)
+    return Parsed(tree.TranslationUnit(tuple(declared), file), tuple(c.errors))
+
+
+class _Reader:
+    """Reads the declarations of namespaces."""
+
+    def __init__(self, c: Cursor) -> None:
+        self.c = c
+        self.after_device = False  # whether what came last was device code
+
+    def members(self, end: int) -> list[tree.Declaration]:
+        """Everything up to `end`."""
+        c = self.c
+        found: list[tree.Declaration] = []
+        while c.index < end and not c.full:
+            text = c.text
+            if text == ";":
+                c.index += 1
+            elif text == "}":
+                self._stray_brace()
+            elif host_code.is_linkage(c):
+                found.extend(self._linkage())
+            elif text == "namespace" or (text == "inline" and c.texts[c.index + 1] == "namespace"):
+                found.extend(self._namespace())
+            else:
+                found.extend(self._declaration())
+        return found
+
+    def _stray_brace(self) -> None:
+        """In host code it may come from a macro; behind device code something is missing."""
+        c = self.c
+        if self.after_device:
+            c.report(c.problem("'}' without a '{' before it"))
+        c.index += 1
+
+    def _linkage(self) -> list[tree.Declaration]:
+        """`extern "C"` before a declaration or a block of them."""
+        c = self.c
+        c.index += 2
+        if c.text != "{":
+            return []
+        close = c.partners[c.index]
+        c.index += 1
+        return self._nested(close)
+
+    def _nested(self, close: int) -> list[tree.Declaration]:
+        """The declarations up to a brace, or all if it is missing."""
+        c = self.c
+        found: list[tree.Declaration] = []
+        try:
+            c.deeper()
+            found = self.members(close if close > 0 else c.end)
+        except SyntaxProblem as problem:  # too deep
+            c.report(problem)
+        c.levels -= 1
+        if close > 0 and not c.full:
+            c.index = close + 1
+        return found
+
+    def _namespace(self) -> list[tree.Declaration]:
+        c = self.c
+        start = c.index
+        inline = c.text == "inline"
+        path = _namespace_path(c)
+        if path is None:
+            found = host_code.extent(c, start)
+            c.index = start
+            return list(host_code.attempt(c, found, lambda: (declarations.namespace_alias(c),)))
+        close = c.partners[c.index]
+        c.index += 1
+        for part in path:
+            c.declare(part, NAMESPACE)
+        mark = c.mark
+        for part in path:  # what was declared when the namespace was open before
+            for name, kind in c.members.get(part, {}).items():
+                c.declare(name, kind)
+        members = self._nested(close)
+        if path:
+            c.members.setdefault(path[-1], {}).update(c.declared_since(mark))
+            if not inline:
+                c.forget(mark)
+        span = c.span_at(start)
+        for part in reversed(path or [""]):
+            members = [tree.NamespaceDeclaration(part, tuple(members), None, span)]
+        if inline and path:  # its names are those of what is around it, too
+            members.append(tree.UsingDeclaration(tree.Name(path[0], span=span), True, span))
+        return members
+
+    def _declaration(self) -> tuple[tree.Declaration, ...]:
+        c = self.c
+        start = c.index
+        macro = host_code.unknown_macro_end(c)
+        if macro > 0:
+            return (host_code.skip(c, host_code.Extent(macro, -1, "macro", c.text, False)),)
+        found = host_code.extent(c, start)
+        if found.what == "block":
+            return (host_code.skip(c, found),)
+        self.after_device = host_code.says_device(c, start, found.head_end())
+        if self.after_device:
+            return self._device_code(found)
+        if host_code.is_host_function(c, start, found):
+            return (host_code.skip(c, found),)
+        read = host_code.attempt(c, found, lambda: declarations.declaration(c, "namespace"))
+        return tuple(_for_host(declaration) for declaration in read)
+
+    def _device_code(self, found: host_code.Extent) -> tuple[tree.Declaration, ...]:
+        c = self.c
+        start, levels = c.index, c.levels
+        try:
+            return declarations.declaration(c, "namespace")
+        except SyntaxProblem as problem:
+            c.report(problem)
+        failed = c.index
+        c.levels, c.in_angles = levels, False
+        del c.class_names[:]
+        c.index = _after_error(c, start, failed, found.end)
+        return ()
+
+
+def _namespace_path(c: Cursor) -> list[str] | None:
+    """The names before the brace that opens a namespace; None if no brace follows."""
+    c.accept("inline")
+    c.index += 1
+    path: list[str] = []
+    try:
+        attributes.attributes(c)
+        while c.kinds[c.index] == IDENTIFIER:
+            path.append(c.text)
+            c.index += 1
+            if c.accept("::"):
+                c.accept("inline")
+        attributes.attributes(c)
+    except SyntaxProblem:
+        return None
+    return path if c.text == "{" else None
+
+
+def _after_error(c: Cursor, start: int, failed: int, end: int) -> int:
+    """Behind a declaration with an error: at its end, or at a line's start where the error is."""
+    at = start
+    while at < failed:
+        partner = c.partners[at]
+        at = partner + 1 if partner > at else at + 1
+    begins_line = failed > start and c.tokens[failed].line > c.tokens[failed - 1].line
+    if at == failed and begins_line:
+        return failed
+    return max(end, start + 1)
+
+
+def _for_host(declaration: tree.Declaration) -> tree.Declaration:
+    """A function without CUDA's specifiers is the host's, unless it is constexpr."""
+    if not isinstance(declaration, tree.FunctionDeclaration):
+        return declaration
+    if "constexpr" in declaration.specifiers:
+        return declaration
+    name = declaration.name.text
+    return tree.HostCode((name,), "function", "", (), declaration.span)

@@ -1,0 +1,136 @@
+"""The words of CUDA C++ that a parser must know: keywords, specifiers, the names CUDA declares."""
+
+from __future__ import annotations
+
+_FUNDAMENTAL = """
+void bool char wchar_t char16_t char32_t short int long float double signed unsigned __int128
+__signed__ __int64 _Bool
+"""
+FUNDAMENTAL_WORDS = frozenset(_FUNDAMENTAL.split())
+
+# What a specifier is called in a tree ("" where it says nothing that matters).
+SPECIFIER_WORDS = {
+    "__global__": "global",
+    "__device__": "device",
+    "__host__": "host",
+    "__constant__": "constant",
+    "__shared__": "shared",
+    "__managed__": "managed",
+    "__noinline__": "noinline",
+    "__forceinline__": "forceinline",
+    "__forceinline": "forceinline",
+    "__grid_constant__": "grid_constant",
+    "static": "static",
+    "extern": "extern",
+    "inline": "inline",
+    "__inline": "inline",
+    "__inline__": "inline",
+    "constexpr": "constexpr",
+    "consteval": "constexpr",
+    "constinit": "",
+    "explicit": "explicit",
+    "virtual": "virtual",
+    "friend": "friend",
+    "mutable": "mutable",
+    "thread_local": "thread_local",
+    "register": "",
+    "__extension__": "",
+    "__cdecl": "",
+    "__stdcall": "",
+    "_Noreturn": "",
+}
+
+DEVICE_WORDS = frozenset(
+    ("__global__", "__device__", "__constant__", "__shared__", "__managed__")
+)  # fmt: skip
+
+CV_WORDS = frozenset(
+    ("const", "volatile", "__const", "__const__", "__volatile__", "__volatile")
+)  # fmt: skip
+RESTRICT_WORDS = frozenset(("__restrict__", "__restrict", "restrict"))
+
+# Each is followed by something in parentheses.
+_ATTRIBUTES = """
+__attribute__ __attribute __declspec alignas _Alignas __align__ __builtin_align__
+__launch_bounds__ __maxnreg__ __cluster_dims__ __block_size__
+"""
+ATTRIBUTE_WORDS = frozenset(_ATTRIBUTES.split())
+
+CLASS_WORDS = frozenset(("struct", "class", "union"))
+
+_OTHER_KEYWORDS = """
+alignof _Alignof __alignof __alignof__ asm __asm __asm__ auto break case catch co_await co_return
+co_yield concept const_cast continue decltype default delete do dynamic_cast else enum export false
+for goto if namespace new noexcept nullptr operator private protected public reinterpret_cast
+requires return sizeof static_assert _Static_assert static_cast switch template this throw true try
+typedef typeid typename __typeof__ __typeof typeof using while
+"""
+
+KEYWORDS = (
+    FUNDAMENTAL_WORDS
+    | SPECIFIER_WORDS.keys()
+    | CV_WORDS
+    | RESTRICT_WORDS
+    | ATTRIBUTE_WORDS
+    | CLASS_WORDS
+    | frozenset(_OTHER_KEYWORDS.split())
+)
+
+# Operators that have a second spelling.
+ALTERNATIVE_SPELLINGS = {
+    "and": "&&",
+    "or": "||",
+    "not": "!",
+    "bitand": "&",
+    "bitor": "|",
+    "xor": "^",
+    "compl": "~",
+    "and_eq": "&=",
+    "or_eq": "|=",
+    "xor_eq": "^=",
+    "not_eq": "!=",
+}
+
+# A declaration begins with one of these, whatever follows.
+DECLARATION_WORDS = (
+    SPECIFIER_WORDS.keys()
+    | CV_WORDS
+    | ATTRIBUTE_WORDS
+    | CLASS_WORDS
+    | frozenset(("typedef", "using", "template", "static_assert", "_Static_assert", "enum"))
+    | frozenset(("auto", "namespace"))
+)
+
+TYPE_WORDS = (
+    FUNDAMENTAL_WORDS
+    | CV_WORDS
+    | CLASS_WORDS
+    | frozenset(("enum", "auto", "decltype", "typename", "__typeof__", "__typeof", "typeof"))
+)
+
+_VECTORS = frozenset(
+    f"{base}{width}"
+    for base in (
+        "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "longlong",
+        "ulonglong", "float", "double",
+    )
+    for width in (1, 2, 3, 4)
+)  # fmt: skip
+
+_HEADER_TYPES = """
+dim3 uint3 size_t ssize_t ptrdiff_t intptr_t uintptr_t intmax_t uintmax_t
+int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t
+int_fast8_t int_fast16_t int_fast32_t int_fast64_t
+uint_fast8_t uint_fast16_t uint_fast32_t uint_fast64_t
+int_least8_t int_least16_t int_least32_t int_least64_t
+uint_least8_t uint_least16_t uint_least32_t uint_least64_t
+half half2 __half __half2 __half_raw __half2_raw
+nv_bfloat16 nv_bfloat162 __nv_bfloat16 __nv_bfloat162
+__nv_fp8_e4m3 __nv_fp8_e5m2 __nv_fp8_storage_t
+cudaTextureObject_t cudaSurfaceObject_t cudaError_t cudaStream_t cudaEvent_t
+clock_t time_t wint_t va_list FILE uint ushort ulong
+cuComplex cuFloatComplex cuDoubleComplex
+"""
+
+# Types that are known without a declaration in the text: they come from CUDA's and C's headers.
+BUILT_IN_TYPE_NAMES = _VECTORS | frozenset(_HEADER_TYPES.split())

@@ -1,0 +1,263 @@
+"""The `__constant__` and `__device__` variables of a file: one memory for each on every device.
+
+A device gets a variable when a kernel that uses it is first launched there, with the value that the
+file or the host gave it. All kernels of a module share it; it lives as long as the module does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, MutableMapping
+from typing import Any
+
+import numpy as np
+
+from treadle.core.dtypes import BY_SHORT_NAME, DType
+from treadle.core.errors import CompileError, DtypeError, LaunchError, ShapeError, TreadleError
+from treadle.cuda_cpp.program import Program, Symbol
+from treadle.cuda_cpp.values import Unfit, described, is_gap, number_of, record_of
+from treadle.ir.types import Array, Scalar, Struct, Type, Vector
+from treadle.lang.types import numpy_dtype
+from treadle.runtime.arrays import DeviceArray, bytes_of, remember_struct
+from treadle.runtime.arrays import numpy_dtype as numpy_of
+from treadle.runtime.devices import Device, device
+
+
+def storage_of(element: Type) -> tuple[DType | np.dtype[Any], tuple[int, ...]]:
+    """How elements of a type lie in an array: its dtype, and the axes that an element has itself
+    (of a vector, one)."""
+    match element:
+        case Scalar():
+            return BY_SHORT_NAME[element.name], ()
+        case Vector():
+            return BY_SHORT_NAME[element.element.name], (element.count,)
+        case Array():
+            dtype, inner = storage_of(element.element)
+            return dtype, (element.length, *inner)
+        case Struct():
+            record = numpy_dtype(element)
+            remember_struct(record, element)
+            return record, ()
+    raise AssertionError(element)
+
+
+class Variable:
+    """One variable: what the host knows of it, and its memory on the devices that have it."""
+
+    def __init__(self, symbol: Symbol) -> None:
+        self.symbol = symbol
+        self.dtype, self._inner = storage_of(symbol.element)
+        self.shape = (*symbol.shape, *self._inner)
+        self._host: np.ndarray[Any, Any] | None = None  # made of the symbol when it is asked for
+        self._copies: dict[Device, DeviceArray] = {}
+        self._host_knows = symbol.space == "constant"  # the value of every copy
+        self._lock = threading.Lock()
+
+    def _known(self) -> np.ndarray[Any, Any]:
+        """The value that the host knows."""
+        if self._host is None:
+            dtype, first = numpy_of(self.dtype), self.symbol.initial
+            if first is None:
+                self._host = np.zeros(self.shape, dtype)
+            else:
+                self._host = np.frombuffer(first, dtype).reshape(self.shape)
+        return self._host
+
+    def on(self, where: Device) -> DeviceArray:
+        """Its memory on a device; anew if the device was closed since."""
+        array = self._copies.get(where)
+        if array is None or array.storage.pool is not where.pool:
+            with self._lock:
+                array = self._copies.get(where)
+                if array is None or array.storage.pool is not where.pool:
+                    array = DeviceArray.allocate(where, self.dtype, self.shape)
+                    self._first_value(array)
+                    self._copies[where] = array
+        return array
+
+    def _first_value(self, array: DeviceArray) -> None:
+        """Put the value there that the host knows."""
+        if array.device.default_stream.keeping is None:
+            array.upload(self._known())
+        else:  # a recording would put it there anew at each replay
+            aside = array.device.stream()
+            aside.handle.write(array.buffer, 0, bytes_of(self._known()))
+            aside.synchronize()
+
+    def set(self, value: Any, where: Device | None = None) -> None:
+        """Give it a value, on one device or on all, those to come among them."""
+        host = self._checked(value)
+        if where is not None:
+            self.on(where).upload(host)
+            self._host_knows = False
+            return
+        with self._lock:
+            self._host = host
+            self._host_knows = self.symbol.space == "constant"
+            for array in self._living().values():
+                array.upload(host)
+
+    def get(self, where: Device | None = None) -> np.ndarray[Any, Any]:
+        """Its value as an array, which is a copy and can't be written.
+
+        LaunchError where several devices have one that kernels write, and none is named.
+        """
+        copies = self._living()
+        if where is not None and where in copies:
+            found = copies[where].to_host()
+        elif where is not None or not copies or self._host_knows:
+            found = self._known().copy()
+        elif len(copies) == 1:
+            found = next(iter(copies.values())).to_host()
+        else:
+            names = [one.id for one in copies]
+            raise LaunchError(
+                f"{self.symbol.name} has a value of its own on each of {', '.join(names)}: say "
+                f"which, as in constants.on({names[0]!r})[{self.symbol.name!r}]"
+            )
+        element = self.symbol.element
+        if isinstance(element, Struct) and any(map(is_gap, element.fields)):
+            found = found[[field.name for field in element.fields if not is_gap(field)]]
+        found.flags.writeable = False
+        return found
+
+    def _living(self) -> dict[Device, DeviceArray]:
+        """Its memory on devices that were not closed since."""
+        copies = dict(self._copies)
+        return {one: array for one, array in copies.items() if array.storage.pool is one.pool}
+
+    def _checked(self, value: Any) -> np.ndarray[Any, Any]:
+        """A value as an array that lies as the variable does."""
+        symbol = self.symbol
+        host = np.zeros(self.shape, numpy_of(self.dtype))
+        try:
+            if isinstance(symbol.element, Scalar):
+                _fill_numbers(host, symbol.element, value)
+            elif isinstance(value, np.ndarray) and value.dtype == host.dtype:
+                _check_shape(value.shape, self.shape)
+                host[...] = value
+            else:
+                _fill_records(host, symbol, value)
+        except _Misshapen as error:
+            raise ShapeError(f"{self._written()} {error}") from None
+        except Unfit as error:
+            raise DtypeError(f"{self._written()}, but {error}") from None
+        return host
+
+    def _written(self) -> str:
+        """The variable as people know it: "__constant__ coeff of f32[4][2]"."""
+        symbol = self.symbol
+        extents = "".join(f"[{extent}]" for extent in symbol.shape)
+        return f"__{symbol.space}__ {symbol.name} is {symbol.element}{extents}"
+
+    def __repr__(self) -> str:
+        return self._written().replace(" is ", ": ")
+
+
+class _Misshapen(Exception):
+    """A value whose extents are not the variable's."""
+
+
+def _check_shape(came: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    if came != wanted:
+        raise _Misshapen(f"of shape {wanted}, but an array of shape {came} came")
+
+
+def _fill_numbers(host: np.ndarray[Any, Any], element: Scalar, value: Any) -> None:
+    try:
+        numbers = np.asarray(value)
+    except ValueError as error:  # rows of different lengths
+        raise Unfit(f"this came: {error}") from None
+    if numbers.dtype.kind not in "biuf" and numbers.dtype.name != "bfloat16":
+        raise Unfit(f"{described(value)} came")
+    _check_shape(numbers.shape, host.shape)
+    if element.is_integer and (numbers.dtype != host.dtype) and numbers.size:
+        for extreme in (numbers.min(), numbers.max()):
+            number_of(element, extreme)
+        if numbers.dtype.kind == "f" and not np.array_equal(numbers, np.trunc(numbers)):
+            raise Unfit("fractions came, which are no whole numbers: round them")
+    with np.errstate(over="ignore"):
+        host[...] = numbers
+
+
+def _fill_records(host: np.ndarray[Any, Any], symbol: Symbol, value: Any) -> None:
+    """Structs and vectors, one by one."""
+    for index in np.ndindex(symbol.shape):
+        item = value
+        for axis, at in enumerate(index):
+            try:
+                count = len(item)
+            except TypeError:
+                raise Unfit(f"{described(item)} came") from None
+            if count != symbol.shape[axis]:
+                raise _Misshapen(f"of shape {symbol.shape}, but {count} came along axis {axis}")
+            item = item[at]
+        host[index] = record_of(symbol.element, item)
+
+
+class NoVariable(TreadleError, KeyError):
+    """No such variable in the file; the message lists those that there are."""
+
+    __str__ = Exception.__str__  # a KeyError would show its repr
+
+
+class Constants(MutableMapping[str, Any]):
+    """The variables of a module by name: assigned, a value is on every device before the next
+    launch there; reading gives an array.
+
+    `constants.on(device)` has those of one device, which `__device__` variables that kernels write
+    need where several devices are used.
+    """
+
+    def __init__(
+        self,
+        variables: dict[str, Variable],
+        refused: Mapping[str, CompileError],
+        where: Device | None = None,
+    ) -> None:
+        self._variables = variables
+        self._refused = refused
+        self._where = where
+
+    def on(self, where: Device | str) -> Constants:
+        """The variables as they are on one device."""
+        found = device(where) if isinstance(where, str) else where
+        return Constants(self._variables, self._refused, found)
+
+    def _variable(self, name: str) -> Variable:
+        found = self._variables.get(name)
+        if found is None:
+            if name in self._refused:
+                raise self._refused[name]
+            names = ", ".join(self._variables)
+            there = f"; there are {names}" if names else ", nor any other"
+            raise NoVariable(f"no __constant__ or __device__ variable {name!r}{there}")
+        return found
+
+    def __getitem__(self, name: str) -> np.ndarray[Any, Any]:
+        return self._variable(name).get(self._where)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._variable(name).set(value, self._where)
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError("the variables of a module live as long as it does")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._variables
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables)
+
+    def __repr__(self) -> str:
+        where = "" if self._where is None else f" on {self._where.id}"
+        listed = "; ".join(map(repr, self._variables.values()))
+        return f"<constants{where}: {listed or 'none'}>"
+
+
+def variables_of(program: Program) -> dict[str, Variable]:
+    """The variables of a file, nowhere yet."""
+    return {name: Variable(symbol) for name, symbol in program.symbols.items()}

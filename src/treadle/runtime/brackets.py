@@ -1,0 +1,57 @@
+"""What stands in the brackets of a launch: `kernel[grid, block, shared_bytes, stream](…)`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from typing import Any, Generic, TypeVar
+
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import LaunchError
+
+_MOST_BOUND = 256  # grids and blocks that a kernel remembers
+
+B = TypeVar("B")
+
+
+class Bracketed(ABC, Generic[B]):
+    """A kernel that is indexed with its grid and block, and then called. It remembers what was in
+    the brackets, so that a launch in a loop prepares nothing."""
+
+    def __init__(self) -> None:
+        self._bound: dict[Any, B] = {}  # by what stood in the brackets
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The kernel's name, for messages."""
+
+    @abstractmethod
+    def bind(self, grid: Dim3, block: Dim3, shared_bytes: Any, stream: Any) -> B:
+        """What is called to launch."""
+
+    def __getitem__(self, launch: Any) -> B:
+        try:
+            return self._bound[launch]
+        except (KeyError, TypeError):
+            bound = self._from_brackets(launch)
+        if len(self._bound) >= _MOST_BOUND:
+            self._bound.clear()
+        with suppress(TypeError):  # a list in the brackets is fine, but no key
+            self._bound[launch] = bound
+        return bound
+
+    def _from_brackets(self, launch: Any) -> B:
+        parts = launch if isinstance(launch, tuple) else (launch,)
+        if not 2 <= len(parts) <= 4:
+            raise LaunchError(
+                f"{self.name}[grid, block], or [grid, block, shared_bytes, stream]: "
+                f"{len(parts)} given"
+            )
+        shared = parts[2] if len(parts) > 2 and parts[2] is not None else 0
+        stream = parts[3] if len(parts) > 3 else None
+        try:
+            grid, block = Dim3.of(parts[0]), Dim3.of(parts[1])
+        except (TypeError, ValueError) as error:
+            raise LaunchError(f"{self.name}[grid, block]: {error}") from None
+        return self.bind(grid, block, shared, stream)

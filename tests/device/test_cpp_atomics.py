@@ -1,0 +1,392 @@
+"""CUDA's atomic functions: every operation, type and memory, with the old values they give."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import treadle as td
+from treadle.core.errors import CompileError, TreadleError
+
+N = 120  # threads: 3 blocks of 40
+GRID, BLOCK = 3, 40
+
+OPERATIONS = td.cuda_module("""
+template <typename T>
+__global__ void all(const T *values, T *totals, T *olds)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int n = gridDim.x * blockDim.x;
+    T v = values[i];
+    olds[i] = atomicAdd(&totals[0], (T)1);
+    atomicAdd(totals + 1, v);
+    atomicSub(&totals[2], v);
+    olds[n + i] = atomicMin(&totals[3], v);
+    atomicMax(&totals[4], v);
+    atomicAnd(&totals[5], (T)~((T)1 << (i % 31)));
+    atomicOr(&totals[6], (T)1 << (i % 29));
+    olds[2 * n + i] = atomicXor(&totals[7], (T)1 << (i % 30));
+    olds[3 * n + i] = atomicExch(&totals[8], v);
+    T seen = totals[9], assumed;
+    do {
+        assumed = seen;
+        seen = atomicCAS(&totals[9], assumed, assumed * 2 + 1 > 100000 ? 7 : assumed + v % 13);
+    } while (assumed != seen);
+    olds[4 * n + i] = seen;
+    atomicAdd_block(&totals[10], v);
+    atomicAdd_system(&totals[10], v);
+    atomicMax_system(&totals[11], v);
+}
+
+template <typename T>
+__global__ void in_shared(const T *values, T *totals, T *olds)
+{
+    __shared__ T sums[2][3];
+    __shared__ T last;
+    int i = threadIdx.x;
+    if (i < 6)
+        (&sums[0][0])[i] = 0;
+    if (i == 6)
+        last = 1000;
+    __syncthreads();
+    T v = values[blockIdx.x * blockDim.x + i];
+    olds[blockIdx.x * blockDim.x + i] = atomicAdd(&sums[1][i % 3], 1);
+    atomicMax(&sums[0][i % 3], v);
+    T *least = &last;
+    atomicMin(least, v);
+    __syncthreads();
+    if (i < 6)
+        totals[blockIdx.x * 7 + i] = sums[i / 3][i % 3];
+    if (i == 6)
+        totals[blockIdx.x * 7 + 6] = atomicExch(&last, (T)0);
+}
+
+__global__ void wrapping(unsigned *counters, unsigned *olds)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int n = gridDim.x * blockDim.x;
+    __shared__ unsigned local;
+    if (threadIdx.x == 0)
+        local = 2;
+    __syncthreads();
+    olds[i] = atomicInc(&counters[0], 6);
+    olds[n + i] = atomicDec(&counters[1], 6);
+    atomicInc(&counters[2], 1000000);
+    atomicDec(&counters[3], 1000000);
+    atomicInc(&local, 4);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        counters[4 + blockIdx.x] = local;
+}
+""")
+
+
+def run(kernel, device, dtype, totals, olds, seed):
+    values = np.random.default_rng(seed).integers(1, 90, N).astype(dtype)
+    given = td.asarray(values, device=device)
+    sums = td.asarray(np.array(totals, dtype), device=device)
+    kept = td.zeros((olds, N), dtype=getattr(td, np.dtype(dtype).name), device=device)
+    kernel[GRID, BLOCK](given, sums, kept)
+    return values, sums.numpy(), kept.numpy()
+
+
+def has(device, name):
+    return device.backend != "webgpu" or name in device.features
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.uint64])
+def test_every_operation_on_integers(device, dtype):
+    if np.dtype(dtype).itemsize == 8 and not has(device, "int64_atomics"):
+        with pytest.raises(TreadleError, match="64"):
+            run(instance("all", dtype), device, dtype, [0] * 12, 5, 1)
+        return
+    full = -1 if np.dtype(dtype).kind == "i" else np.iinfo(dtype).max
+    start = [5, 7, 100000, 1000, 0, full, 0, 0, 77, 3, 0, 50]
+    values, totals, olds = run(
+        instance("all", dtype), device, dtype, np.array(start, dtype=dtype), 5, 1
+    )
+    v = values.astype(object)
+    width = np.iinfo(dtype).bits
+    ones = (1 << width) - 1
+    cleared, setted, flipped = ones, 0, 0
+    for i in range(N):
+        cleared &= ~(1 << (i % 31))
+        setted |= 1 << (i % 29)
+        flipped ^= 1 << (i % 30)
+    expected = [
+        5 + N, 7 + sum(v), 100000 - sum(v), min(v), max(v), cleared, setted, flipped,
+        None, None, 2 * sum(v), max(50, max(v)),
+    ]  # fmt: skip
+    for at, right in enumerate(expected):
+        if right is not None:
+            assert int(totals[at]) & ones == int(right) & ones, f"totals[{at}]"
+    assert sorted(olds[0].tolist()) == [5 + i for i in range(N)]
+    assert set(olds[1].tolist()) <= {1000, *values.tolist()}
+    assert max(olds[1].tolist()) == 1000
+    assert olds[2].tolist().count(0) >= 1
+    # What went in came out, but for the last: exchanges lose nothing.
+    assert sorted([*olds[3].tolist(), int(totals[8])]) == sorted([77, *values.tolist()])
+    assert int(totals[9]) == 3 + int((values % 13).sum())
+    assert len(set(olds[4][values % 13 > 0].tolist())) == int((values % 13 > 0).sum())
+
+
+def instance(name, dtype):
+    cpp = {"int32": "int", "uint32": "unsigned int", "int64": "long long",
+           "uint64": "unsigned long long"}  # fmt: skip
+    return OPERATIONS.kernel(name, cpp[np.dtype(dtype).name])
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int64, np.uint64])
+def test_in_shared_memory(device, dtype):
+    if np.dtype(dtype).itemsize == 8 and device.backend == "webgpu":
+        with pytest.raises(TreadleError, match="64"):
+            run(instance("in_shared", dtype), device, dtype, [0] * 21, 1, 2)
+        return
+    values, totals, olds = run(instance("in_shared", dtype), device, dtype, [0] * 21, 1, 2)
+    for block in range(GRID):
+        own = values[block * BLOCK :][:BLOCK]
+        got = totals[block * 7 :][:7].tolist()
+        counts = [len(own[k::3]) for k in range(3)]
+        assert got == [*(own[k::3].max() for k in range(3)), *counts, own.min()]
+        mine = olds[0][block * BLOCK :][:BLOCK]
+        for k in range(3):
+            assert sorted(mine[k::3].tolist()) == list(range(counts[k]))
+
+
+def test_counters_that_wrap(device):
+    counters = td.asarray(np.array([0, 3, 0, 5, 0, 0, 0], np.uint32), device=device)
+    olds = td.zeros((2, N), dtype=td.uint32, device=device)
+    OPERATIONS.wrapping[GRID, BLOCK](counters, olds)
+    ups, downs, value, other = [], [], 0, 3
+    for _ in range(N):
+        ups.append(value)
+        value = 0 if value >= 6 else value + 1
+        downs.append(other)
+        other = 6 if other == 0 or other > 6 else other - 1
+    got = olds.numpy()
+    assert sorted(got[0].tolist()) == sorted(ups)
+    assert sorted(got[1].tolist()) == sorted(downs)
+    below = 5 - N + 1000001
+    # From 2, by steps of one in 0 … 4, 40 times.
+    assert counters.tolist() == [value, other, N, below, *[(2 + BLOCK) % 5] * GRID]
+
+
+FLOATS = td.cuda_module("""
+struct Cell { float mass; float3 center; int count; };
+
+__device__ float atomicMaxFloat(float *address, float value)
+{
+    int *bits = (int *)address;
+    int old = *bits, assumed;
+    do {
+        assumed = old;
+        if (__int_as_float(assumed) >= value)
+            break;
+        old = atomicCAS(bits, assumed, __float_as_int(value));
+    } while (assumed != old);
+    return __int_as_float(old);
+}
+
+__device__ __forceinline__ void atomicMinFloat(float *at, float value)
+{
+    if (value >= 0)
+        atomicMin((int *)at, __float_as_int(value));
+    else
+        atomicMax((unsigned int *)at, __float_as_uint(value));
+}
+
+__device__ void gather(Cell *cell, float x)
+{
+    atomicAdd(&cell->mass, x);
+    atomicAdd(&cell->center.y, 0.5f * x);
+    atomicAdd(&(*cell).count, 1);
+}
+
+__global__ void floats(const float *x, float *out, float *olds)
+{
+    __shared__ float own[2];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x < 2)
+        own[threadIdx.x] = 0;
+    __syncthreads();
+    olds[i] = atomicAdd(out, 1.0f);
+    atomicAdd(&out[1], x[i]);
+    atomicMaxFloat(&out[2], x[i]);
+    atomicMinFloat(out + 3, x[i]);
+    olds[gridDim.x * blockDim.x + i] = atomicExch(&out[4], x[i]);
+    atomicAdd(&own[i & 1], x[i]);
+    __syncthreads();
+    if (threadIdx.x < 2)
+        atomicAdd(&out[5 + threadIdx.x], own[threadIdx.x]);
+    atomicAdd(&out[7], 2);                               // an int becomes a float
+}
+
+__global__ void cells(const float *x, Cell *cells)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    Cell *mine = &cells[i % 2];
+    gather(mine, x[i]);
+    __shared__ Cell total;
+    if (threadIdx.x == 0) {
+        total.mass = 0;
+        total.count = 0;
+    }
+    __syncthreads();
+    atomicAdd(&total.mass, x[i]);
+    int before = atomicAdd(&total.count, 2);
+    __syncthreads();
+    if (before == 0)
+        atomicAdd(&cells[2].center.z, total.mass + total.count);
+}
+
+__device__ unsigned ticket;
+__device__ int histogram[4][2];
+
+__global__ void last_block(const int *x, int *sums, int *result)
+{
+    __shared__ int sum;
+    __shared__ bool last;
+    if (threadIdx.x == 0)
+        sum = 0;
+    __syncthreads();
+    int value = x[blockIdx.x * blockDim.x + threadIdx.x];
+    atomicAdd(&sum, value);
+    atomicAdd(&histogram[value & 3][value > 50], 1);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        atomicExch(&sums[blockIdx.x], sum);
+        last = atomicInc(&ticket, gridDim.x) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last && threadIdx.x == 0) {
+        int total = 0;
+        for (unsigned b = 0; b < gridDim.x; b++)
+            total += atomicAdd(&sums[b], 0);
+        *result = total;
+        ticket = 0;
+    }
+}
+
+__global__ void choices(int *a, int *b, unsigned char *pick)
+{
+    int i = threadIdx.x;
+    int *to = pick[i] ? a : b;
+    int old = atomicAdd(&to[i & 1], i);
+    bool first = old == 0;
+    atomicAdd(first ? a + 2 : b + 2, 1);
+    if (atomicCAS(&b[3], 0, 1) == 0)
+        a[3] = 5;
+    for (int k = 0; k < 3; k++, atomicSub(a + 4, 1))
+        ;
+    (void)atomicOr((unsigned *)&b[4], 1u << (i % 8));
+}
+""")
+
+
+def test_floats(device):
+    x = np.random.default_rng(3).integers(-40, 40, N).astype(np.float32) / 4
+    out = td.asarray(np.array([2, 0, -1e30, 1e30, 0, 0, 0, 0], np.float32), device=device)
+    olds = td.zeros((2, N), device=device)
+    FLOATS.floats[GRID, BLOCK](td.asarray(x, device=device), out, olds)
+    got, kept = out.numpy(), olds.numpy()
+    assert got[:4].tolist() == [2 + N, x.sum(), x.max(), x.min()]
+    assert got[5:].tolist() == [x[::2].sum(), x[1::2].sum(), 2 * N]
+    assert sorted(kept[0].tolist()) == [2 + i for i in range(N)]
+    assert sorted([*kept[1].tolist(), got[4]]) == sorted([0, *x.tolist()])
+
+
+def test_fields_of_structs(device):
+    x = np.random.default_rng(5).integers(-40, 40, N).astype(np.float32) / 4
+    record = np.dtype([("mass", "f4"), ("center", "f4", 3), ("count", "i4")])
+    cells = np.zeros(3, record)
+    with td.use_device(device):
+        FLOATS.cells[GRID, BLOCK](td.asarray(x), cells)
+    assert cells["mass"].tolist() == [x[::2].sum(), x[1::2].sum(), 0]
+    assert cells["center"][:, 1].tolist() == [x[::2].sum() / 2, x[1::2].sum() / 2, 0]
+    assert cells["count"].tolist() == [N // 2, N // 2, 0]
+    assert cells["center"][2, 2] == x.sum() + 2 * N
+
+
+def test_the_last_block_and_variables_of_the_file(device):
+    x = np.random.default_rng(6).integers(0, 100, N).astype(np.int32)
+    sums = td.zeros(GRID, dtype=td.int32, device=device)
+    result = td.zeros(1, dtype=td.int32, device=device)
+    before = FLOATS.constants.on(device)["histogram"].copy()
+    for _ in range(2):
+        FLOATS.last_block[GRID, BLOCK](td.asarray(x, device=device), sums, result)
+        assert result.tolist() == [x.sum()]
+    counted = FLOATS.constants.on(device)["histogram"] - before
+    expected = [
+        [2 * int(((x & 3) == k)[(x > 50) == big].sum()) for big in (0, 1)] for k in range(4)
+    ]
+    assert counted.tolist() == expected
+
+
+def test_pointers_that_are_chosen(device):
+    pick = np.array([1, 0, 0, 1, 1, 0, 1, 0, 1], np.uint8)
+    a, b = (td.zeros(5, dtype=td.int32, device=device) for _ in range(2))
+    FLOATS.choices[1, 9](a, b, td.asarray(pick, device=device))
+    i = np.arange(9)
+    sums = [[int(i[(pick == p) & (i % 2 == k)].sum()) for k in (0, 1)] for p in (1, 0)]
+    got_a, got_b = a.tolist(), b.tolist()
+    assert [got_a[:2], got_b[:2]] == sums
+    assert got_a[2] + got_b[2] == 9
+    assert got_a[3:] == [5, -27]
+    assert got_b[3:] == [1, 255]
+
+
+DOUBLES = td.cuda_module("""
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 600
+#else
+__device__ double atomicAdd(double *a, double b) { return b; }
+#endif
+__global__ void doubles(const double *x, double *out)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    atomicAdd(out, x[i]);
+    double old = atomicAdd(&out[1], 1.0);
+    if (old == 17.0)
+        out[2] = old;
+    unsigned long long *bits = (unsigned long long *)&out[3];
+    unsigned long long seen = *bits, assumed;
+    do {
+        assumed = seen;
+        seen = atomicCAS(bits, assumed, __double_as_longlong(__longlong_as_double(assumed) + x[i]));
+    } while (assumed != seen);
+    atomicExch(&out[4], 2.5);
+}
+""")
+
+
+def test_doubles(device):
+    x = np.random.default_rng(7).integers(-400, 400, N) / 8
+    out = td.zeros(5, dtype=td.float64, device="cpu").numpy().copy()
+    with td.use_device(device):
+        if device.backend == "webgpu":
+            with pytest.raises(TreadleError, match="64"):
+                DOUBLES.doubles[GRID, BLOCK](x, out)
+            return
+        DOUBLES.doubles[GRID, BLOCK](x, out)
+    assert out.tolist() == [x.sum(), N, 17, x.sum(), 2.5]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("atomicAdd(out);", "atomicAdd takes 2 arguments, not 1"),
+        ("atomicAdd(*out, 1);", "atomicAdd takes a pointer first"),
+        ("int own = 0; atomicAdd(&own, 1);", "this object belongs to one thread"),
+        ("int own[4]; atomicAdd(&own[1], 1);", "this object belongs to one thread"),
+        ("float *f = (float *)out; atomicOr(f, 1);", "atomicOr works on integers, not on float"),
+        ("float4 *f = (float4 *)out; atomicAdd(f, *f);", "atomicAdd works on numbers"),
+        ("atomicAdd(&given, 1);", "given is __constant__"),
+        ("short *s = (short *)out; atomicAdd(s, 1);", "short"),
+    ],
+)
+def test_refusals(body, message):
+    text = f"__constant__ int given;\n__global__ void k(int *out)\n{{\n    {body}\n}}\n"
+    with pytest.raises(CompileError, match=re.escape(message)) as caught:
+        td.cuda_module(text).k.source("llvm")
+    assert caught.value.line == 4

@@ -1,0 +1,204 @@
+"""What C++ has and kernels can't have: each is refused with its place, the reason and a way out."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import treadle as td
+from treadle.core.errors import CompileError, CompileErrors
+
+
+def refused(source: str) -> CompileError:
+    """The error of the kernel k. What is wrong is marked by /**/ before it."""
+    with pytest.raises(CompileError) as caught:
+        td.cuda_module(source).k.source("ir")
+    error = caught.value
+    if isinstance(error, CompileErrors):
+        assert len(error.errors) == 1
+        error = error.errors[0]
+    lines = source.split("\n")
+    line = next(number for number, text in enumerate(lines, 1) if "/**/" in text)
+    column = lines[line - 1].index("/**/") + 5
+    assert error.file == "<cuda source>"
+    assert (error.line, error.span.column) == (line, column)
+    assert f"<cuda source>:{line}:{column}: " in str(error)
+    assert lines[line - 1].strip() in str(error)  # the line itself is shown
+    return error
+
+
+def kernel(body: str, before: str = "") -> str:
+    return f"{before}\n__global__ void k(float *x, int n)\n{{\n    {body}\n}}\n"
+
+
+F = "__device__ int f(int a) { return a; }"
+DERIVED = "struct A { int a; }; struct B : A { };"
+# A name, the code, and words of the message: what it is, why, and what to do instead.
+CONSTRUCTS = [
+    ("goto", kernel("/**/goto end; end: x[0] = 1;"), "goto: other GPUs have structured .*; use lo"),
+    ("a label", kernel("x[0] = 1; /**/again: x[0] = 2;"), "a label: .*; remove it"),
+    ("asm", kernel('/**/asm("mov.u32 %0, %laneid;" : "=r"(n));'), "inline assembly: PTX .*; use"),
+    ("asm volatile", kernel('/**/asm volatile("bar.sync 0;");'), "inline assembly: PTX .*; use"),
+    ("try", kernel("/**/try { x[0] = 1; } catch (...) { }"), "try and catch: .*; return an error"),
+    ("throw", kernel("if (n) /**/throw 1;"), "throw: device code has no exceptions.*; return"),
+    ("new", kernel("float *p = /**/new float[4];"), "new: there is no heap .*; use an array"),
+    ("delete", kernel("/**/delete[] x;"), "delete: there is no heap .*; use an array"),
+    ("malloc", kernel("float *p = (float *)/**/malloc(16);"), "malloc: .* no heap .*; use an arr"),
+    ("free", kernel("/**/free(x);"), "free: .*no heap .*; use an array of constant size"),
+    ("a lambda", kernel("auto f = /**/[](int a) { return a; };"), "a lambda: .*; write a __device"),
+    ("a virtual method",
+     kernel("A a; x[0] = a./**/f();", "struct A { virtual __device__ int f() { return 1; } };"),
+     "a virtual function: .*; use a template parameter"),
+    ("an abstract class",
+     kernel("B b; A *a = &b; x[0] = a->/**/f();",
+            "struct A { __device__ virtual int f() = 0; };\n"
+            "struct B : A { __device__ int f() override { return 2; } };"),
+     "a virtual function: .*; use a template parameter"),
+    ("recursion",
+     kernel("x[0] = f(n);", "__device__ int f(int n) { return n ? /**/f(n - 1) : 0; }"),
+     "f calls itself: .* no stack of calls; use a loop"),
+    ("recursion through another",
+     kernel("x[0] = f(n);",
+            "__device__ int g(int n);\n__device__ int f(int n) { return n ? g(n - 1) : 0; }\n"
+            "__device__ int g(int n) { return /**/f(n); }"),
+     "f calls itself: .*; use a loop"),
+    ("recursion with pointers",
+     kernel("f(x, n);", "__device__ void f(float *p, int n) { if (n) /**/f(p + 1, n - 1); }"),
+     "f calls itself: .*; use a loop"),
+    ("recursion of a method",
+     kernel("A a; x[0] = a.f(n);",
+            "struct A { __device__ int f(int n) { return n ? /**/f(n - 1) : 0; } };"),
+     "f calls itself: .*; use a loop"),
+    ("recursion without an end",
+     kernel("x[0] = f<0>();", "template <int N> __device__ int f() { return /**/f<N + 1>(); }"),
+     "f calls itself: .*; use a loop"),
+    ("a pointer to a function", kernel("int (*p)/**/(int) = f;", F),
+     "a pointer to a function: .*; use a template"),
+    ("an address of a function", kernel("auto p = /**/&f;", F),
+     "a pointer to a function: .*; use a template parameter, or a switch"),
+    ("a type of functions", kernel("op p = f;", "typedef int (*op)/**/(int);" + F),
+     "a pointer to a function: .*; use a template"),
+    ("a pointer to a member", kernel("int A::/**/*p = 0;", DERIVED),
+     "a pointer to a member: .*; name the member"),
+    ("a launch", kernel("/**/child<<<1, 1>>>(x);", "__global__ void child(float *x) { }"),
+     "a kernel launched from device code: .*; launch both kernels from the host"),
+    ("a kernel called", kernel("/**/child(x);", "__global__ void child(float *x) { }"),
+     "a kernel launched from device code: .*; launch both kernels from the host"),
+    ("a texture reference", kernel("x[0] = tex1D(/**/t, 0.5f);", "texture<float, 1> t;"),
+     "a texture: .*; pass a pointer"),
+    ("a texture object",
+     "__global__ void k(float *x, /**/cudaTextureObject_t t) { x[0] = tex1D<float>(t, 0); }",
+     "a texture: .*; pass a pointer"),
+    ("a surface object",
+     "__global__ void k(float *x, /**/cudaSurfaceObject_t s) { surf2Dwrite(x[0], s, 0, 0); }",
+     "a surface: .*; pass a pointer"),
+    ("a struct with pointers as a parameter",
+     "struct S { float *p; int n; };\n__global__ void k(S /**/s) { s.p[0] = 1; }",
+     "parameter s is a struct with pointers .*: make its pointers parameters"),
+    ("structs with pointers in memory",
+     "struct S { float *p; int n; };\n__global__ void k(S */**/s) { s->p[0] = 1; }",
+     "parameter s is a pointer to pointers.*: pass one array with offsets"),
+    ("pointers in memory", "__global__ void k(float **/**/x) { x[0][0] = 1; }",
+     "parameter x is a pointer to pointers.*: pass one array with offsets"),
+    ("an array of pointers", kernel("float */**/p[2] = {x, x + 1};"),
+     "p is an array of pointers.*: keep indices"),
+    ("a shared pointer", kernel("__shared__ float */**/p; p = x;"),
+     "a pointer in memory: .* Pass the arrays"),
+    ("a pointer of the file", kernel("g[0] = x[0];", "__device__ float */**/g;"),
+     "g is a pointer in memory: pass the array"),
+    ("a pointer to a pointer", kernel("float **p = /**/&x;"),
+     "a pointer to a pointer: .* holds no addresses. Return the new pointer"),
+    ("a number as a pointer", kernel("float *p = /**/(float *)n;"), "cannot become a pointer"),
+    ("dynamic_cast", kernel("B b; A *a = &b; x[0] = /**/dynamic_cast<B *>(a) != 0;", DERIVED),
+     "dynamic_cast: .*; use static_cast"),
+    ("typeid", kernel("x[0] = /**/typeid(n).hash_code();"), "typeid: .*; use a tag"),
+    ("a structured binding", kernel("A p = {1}; /**/auto [a] = p;", DERIVED),
+     "a structured binding: .*; name the value"),
+    ("a wide character", kernel("x[0] = /**/L'a';"), "a character with a prefix .*; write"),
+    ("two characters", kernel("x[0] = /**/'ab';"), "several characters: .*; write the number"),
+    ("a block in an expression", kernel("x[0] = /**/({ int a = n; a; });"), "GCC .*; write"),
+    ("a parameter pack",
+     kernel("x[0] = /**/f(1, 2);",
+            "template <typename... T> __device__ int f(T... t) { return sizeof...(T); }"),
+     "f has a parameter pack: .*; write the function for"),
+    ("a bit field", kernel("B b;", "struct B { int /**/a : 3; };"),
+     "a bit field: .*; use an integer"),
+    ("offsetof", kernel("x[0] = /**/offsetof(A, a);", DERIVED), "offsetof: .*; name the member"),
+    ("128 bits", kernel("/**/__int128 a = n;"), "__int128 has 128 bits.*: use two"),
+    ("a coroutine", kernel("/**/co_await n;"), "a coroutine: .*; write the steps"),
+    ("a lasting variable", kernel("static int /**/count = 0;"),
+     "count is static.*: declare it __d"),
+    ("a variable of a host thread", kernel("thread_local int /**/a = 1;"), "thread_local.*: decl"),
+    ("an array of any length", kernel("float a[/**/n];"), "length of an array must be known"),
+]  # fmt: skip
+# Mistakes rather than constructs.
+MISTAKES = [
+    ("an unknown name", kernel("x[0] = /**/y;"), "y is declared nowhere: declare it, or include"),
+    ("a function with a typing error", kernel("x[0] = /**/sqrtff(n);"), "did you mean sqrtf"),
+    ("a function without a body", kernel("x[0] = /**/f(n);", "__device__ int f(int);"),
+     "f is declared here, but its body is in no file that is included: include it"),
+    ("a wrong number of arguments", kernel("x[0] = /**/f(n, n);", F),
+     r"no function f takes \(int, int\): f of line 1 takes 1 arguments"),
+    ("no such member", kernel("A a; x[0] = a./**/z;", DERIVED), "A has no member z; its fields: a"),
+    ("a remainder of floats", kernel("x[0] = x[1] /**/% 2;"), "integers, not float: use fmod"),
+    ("a shift of floats", kernel("x[0] = x[1] /**/<< 2;"), "integers, not float and int: multiply"),
+    ("a sum of vectors", kernel("float4 a = {1}; a = a /**/+ a;"), r"no operator \+ for float4"),
+    ("writing a constant", kernel("c /**/= 1;", "__constant__ int c;"),
+     "c is __constant__: a kernel only reads it. Set it from outside"),
+    ("writing a value", kernel("n + 1 /**/= 2;"), "cannot be assigned to"),
+    ("a break without a loop", kernel("/**/break;"), "break stands in no loop and no switch"),
+    ("a continue in a switch", kernel("switch (n) { case 1: if (n) /**/continue; n++; }"),
+     "continue stands in no loop"),
+    ("a case without a switch", kernel("/**/case 1: ;"), "case and default belong directly into"),
+    ("a value returned", kernel("/**/return 1;"), "k returns nothing, so a return has no value"),
+    ("a kernel with a result", "__global__ int /**/k(int *x) { return 1; }", "kernels return void"),
+    ("a void pointer followed", "__global__ void k(void *x) { /**/*x = 1; }",
+     "cast it to the type"),
+    ("a struct as a number", kernel("A a = {1}; x[0] /**/= a;", DERIVED), "does not become float"),
+    ("a pointer to something else", kernel("int */**/p = x;"), "cast it, if its bytes are meant"),
+    ("a null pointer followed", kernel("float *p = 0; p/**/[0] = 1;"), "is always null"),
+    ("pointers into different arrays",
+     "__global__ void k(float *x, float *y) { x[0] = y /**/- x; }", "may point into different arr"),
+    ("an assertion", kernel("x[0] = 1;", '/**/static_assert(sizeof(int) == 8, "small");'),
+     "static_assert failed: small"),
+    ("an assertion in a kernel", kernel("/**/static_assert(sizeof(n) > 4);"),
+     "static_assert failed: its condition is false"),
+    ("an assertion in a class",
+     kernel("A a;", "struct A { int a;\n/**/static_assert(sizeof(int) == 2, \"two\"); };"),
+     "static_assert failed: two"),
+    ("a jump over a first value", kernel("switch (n) { case 0: /**/int a = 1; case 1: x[a] = 1; }"),
+     "a later case jumps over this variable's first value: give it braces"),
+    ("the host's library", kernel("/**/std::vector<int> v;", "#include <vector>"),
+     r"std::vector is of the host's C\+\+ library.*: use an array"),
+    ("output streams", kernel("/**/std::cout << n;", "#include <iostream>"), "host's C.. library"),
+    ("CUDA's own library", kernel("/**/cudaMalloc(&x, 4);"), "host, and a kernel can't call it"),
+    ("a function of the host", kernel("x[0] = /**/f(n);", "int f(int a) { return a; }"),
+     r"f is a function of the host: put __device__ \(or __host__ __device__\) before it"),
+    ("a variable of the host", kernel("x[0] = /**/h;", "int h = 4;"),
+     "h is a variable of the host: declare it __device__ or __constant__"),
+    ("a scoped enum as a number", kernel("x/**/[E::A] = 1;", "enum class E { A };"),
+     "a number is "),
+    ("an ambiguous list", kernel("auto /**/a = {1, 2};"), "tells no type"),
+    ("an empty reference", kernel("int &/**/r;"), "refers to nothing"),
+    ("too many values", kernel("int /**/a[2] = {1, 2, 3};"), "3 values for an array of 2"),
+    ("a field that is none", kernel("A a = /**/{.z = 1};", DERIVED), "A has no field z"),
+]  # fmt: skip
+
+
+def cases(table):
+    return pytest.mark.parametrize(
+        ("source", "words"), [pytest.param(*rest, id=name) for name, *rest in table]
+    )
+
+
+@cases(CONSTRUCTS)
+def test_constructs(source, words):
+    message = refused(source).message
+    assert re.search(words, message), message
+
+
+@cases(MISTAKES)
+def test_mistakes(source, words):
+    message = refused(source).message
+    assert re.search(words, message), message

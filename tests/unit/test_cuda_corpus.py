@@ -1,0 +1,142 @@
+"""The trial of public kernels: its lists, what it reads of sources, and how it compares."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tools.cuda_corpus import compare, page, sources
+from tools.cuda_corpus.listing import tried
+from tools.cuda_corpus.spec import (
+    REASONS,
+    Array,
+    Exact,
+    Holds,
+    Levels,
+    Norm,
+    Printed,
+    Share,
+    Trial,
+    dims,
+)
+from tools.cuda_corpus.trials import EXCLUDED, TRIALS
+
+SOURCE = """
+#include <cublas_v2.h>
+#include <stdio.h>
+#define SIZE 4
+struct __align__(8) Pair { int a, b; };
+static cublasHandle_t handle;
+__constant__ float table[] = {1, 2};
+const char *text = "} not an end {";
+template <class T> T half_of(T x) { return x / 2; } // } on the host
+template <class T> __device__ T twice(T x) { return x * 2; }
+extern "C" {
+__global__ void __launch_bounds__(64, (2)) first(Pair *p) { if (p) { p->a = twice(p->b); } }
+void launch() { first<<<1, 1>>>(0); }
+}
+template <int N>
+__global__ void second(int *x); /* a declaration */
+int main() { return '}'; }
+"""
+
+
+def test_kernels_of_a_text():
+    assert sources.kernels_in(SOURCE) == ["first"]
+
+
+def test_host_code_goes():
+    text = sources.without_host(SOURCE)
+    for kept in ("<stdio.h>", "SIZE", "Pair", "table[]", "text =", "twice", "first", "second"):
+        assert kept in text
+    for gone in ("cublas", "half_of(", "launch()", "main"):
+        assert gone not in text
+    text = text.replace("// } on the host", "")
+    assert text.count("{") == text.count("}")
+
+
+def trial(agreement) -> Trial:
+    return Trial("file", "kernel", agreement=agreement)
+
+
+ONES = np.ones(100, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("agreement", "ours", "well"),
+    [
+        (Exact(), ONES, True),
+        (Exact(), ONES * np.float32(1.0000001), False),
+        (Norm(1e-5, ""), ONES * np.float32(1.000001), True),
+        (Norm(1e-5, ""), ONES * np.float32(1.001), False),
+        (Norm(1e-5, ""), np.where(np.arange(100) == 3, np.nan, ONES).astype(np.float32), False),
+        (Norm(1e-5, ""), ONES.astype(np.float64), False),
+        (Share(0.02, ""), np.where(np.arange(100) == 3, 9, ONES).astype(np.float32), True),
+        (Share(0.02, ""), ONES + 1, False),
+        (Holds(lambda found: bool((found[0] > 0).all()), ""), ONES + 5, True),
+        (Holds(lambda found: bool((found[0] > 0).all()), ""), -ONES, False),
+        (Printed(), -ONES, True),
+    ],
+)
+def test_agreement(agreement, ours, well):
+    assert (compare.difference(trial(agreement), [ours], [ONES]) == "") is well
+
+
+def test_agreement_of_bytes_and_of_what_is_no_number():
+    image = np.arange(16, dtype=np.uint32)
+    assert compare.difference(trial(Levels(1, "")), [image + 1], [image]) == ""
+    assert compare.difference(trial(Levels(1, "")), [image + 2], [image])
+    nothing = np.array([np.nan, np.inf, 1], np.float32)
+    for agreement in (Exact(), Norm(1e-5, "")):
+        assert compare.difference(trial(agreement), [nothing], [nothing]) == ""
+        assert compare.difference(trial(agreement), [-nothing], [nothing])
+    viewed = Norm(1e-5, "", np.float32)
+    assert compare.difference(trial(viewed), [ONES.view(np.uint8)], [ONES.view(np.uint8)]) == ""
+
+
+def test_agreement_of_lines():
+    assert compare.difference_of_lines("a\nb\nb\n", "b\na\nb\n") == ""
+    assert compare.difference_of_lines("a\nb\n", "b\na\nb\n")
+
+
+def test_every_trial_makes_its_arguments():
+    assert len({one.name for one in TRIALS}) == len(TRIALS)
+    for one in TRIALS:
+        if one.impossible:
+            continue
+        assert 0 < np.prod(dims(one.block)) <= 1024, one.name
+        assert min(dims(one.grid)) > 0, one.name
+        arrays = [a.make(one.rng()) for a in one.arguments if isinstance(a, Array)]
+        again = [a.make(one.rng()) for a in one.arguments if isinstance(a, Array)]
+        for array, same in zip(arrays, again, strict=True):
+            np.testing.assert_array_equal(array, same)
+
+
+def test_exclusions():
+    assert {one.reason for one in EXCLUDED} <= set(REASONS)
+    assert not {(one.file, one.kernel) for one in EXCLUDED} & tried()
+
+
+def test_the_page(monkeypatch, tmp_path):
+    """Written from a result with one kernel that agrees and one that does not."""
+    names = [one for one in TRIALS if not one.impossible][:2]
+    rows = [
+        {
+            "name": one.name, "file": one.file, "kernel": one.kernel, "targets": {"wgsl": ""},
+            "reference": "", "runs": {"cpu": ""}, "agrees": {"cpu": words},
+        }
+        for one, words in zip(names, ("", "2 of 9 elements | differ"), strict=True)
+    ]  # fmt: skip
+    content = {
+        "date": "2026-11-28", "machine": "m", "card": "c", "base": "cuda-itself",
+        "compiler": "nvcc 13", "names": {"cpu": "a processor"}, "devices": ["cpu"],
+        "files": {names[0].file: ""}, "trials": rows,
+    }  # fmt: skip
+    monkeypatch.setattr(page, "RESULT", tmp_path / "result.json")
+    monkeypatch.setattr(page, "SPEEDS", tmp_path / "none.json")
+    monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
+    page.RESULT.write_text(page.json.dumps(content), encoding="utf-8")
+    page.write()
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert "| **agree**: cpu | 1 (" in text
+    assert r"2 of 9 elements \| differ" in text

@@ -1,0 +1,63 @@
+"""The command line; what it does is told in `tools.cuda_corpus`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import tools.cuda_corpus as package
+from tools.cuda_corpus import cubins, page, results, work
+from tools.cuda_corpus.listing import problems
+from tools.cuda_corpus.trials import TRIALS
+
+
+def main() -> None:
+    """Do one of the commands."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.cuda_corpus",
+        description=package.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    made = {name: commands.add_parser(name) for name in ("check", "cubins", "carry", "compare")}
+    made["page"], made["work"] = commands.add_parser("page"), commands.add_parser("work")
+    for name in ("check", "cubins", "carry", "compare", "work"):
+        made[name].add_argument("--sources", type=Path, required=True)
+    for name in ("cubins", "carry"):
+        made[name].add_argument("--out", type=Path, required=True)
+    made["carry"].add_argument("--cubins", type=Path, required=True)
+    for name in ("compare", "work"):
+        made[name].add_argument("--cubins", type=Path)
+    made["compare"].add_argument("--devices", default="cpu,webgpu")
+    made["compare"].add_argument("--only", default="", help="trials whose name has this in it")
+    made["compare"].add_argument("--name", default="", help="of the file in benchmarks/results")
+    made["compare"].add_argument("--jobs", type=int, default=1, help="processes at a time")
+    made["compare"].add_argument("--keep", type=Path, help="a folder for outputs")
+    for option in ("--todo", "--told", "--folder"):
+        made["work"].add_argument(option, type=Path, required=True)
+    made["work"].add_argument("--stage", required=True)
+    chosen = parser.parse_args()
+    match chosen.command:
+        case "check":
+            found = problems(chosen.sources)
+            sys.exit("\n".join(found) if found else 0)
+        case "cubins":
+            manifest = cubins.build(TRIALS, chosen.sources, chosen.out)
+            built = sum("cubin" in one for one in manifest.values())
+            print(f"{built} of {len(manifest) - 1} trials")
+        case "carry":
+            size = cubins.carry(chosen.sources, chosen.cubins, chosen.out)
+            print(f"{size / (1 << 20):.1f} MiB in {chosen.out}")
+        case "compare":
+            results.compare(chosen)
+        case "page":
+            page.write()
+        case "work":
+            work.work(
+                chosen.stage, chosen.todo, chosen.told, chosen.sources, chosen.cubins, chosen.folder
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""That every kernel of the samples is either tried or excluded for a reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from tools.cuda_corpus.sources import files, kernels_in, read
+from tools.cuda_corpus.spec import REASONS
+from tools.cuda_corpus.trials import EXCLUDED, TRIALS
+
+Key = tuple[str, str]
+
+
+def tried() -> set[Key]:
+    """Files and kernels of trials."""
+    return {(trial.file, trial.kernel) for trial in TRIALS}
+
+
+def problems(sources: Path) -> list[str]:
+    """Kernels that nobody lists, and lines of the lists that stand for none."""
+    there = {
+        (str(path.relative_to(sources)), kernel)
+        for path in files(sources)
+        for kernel in kernels_in(read(path))
+    }
+    excluded = {(one.file, one.kernel) for one in EXCLUDED}
+    found = [f"{file}: {name} is not listed" for file, name in sorted(there - tried() - excluded)]
+    gone = sorted((tried() | excluded) - there)
+    found += [f"{file}: {name} is listed, and not there" for file, name in gone]
+    both = sorted(tried() & excluded)
+    found += [f"{file}: {name} is tried and excluded" for file, name in both]
+    found += [
+        f"{one.file}: {one.reason} is no reason" for one in EXCLUDED if one.reason not in REASONS
+    ]
+    twice = [name for name, count in Counter(trial.name for trial in TRIALS).items() if count > 1]
+    return [*found, *(f"{name} is there twice" for name in twice)]

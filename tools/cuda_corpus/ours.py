@@ -1,0 +1,86 @@
+"""The same kernels through `td.cuda_module`: parsed, printed for each target, run on a device."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+from tools.cuda_corpus.cubins import include_folders
+from tools.cuda_corpus.spec import Array, NumPy, Record, Template, Trial, Vector, dims
+
+TARGETS = ("wgsl", "ptx", "cuda", "msl", "llvm")
+_VECTORS = {2: td.vec2, 3: td.vec3, 4: td.vec4}
+
+
+@cache
+def module_of(
+    sources: Path, source: str, include: tuple[str, ...] = (), defines: tuple[str, ...] = ()
+) -> Any:
+    """A file, parsed."""
+    folders = [str(path) for path in include_folders(sources, source, include)]
+    return td.cuda_module(sources / source, include=folders, defines=dict.fromkeys(defines, 1))
+
+
+def _module(sources: Path, trial: Trial) -> Any:
+    return module_of(sources, trial.source, trial.include, trial.defines)
+
+
+def kernel_of(sources: Path, trial: Trial) -> Any:
+    """A trial's kernel, or the instance of the template."""
+    module = _module(sources, trial)
+    return module.kernel(trial.kernel, *map(_template_argument, trial.template))
+
+
+def printed(sources: Path, trial: Trial, target: str) -> str:
+    """The kernel's text for a target."""
+    block = dims(trial.block)
+    text: str = kernel_of(sources, trial).source(target, block=block, shared_bytes=trial.shared)
+    return text
+
+
+def run(sources: Path, trial: Trial, device: str) -> list[NumPy]:
+    """The outputs of a trial on a device."""
+    rng = trial.rng()
+    with td.use_device(device) as found:
+        kernel = kernel_of(sources, trial)
+        module = _module(sources, trial)
+        arguments, outputs = [], []
+        for argument in trial.arguments:
+            if isinstance(argument, Array):
+                data = argument.make(rng)
+                tensor = td.asarray(data.ravel())
+                arguments.append(tensor)
+                if argument.output:
+                    outputs.append((tensor, data.shape))
+            else:
+                arguments.append(_value(argument))
+        for name, constant in trial.constants.items():
+            data = constant.make(rng) if isinstance(constant, Array) else constant.numpy()
+            module.constants[name] = data
+        kernel[dims(trial.grid), dims(trial.block), trial.shared](*arguments)
+        found.synchronize()
+        results = [tensor.numpy().reshape(shape) for tensor, shape in outputs]
+        for name, (dtype, shape) in trial.read_back.items():
+            results.append(np.asarray(module.constants[name]).astype(dtype).reshape(shape))
+        return results
+
+
+def _template_argument(argument: Template) -> Any:
+    if isinstance(argument, type):
+        return getattr(td, np.dtype(argument).name)
+    return argument if isinstance(argument, bool) else int(argument)
+
+
+def _value(argument: Any) -> Any:
+    """An argument that is no array, as a user would pass it."""
+    match argument:
+        case Vector(dtype, values):
+            return _VECTORS[len(values)][getattr(td, np.dtype(dtype).name)](*values)
+        case Record():
+            return argument.numpy()[()]
+        case _:
+            return argument
