@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import treadle as td
+from treadle.core.errors import TreadleError
+from treadle.core.nesting import deep_nesting
+from treadle.ir.verify import verify
 
 LANGUAGE = r"""
 #include <cuda_runtime.h>
@@ -47,7 +52,8 @@ template <typename T, int COUNT = 4> __device__ __forceinline__ T total(const T 
 
 __device__ void swap_them(int &a, int *b) { int c = a; a = *b; *b = c; }
 
-__global__ void __launch_bounds__(128) language(const float *__restrict__ in, float *out, int n, Body given)
+__global__ void __launch_bounds__(128)
+language(const float *__restrict__ in, float *out, int n, Body given)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
@@ -60,12 +66,17 @@ __global__ void __launch_bounds__(128) language(const float *__restrict__ in, fl
     case 1: case TWICE: bits ^= 0b101; /* falls */
     default: bits = ~bits + 'a';
     }
-    while (k-- > 0) { if (k == 3) continue; *p++ += SQUARE(k) * 1.5e0f; if (p - &local[0][0] > 9) break; }
+    while (k-- > 0) {
+        if (k == 3) continue;
+        *p++ += SQUARE(k) * 1.5e0f;
+        if (p - &local[0][0] > 9) break;
+    }
     do { swap_them(b.id, &b.tags[i % 3]); } while (b.id && --n > limit(3));
     auto pick = b.mass > 0 ? b.mass : -b.mass;
     b.f = __uint_as_float(bits);
     long long wide = (long long)i << 33 | b.u;
-    out[i] = total<real, N / 4>(p - 4) + table[i & 3] + pick + (float)(wide % 1000003) + b.twice() + steps;
+    out[i] = total<real, N / 4>(p - 4) + table[i & 3] + pick + (float)(wide % 1000003);
+    out[i] -= b.twice() + steps;
     atomicAdd(&counters[i & 1][k % 3], PICK(T, WICE));
 }
 
@@ -87,7 +98,9 @@ namespace math { namespace detail { __device__ inline float half_of(float x) { r
 using namespace math;
 struct __align__(8) Pair { float value; int index; };
 typedef Pair (*Combine)(Pair, Pair);
-struct Max { __device__ Pair operator()(Pair a, Pair b) const { return a.value < b.value ? b : a; } };
+struct Max {
+    __device__ Pair operator()(Pair a, Pair b) const { return a.value < b.value ? b : a; }
+};
 
 template <class Op> __device__ Pair reduce(Pair mine, Op op, unsigned mask = 0xffffffff)
 {
@@ -100,7 +113,8 @@ template <class Op> __device__ Pair reduce(Pair mine, Op op, unsigned mask = 0xf
     return mine;
 }
 
-template <typename T, unsigned BLOCK> __global__ void device(T *x, int n, half *h, Pair *best)
+template <typename T, unsigned BLOCK>
+__global__ void device(T *x, int n, half *h, Pair *best)
 {
     __shared__ T tile[BLOCK][2 + 1];
     __shared__ int last;
@@ -149,47 +163,56 @@ _TOKEN = re.compile(
 )
 # What makes trouble anywhere.
 NASTY = (
-    "1000000000", "0x7fffffffffffffff", "99999999999999999999", "1e999", "-1", "0", "1u << 40",
-    "{", "}", "(", ")", "[", "]", "<", ">", ";", ",", "template <typename T>", "typename", "T", "auto",
-    "this", "operator", "sizeof", "&", "*", "**", "&&", "...", "#", "##", "#define A A(A)", "\n#if\n",
-    "\n#include \"\"\n", "/*", "*/", "//", '"', "'", "\\", "\0", "\x80", "é", "?:", "goto x", "return",
-    "struct S { S s; };", "int a[1 << 30];", "f<f<f<", "((((((((", "constexpr", "union", "virtual",
-    "asm", "for(;;)", "[[", "@", "enum", "class", "float", "void", "double", "const", "__shared__",
-    "static", "extern", "__device__", "__global__", "N", "i", "x", "0.5f", "%", "/ 0", "% 0", "<< 99",
+    "1000000000", "0x7fffffffffffffff", "99999999999999999999", "1e999", "-1", "0", "1u << 40", "{",
+    "}", "(", ")", "[", "]", "<", ">", ";", ",", "template <typename T>", "typename", "T", "auto",
+    "this", "operator", "sizeof", "&", "*", "**", "&&", "...", "#", "##", "#define A A(A)",
+    "\n#if\n", '\n#include ""\n', "/*", "*/", "//", '"', "'", "\\", "\0", "\x80", "é", "?:",
+    "goto x", "return", "struct S { S s; };", "int a[1 << 30];", "f<f<f<", "((((((((", "constexpr",
+    "union", "virtual", "asm", "for(;;)", "[[", "@", "enum", "class", "float", "void", "double",
+    "const", "__shared__", "static", "extern", "__device__", "__global__", "N", "i", "x", "0.5f",
+    "%", "/ 0", "% 0", "<< 99",
 )  # fmt: skip
 
 
 # Statements that are right somewhere, or nowhere.
 STATEMENTS = (
     "int z = 1 << 40;", "int z = 1 << n << -3;", "x[0] = x[1 / 0];", "i %= 0;", "int z = 5 % 0;",
-    "float y[1 << 20]; y[i] = 0;", "int y[0];", "int y[-1];", "int y[i];", "int y[1000000000] = {1};",
-    "__shared__ int w[1000000000];", "for (int q = 0; q < 1000000000; q++) x[q % 4] += 1;",
+    "float y[1 << 20]; y[i] = 0;", "int y[0];", "int y[-1];", "int y[i];",
+    "int y[1000000000] = {1};", "__shared__ int w[1000000000];",
+    "for (int q = 0; q < 1000000000; q++) x[q % 4] += 1;",
     "#pragma unroll\nfor (int q = 0; q < 1000000000; q++) x[q] += 1;\n",
     "#pragma unroll 1000000\nfor (int q = 0; q < n; q++) x[q] += 1;\n", "for (;;);", "while (1) {}",
-    "int *p0 = 0; *p0 = 1;", "int *p1 = &i; p1[5] = 2; p1 += i;", "auto l = x; l++;", "auto &r = *x;",
-    "struct L { int a; L *next; }; L l;", "struct L { int a[3]; float b; } l = {{1, 2}, 3}; l.a[i] = 4;",
+    "int *p0 = 0; *p0 = 1;", "int *p1 = &i; p1[5] = 2; p1 += i;", "auto l = x; l++;",
+    "auto &r = *x;", "struct L { int a; L *next; }; L l;",
+    "struct L { int a[3]; float b; } l = {{1, 2}, 3}; l.a[i] = 4;",
     "switch (n) { case 1: case 1: break; }", "switch (n) { int q; default: q = 1; case 3: q++; }",
-    "switch (n) { case 1 << 40: break; case -1: return; }", "break;", "continue;", "return;", "return 5;",
-    "goto end;", "end: ;", "if (int q = n) q++;", "int a0 = a0;", "const int c0;", "c0 = 1;", "n = n++ + ++n;",
-    "x = x + 1, x++;", "*x++ = *--x;", "x[0, 1] = 2;", "(x)[0] += (float)(int)(char)300.7;", "(void)x;",
-    "int (*f)(int);", "int &bad;", "int q = {1, 2};", "int q{};", "float3 q{1, 2, 3, 4};", "float q(3);",
-    "x[0] = (1 ? x : 0)[0];", "bool q = x == nullptr || !x;", "int q = sizeof(int[n]);", "throw 1;", "new int;",
-    "delete x;", "try {} catch (...) {}", "__syncthreads();", "if (threadIdx.x) __syncthreads();",
+    "switch (n) { case 1 << 40: break; case -1: return; }", "break;", "continue;", "return;",
+    "return 5;", "goto end;", "end: ;", "if (int q = n) q++;", "int a0 = a0;", "const int c0;",
+    "c0 = 1;", "n = n++ + ++n;", "x = x + 1, x++;", "*x++ = *--x;", "x[0, 1] = 2;",
+    "(x)[0] += (float)(int)(char)300.7;", "(void)x;", "int (*f)(int);", "int &bad;",
+    "int q = {1, 2};", "int q{};", "float3 q{1, 2, 3, 4};", "float q(3);", "x[0] = (1 ? x : 0)[0];",
+    "bool q = x == nullptr || !x;", "int q = sizeof(int[n]);", "throw 1;", "new int;", "delete x;",
+    "try {} catch (...) {}", "__syncthreads();", "if (threadIdx.x) __syncthreads();",
     "int q = __shfl_sync(1, 2, 3, 5);", "if (threadIdx.x & 1) x[0] = __shfl_down_sync(~0, 1, n);",
-    "atomicAdd(&n, 1);", "atomicAdd((char *)x, 1);", "atomicAdd((double *)x, 1.0);", "long long q = 1ll << 63;",
-    "unsigned q = -1; q >>= 33;", "int q = 2147483647 + 1;", "int q = -2147483648 / -1;", "float q = 1e999;",
-    "short q = 'ab';", "char q[] = \"abc\"; x[0] = q[3];", "char q[2] = \"abc\";", "printf(\"%d\");",
-    "printf(\"%*.*f|%99999999d\", 1, 2, 3.0, 4);", "assert(0);", "typedef int T0[3]; T0 q; q[0] = 1;",
+    "atomicAdd(&n, 1);", "atomicAdd((char *)x, 1);", "atomicAdd((double *)x, 1.0);",
+    "long long q = 1ll << 63;", "unsigned q = -1; q >>= 33;", "int q = 2147483647 + 1;",
+    "int q = -2147483648 / -1;", "float q = 1e999;", "short q = 'ab';",
+    'char q[] = "abc"; x[0] = q[3];', 'char q[2] = "abc";', 'printf("%d");',
+    'printf("%*.*f|%99999999d", 1, 2, 3.0, 4);', "assert(0);", "typedef int T0[3]; T0 q; q[0] = 1;",
     "using U0 = U0;", "enum { E0 = 1 << 31, E1 };", "enum E2 : char { E3 = 1000 }; E2 q = E3;",
-    "union { int a; float b; } q; q.a = 1; x[0] = q.b;", "union { int a; double b; } q;", "decltype(n) q = 1;",
-    "static int q = 3;", "extern __shared__ int q[]; q[0] = 1;", "extern __shared__ double q2[]; q2[i] = 1;",
-    "int q[2][3] = {1, 2, 3, 4}; (*q)[1] = 1; int *z = q[1]; z[-1] = 0;", "reinterpret_cast<int &>(x[0]) = 1;",
-    "*(int *)(x + 1) = 3; *(double *)x = 1;", "x[0] = *(float *)&n;", "(&x[1] - x)[x] = 1;",
-    "memcpy(x, x + 1, 1000000000);", "memset(x, 0, sizeof(x));", "x->y = 1;", "n.y = 1;", "n();", "1 = n;",
-    "i++ = 1;", "threadIdx.x = 1;", "::n = 1;", "std::swap(x[0], x[1]);", "int q = std::max(1, 2.0f);",
-    "half q = x[0]; q += q; x[0] = q;", "__nv_bfloat16 q = 1.0f;", "dim3 q(1, 2); x[q.z] = q.y;", "int4 q; q.x = q.w;",
-    "{ { { { } } } }", ";;;;", "case 3:", "default:", "else", "do x[0]++; while (0);", "#define Q Q Q\nQ;\n",
-    "unsigned long long q = 0xffffffffffffffffull; x[q] = 1;", "x[1ll << 40] = 1;", "bool b0 = true; b0++; b0 <<= 1;",
+    "union { int a; float b; } q; q.a = 1; x[0] = q.b;", "union { int a; double b; } q;",
+    "decltype(n) q = 1;", "static int q = 3;", "extern __shared__ int q[]; q[0] = 1;",
+    "extern __shared__ double q2[]; q2[i] = 1;",
+    "int q[2][3] = {1, 2, 3, 4}; (*q)[1] = 1; int *z = q[1]; z[-1] = 0;",
+    "reinterpret_cast<int &>(x[0]) = 1;", "*(int *)(x + 1) = 3; *(double *)x = 1;",
+    "x[0] = *(float *)&n;", "(&x[1] - x)[x] = 1;", "memcpy(x, x + 1, 1000000000);",
+    "memset(x, 0, sizeof(x));", "x->y = 1;", "n.y = 1;", "n();", "1 = n;", "i++ = 1;",
+    "threadIdx.x = 1;", "::n = 1;", "std::swap(x[0], x[1]);", "int q = std::max(1, 2.0f);",
+    "half q = x[0]; q += q; x[0] = q;", "__nv_bfloat16 q = 1.0f;", "dim3 q(1, 2); x[q.z] = q.y;",
+    "int4 q; q.x = q.w;", "{ { { { } } } }", ";;;;", "case 3:", "default:", "else",
+    "do x[0]++; while (0);", "#define Q Q Q\nQ;\n",
+    "unsigned long long q = 0xffffffffffffffffull; x[q] = 1;", "x[1ll << 40] = 1;",
+    "bool b0 = true; b0++; b0 <<= 1;",
 )  # fmt: skip
 
 
@@ -246,7 +269,13 @@ def _statement(tokens: list[str], at: int, other: int) -> None:
 def _kind_of(token: str) -> str:
     if token.isspace():
         return "space"
-    return "number" if token[0].isdigit() else "word" if token[0].isalpha() or token[0] == "_" else "sign"
+    return (
+        "number"
+        if token[0].isdigit()
+        else "word"
+        if token[0].isalpha() or token[0] == "_"
+        else "sign"
+    )
 
 
 def _alike(tokens: list[str], at: int, other: int) -> None:
@@ -297,21 +326,20 @@ def mutated(source: str, mutations: Sequence[Mutation]) -> str:
     return "".join(tokens)
 
 
-def kernels_of(text: str) -> Iterator[None]:
-    """Read a file and lower each of its kernels; a step for each, which may raise."""
-    import treadle as td
-    from treadle.core.errors import TreadleError
-    from treadle.ir.verify import verify
-
+def lowered(text: str) -> list[str]:
+    """Read a file and lower each of its kernels: the names of those with which nothing is wrong.
+    TreadleError says what is wrong with the file."""
     module = td.cuda_module(text)
-    yield
+    found = []
     for name in module.kernels:
-        arguments = [
-            "float" if one.kind == "type" else "32" for one in module.template(name).template
-        ]
+        arguments = ["float" if one.kind == "type" else "32"
+                     for one in module.template(name).template]  # fmt: skip
         try:
             kernel = module.kernel(name, *arguments)
-            verify(kernel.lower(kernel.signature).kernel)
+            made = kernel.lower(kernel.signature).kernel
+            with deep_nesting(name):
+                verify(made)
         except TreadleError:
-            pass
-        yield
+            continue
+        found.append(name)
+    return found

@@ -70,6 +70,7 @@ def class_type(
 _BEING_MADE: Any = object()
 _MOST_FIELDS = 4096
 _MOST_NESTED = 64
+_MOST_ALIGNMENT = 4096
 CONSTRUCTORS = "<constructor>"  # the name that they have in their class's scope
 
 
@@ -104,6 +105,12 @@ def _make(
         alignment = 0
         if declaration.alignment is not None:
             alignment = constant_integer(cx, declaration.alignment, "an alignment")
+            if not 0 <= alignment <= _MOST_ALIGNMENT or alignment & (alignment - 1):
+                raise cx.error(
+                    f"{name} is aligned to {alignment} bytes: an alignment is a power of two of "
+                    f"{_MOST_ALIGNMENT} at most",
+                    declaration.span,
+                )
     type = ClassType(
         scope.qualified(name or _unnamed(declaration)) if template is None else name,
         tuple(fields),

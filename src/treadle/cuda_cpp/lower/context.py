@@ -20,6 +20,7 @@ from treadle.lang.lower.standalone import library_functions
 _LIBRARY_ENDINGS = ("_f32", "_f64", "_f16", "_bf16", "_u32", "_i32", "_u64", "_i64")
 MOST_CONSTANT_CALLS = 10_000  # of constexpr functions by themselves
 MOST_INLINED = 64  # calls within calls: CUDA code has a handful
+MOST_CALLS = 8192  # that are inlined in a kernel, one after another
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ class Lowering:
     memory_targets: dict[str, MemoryTarget] = field(default_factory=dict)  # by memory
     variable_keys: dict[str, Any] = field(default_factory=dict)  # of variables of the IR
     parameter_keys: dict[str, Any] = field(default_factory=dict)  # of those nobody may assign to
+    calls: int = 0  # that were inlined so far
 
     def unique(self, name: str) -> str:
         """A name that nothing in the kernel has yet."""

@@ -71,6 +71,7 @@ from treadle.cuda_cpp.meaning.types import (
     ArrayOf,
     ClassType,
     CppType,
+    NoLayout,
     Pointer,
     Void,
     align_of,
@@ -650,7 +651,12 @@ def _size_of(cx: Context, node: tree.SizeOf) -> Value:
         type = ArrayOf(CHAR, len(node.operand.text.encode("latin-1", "replace")) + 1)
     else:
         type = type_of(cx, node.operand)
-    size = size_of(type) if node.op == "sizeof" else align_of(type)
+    if isinstance(type, Void):
+        raise cx.error(f"{node.op} of void, or of what is no object", node.span)
+    try:
+        size = size_of(type) if node.op == "sizeof" else align_of(type)
+    except NoLayout as reason:
+        raise cx.error(f"{node.op} of {reason}", node.span) from None
     return Rvalue(n.Constant(size, SIZE.scalar, node.span), SIZE)
 
 

@@ -14,7 +14,13 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
-from treadle.cuda_cpp.lower.context import MOST_CONSTANT_CALLS, MOST_INLINED, Context, Returns
+from treadle.cuda_cpp.lower.context import (
+    MOST_CALLS,
+    MOST_CONSTANT_CALLS,
+    MOST_INLINED,
+    Context,
+    Returns,
+)
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.memory import address, pointer_of
 from treadle.cuda_cpp.lower.names import is_auto, resolve
@@ -335,7 +341,15 @@ def inline(
 ) -> Value:
     """The body of a function where it is called."""
     cx.calls += 1
+    cx.lowering.calls += 1
     declaration = chosen.declaration
+    if cx.lowering.calls > MOST_CALLS:
+        raise cx.error(
+            f"the kernel inlines more than {MOST_CALLS} calls, of {declaration.name.text} at last: "
+            "functions with pointers or references are put where they are called; call them in a "
+            "loop, or pass values instead",
+            span,
+        )
     scope = Scope(chosen.scope, declaration.name.text, "function")
     inner = Context(
         cx.lowering,

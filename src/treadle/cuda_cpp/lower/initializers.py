@@ -134,8 +134,8 @@ def construct_value(type: ClassType, parts: Sequence[n.Expression], span: Span) 
 
 def braced(cx: Context, type: CppType, node: tree.InitializerList) -> tree.InitializerList:
     """A list with the inner braces that people leave out: `{1, 2, 3, 4}` for two float2."""
-    parts = _parts(type)
-    if any(node.names) or not any(map(_has_parts, parts[: len(node.items)])):
+    parts = _parts(type, len(node.items))
+    if any(node.names) or not any(map(_has_parts, parts)):
         return node
     items = list(node.items)
     made: list[Any] = []
@@ -152,7 +152,7 @@ def _taken(cx: Context, type: CppType, items: list[Any]) -> Any:
         return items.pop(0)
     made = []
     span = items[0].span
-    for part in _parts(type):
+    for part in _parts(type, len(items)):
         if not items:
             break
         made.append(_taken(cx, part, items))
@@ -171,17 +171,17 @@ def _is_whole(cx: Context, item: Any, type: CppType) -> bool:
     return given == type or isinstance(given, ClassType)
 
 
-def _parts(type: CppType) -> list[CppType]:
-    """The types that a list for `type` has values for, in order."""
+def _parts(type: CppType, most: int) -> list[CppType]:
+    """The types that a list for `type` has values for, in order, as far as `most` values go."""
     match type:
         case VectorType():
-            return [type.element] * type.count
+            return [type.element] * min(type.count, most)
         case ArrayOf():
-            return [type.element] * (type.length or 0)
+            return [type.element] * min(type.length or 0, most)
         case ClassType(is_union=True):
-            return [field.type for field in type.fields[:1]]
+            return [field.type for field in type.fields[: min(1, most)]]
         case ClassType():
-            return [field.type for field in all_fields(type)]
+            return [field.type for field in all_fields(type)[:most]]
     return []
 
 

@@ -167,6 +167,8 @@ def _declared(cx: Context, part: _Part) -> tuple[Declared, ir.Type | None]:
         )
     if isinstance(type, EnumType):
         return type.underlying.scalar, None
+    if isinstance(type, Void):
+        raise cx.error(f"{part.words} cannot be void", part.span)
     try:
         made = ir_type(type)
     except NoLayout as reason:

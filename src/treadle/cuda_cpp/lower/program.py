@@ -246,7 +246,8 @@ def _kernels(declarations: tuple[tree.Declaration, ...], scope: Scope) -> Any:
             inner = scope
             if one.name:
                 found = scope.own(one.name)
-                assert isinstance(found, Namespace)
+                if not isinstance(found, Namespace):
+                    raise CompileError(f"{one.name} is a namespace and something else", one.span)
                 inner = found.scope
             yield from _kernels(one.members, inner)
         elif (

@@ -39,8 +39,8 @@ _RAW = re.compile(r'R"([^()\\\s]{0,16})\((.*)\)\1"$', re.DOTALL)
 def number(text: str, span: Span) -> tree.Expression | str:
     """The literal, or what is wrong with it."""
     digits = text.replace("'", "")
-    match = _NUMBER.fullmatch(digits)
-    if match is None or len(digits) > _LONGEST:
+    match = _NUMBER.fullmatch(digits) if len(digits) <= _LONGEST else None
+    if match is None:
         return f"'{text[:40]}' is no number"
     kind = next(kind for kind in _KINDS if match[kind] is not None)
     body, suffix = match[kind], match["suffix"]
