@@ -9,7 +9,7 @@ from pathlib import Path
 import tools.cuda_corpus as package
 from tools.cuda_corpus import cubins, page, results, work
 from tools.cuda_corpus.listing import problems
-from tools.cuda_corpus.trials import TRIALS
+from tools.cuda_corpus.trials import ALL
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
             found = problems(chosen.sources)
             sys.exit("\n".join(found) if found else 0)
         case "cubins":
-            manifest = cubins.build(TRIALS, chosen.sources, chosen.out)
+            manifest = cubins.build(ALL, chosen.sources, chosen.out)
             built = sum("cubin" in one for one in manifest.values())
             print(f"{built} of {len(manifest) - 1} trials")
         case "carry":

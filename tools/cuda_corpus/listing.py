@@ -7,13 +7,13 @@ from pathlib import Path
 
 from tools.cuda_corpus.sources import files, kernels_in, read
 from tools.cuda_corpus.spec import REASONS
-from tools.cuda_corpus.trials import EXCLUDED, TRIALS
+from tools.cuda_corpus.trials import ALL, BEYOND, EXCLUDED, TRIALS
 
 Key = tuple[str, str]
 
 
 def tried() -> set[Key]:
-    """Files and kernels of trials."""
+    """Files and kernels of the trials that are counted."""
     return {(trial.file, trial.kernel) for trial in TRIALS}
 
 
@@ -30,8 +30,10 @@ def problems(sources: Path) -> list[str]:
     found += [f"{file}: {name} is listed, and not there" for file, name in gone]
     both = sorted(tried() & excluded)
     found += [f"{file}: {name} is tried and excluded" for file, name in both]
+    beyond = {(trial.file, trial.kernel) for trial in BEYOND}
+    found += [f"{file}: {name} is not excluded" for file, name in sorted(beyond - excluded)]
     found += [
         f"{one.file}: {one.reason} is no reason" for one in EXCLUDED if one.reason not in REASONS
     ]
-    twice = [name for name, count in Counter(trial.name for trial in TRIALS).items() if count > 1]
+    twice = [name for name, count in Counter(trial.name for trial in ALL).items() if count > 1]
     return [*found, *(f"{name} is there twice" for name in twice)]

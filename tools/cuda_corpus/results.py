@@ -18,13 +18,13 @@ from tools.cuda_corpus.compare import difference, difference_of_lines
 from tools.cuda_corpus.cubins import COMPILER, MANIFEST
 from tools.cuda_corpus.sources import CHECKOUTS, files
 from tools.cuda_corpus.spec import Printed, Trial
-from tools.cuda_corpus.trials import TRIALS
+from tools.cuda_corpus.trials import ALL
 from tools.cuda_corpus.work import FILES, REFERENCE, TARGETS, Report, read_outputs, run_stage
 
 
 def compare(chosen: argparse.Namespace) -> None:
     """`compare`: on a machine without an NVIDIA card, devices are held against the first one."""
-    trials = [one for one in TRIALS if not one.impossible and chosen.only in one.name]
+    trials = [one for one in ALL if not one.impossible and chosen.only in one.name]
     names = [trial.name for trial in sorted(trials, key=lambda one: one.source)]
     devices = [device for device in chosen.devices.split(",") if device]
     base = REFERENCE if chosen.cubins else devices[0]
@@ -86,7 +86,7 @@ def _parts(names: list[str], count: int) -> list[list[str]]:
 def _compiled_files(sources: Path) -> list[str]:
     """All `.cu` files of the checkouts, and the headers that a trial compiles by themselves."""
     found = {str(path.relative_to(sources)) for path in files(sources) if path.suffix == ".cu"}
-    return sorted(found | {trial.source for trial in TRIALS if not trial.impossible})
+    return sorted(found | {trial.source for trial in ALL if not trial.impossible})
 
 
 def _row(

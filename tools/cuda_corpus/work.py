@@ -26,7 +26,7 @@ import numpy as np
 
 from tools.cuda_corpus.cubins import MANIFEST
 from tools.cuda_corpus.spec import NumPy, Printed, Trial
-from tools.cuda_corpus.trials import TRIALS
+from tools.cuda_corpus.trials import ALL
 
 REFERENCE, TARGETS, FILES = "cuda-itself", "targets", "files"
 LIMIT = 60.0  # seconds for one trial
@@ -106,7 +106,7 @@ def work(
     stage: str, todo: Path, told: Path, sources: Path, cubins: Path | None, folder: Path
 ) -> None:
     """Do the trials of a list, and tell of each."""
-    trials = {trial.name: trial for trial in TRIALS}
+    trials = {trial.name: trial for trial in ALL}
     manifest: dict[str, dict[str, str]] = {}
     if stage == REFERENCE:
         from tools.cuda_corpus import reference

@@ -14,6 +14,11 @@ from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import buffer_access
 from treadle.ir.passes.array_variables import resolve_items
+from treadle.ir.passes.barriers import (
+    has_subgroup_barriers,
+    with_fences_as_barriers,
+    with_wider_barriers,
+)
 from treadle.ir.passes.bounds import drop_provable_checks
 from treadle.ir.passes.converge import converge, has_masks
 from treadle.ir.passes.fission import FissionOptions, fission
@@ -25,7 +30,7 @@ from treadle.ir.passes.own_updates import plain_own_updates
 from treadle.ir.passes.predicate import predicate_returns, returns_before_barrier
 from treadle.ir.passes.scalarize import scalarize
 from treadle.ir.passes.told import meeting_at_barriers
-from treadle.ir.passes.uniformity import Level, analyze, check_barriers
+from treadle.ir.passes.uniformity import check_barriers
 from treadle.ir.passes.unroll import unroll_around_views
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in, walk
 from treadle.ir.types import I32, leaves, size_of
@@ -279,51 +284,6 @@ def without_leading_one(kernel: n.Kernel) -> n.Kernel:
 
     turned = Dim3(block.y, block.z, 1) if turn == 1 else Dim3(block.z, 1, 1)
     return replace(rewrite_kernel(kernel, change), block=turned)
-
-
-def with_fences_as_barriers(kernel: n.Kernel) -> n.Kernel:
-    """The kernel with fences for the block made barriers where the whole block comes by: these
-    order memory, too. The other fences stay, and are refused."""
-    if not any(isinstance(node, n.Fence) for node in statements_in(kernel.body)):
-        return kernel
-    flows = analyze(kernel, ignore_returns=True)
-    together = {
-        id(node)
-        for node in statements_in(kernel.body)
-        if isinstance(node, n.Fence)
-        and node.scope == "block"
-        and flows.flow(node).level == Level.BLOCK
-    }
-
-    def change(node: Node) -> Node:
-        return n.Barrier("block", None, node.span) if id(node) in together else node
-
-    return rewrite_kernel(kernel, change)
-
-
-def has_subgroup_barriers(kernel: n.Kernel) -> bool:
-    """Whether the threads of a subgroup wait for each other alone."""
-    return any(
-        isinstance(node, n.Barrier) and node.scope == "subgroup"
-        for node in statements_in(kernel.body)
-    )
-
-
-def with_wider_barriers(kernel: n.Kernel) -> n.Kernel:
-    """The kernel with barriers of subgroups that the whole block reaches made the block's, for
-    compilers without the former."""
-    if not has_subgroup_barriers(kernel):
-        return kernel
-    flows = analyze(kernel)
-    for node in statements_in(kernel.body):
-        narrow = isinstance(node, n.Barrier) and node.scope == "subgroup"
-        if narrow and flows.flow(node).level > Level.BLOCK:
-            return kernel
-
-    def change(node: Node) -> Node:
-        return n.Barrier("block", None, node.span) if isinstance(node, n.Barrier) else node
-
-    return rewrite_kernel(kernel, change)
 
 
 def uses_subgroups(kernel: n.Kernel) -> bool:

@@ -8,17 +8,20 @@ from typing import Any
 import numpy as np
 
 from treadle.core.errors import DtypeError
+from treadle.cuda_cpp.arguments import check_count
 from treadle.cuda_cpp.program import KernelInstance, Shape, Whole
 from treadle.cuda_cpp.values import Unfit, described
 
 
 def taken_apart(instance: KernelInstance, arguments: Sequence[Any]) -> tuple[Any, ...]:
     """The arguments of a launch, with those for structs replaced by their fields, in the order of
-    the instance's parameters. DtypeError for a value that has not the fields or items.
+    the instance's parameters. DtypeError for a value that has not the fields or items, LaunchError
+    for another number of arguments.
 
     A struct comes as a dictionary or an object with the names of its fields, or as a tuple or list
     of them; an array of pointers as a sequence.
     """
+    check_count(instance, len(arguments))
     made: list[Any] = [None] * len(instance.parameters)
     for number, (shape, value) in enumerate(zip(instance.shapes, arguments, strict=True)):
         written = instance.arguments[number]

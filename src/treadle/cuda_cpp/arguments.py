@@ -51,6 +51,8 @@ class Plan:
 def plan_for(instance: KernelInstance, arguments: tuple[Any, ...]) -> Plan:
     """The plan for arguments of these Python types, one for each of the instance's parameters.
     DtypeError for one that no value of its type can be."""
+    if not instance.shapes:
+        check_count(instance, len(arguments))
     conversions: list[tuple[int, Conversion]] = []
     nulls: list[int] = []
     for position, value in enumerate(arguments):

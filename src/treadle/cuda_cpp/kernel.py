@@ -12,7 +12,7 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError
 from treadle.core.nesting import deep_nesting
 from treadle.cuda_cpp.apart import taken_apart
-from treadle.cuda_cpp.arguments import Plan, check_count, check_ranges, memory_for, plan_for
+from treadle.cuda_cpp.arguments import Plan, check_ranges, memory_for, plan_for
 from treadle.cuda_cpp.program import KernelInstance, Note, Program
 from treadle.cuda_cpp.variables import Variable
 from treadle.lang.interpreting import state
@@ -237,7 +237,6 @@ class BoundKernel:
                 "Python: launch it outside, and print from it with printf"
             )
         kernel = self.kernel
-        check_count(kernel.instance, len(arguments))
         if kernel.instance.shapes:
             arguments = taken_apart(kernel.instance, arguments)
         plan = kernel.plan(arguments)

@@ -82,6 +82,11 @@ def _fill(target: np.ndarray[Any, Any], index: Any, type: Type, value: Any, wher
         if isinstance(type, Struct) and (record := _same_record(type, value)) is not None:
             target[index] = record
             return
+        if isinstance(type, Array) and isinstance(value, np.ndarray):
+            numbers = _numbers(type, value)
+            if numbers is not None:
+                target[index] = numbers
+                return
         if isinstance(type, Struct) and _is_union(type):
             raise Unfit(
                 f"{described(value)} came for a union of {size_of(type)} bytes: give a number of "
@@ -98,6 +103,18 @@ def _fill(target: np.ndarray[Any, Any], index: Any, type: Type, value: Any, wher
         else:
             label = f".{COMPONENTS[name]}" if isinstance(type, Vector) else f"[{name}]"
             _fill(target, (*index, name), part_type, part, where + label)
+
+
+def _numbers(type: Array, value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+    """An array of numbers that a type of this shape takes as it is, for which they need not be
+    looked at one by one. None for others."""
+    shape: list[int] = []
+    inner: Type = type
+    while isinstance(inner, Array):
+        shape.append(inner.length)
+        inner = inner.element
+    same = isinstance(inner, Scalar) and value.dtype == BY_SHORT_NAME[inner.name].numpy
+    return value if same and value.shape == tuple(shape) else None
 
 
 def _parts(type: Type, value: Any) -> list[tuple[Any, Type, Any]]:

@@ -7,6 +7,8 @@ from tools.cuda_corpus.trials import (
     concepts,
     domain,
     features,
+    groups,
+    groups_llmc,
     introduction,
     llmc,
     llmc_development,
@@ -14,8 +16,9 @@ from tools.cuda_corpus.trials import (
 )
 from tools.cuda_corpus.trials.excluded import EXCLUDED
 
-__all__ = ["EXCLUDED", "TRIALS", "Excluded", "Trial"]
+__all__ = ["ALL", "BEYOND", "EXCLUDED", "TRIALS", "Excluded", "Trial"]
 
+# The kernels that are counted: every one that is not excluded.
 TRIALS: tuple[Trial, ...] = (
     *introduction.TRIALS,
     *concepts.TRIALS,
@@ -25,3 +28,8 @@ TRIALS: tuple[Trial, ...] = (
     *llmc.TRIALS,
     *llmc_development.TRIALS,
 )
+
+# Of the excluded ones, those that are tried all the same.
+BEYOND: tuple[Trial, ...] = (*groups.TRIALS, *groups_llmc.TRIALS)
+
+ALL: tuple[Trial, ...] = (*TRIALS, *BEYOND)

@@ -42,9 +42,9 @@ def _checked(kernel: str) -> Trial:
 
 # --- particles: a grid of 16 x 16 x 16 cells over a cube from -1 to 1 -----------------------------
 
-_PARTICLES = f"{FOLDER}/particles/particles_kernel_impl.cuh"
-_PARTICLES_UNIT = f"{FOLDER}/particles/particleSystem_cuda.cu"
-_COUNT, _CELLS = 500, 16
+PARTICLES = f"{FOLDER}/particles/particles_kernel_impl.cuh"
+PARTICLES_UNIT = f"{FOLDER}/particles/particleSystem_cuda.cu"
+COUNT, CELLS = 500, 16
 _SIMULATION = np.dtype([
     ("colliderPos", "f4", 3), ("colliderRadius", "f4"), ("gravity", "f4", 3),
     ("globalDamping", "f4"), ("particleRadius", "f4"), ("gridSize", "u4", 3), ("numCells", "u4"),
@@ -52,26 +52,26 @@ _SIMULATION = np.dtype([
     ("maxParticlesPerCell", "u4"), ("spring", "f4"), ("damping", "f4"), ("shear", "f4"),
     ("attraction", "f4"), ("boundaryDamping", "f4"),
 ])  # fmt: skip
-_CONSTANTS = {
+PARTICLE_CONSTANTS = {
     "cudaParams": Record(
         _SIMULATION,
         (
-            (-0.5, -0.5, 0.5), 0.4, (0, -0.0003, 0), 1.0, 0.06, (_CELLS,) * 3, _CELLS**3, (-1,) * 3,
-            (2 / _CELLS,) * 3, _COUNT, 100, 0.5, 0.02, 0.1, 0.01, -0.5,
+            (-0.5, -0.5, 0.5), 0.4, (0, -0.0003, 0), 1.0, 0.06, (CELLS,) * 3, CELLS**3, (-1,) * 3,
+            (2 / CELLS,) * 3, COUNT, 100, 0.5, 0.02, 0.1, 0.01, -0.5,
         ),
     )
 }  # fmt: skip
 
 
 @cache
-def _particles() -> tuple[NumPy, NumPy, NumPy]:
+def sorted_particles() -> tuple[NumPy, NumPy, NumPy]:
     """Positions, sorted by cell, and where each cell's particles begin and end."""
     rng = np.random.default_rng(7)
-    positions = rng.uniform(-1, 1, (_COUNT, 4)).astype(np.float32)
-    x, y, z = np.floor((positions[:, :3] + 1) * (_CELLS / 2)).astype(int).T % _CELLS
-    cell = (z * _CELLS + y) * _CELLS + x
+    positions = rng.uniform(-1, 1, (COUNT, 4)).astype(np.float32)
+    x, y, z = np.floor((positions[:, :3] + 1) * (CELLS / 2)).astype(int).T % CELLS
+    cell = (z * CELLS + y) * CELLS + x
     order = np.argsort(cell, kind="stable")
-    numbers = np.arange(_CELLS**3)
+    numbers = np.arange(CELLS**3)
     start = np.searchsorted(cell[order], numbers)
     end = np.searchsorted(cell[order], numbers, side="right")
     start = np.where(start == end, 0xFFFFFFFF, start)
@@ -158,18 +158,18 @@ TRIALS = (
         arguments=(reals(32, 32, low=-500, high=500, output=True), 32), agreement=FUSED,
     ),
     Trial(
-        _PARTICLES, "calcHashD", grid=2, block=256, unit=_PARTICLES_UNIT, constants=_CONSTANTS,
+        PARTICLES, "calcHashD", grid=2, block=256, unit=PARTICLES_UNIT, constants=PARTICLE_CONSTANTS,
         arguments=(
-            result(_COUNT, dtype=np.uint32), result(_COUNT, dtype=np.uint32), reals(_COUNT, 4),
-            np.uint32(_COUNT),
+            result(COUNT, dtype=np.uint32), result(COUNT, dtype=np.uint32), reals(COUNT, 4),
+            np.uint32(COUNT),
         ),
     ),
     Trial(
-        _PARTICLES, "collideD", grid=2, block=256, unit=_PARTICLES_UNIT, constants=_CONSTANTS,
+        PARTICLES, "collideD", grid=2, block=256, unit=PARTICLES_UNIT, constants=PARTICLE_CONSTANTS,
         arguments=(
-            result(_COUNT, 4), made(lambda _: _particles()[0]), reals(_COUNT, 4),
-            made(lambda rng: rng.permutation(_COUNT).astype(np.uint32)),
-            made(lambda _: _particles()[1]), made(lambda _: _particles()[2]), np.uint32(_COUNT),
+            result(COUNT, 4), made(lambda _: sorted_particles()[0]), reals(COUNT, 4),
+            made(lambda rng: rng.permutation(COUNT).astype(np.uint32)),
+            made(lambda _: sorted_particles()[1]), made(lambda _: sorted_particles()[2]), np.uint32(COUNT),
         ),
         agreement=FUSED,
     ),

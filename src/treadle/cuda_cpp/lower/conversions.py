@@ -24,6 +24,7 @@ from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     BitsLvalue,
     ChoiceLvalue,
+    ChosenPointer,
     Exploded,
     FunctionSet,
     Items,
@@ -33,6 +34,7 @@ from treadle.cuda_cpp.lower.values import (
     NullTarget,
     ObjectAddress,
     ObjectTarget,
+    ParameterPointer,
     PointerValue,
     PointerVariable,
     Rvalue,
@@ -70,6 +72,7 @@ from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
 OBJECTS = (Lvalue, BitsLvalue, ChoiceLvalue, ScatteredLvalue)
+_WITHOUT_PLACE = (PointerVariable, ParameterPointer, ChosenPointer, Exploded, Items)  # objects, too
 
 # --- numbers -------------------------------------------------------------------------------------
 
@@ -216,7 +219,7 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
     """How far a value is from a parameter's type, as overloads are chosen by."""
     given: CppType = getattr(value, "type", VOID)
     if isinstance(type, Reference):
-        is_object = isinstance(value, (*OBJECTS, ArrayValue, PointerVariable, Exploded, Items))
+        is_object = isinstance(value, (*OBJECTS, ArrayValue, *_WITHOUT_PLACE))
         if isinstance(type.to, ArrayOf) or isinstance(given, ArrayOf):
             return EXACT if type.to == given else IMPOSSIBLE
         if type.rvalue and is_object:

@@ -64,15 +64,17 @@ def _one_of(cx: Context, place: n.Expression, values: Sequence[Any], span: Span)
             columns = zip(*(value.items for value in values), strict=True)
             return Items(first.type, tuple(_one_of(cx, place, one, span) for one in columns))
         case ArrayValue(type=type):
-            pointer = _one_pointer(cx, place, [value.first for value in values])
-            return ArrayValue(pointer, type)
-    pointers = [pointer_of(cx, value) for value in values]
-    if pointers[0] is None:
-        return ChoiceLvalue(place, tuple(values), first.type)
-    found = _one_pointer(cx, place, [one for one in pointers if one is not None])
-    return ChosenPointer(
-        found.targets, found.offset, found.unit, found.to, found.tag, tuple(values), place
-    )
+            return ArrayValue(_one_pointer(cx, place, [value.first for value in values]), type)
+    pointer = pointer_of(cx, first)
+    if pointer is not None:
+        return ChosenPointer(tuple(values), place, pointer.to)
+    return ChoiceLvalue(place, tuple(values), first.type)
+
+
+def chosen_pointer(cx: Context, value: ChosenPointer) -> PointerValue:
+    """Where the pointer with this number points now."""
+    pointers = [pointer_of(cx, one) for one in value.items]
+    return _one_pointer(cx, value.place, [one for one in pointers if one is not None])
 
 
 def _one_pointer(

@@ -37,6 +37,7 @@ from treadle.cuda_cpp.lower.operators import assign, binary, stepped, unary
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     ChoiceLvalue,
+    ChosenPointer,
     Exploded,
     FunctionSet,
     Items,
@@ -288,18 +289,12 @@ def dereference(cx: Context, operand: Value, span: Span) -> Value:
 def _address_of(cx: Context, value: Value, span: Span) -> Value:
     if isinstance(value, FunctionSet):
         raise cx.error(refusal_message("function_pointer"), span)
-    if isinstance(value, PointerVariable):
+    if isinstance(value, Exploded):
+        return ObjectAddress(value)
+    if isinstance(value, (PointerValue, PointerVariable, ChosenPointer, Items)):
         raise cx.error(
             "a pointer to a pointer: memory on most devices holds no addresses. Return the new "
             "pointer, or pass it by reference",
-            span,
-        )
-    if isinstance(value, Exploded):
-        return ObjectAddress(value)
-    if isinstance(value, (PointerValue, Items)):
-        raise cx.error(
-            "a pointer to a pointer: memory on most devices holds no addresses. Pass the pointer "
-            "by reference, or an index into the array",
             span,
         )
     return address(cx, value, span)

@@ -65,7 +65,7 @@ from treadle.ir.passes.returns import without_returns
 from treadle.ir.traverse import walk
 
 _IMPURE = (
-    n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.CallStatement, n.Print, n.Assert,
+    n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.Clock, n.CallStatement, n.Print, n.Assert,
 )  # fmt: skip
 
 

@@ -253,8 +253,8 @@ def _uploaded(cx: Context, part: _Part) -> Any:
     element = part.argument.element
     cx.note(
         "emulated",
-        f"{type} {part.name} by value",
-        f"its {ir.size_of(ir_type(type)):,} bytes are in a buffer of its own",
+        f"{part.name} by value",
+        f"{ir.size_of(ir_type(type)):,} bytes, in a buffer of their own",
         part.span,
     )
     buffer = n.Buffer(lowering.unique(part.name), element, part.span)

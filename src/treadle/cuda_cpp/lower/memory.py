@@ -12,6 +12,7 @@ from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     BitsLvalue,
     ChoiceLvalue,
+    ChosenPointer,
     Items,
     ItemTarget,
     Lvalue,
@@ -75,6 +76,10 @@ def pointer_of(cx: Context, value: Value) -> PointerValue | None:
             return value
         case ArrayValue(first, type):
             return PointerValue(first.targets, first.offset, first.unit, type.element, first.tag)
+        case ChosenPointer():
+            from treadle.cuda_cpp.lower.exploded import chosen_pointer
+
+            return chosen_pointer(cx, value)
         case PointerVariable():
             targets = value.targets
             if not targets:  # this is the first run: what was assigned so far will do

@@ -195,7 +195,9 @@ def _pointer(cx: Context, part: _Part, element: CppType) -> DeclaredPointer:
             "offsets into it, or each array as a parameter of its own",
             part.span,
         )
-    if holds_pointer(element):
+    # A class that points to itself is not known whole there, and holds a pointer.
+    to_itself = isinstance(element, ClassType) and element.scope is None and not element.fields
+    if holds_pointer(element) or to_itself:
         raise cx.error(
             f"{part.words} is a pointer to structs with pointers in them, and {_NO_ADDRESSES}: "
             "pass the struct by value if there is one, else arrays with offsets into them",

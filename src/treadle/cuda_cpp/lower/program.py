@@ -156,8 +156,8 @@ class Program:
         cx = self._context()
         scope = kernel.overload.scope
         spelled_name = name
+        written = [self._argument(one) for one in arguments]
         if declaration.template:
-            written = [self._argument(one) for one in arguments]
             cx.span = declaration.span
             with cx.in_scope(scope):
                 scope = bind_arguments(cx, declaration.template, written, scope, declaration.span)
@@ -173,7 +173,7 @@ class Program:
             most = None
             if declaration.launch_bounds:
                 most = constant_integer(cx, declaration.launch_bounds[0], "__launch_bounds__")
-        used = self._reachable.names_from(declaration)
+        used = self._reachable.names_from(declaration, written)
         symbols = tuple(one for one in self._variables if one.rpartition("::")[2] in used)
         for one in symbols:
             if one in self.refused_symbols:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from treadle.cuda_cpp.syntax import tree
@@ -36,10 +37,18 @@ class Reachable:
             case tree.VariableDeclaration(name=name) | tree.TypedefDeclaration(name=name):
                 self._declared.setdefault(name, []).append(one)
 
-    def names_from(self, declaration: tree.Declaration) -> frozenset[str]:
-        """The names that may be used by a declaration. Operators count as used everywhere."""
+    def names_from(
+        self, declaration: tree.Declaration, arguments: Sequence[tree.TemplateArgument] = ()
+    ) -> frozenset[str]:
+        """The names that may be used by a declaration, of a template with these arguments.
+        Operators count as used everywhere."""
         seen: set[str] = set()
         waiting = [declaration, *self._declared.get("", ())]
+        for argument in arguments:  # a function, say, or a class with operator()
+            for node in walk_tree(argument):
+                if isinstance(node, tree.Name):
+                    seen.add(node.text)
+                    waiting.extend(self._declared.get(node.text, ()))
         done: set[int] = set()
         while waiting:
             one = waiting.pop()

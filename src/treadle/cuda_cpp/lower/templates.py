@@ -142,7 +142,10 @@ def spelled(argument: Argument) -> str:
         assert isinstance(argument.expression, n.Constant)
         value = argument.expression.value
         return str(value).lower() if isinstance(value, bool) else str(value)
-    return argument.name if isinstance(argument, FunctionSet) else str(argument)
+    if isinstance(argument, FunctionSet):
+        overloads = argument.overloads
+        return overloads[0].scope.qualified(argument.name) if overloads else argument.name
+    return str(argument)
 
 
 def class_instance(

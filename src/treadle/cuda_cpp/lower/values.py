@@ -109,14 +109,6 @@ class ParameterPointer(PointerValue):
 
 
 @dataclass(frozen=True, slots=True)
-class ChosenPointer(PointerValue):
-    """An item of an array of pointers, whose number (`place`) is known at run time."""
-
-    items: tuple[Any, ...] = ()
-    place: n.Expression = field(default=n.FALSE)
-
-
-@dataclass(frozen=True, slots=True)
 class ArrayValue:
     """An array as an object: where its first element is, and its type."""
 
@@ -172,6 +164,20 @@ class PointerVariable:
 
     @property
     def type(self) -> CppType:
+        return Pointer(self.to)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPointer:
+    """An item of an array of pointers, whose number (`place`) is known at run time."""
+
+    items: tuple[Any, ...]
+    place: n.Expression
+    to: CppType
+
+    @property
+    def type(self) -> CppType:
+        """Its C++ type."""
         return Pointer(self.to)
 
 
@@ -257,6 +263,6 @@ class Nothing:
 
 Value: TypeAlias = (
     Rvalue | Lvalue | PointerValue | ArrayValue | ChoiceLvalue | ScatteredLvalue | BitsLvalue
-    | PointerVariable | Exploded | Items | ObjectAddress | Null | Text | Braced | FunctionSet
-    | TypeValue | Nothing
+    | PointerVariable | ChosenPointer | Exploded | Items | ObjectAddress | Null | Text | Braced
+    | FunctionSet | TypeValue | Nothing
 )  # fmt: skip

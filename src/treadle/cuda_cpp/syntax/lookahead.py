@@ -315,7 +315,7 @@ def parameters_follow(c: Cursor, index: int, *, in_block: bool) -> bool:
     at = index + 1
     if texts[at] in (")", "...") or (texts[at] == "[" and texts[at + 1] == "["):
         return True
-    if texts[at] in SPECIFIER_WORDS or texts[at] in ATTRIBUTE_WORDS:
+    if texts[at] in ATTRIBUTE_WORDS or texts[at + (texts[at] in CV_WORDS)] in SPECIFIER_WORDS:
         return True
     if kinds[at] in (NUMBER, STRING, CHARACTER):
         return False

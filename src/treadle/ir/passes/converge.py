@@ -28,12 +28,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from treadle.ir import nodes as n
+from treadle.ir.passes.fold import breaks
 from treadle.ir.passes.masks import written_out
 from treadle.ir.passes.names import Names
 from treadle.ir.passes.predicate import guarded_group, negate
 from treadle.ir.passes.regions import leaves_loop
 from treadle.ir.passes.uniformity import WARP_WIDTH, Level, analyze, is_parted, refusal
-from treadle.ir.traverse import statements_in
+from treadle.ir.traverse import root_of, statements_in, walk
 from treadle.ir.types import BOOL, SCALARS, Scalar, Type
 
 
@@ -128,10 +129,15 @@ class _Converger:
 
     # --- flow that some threads of a warp are at work in ---
 
-    def gone_through(self, block: n.Block, flag: n.Variable | None) -> list[n.Statement]:
-        """A block of which threads with the flag do the work, and all meet at its operations."""
+    def gone_through(
+        self, block: n.Block, flag: n.Variable | None, counters: frozenset[str] = frozenset()
+    ) -> list[n.Statement]:
+        """A block of which threads with the flag do the work, and all meet at its operations.
+        `counters` are variables with which all threads count alike."""
         out: list[n.Statement] = []
         group: list[n.Statement] = []
+        counting = _counting_loops(block)
+        counters |= frozenset(counting.values())
 
         def flush(later: n.Block) -> None:
             out.extend(group if flag is None else guarded_group(flag, group, later))
@@ -139,6 +145,10 @@ class _Converger:
 
         for at, statement in enumerate(block):
             rest = block[at:]
+            if _sets_any(statement, counters):
+                flush(rest)
+                out.append(statement)
+                continue
             if not _has_meeting((statement,)):
                 if _escapes(statement, False):
                     flush(rest)  # what it declares, and flags that it clears
@@ -170,6 +180,14 @@ class _Converger:
                     flush(rest)
                     for side, inner in sides:
                         out.extend(self.inside(_Around(side), inner))
+                case n.While() if id(statement) in counting:
+                    flush(rest)
+                    own = frozenset({counting[id(statement)]})
+                    body, update = (
+                        tuple(self.gone_through(part, flag, own))
+                        for part in (statement.body, statement.update)
+                    )
+                    out.append(replace(statement, body=body, update=update))
                 case n.While():
                     live = self.flag("live", out)
                     group.append(n.Assign(live, n.TRUE, statement.span))
@@ -311,22 +329,81 @@ def _continues(block: n.Block) -> bool:
     )
 
 
-def _breaks(block: n.Block) -> bool:
-    return any(
-        isinstance(statement, n.Break)
-        or (
-            isinstance(statement, n.If)
-            and (_breaks(statement.then) or _breaks(statement.otherwise))
-        )
-        for statement in block
-    )
-
-
 def _runs_alike(loop: n.For) -> bool:
     """Whether threads that are not at work can make the rounds of a loop with the others."""
     known = isinstance(loop.start, n.Constant) and isinstance(loop.stop, n.Constant)
     returns = any(isinstance(node, n.Return) for node in statements_in(loop.body))
-    return known and not returns and not _breaks(loop.body)
+    return known and not returns and not breaks(loop.body)
+
+
+def _counting_loops(block: n.Block) -> dict[int, str]:
+    """The loops of a block (by identity) in which all threads can make the same turns, at work or
+    not, each with the variable that counts them: it starts in the block from a constant, and
+    nothing else comes into it."""
+    found: dict[int, str] = {}
+    for at, loop in enumerate(block):
+        if not isinstance(loop, n.While) or not _has_meeting((loop,)):
+            continue
+        names = _names_alone(loop.condition)
+        if names is None or len(names) != 1 or leaves_loop(loop.body):
+            continue
+        (name,) = names
+        declared = any(
+            isinstance(one, n.Declare)
+            and one.variable.name == name
+            and (one.value is None or isinstance(one.value, n.Constant))
+            for one in block[:at]
+        )
+        returns = any(isinstance(node, n.Return) for node in statements_in((loop,)))
+        inside = {id(one) for one in (*loop.body, *loop.update)}
+        sets = [node for node in statements_in(block) if _sets(node, name)]
+        if (
+            declared
+            and not returns
+            and all(
+                isinstance(one, n.Declare)
+                or (
+                    id(one) in inside
+                    and isinstance(one, n.Assign)
+                    and isinstance(one.place, n.Variable)
+                    and (_names_alone(one.value) or set()) <= names
+                    and _names_alone(one.value) is not None
+                )
+                for one in sets
+            )
+        ):
+            found[id(loop)] = name
+    return found
+
+
+def _names_alone(expression: n.Expression) -> set[str] | None:
+    """The variables that an expression is made of, with constants and nothing else."""
+    names: set[str] = set()
+    for node in walk(expression):
+        if isinstance(node, n.Variable):
+            names.add(node.name)
+        elif not isinstance(node, (n.Constant, n.Unary, n.Binary, n.Cast, n.Intrinsic)):
+            return None
+    return names
+
+
+def _sets(statement: n.Statement, name: str) -> bool:
+    """Whether a statement itself gives a variable a value."""
+    match statement:
+        case n.Declare(variable) | n.For(variable):
+            return variable.name == name
+        case n.Assign(place):
+            root = root_of(place)
+            return isinstance(root, n.Variable) and root.name == name
+    return isinstance(statement, n.Receiving) and (
+        statement.result is not None and statement.result.name == name
+    )
+
+
+def _sets_any(statement: n.Statement, names: frozenset[str]) -> bool:
+    return isinstance(statement, (n.Declare, n.Assign)) and any(
+        _sets(statement, name) for name in names
+    )
 
 
 def _first_round(loop: n.For, limit: n.Variable, live: n.Variable) -> n.Block:

@@ -9,7 +9,7 @@ zeros, they are precise compared to sqrt(2/(pi x)) only.
 from __future__ import annotations
 
 from treadle import lang as td
-from treadle.lang.math.bits import exact_root, head, with_sign_of
+from treadle.lang.math.bits import exact_root, with_sign_of
 from treadle.lang.math.exponential import exp_sum
 from treadle.lang.math.logarithm import log, log1p
 from treadle.lang.math.special_polynomials import (
@@ -72,11 +72,10 @@ def limited_to(x: td.f32, low: td.f32, high: td.f32) -> td.f32:
 
 
 def less(x: td.f32, high: td.f32, low: td.f32) -> td.f32:
-    """x - (high + low). Near the sum x - high is exact; it is taken in two parts, lest a compiler
+    """x - (high + low). Near the sum x - high is exact, and goes through an integer, lest a driver
     adds up high and low."""
-    d = x - high
-    d_head = head(d)
-    return (d_head - low) + (d - d_head)
+    d = td.f32(td.i32((x - high) * 16777216.0)) * 5.9604644775390625e-08
+    return d - low
 
 
 def cyl_bessel_i0(x: td.f32) -> td.f32:

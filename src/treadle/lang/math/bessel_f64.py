@@ -9,7 +9,7 @@ zeros, they are precise compared to sqrt(2/(pi x)) only.
 from __future__ import annotations
 
 from treadle import lang as td
-from treadle.lang.math.bits import exact_root_f64, head_f64, with_sign_of_f64
+from treadle.lang.math.bits import exact_root_f64, with_sign_of_f64
 from treadle.lang.math.exponential_f64 import exp_sum_f64
 from treadle.lang.math.logarithm_f64 import log1p_f64, log_f64
 from treadle.lang.math.special_polynomials import (
@@ -72,11 +72,10 @@ def limited_to_f64(x: td.f64, low: td.f64, high: td.f64) -> td.f64:
 
 
 def less_f64(x: td.f64, high: td.f64, low: td.f64) -> td.f64:
-    """x - (high + low). Near the sum x - high is exact; it is taken in two parts, lest a compiler
+    """x - (high + low). Near the sum x - high is exact, and goes through an integer, lest a driver
     adds up high and low."""
-    d = x - high
-    d_head = head_f64(d)
-    return (d_head - low) + (d - d_head)
+    d = td.f64(td.i64((x - high) * 9007199254740992.0)) * 1.1102230246251565e-16
+    return d - low
 
 
 def cyl_bessel_i0_f64(x: td.f64) -> td.f64:

@@ -116,6 +116,19 @@ def test_warps_that_part_do_the_same(body: str, mask: str) -> None:
         converged(body.replace(" M", f" {ALL}"), block)
 
 
+def test_a_loop_that_all_count_alike_needs_no_votes() -> None:
+    result = converged(
+        "  if (i < n) {\n    var by: i32 = 16\n    while (by > 0) {\n"
+        "      w = subgroup shuffle_xor v, by mask 2097151:u32\n"
+        "      v = v + select((i ^ by) < n, w, 0)\n    } update {\n      by = by >> 1\n    }\n"
+        "    w = 0\n  }\n"
+    )
+    text = to_text(result)
+    assert "vote_any" not in text
+    assert "while (by > 0) {" in text
+    assert "update {\n    by = by >> 1\n" in text.replace("      ", "    ")
+
+
 def test_a_barrier_of_the_block_that_some_threads_reach_is_refused() -> None:
     body = f"  if (v > 0) {{\n    p = subgroup vote_any p mask {ALL}\n    barrier block\n  }}\n"
     kernel = from_text(HEAD.format(block=40) + body + "}\n")
@@ -180,7 +193,8 @@ class _Drawn:
         if kind == "while":
             self.count += 1
             turn = f"t{self.count}"
-            head = f"var {turn}: i32 = v & 3\nwhile ({turn} > 0) {{\n{turn} = {turn} - 1\n"
+            first = self.random.choice(["v & 3", "3", "4"])
+            head = f"var {turn}: i32 = {first}\nwhile ({turn} > 0) {{\n{turn} = {turn} - 1\n"
             return f"{head}{self.block(depth + 1, 'loop')}\n}}"
         if kind == "jump" and depth > 0:
             jump = "return" if self.random.random() < 0.3 else "break"

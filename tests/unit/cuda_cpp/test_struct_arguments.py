@@ -1,0 +1,155 @@
+"""Structs with pointers and large values as arguments: what is refused, and what people see."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle as td
+from treadle.core.errors import CompileError, DtypeError, LaunchError
+
+SOURCE = """
+struct Inner { float *out; int k; };
+struct Params { const float *x; int n; Inner inner; float *rows[2]; float w[3]; };
+struct Large { int a[100]; };
+__global__ void apart(Params p, float s) { p.inner.out[0] = p.x[p.n] * s; p.rows[p.n][0] = 1; }
+__global__ void large(Large p, int *out) { out[0] = p.a[3]; }
+"""
+
+
+@pytest.fixture(scope="module")
+def module():
+    return td.cuda_module(SOURCE)
+
+
+def given(**changed):
+    with td.use_device("cpu"):
+        x = td.zeros(4)
+        return {
+            "x": x, "n": 1, "inner": {"out": x, "k": 1}, "rows": [x, x], "w": (1, 2, 3), **changed,
+        }  # fmt: skip
+
+
+class Half:
+    x = None
+    n = 3
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (given(n=2.5), r"argument 1 \(p\), field n of kernel apart is int, but 2.5 came"),
+        (given(x=3), r"argument 1 \(p\), field x of kernel apart is const float\*, but the number"),
+        (given(x=np.zeros(2, np.int32)), r"argument 1 \(p\), field x of kernel apart is const flo"),
+        (given(x=np.zeros((4, 4), np.float32)[:, 0]), r"field x of kernel apart .* without gaps"),
+        (given(inner=(None,)), r"field inner of kernel apart is Inner, but 1 parts came, .* k"),
+        (given(inner={"out": None, "j": 3}), r"field inner .* the names out, j came, .* out, k"),
+        (given(inner=4), r"field inner of kernel apart is Inner, but the number 4 came: pass a"),
+        (given(rows=[None]), r"field rows of kernel apart is float\*\[2\], but 1 items came"),
+        (given(rows=3), r"field rows .* the number 3 came: pass a list or tuple of 2"),
+        (given(rows=[None, 7]), r"field rows\[1\] .* is float\*, but the number 7 came"),
+        (given(w=(1, 2)), r"field w of kernel apart is float\[3\], but 2 parts came"),
+        (given(other=1), r"kernel apart is Params, but the names .* other came"),
+        (Half(), r"is Params, but a Half came, which has no inner, rows, w"),
+        (None, r"is Params, but None came: pass a dictionary of its fields, a tuple of them, or"),
+        (np.zeros(5), r"is Params, but an array of float64 and shape \(5,\) came: pass a dict"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit(module, value, message):
+    with pytest.raises((DtypeError, LaunchError), match=message):
+        module.apart[1, 1](value, 1.0)
+
+
+def test_counts_are_those_of_the_file(module):
+    with pytest.raises(LaunchError, match=r"takes 2 arguments \(Params p, float s\), not 1"):
+        module.apart[1, 1](given())
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (([1] * 99,), r"argument 1 \(p\) of kernel large is Large, but for a 99 parts came"),
+        (([2.5] * 100,), r"for a\[0\] 2.5 came, which is no whole number"),
+        ((np.zeros(100, np.float64) + 0.5,), r"for a\[0\] 0.5 came"),
+    ],
+)
+def test_what_does_not_fit_a_large_value(module, value, message):
+    with pytest.raises(DtypeError, match=message):
+        module.large[1, 1](value, None)
+
+
+def test_what_people_see(module):
+    assert repr(module.apart) == "<treadle CUDA C++ kernel apart(Params p, float s)>"
+    report = module.report("wgsl")
+    notes = [(note.construct, note.reason) for note in report["apart"].emulated]
+    assert notes == [("Params p", "each pointer in it is a buffer of its own")]
+    notes = [(note.construct, note.reason) for note in report["large"].emulated]
+    assert notes == [("p by value", "400 bytes, in a buffer of their own")]
+    text = module.apart.source("wgsl")
+    for name in ("p_x", "p_inner_out", "p_rows_0_", "p_rows_1_"):
+        assert f"> {name}: array<f32>;" in text
+    assert "var<storage, read> p: array<i32>;" in module.large.source("wgsl")
+    for target in ("cuda", "msl", "ptx", "llvm"):
+        assert module.apart.source(target)
+        assert module.large.source(target)
+
+
+@pytest.mark.parametrize(
+    ("declarations", "parameter", "message"),
+    [
+        ("", "float **p", "parameter p is a pointer to pointers, .* pass one array with offsets"),
+        ("struct A { int *x; };", "A *p", "p is a pointer to structs with pointers in them"),
+        ("struct A { int **x; };", "A p", "p, field x, is a pointer to pointers"),
+        ("struct A { A *next; int n; };", "A p", "p, field next, is a pointer to structs"),
+        ("struct A { int n; int &r; };", "A p", "p, field r, is a reference"),
+        ("union A { int *x; int n; };", "A p", "p is a union with pointers in it"),
+        ("struct A { int *rows[300]; };", "A p", "field rows, makes more than 256 parameters"),
+        ("struct A { int x[9000]; };", "A p", "p has 36,000 bytes, and a kernel's parameters have"),
+        ("struct A { int x[9000]; int *y; };", "A p", "field x, has 36,000 bytes"),
+    ],
+)
+def test_what_no_launch_can_give(declarations, parameter, message):
+    module = td.cuda_module(f"{declarations}\n__global__ void k({parameter}) {{ }}")
+    with pytest.raises(CompileError, match=message) as error:
+        module.kernel("k")
+    assert error.value.span.line == 2
+    assert [note.kind for note in module.report()["k"].notes] == ["refused"]
+
+
+BODIES = """
+struct Rows {{ int *rows[2]; int n; }};
+__device__ void clear(Rows *p) {{ p->n = 0; }}
+__global__ void k(Rows p, int *out, int i) {{ {body} }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("int **q = &p.rows[0]; **q = 1;", "a pointer to a pointer"),
+        ("p.rows[2][0] = 1;", "item 2 of an array of 2"),
+        ("Rows *q = &p; q[1].n = 2;", "points to one struct is indexed: only 0 is in it"),
+        ("int *many[100]; many[i] = out;", "many is an array of 100 pointers"),
+        ("__shared__ Rows s; s.n = 1;", "a pointer in memory|holds no addresses"),
+        ("Rows q = i ? p : p; out[0] = q.n;", "Rows"),
+        ("p.rows[i] = p.n;", "is no pointer to int"),
+        ("Rows list[2]; Rows *q = list; q++;", "list|Rows"),
+    ],
+)
+def test_what_kernels_cannot_do_with_them(body, message):
+    module = td.cuda_module(BODIES.format(body=body))
+    with pytest.raises(CompileError, match=message):
+        module.k.source("wgsl")
+
+
+def test_functions_as_template_arguments():
+    module = td.cuda_module("""
+        __device__ float negate(float x) { return -x; }
+        __device__ int add(int a, int b) { return a + b; }
+        template <float (*F)(float)> __global__ void each(float *x) { x[0] = F(x[0]); }
+    """)
+    assert module.kernel("each", "negate").name == "each<negate>"
+    with pytest.raises(CompileError, match="no function add takes"):
+        module.kernel("each", "add").source("wgsl")
+    with pytest.raises(CompileError, match="missing is declared nowhere"):
+        module.kernel("each", "missing")
