@@ -11,9 +11,10 @@ from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.classes import CONSTRUCTORS
 from treadle.cuda_cpp.lower.context import Context, Returns
 from treadle.cuda_cpp.lower.conversions import convert, explicit_cast, rvalue
-from treadle.cuda_cpp.lower.functions import call_function, frozen, zero_of
-from treadle.cuda_cpp.lower.memory import describe, pointer_of
+from treadle.cuda_cpp.lower.functions import call_function, zero_of
+from treadle.cuda_cpp.lower.inlining import frozen
 from treadle.cuda_cpp.lower.overloads import Chosen, choose, viable
+from treadle.cuda_cpp.lower.pointers import pointer_of
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Braced,
@@ -25,6 +26,7 @@ from treadle.cuda_cpp.lower.values import (
     Rvalue,
     TypeValue,
     Value,
+    describe,
 )
 from treadle.cuda_cpp.meaning.scopes import Functions, Overload, Scope
 from treadle.cuda_cpp.meaning.types import (
@@ -297,12 +299,9 @@ def run_constructor(
     inner.memories = cx.memories
     inner.blocks = [cx.blocks[-1]]
     inner.span = span
-    from treadle.cuda_cpp.lower.functions import (
-        _with_defaults,
-        assigned_names,
-        bind_argument,
-        run_body,
-    )
+    from treadle.cuda_cpp.lower.functions import _with_defaults
+    from treadle.cuda_cpp.lower.inlining import bind_argument, run_body
+    from treadle.cuda_cpp.lower.writes import assigned_names
 
     assigned = assigned_names(cx, constructor)
     arguments = _with_defaults(cx, chosen, values)
@@ -474,7 +473,7 @@ def call_conversion(cx: Context, value: Value, type: CppType | None, span: Span)
     overload = conversion_to(cx, getattr(value, "type", VOID), type)
     if overload is None:
         return None
-    from treadle.cuda_cpp.lower.functions import inline
+    from treadle.cuda_cpp.lower.inlining import inline
     from treadle.cuda_cpp.lower.names import resolve
 
     with cx.in_scope(overload.scope):

@@ -10,16 +10,8 @@ import math
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, wider
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.memory import (
-    ZERO,
-    copy_object,
-    describe,
-    in_steps_of,
-    load,
-    pointer_of,
-    seen_as,
-    unit_of,
-)
+from treadle.cuda_cpp.lower.objects import copy_object, load
+from treadle.cuda_cpp.lower.pointers import ZERO, in_steps_of, pointer_of, seen_as, unit_of
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     BitsLvalue,
@@ -41,6 +33,7 @@ from treadle.cuda_cpp.lower.values import (
     ScatteredLvalue,
     Text,
     Value,
+    describe,
 )
 from treadle.cuda_cpp.meaning.types import (
     BFLOAT16,
@@ -347,7 +340,7 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
 
 def _base_part(cx: Context, value: Value, base: ClassType, span: Span) -> Value:
     """The base of an object, as a copy of the fields that it has."""
-    from treadle.cuda_cpp.lower.memory import member
+    from treadle.cuda_cpp.lower.objects import member
     from treadle.cuda_cpp.meaning.types import all_fields
 
     fields = [
@@ -385,7 +378,7 @@ def explicit_cast(cx: Context, value: Value, type: CppType, style: str, span: Sp
 
 def _cast_reference(cx: Context, value: Value, type: Reference, span: Span) -> Value:
     """`reinterpret_cast<int&>(x)`: the same bytes as another type."""
-    from treadle.cuda_cpp.lower.memory import address, follow
+    from treadle.cuda_cpp.lower.pointers import address, follow
 
     if getattr(value, "type", None) == type.to:
         return value

@@ -22,18 +22,10 @@ from treadle.cuda_cpp.lower.conversions import (
     underlying,
 )
 from treadle.cuda_cpp.lower.evaluate import evaluate
-from treadle.cuda_cpp.lower.memory import (
-    address,
-    as_index,
-    component_type,
-    describe,
-    follow,
-    member,
-    pointer_of,
-    subscript,
-)
 from treadle.cuda_cpp.lower.names import is_auto, known_entity, lookup, named_type, resolve
+from treadle.cuda_cpp.lower.objects import component_type, member, subscript
 from treadle.cuda_cpp.lower.operators import assign, binary, stepped, unary
+from treadle.cuda_cpp.lower.pointers import address, as_index, follow, pointer_of
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     ChoiceLvalue,
@@ -50,6 +42,7 @@ from treadle.cuda_cpp.lower.values import (
     Text,
     TypeValue,
     Value,
+    describe,
 )
 from treadle.cuda_cpp.meaning.scopes import (
     DeclaredType,

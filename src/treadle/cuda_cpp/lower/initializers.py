@@ -9,8 +9,9 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
-from treadle.cuda_cpp.lower.memory import member, moved, pointer_of, store, subscript
+from treadle.cuda_cpp.lower.objects import member, store, subscript
 from treadle.cuda_cpp.lower.operators import assign
+from treadle.cuda_cpp.lower.pointers import moved, pointer_of
 from treadle.cuda_cpp.lower.values import ArrayValue, Exploded, Items, Rvalue, Value
 from treadle.cuda_cpp.meaning.types import (
     ArrayOf,
@@ -303,7 +304,7 @@ def _zero_rest(cx: Context, place: Value, type: ArrayOf, start: int, span: Span)
     flat = type_of_items(pointer, inner)
 
     def clear(index: n.Expression) -> None:
-        from treadle.cuda_cpp.lower.memory import follow
+        from treadle.cuda_cpp.lower.pointers import follow
 
         one = follow(cx, moved(cx, flat, index, span), span)
         empty = tree.InitializerList((), (), span)
@@ -325,7 +326,7 @@ def _zero_rest(cx: Context, place: Value, type: ArrayOf, start: int, span: Span)
 
 def type_of_items(pointer: Any, inner: CppType) -> Any:
     """A pointer to the first innermost element of an array."""
-    from treadle.cuda_cpp.lower.memory import seen_as
+    from treadle.cuda_cpp.lower.pointers import seen_as
 
     return seen_as(pointer, inner)
 

@@ -115,7 +115,7 @@ def _counted(cx: Context, node: tree.For) -> _Counted | None:
         op = "<" if step > 0 else ">"
     if (step > 0) != (op in ("<", "<=")):
         return None
-    from treadle.cuda_cpp.lower.functions import changed_names
+    from treadle.cuda_cpp.lower.writes import changed_names
 
     changed = changed_names(cx, node.body) | changed_names(cx, bound)
     if name in changed or not _is_fixed(bound, name, changed):
@@ -414,7 +414,7 @@ def lower_range_for(cx: Context, node: tree.RangeFor) -> None:
         raise cx.error("a range-based for goes over arrays of known length here", node.span)
     variable = n.Variable(cx.lowering.unique("item"), ir.I32, node.span)
     with cx.aside() as body, cx.inner_scope(), loop_body(cx):
-        from treadle.cuda_cpp.lower.memory import subscript
+        from treadle.cuda_cpp.lower.objects import subscript
         from treadle.cuda_cpp.lower.variables import declare
 
         cx.scope.names["<item>"] = subscript(cx, value, variable, node.span)

@@ -12,9 +12,9 @@ from treadle.cuda_cpp.builtins.tables import FLOATING, FUNCTIONS, OUTPUTS
 from treadle.cuda_cpp.lower.arithmetic import cast
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import common_type, convert, rvalue, underlying
-from treadle.cuda_cpp.lower.memory import describe, follow, pointer_of
 from treadle.cuda_cpp.lower.operators import assign
-from treadle.cuda_cpp.lower.values import Nothing, Rvalue, Value
+from treadle.cuda_cpp.lower.pointers import follow, pointer_of
+from treadle.cuda_cpp.lower.values import Nothing, Rvalue, Value, describe
 from treadle.cuda_cpp.meaning.types import (
     OF_SCALAR,
     VECTORS,

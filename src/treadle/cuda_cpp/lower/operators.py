@@ -21,17 +21,8 @@ from treadle.cuda_cpp.lower.conversions import (
     same_steps,
     underlying,
 )
-from treadle.cuda_cpp.lower.memory import (
-    as_index,
-    choose,
-    copy_object,
-    describe,
-    in_steps_of,
-    load,
-    moved,
-    pointer_of,
-    store,
-)
+from treadle.cuda_cpp.lower.objects import choose, copy_object, load, store
+from treadle.cuda_cpp.lower.pointers import as_index, in_steps_of, moved, pointer_of
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     ChosenPointer,
@@ -47,6 +38,7 @@ from treadle.cuda_cpp.lower.values import (
     Rvalue,
     Target,
     Value,
+    describe,
 )
 from treadle.cuda_cpp.meaning.types import (
     BFLOAT16,

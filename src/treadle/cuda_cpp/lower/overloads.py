@@ -10,10 +10,9 @@ from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import CONVERSION, IMPOSSIBLE, USER, rank_of
-from treadle.cuda_cpp.lower.memory import describe
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.templates import Argument, bind_arguments, deduce, evaluate_argument
-from treadle.cuda_cpp.lower.values import Braced, Value
+from treadle.cuda_cpp.lower.values import Braced, Value, describe
 from treadle.cuda_cpp.meaning.scopes import Overload, Scope
 from treadle.cuda_cpp.meaning.types import (
     VOID,

@@ -10,9 +10,10 @@ from treadle.cuda_cpp.lower.context import Context, key_of
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.evaluate import evaluate
 from treadle.cuda_cpp.lower.initializers import construct_into, fill, from_list, text_items
-from treadle.cuda_cpp.lower.memory import ZERO, copy_object, follow, pointer_of, unit_of
 from treadle.cuda_cpp.lower.names import is_auto, resolve, with_auto
+from treadle.cuda_cpp.lower.objects import copy_object
 from treadle.cuda_cpp.lower.operators import assign_pointer
+from treadle.cuda_cpp.lower.pointers import ZERO, follow, pointer_of, unit_of
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Exploded,
@@ -103,7 +104,7 @@ def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
 
 def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> Any:
     from treadle.cuda_cpp.lower.expressions import lower, lower_place
-    from treadle.cuda_cpp.lower.functions import frozen
+    from treadle.cuda_cpp.lower.inlining import frozen
 
     if node.initializer is None:
         raise cx.error(f"the reference {node.name} refers to nothing", node.span)
@@ -230,7 +231,7 @@ def _items(
 def construct_items(cx: Context, value: ArrayValue, type: ArrayOf, span: Span) -> None:
     """Constructors of the items of an array without an initializer, where there are any."""
     from treadle.cuda_cpp.lower.calls import has_default_constructor
-    from treadle.cuda_cpp.lower.memory import subscript
+    from treadle.cuda_cpp.lower.objects import subscript
 
     owner = innermost(type)
     assert isinstance(owner, ClassType)
