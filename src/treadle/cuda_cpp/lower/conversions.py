@@ -8,10 +8,18 @@ from __future__ import annotations
 import math
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, wider
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, minus, over, wider
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.objects import copy_object, load
-from treadle.cuda_cpp.lower.pointers import ZERO, in_steps_of, pointer_of, seen_as, unit_of
+from treadle.cuda_cpp.lower.objects import copy_object, load, member
+from treadle.cuda_cpp.lower.pointers import (
+    ZERO,
+    address,
+    follow,
+    in_steps_of,
+    pointer_of,
+    seen_as,
+    unit_of,
+)
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     BitsLvalue,
@@ -340,7 +348,6 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
 
 def _base_part(cx: Context, value: Value, base: ClassType, span: Span) -> Value:
     """The base of an object, as a copy of the fields that it has."""
-    from treadle.cuda_cpp.lower.objects import member
     from treadle.cuda_cpp.meaning.types import all_fields
 
     fields = [
@@ -378,8 +385,6 @@ def explicit_cast(cx: Context, value: Value, type: CppType, style: str, span: Sp
 
 def _cast_reference(cx: Context, value: Value, type: Reference, span: Span) -> Value:
     """`reinterpret_cast<int&>(x)`: the same bytes as another type."""
-    from treadle.cuda_cpp.lower.pointers import address, follow
-
     if getattr(value, "type", None) == type.to:
         return value
     if isinstance(value, (*OBJECTS, ArrayValue)):
@@ -412,7 +417,6 @@ def _address_as_number(cx: Context, pointer: PointerValue, type: Arithmetic, spa
 
 def difference(cx: Context, left: PointerValue, right: PointerValue, span: Span) -> n.Expression:
     """`left - right` in elements, as a 64-bit number."""
-    from treadle.cuda_cpp.lower.arithmetic import minus, over
     from treadle.cuda_cpp.meaning.types import count_of
 
     one, other = same_steps(cx, left, right, span)

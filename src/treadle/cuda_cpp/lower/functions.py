@@ -20,15 +20,19 @@ from treadle.cuda_cpp.lower.context import (
     Returns,
 )
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
-from treadle.cuda_cpp.lower.inlining import _single_return, inline
+from treadle.cuda_cpp.lower.dispatch import lower
+from treadle.cuda_cpp.lower.initializers import from_list
+from treadle.cuda_cpp.lower.inlining import inline, single_return
 from treadle.cuda_cpp.lower.names import is_auto, resolve
 from treadle.cuda_cpp.lower.overloads import Chosen
+from treadle.cuda_cpp.lower.statements import lower_statement
 from treadle.cuda_cpp.lower.templates import argument_key, spelled
 from treadle.cuda_cpp.lower.values import (
     Lvalue,
     Rvalue,
     Value,
 )
+from treadle.cuda_cpp.lower.variables import declare_object
 from treadle.cuda_cpp.lower.writes import assigned_names
 from treadle.cuda_cpp.meaning.scopes import Scope
 from treadle.cuda_cpp.meaning.types import (
@@ -72,7 +76,7 @@ def call_function(
     if cx.lowering.unevaluated and result is not None and _is_plain(result):
         return Rvalue(zero_of(ir_type(result), span), result)
     _refuse_recursion(cx, declaration, instance, values, span)
-    arguments = _with_defaults(cx, chosen, values)
+    arguments = with_defaults(cx, chosen, values)
     if receiver is None and result is not None and _may_be_pure(cx, chosen, result, instance):
         try:
             return _call_pure(cx, chosen, arguments, result, instance, span)
@@ -124,10 +128,7 @@ def _no_body(declaration: tree.FunctionDeclaration) -> str:
     )
 
 
-def _with_defaults(cx: Context, chosen: Chosen, values: Sequence[Value]) -> list[Value]:
-    from treadle.cuda_cpp.lower.expressions import lower
-    from treadle.cuda_cpp.lower.initializers import from_list
-
+def with_defaults(cx: Context, chosen: Chosen, values: Sequence[Value]) -> list[Value]:
     found = list(values)
     parameters = chosen.declaration.parameters
     with cx.in_scope(chosen.scope):
@@ -159,7 +160,7 @@ def _may_be_pure(cx: Context, chosen: Chosen, result: CppType, instance: Any) ->
     if instance in cx.lowering.facts.inlined or isinstance(result, Void):
         return False
     declaration = chosen.declaration
-    if "constexpr" in declaration.specifiers and _single_return(declaration) is not None:
+    if "constexpr" in declaration.specifiers and single_return(declaration) is not None:
         return False
     return _is_plain(result) and all(_is_plain(_by_value(type)) for type in chosen.types)
 
@@ -196,8 +197,6 @@ def _call_pure(
 
 
 def _lower_function(cx: Context, chosen: Chosen, result: CppType, instance: Any) -> str:
-    from treadle.cuda_cpp.lower.statements import lower_statement
-
     lowering = cx.lowering
     declaration = chosen.declaration
     assert declaration.body is not None
@@ -285,8 +284,6 @@ def value_object(
     cx: Context, name: str, variable: n.Variable, type: CppType, key: Any, span: Span
 ) -> Any:
     """A parameter of the IR as an object; one that is assigned to is copied first."""
-    from treadle.cuda_cpp.lower.variables import declare_object
-
     facts = cx.lowering.facts
     if key in facts.assigned or key in facts.in_memory:
         return declare_object(cx, name, type, key, Rvalue(variable, type), span)

@@ -8,12 +8,16 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import folded
+from treadle.cuda_cpp.lower.conditionals import lower_place
 from treadle.cuda_cpp.lower.context import (
     MOST_CALLS,
     Context,
     Returns,
 )
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
+from treadle.cuda_cpp.lower.dispatch import lower
+from treadle.cuda_cpp.lower.initializers import from_list
+from treadle.cuda_cpp.lower.operators import assign
 from treadle.cuda_cpp.lower.overloads import Chosen
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
@@ -30,6 +34,7 @@ from treadle.cuda_cpp.lower.values import (
     ScatteredLvalue,
     Value,
 )
+from treadle.cuda_cpp.lower.variables import declare_object
 from treadle.cuda_cpp.lower.writes import assigned_names
 from treadle.cuda_cpp.meaning.scopes import Known, Scope
 from treadle.cuda_cpp.meaning.types import (
@@ -90,19 +95,16 @@ def inline(
 
 def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) -> Value:
     """Lower a body whose parameters are bound, at the place of its call."""
-    from treadle.cuda_cpp.lower.expressions import lower, lower_place
     from treadle.cuda_cpp.lower.statements import lower_statement
 
     assert declaration.body is not None
-    single = _single_return(declaration)
+    single = single_return(declaration)
     if single is not None:
         for statement in declaration.body.body[:-1]:
             lower_statement(inner, statement)
         if single.value is None:
             return Nothing(VOID)
         if isinstance(single.value, tree.InitializerList):
-            from treadle.cuda_cpp.lower.initializers import from_list
-
             assert inner.returns.type is not None
             return from_list(inner, inner.returns.type, single.value, single.span)
         refers = isinstance(inner.returns.type, Reference)
@@ -137,8 +139,6 @@ def _given(cx: Context, value: Value, span: Span) -> Value:
 
 def prepare_result(cx: Context, span: Span) -> None:
     """Something to hold what several returns may give."""
-    from treadle.cuda_cpp.lower.variables import declare_object
-
     type = cx.returns.type
     if type is None:
         type = _deduced_result(cx, span)
@@ -172,10 +172,6 @@ def _result(cx: Context) -> Value:
 
 def lower_return(cx: Context, node: tree.Return) -> None:
     """`return value;` in a function or kernel."""
-    from treadle.cuda_cpp.lower.expressions import lower
-    from treadle.cuda_cpp.lower.initializers import from_list
-    from treadle.cuda_cpp.lower.operators import assign
-
     type = cx.returns.type
     if node.value is None:
         cx.emit(n.Return(None, node.span))
@@ -215,8 +211,6 @@ def bind_argument(
     span: Span,
 ) -> None:
     """Make an argument what a parameter's name means in an inlined body."""
-    from treadle.cuda_cpp.lower.variables import declare_object
-
     if isinstance(type, Reference):
         bound = _bind_reference(cx, type, value, span)
     else:
@@ -306,7 +300,7 @@ def _frozen_place(cx: Context, place: n.Place) -> n.Place:
             return replace(place, index=index, checks=checks)
 
 
-def _single_return(declaration: tree.FunctionDeclaration) -> tree.Return | None:
+def single_return(declaration: tree.FunctionDeclaration) -> tree.Return | None:
     """The return at the end of a body, if there is no other."""
     assert declaration.body is not None
     body = declaration.body.body

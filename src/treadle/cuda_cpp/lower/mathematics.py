@@ -12,6 +12,7 @@ from treadle.cuda_cpp.builtins.tables import FLOATING, FUNCTIONS, OUTPUTS
 from treadle.cuda_cpp.lower.arithmetic import cast
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import common_type, convert, rvalue, underlying
+from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.operators import assign
 from treadle.cuda_cpp.lower.pointers import follow, pointer_of
 from treadle.cuda_cpp.lower.values import Nothing, Rvalue, Value, describe
@@ -93,7 +94,6 @@ def _as_named(
     cx: Context, read: Sequence[Rvalue], explicit: Sequence[Any], span: Span
 ) -> list[Rvalue]:
     """`max<float>(a, b)`"""
-    from treadle.cuda_cpp.lower.names import resolve
     from treadle.cuda_cpp.syntax import tree
 
     written = explicit[0]

@@ -7,9 +7,9 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, is_constant, plus
 from treadle.cuda_cpp.lower.context import Again, Context
+from treadle.cuda_cpp.lower.exploded import part_at
 from treadle.cuda_cpp.lower.pointers import (
     ZERO,
-    _stored,
     address,
     demand_memory,
     element,
@@ -18,6 +18,7 @@ from treadle.cuda_cpp.lower.pointers import (
     moved,
     pointer_of,
     seen_as,
+    stored_type,
     unit_of,
 )
 from treadle.cuda_cpp.lower.values import (
@@ -74,7 +75,7 @@ def load(cx: Context, value: Value, span: Span) -> Rvalue:
             return _load_scattered(cx, value, span)
         case ChoiceLvalue(tag, choices, type):
             result = cx.variable("chosen", ir_type(type), span)
-            _for_each_choice(
+            for_each_choice(
                 cx,
                 tag,
                 choices,
@@ -108,7 +109,7 @@ def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
             _store_scattered(cx, value, new, span)
         case ChoiceLvalue(tag, choices):
             kept = cx.let(new)
-            _for_each_choice(cx, tag, choices, lambda one: store(cx, one, kept, span), span)
+            for_each_choice(cx, tag, choices, lambda one: store(cx, one, kept, span), span)
         case _:
             raise cx.error(f"{describe(value)} cannot be assigned to", span)
 
@@ -136,7 +137,7 @@ def refuse_constant(cx: Context, place: n.Place, span: Span) -> None:
         raise Again
 
 
-def _for_each_choice(
+def for_each_choice(
     cx: Context, tag: n.Expression, choices: tuple[Any, ...], do: Any, span: Span
 ) -> None:
     """Do something with the object that the tag names."""
@@ -165,7 +166,7 @@ def _leaf_places(
 ) -> list[tuple[n.Element, ir.Scalar]]:
     """The places of all numbers in an object, in order."""
     found = []
-    for at, leaf in ir.leaves(_stored(cx, value.type, span)):
+    for at, leaf in ir.leaves(stored_type(cx, value.type, span)):
         size = ir.size_of(leaf)
         start = in_steps_of(cx, PointerValue((), value.offset, value.unit, value.type), size)
         if start is None or at % size:
@@ -223,7 +224,7 @@ def copy_object(cx: Context, target: Value, source: Value, type: CppType, span: 
         store(cx, target, load(cx, source, span).expression, span)
         return
     if isinstance(source, ChoiceLvalue):
-        _for_each_choice(
+        for_each_choice(
             cx,
             source.tag,
             source.choices,
@@ -232,7 +233,7 @@ def copy_object(cx: Context, target: Value, source: Value, type: CppType, span: 
         )
         return
     if isinstance(target, ChoiceLvalue):
-        _for_each_choice(
+        for_each_choice(
             cx,
             target.tag,
             target.choices,
@@ -309,7 +310,7 @@ def member(cx: Context, value: Value, name: str, type: CppType, span: Span) -> V
                 if isinstance(start.targets[0], ObjectTarget):
                     demand_memory(cx, place, span)
                 return follow(cx, seen_as(start, type), span)
-            inner = n.Member(place, name, _stored(cx, type, span), span)
+            inner = n.Member(place, name, stored_type(cx, type, span), span)
             if isinstance(type, ArrayOf):
                 return _array_member(cx, inner, type)
             return Lvalue(inner, type)
@@ -344,8 +345,6 @@ def _offset_of(owner: CppType, name: str) -> int:
 def subscript(cx: Context, value: Value, index: n.Expression, span: Span) -> Value:
     """`value[index]` of an array or pointer."""
     if isinstance(value, (Items, ObjectAddress)):
-        from treadle.cuda_cpp.lower.exploded import part_at
-
         return part_at(cx, value, index, span)
     if (
         isinstance(value, ArrayValue)

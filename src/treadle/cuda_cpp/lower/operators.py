@@ -10,8 +10,10 @@ from treadle.cuda_cpp.lower.context import Again, Context
 from treadle.cuda_cpp.lower.conversions import (
     OBJECTS,
     common_type,
+    condition,
     convert,
     difference,
+    explicit_cast,
     is_not_null,
     number,
     number_as,
@@ -99,8 +101,6 @@ def _of_one_enum(cx: Context, left: Value, right: Value, span: Span) -> tuple[Va
     type = getattr(left, "type", None)
     if not isinstance(type, EnumType) or type != getattr(right, "type", None):
         return left, right
-    from treadle.cuda_cpp.lower.conversions import explicit_cast
-
     number_type = type.underlying
     return (
         explicit_cast(cx, left, number_type, "static", span),
@@ -300,8 +300,6 @@ def unary(cx: Context, op: str, operand: Value, span: Span) -> Value:
         if made is not None:
             return made
     if op == "!":
-        from treadle.cuda_cpp.lower.conversions import condition
-
         return Rvalue(n.Unary("not", condition(cx, operand, span), ir.BOOL, span), BOOL)
     if _is_vector(operand) and op == "-":
         read = rvalue(cx, operand, span)

@@ -165,7 +165,7 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
         if not cx.lowering.facts.changed and not cx.lowering.unevaluated:
             raise cx.error("this pointer is always null where it is followed", span)
         if not isinstance(pointer.to, ArrayOf):  # the next run will know more
-            return Lvalue(cx.variable("unknown", _stored(cx, pointer.to, span)), pointer.to)
+            return Lvalue(cx.variable("unknown", stored_type(cx, pointer.to, span)), pointer.to)
     if isinstance(pointer.to, ArrayOf):
         return ArrayValue(pointer, pointer.to)
     match target:
@@ -181,7 +181,7 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
 def _in_memory(
     cx: Context, target: MemoryTarget, pointer: PointerValue, span: Span
 ) -> Lvalue | ScatteredLvalue:
-    type = _stored(cx, pointer.to, span)
+    type = stored_type(cx, pointer.to, span)
     size = ir.size_of(type)
     aligned = in_steps_of(cx, pointer, size)
     if aligned is None:
@@ -228,7 +228,7 @@ def _scalar(expression: n.Expression) -> ir.Scalar:
 def _item(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> Value:
     array = place.type
     assert isinstance(array, ir.Array)
-    type = _stored(cx, pointer.to, span)
+    type = stored_type(cx, pointer.to, span)
     if isinstance(array.element, ir.Array) or array.element != type:
         whole = address(cx, Lvalue(place, pointer.to), span)
         if isinstance(whole.targets[0], MemoryTarget):
@@ -248,7 +248,7 @@ def _item(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> Val
 
 
 def _object(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> Value:
-    type = _stored(cx, pointer.to, span)
+    type = stored_type(cx, pointer.to, span)
     if is_constant(pointer.offset, 0):
         if place.type == type:
             return Lvalue(place, pointer.to)
@@ -276,7 +276,7 @@ def _is_in(target: Target, variable: n.Variable) -> bool:
     return isinstance(target, (ObjectTarget, ItemTarget)) and root_of(target.place) == variable
 
 
-def _stored(cx: Context, type: CppType, span: Span) -> ir.Type:
+def stored_type(cx: Context, type: CppType, span: Span) -> ir.Type:
     """The IR's type of what lies in memory."""
     from treadle.cuda_cpp.meaning.types import NoLayout
 

@@ -8,12 +8,15 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context, key_of
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
+from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluate import evaluate
+from treadle.cuda_cpp.lower.exploded import MOST_ITEMS
 from treadle.cuda_cpp.lower.initializers import construct_into, fill, from_list, text_items
 from treadle.cuda_cpp.lower.names import is_auto, resolve, with_auto
-from treadle.cuda_cpp.lower.objects import copy_object
+from treadle.cuda_cpp.lower.objects import copy_object, subscript
 from treadle.cuda_cpp.lower.operators import assign_pointer
 from treadle.cuda_cpp.lower.pointers import ZERO, follow, pointer_of, unit_of
+from treadle.cuda_cpp.lower.templates import bind_arguments
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Exploded,
@@ -88,8 +91,6 @@ def _is_constant(node: tree.VariableDeclaration) -> bool:
 
 
 def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
-    from treadle.cuda_cpp.lower.expressions import type_of
-
     if node.initializer is None:
         raise cx.error(f"auto {node.name} needs a value that tells its type", node.span)
     initializer = node.initializer
@@ -103,7 +104,7 @@ def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
 
 
 def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> Any:
-    from treadle.cuda_cpp.lower.expressions import lower, lower_place
+    from treadle.cuda_cpp.lower.conditionals import lower_place
     from treadle.cuda_cpp.lower.inlining import frozen
 
     if node.initializer is None:
@@ -133,8 +134,6 @@ def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) 
         return None
     if not isinstance(type, (Arithmetic, EnumType)):
         return None
-    from treadle.cuda_cpp.lower.expressions import lower
-
     with cx.aside() as emitted:
         value = convert(cx, lower(cx, _only(cx, node)), type, node.span)
         result = folded(rvalue(cx, value, node.span).expression)
@@ -147,8 +146,6 @@ def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) 
 
 
 def _local(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Any:
-    from treadle.cuda_cpp.lower.expressions import lower
-
     key = key_of(cx, node)
     initializer = node.initializer
     if isinstance(type, ArrayOf):
@@ -173,7 +170,7 @@ def _constructed(
     if not calls.has_constructors(type) and type.scope is not None:
         value = from_list(cx, type, arguments, node.span)
         return declare_object(cx, node.name, type, key_of(cx, node), value, node.span)
-    place = _uninitialized(cx, node.name, type, key_of(cx, node), node.span)
+    place = uninitialized(cx, node.name, type, key_of(cx, node), node.span)
     values = calls.arguments(cx, arguments.items)
     construct_into(cx, place, type, values, node.span)
     return place
@@ -204,8 +201,6 @@ def _items(
 ) -> Items:
     """An array of pointers or of structs with pointers in them: as many variables, with the values
     of another one if there is one."""
-    from treadle.cuda_cpp.lower.exploded import MOST_ITEMS
-
     if not 0 < count_of(type) <= MOST_ITEMS:
         raise cx.error(
             f"{name} is an array of {count_of(type)} pointers, and memory on most devices holds no "
@@ -231,7 +226,6 @@ def _items(
 def construct_items(cx: Context, value: ArrayValue, type: ArrayOf, span: Span) -> None:
     """Constructors of the items of an array without an initializer, where there are any."""
     from treadle.cuda_cpp.lower.calls import has_default_constructor
-    from treadle.cuda_cpp.lower.objects import subscript
 
     owner = innermost(type)
     assert isinstance(owner, ClassType)
@@ -321,7 +315,7 @@ def declare_object(
     if isinstance(type, Void):
         raise cx.error(f"{name} cannot be void", span)
     if value is None:
-        place = _uninitialized(cx, name, type, key, span)
+        place = uninitialized(cx, name, type, key, span)
         if isinstance(type, ClassType):
             from treadle.cuda_cpp.lower.calls import has_default_constructor
 
@@ -333,7 +327,7 @@ def declare_object(
         return _copied_fields(cx, name, converted, key, span)
     in_memory = holds_array(type) or key in cx.lowering.facts.in_memory
     if in_memory:
-        place = _uninitialized(cx, name, type, key, span)
+        place = uninitialized(cx, name, type, key, span)
         copy_object(cx, place, converted, type, span)
         return place
     variable_ = cx.let_as(name, rvalue(cx, converted, span).expression, span)
@@ -341,7 +335,7 @@ def declare_object(
     return Lvalue(variable_, type)
 
 
-def _uninitialized(cx: Context, name: str, type: CppType, key: Any, span: Span) -> Any:
+def uninitialized(cx: Context, name: str, type: CppType, key: Any, span: Span) -> Any:
     if isinstance(type, ClassType) and holds_pointer(type):
         return Exploded(
             type,
@@ -524,8 +518,6 @@ def _host_constant(cx: Context, entity: GlobalVariable, node: tree.Name) -> Valu
     known = cx.lowering.statics.get(key)
     if known is None:
         if declaration.template:
-            from treadle.cuda_cpp.lower.templates import bind_arguments
-
             scope = bind_arguments(
                 cx, declaration.template, node.arguments or (), entity.scope, node.span
             )

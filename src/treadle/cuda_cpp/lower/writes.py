@@ -7,6 +7,7 @@ from typing import Any
 from treadle.cuda_cpp.lower.context import (
     Context,
 )
+from treadle.cuda_cpp.lower.names import lookup
 from treadle.cuda_cpp.meaning.scopes import Functions
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import walk_tree
@@ -49,8 +50,6 @@ _CHANGING = frozenset({"swap"})  # functions of the language that write to their
 
 def _takes_reference(cx: Context, function: Any, place: int) -> bool:
     """Whether a function may write to a variable that is its argument: it takes a reference."""
-    from treadle.cuda_cpp.lower.names import lookup
-
     if not isinstance(function, tree.Name):
         return True
     entity = lookup(cx, function)
