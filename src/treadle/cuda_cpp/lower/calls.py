@@ -11,7 +11,7 @@ from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.classes import CONSTRUCTORS
 from treadle.cuda_cpp.lower.context import Context, Returns
 from treadle.cuda_cpp.lower.conversions import convert, explicit_cast, rvalue
-from treadle.cuda_cpp.lower.functions import call_function, frozen, zero_of
+from treadle.cuda_cpp.lower.functions import call_function, frozen, refuse_recursion, zero_of
 from treadle.cuda_cpp.lower.memory import describe, pointer_of
 from treadle.cuda_cpp.lower.overloads import Chosen, choose, viable
 from treadle.cuda_cpp.lower.values import (
@@ -283,6 +283,7 @@ def run_constructor(
     given = frozenset(name.text for name, _ in declaration.initializers)
     _default_parts(cx, place, type, given, span)
     constructor = _with_body(declaration)
+    refuse_recursion(cx, declaration, (id(declaration), type.arguments), values, span)
     cx.calls += 1
     inner = Context(
         cx.lowering,
@@ -481,6 +482,7 @@ def call_conversion(cx: Context, value: Value, type: CppType | None, span: Span)
         made = resolve(cx, _conversion_type(overload.declaration))
     chosen = Chosen(overload, overload.scope, ())
     instance = (id(overload.declaration), ())
+    refuse_recursion(cx, overload.declaration, instance, (value,), span)
     result = inline(cx, chosen, [], _as_object(cx, value, span), made, instance, span)
     return result if type is None or made == type else convert(cx, result, type, span)
 

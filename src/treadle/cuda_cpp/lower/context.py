@@ -19,6 +19,7 @@ from treadle.lang.lower.standalone import library_functions
 
 _LIBRARY_ENDINGS = ("_f32", "_f64", "_f16", "_bf16", "_u32", "_i32", "_u64", "_i64")
 MOST_CONSTANT_CALLS = 10_000  # of constexpr functions by themselves
+MOST_CALLS = 10_000  # put where they stand, in a kernel
 MOST_INLINED = 64  # calls within calls: CUDA code has a handful
 
 
@@ -64,6 +65,7 @@ class Lowering:
     fastmath: bool = False
     span: Span = NOWHERE  # of the statement at hand
     constant_calls: int = 0
+    calls: int = 0  # that were put where they stand
     unevaluated: int = 0  # expressions around this one of which only the type matters
     names: dict[str, int] = field(default_factory=dict)
     memories: list[n.Memory] = field(default_factory=list)

@@ -14,7 +14,7 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
-from treadle.cuda_cpp.lower.context import MOST_CONSTANT_CALLS, MOST_INLINED, Context, Returns
+from treadle.cuda_cpp.lower.context import MOST_CALLS, MOST_CONSTANT_CALLS, MOST_INLINED, Context, Returns
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.memory import address, pointer_of
 from treadle.cuda_cpp.lower.names import is_auto, resolve
@@ -79,7 +79,7 @@ def call_function(
     result = result_type(cx, chosen)
     if cx.lowering.unevaluated and result is not None and _is_plain(result):
         return Rvalue(zero_of(ir_type(result), span), result)
-    _refuse_recursion(cx, declaration, instance, values, span)
+    refuse_recursion(cx, declaration, instance, values, span)
     arguments = _with_defaults(cx, chosen, values)
     if receiver is None and result is not None and _may_be_pure(cx, chosen, result, instance):
         try:
@@ -89,7 +89,7 @@ def call_function(
     return inline(cx, chosen, arguments, receiver, result, instance, span)
 
 
-def _refuse_recursion(
+def refuse_recursion(
     cx: Context,
     declaration: tree.FunctionDeclaration,
     instance: Any,
@@ -336,6 +336,14 @@ def inline(
     """The body of a function where it is called."""
     cx.calls += 1
     declaration = chosen.declaration
+    cx.lowering.calls += 1
+    if cx.lowering.calls > MOST_CALLS:
+        raise cx.error(
+            f"{declaration.name.text} is called more than {MOST_CALLS:,} times, the calls in calls "
+            "counted: functions that take pointers are put where they are called, so call them in "
+            "a loop",
+            span,
+        )
     scope = Scope(chosen.scope, declaration.name.text, "function")
     inner = Context(
         cx.lowering,
