@@ -14,7 +14,13 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
-from treadle.cuda_cpp.lower.context import MOST_CALLS, MOST_CONSTANT_CALLS, MOST_INLINED, Context, Returns
+from treadle.cuda_cpp.lower.context import (
+    MOST_CALLS,
+    MOST_CONSTANT_CALLS,
+    MOST_INLINED,
+    Context,
+    Returns,
+)
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.memory import address, pointer_of
 from treadle.cuda_cpp.lower.names import is_auto, resolve

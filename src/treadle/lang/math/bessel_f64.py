@@ -9,7 +9,7 @@ zeros, they are precise compared to sqrt(2/(pi x)) only.
 from __future__ import annotations
 
 from treadle import lang as td
-from treadle.lang.math.bits import exact_root_f64, head_f64, with_sign_of_f64
+from treadle.lang.math.bits import exact_root_f64, with_sign_of_f64
 from treadle.lang.math.exponential_f64 import exp_sum_f64
 from treadle.lang.math.logarithm_f64 import log1p_f64, log_f64
 from treadle.lang.math.special_polynomials import (
