@@ -12,7 +12,12 @@ from treadle.cuda_cpp.lower.classes import CONSTRUCTORS
 from treadle.cuda_cpp.lower.context import Context, Returns
 from treadle.cuda_cpp.lower.conversions import convert, explicit_cast, rvalue, underlying
 from treadle.cuda_cpp.lower.dispatch import lower, second_operand
-from treadle.cuda_cpp.lower.functions import call_function, with_defaults, zero_of
+from treadle.cuda_cpp.lower.functions import (
+    call_function,
+    refuse_recursion,
+    with_defaults,
+    zero_of,
+)
 from treadle.cuda_cpp.lower.initializers import (
     fill,
     from_list,
@@ -28,11 +33,8 @@ from treadle.cuda_cpp.lower.pointers import pointer_of
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Braced,
-    Exploded,
     FunctionSet,
     Lvalue,
-    Nothing,
-    PointerValue,
     Rvalue,
     TypeValue,
     Value,
@@ -53,8 +55,6 @@ from treadle.cuda_cpp.meaning.types import (
     VectorType,
     Void,
     all_fields,
-    holds_array,
-    holds_pointer,
     innermost,
     ir_type,
 )
@@ -281,6 +281,7 @@ def run_constructor(
     given = frozenset(name.text for name, _ in declaration.initializers)
     _default_parts(cx, place, type, given, span)
     constructor = _with_body(declaration)
+    refuse_recursion(cx, declaration, (id(declaration), type.arguments), values, span)
     cx.calls += 1
     inner = Context(
         cx.lowering,
@@ -458,11 +459,6 @@ def call_conversion(cx: Context, value: Value, type: CppType | None, span: Span)
         made = resolve(cx, _conversion_type(overload.declaration))
     chosen = Chosen(overload, overload.scope, ())
     instance = (id(overload.declaration), ())
+    refuse_recursion(cx, overload.declaration, instance, (value,), span)
     result = inline(cx, chosen, [], _as_object(cx, value, span), made, instance, span)
     return result if type is None or made == type else convert(cx, result, type, span)
-
-
-__all__ = [
-    "Exploded", "Nothing", "PointerValue", "call", "call_operator", "construct", "holds_array",
-    "holds_pointer",
-]  # fmt: skip

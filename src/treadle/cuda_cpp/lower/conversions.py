@@ -10,7 +10,7 @@ import math
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, minus, over, wider
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.objects import copy_object, load, member
+from treadle.cuda_cpp.lower.objects import load, member
 from treadle.cuda_cpp.lower.pointers import (
     ZERO,
     address,
@@ -50,7 +50,6 @@ from treadle.cuda_cpp.meaning.types import (
     FLOAT,
     HALF,
     INT,
-    NULL_POINTER,
     UINT3,
     UNSIGNED,
     VOID,
@@ -63,7 +62,6 @@ from treadle.cuda_cpp.meaning.types import (
     Pointer,
     Reference,
     StringType,
-    VectorType,
     Void,
     decay,
     holds_array,
@@ -474,9 +472,3 @@ def same_place(cx: Context, left: PointerValue, right: PointerValue, span: Span)
                     equal = n.Binary("logical_and", test, equal, ir.BOOL, span)
             result = n.Binary("logical_or", result, equal, ir.BOOL, span)
     return folded(result)
-
-
-__all__ = [
-    "NULL_POINTER", "VectorType", "common_type", "convert", "copy_object", "explicit_cast",
-    "number", "rank_of", "rvalue",
-]  # fmt: skip

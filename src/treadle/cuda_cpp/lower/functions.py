@@ -75,7 +75,7 @@ def call_function(
     result = result_type(cx, chosen)
     if cx.lowering.unevaluated and result is not None and _is_plain(result):
         return Rvalue(zero_of(ir_type(result), span), result)
-    _refuse_recursion(cx, declaration, instance, values, span)
+    refuse_recursion(cx, declaration, instance, values, span)
     arguments = with_defaults(cx, chosen, values)
     if receiver is None and result is not None and _may_be_pure(cx, chosen, result, instance):
         try:
@@ -85,7 +85,7 @@ def call_function(
     return inline(cx, chosen, arguments, receiver, result, instance, span)
 
 
-def _refuse_recursion(
+def refuse_recursion(
     cx: Context,
     declaration: tree.FunctionDeclaration,
     instance: Any,

@@ -11,10 +11,10 @@ from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.members import member_of
-from treadle.cuda_cpp.lower.objects import member, store, subscript
+from treadle.cuda_cpp.lower.objects import store, subscript
 from treadle.cuda_cpp.lower.operators import assign
 from treadle.cuda_cpp.lower.pointers import follow, moved, pointer_of, seen_as
-from treadle.cuda_cpp.lower.values import ArrayValue, Exploded, Items, Rvalue, Value
+from treadle.cuda_cpp.lower.values import Exploded, Items, Rvalue, Value
 from treadle.cuda_cpp.meaning.types import (
     ArrayOf,
     ClassType,
@@ -326,6 +326,3 @@ def construct_into(
     from treadle.cuda_cpp.lower.calls import run_constructor
 
     run_constructor(cx, place, type, values, span)
-
-
-__all__ = ["ArrayValue", "construct_into", "fill", "from_list", "member", "member_defaults"]

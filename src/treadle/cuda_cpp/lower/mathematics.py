@@ -23,7 +23,6 @@ from treadle.cuda_cpp.meaning.types import (
     Arithmetic,
     ClassType,
     CppType,
-    VectorType,
     ir_type,
 )
 from treadle.ir import nodes as n
@@ -197,6 +196,3 @@ def _choose_outputs(
         if all(ir_type(v.type) == type for v, type in zip(read, one.parameters, strict=True)):
             return one
     return overloads[-1] if len(overloads) > 1 else overloads[0]
-
-
-__all__ = ["VectorType", "call_function", "call_with_outputs", "cpp_type"]

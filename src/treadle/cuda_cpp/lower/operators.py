@@ -31,7 +31,6 @@ from treadle.cuda_cpp.lower.values import (
     Exploded,
     Items,
     Lvalue,
-    MemoryTarget,
     Null,
     ObjectAddress,
     ParameterPointer,
@@ -443,6 +442,3 @@ def _assign_part(cx: Context, target: Value, value: Value, span: Span) -> None:
 def is_in_memory(value: Value) -> bool:
     """Whether an object lies where other threads (or atomics) may reach it."""
     return isinstance(value, Lvalue) and isinstance(value.place, (n.Element, n.Member, n.Item))
-
-
-__all__ = ["MemoryTarget", "assign", "assign_pointer", "binary", "numbers", "stepped", "unary"]

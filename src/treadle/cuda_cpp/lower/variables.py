@@ -23,7 +23,6 @@ from treadle.cuda_cpp.lower.values import (
     Items,
     Lvalue,
     MemoryTarget,
-    NullTarget,
     ObjectAddress,
     PointerValue,
     PointerVariable,
@@ -32,7 +31,6 @@ from treadle.cuda_cpp.lower.values import (
 )
 from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Known
 from treadle.cuda_cpp.meaning.types import (
-    VOID,
     Arithmetic,
     ArrayOf,
     ClassType,
@@ -545,6 +543,3 @@ def _constant_of(cx: Context, declaration: tree.VariableDeclaration) -> Value | 
         return None
     made: Value = _local(cx, declaration, type)
     return made
-
-
-__all__ = ["VOID", "NullTarget", "declare", "declare_object", "declare_pointer", "global_variable"]
