@@ -406,3 +406,15 @@ def test_functions_as_template_arguments(device):
     assert x.tolist() == [-3, -6, -9]
     module.kernel("put", "store", "Twice")[1, 3](x)
     assert x.tolist() == [-17, -35, -53]
+
+
+def test_parameters_with_the_names_of_variables(device):
+    module = td.cuda_module("""
+        __constant__ int n = 100;
+        __device__ int x[7];
+        __device__ int file_n() { return n; }
+        __global__ void k(int *x, int n) { x[threadIdx.x] = n * 1000 + file_n(); }
+    """)
+    x = ints([0] * 3, device)
+    module.k[1, 3](x, 3)
+    assert x.tolist() == [3100] * 3
