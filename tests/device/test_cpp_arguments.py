@@ -406,3 +406,57 @@ def test_functions_as_template_arguments(device):
     assert x.tolist() == [-3, -6, -9]
     module.kernel("put", "store", "Twice")[1, 3](x)
     assert x.tolist() == [-17, -35, -53]
+
+
+def test_parameters_with_the_names_of_variables(device):
+    module = td.cuda_module("""
+        __constant__ int n = 100;
+        __device__ int x[7];
+        __device__ int file_n() { return n; }
+        __global__ void k(int *x, int n) { x[threadIdx.x] = n * 1000 + file_n(); }
+    """)
+    x = ints([0] * 3, device)
+    module.k[1, 3](x, 3)
+    assert x.tolist() == [3100] * 3
+
+
+@td.struct
+class Step:
+    by: td.i32
+    at: td.vec3[td.f32]
+
+
+def test_struct_values_as_fields(device):
+    module = td.cuda_module("""
+        struct Step { int by; float3 at; };
+        struct Walk { int *x; Step step; Step *more; };
+        __global__ void walk(Walk w)
+        {
+            w.x[0] += w.step.by * 10 + (int)w.step.at.z;
+            w.x[1] = w.more[1].by + (int)w.more[1].at.y;
+        }
+    """)
+    x = ints([1, 0, 0], device)
+    step = Step(4, td.vec3[td.f32](1, 2, 3))
+    more = np.zeros(2, Step)
+    more[1] = (20, (5, 6, 7))
+    module.walk[1, 1]((x, step, more))
+    module.walk[1, 1](SimpleNamespace(x=x, step={"by": 1, "at": (0, 0, 5)}, more=more))
+    assert x.tolist() == [1 + 43 + 15, 26, 0]
+
+
+def test_compiled_functions_keep_the_values_they_were_traced_with(device):
+    add = td.cuda_module(LARGE).add
+
+    @td.compile
+    def traced(x):
+        y = x + 1
+        add[1, 3]([[5] * 100], y)
+        return y * 2
+
+    x = ints([0, 1, 2], device)
+    assert traced(x).tolist() == [12, 14, 16]
+    add[1, 3]([[7] * 100], x)
+    assert traced(x).tolist() == [26, 28, 30]
+    add[1, 3]([[5] * 100], x)
+    assert traced(x).tolist() == [36, 38, 40]

@@ -578,3 +578,29 @@ def test_returns_from_anywhere(device):
     values = td.asarray(np.array([4, x], np.int32), device=device)
     td.cuda_module(RETURNS).returns[1, 8](values, out)
     assert out.tolist() == [*expected, 0]
+
+
+WINDOWS = """
+__constant__ float weights[17];
+__global__ void windows(const float *values, float *out)
+{
+    for (int row = 1; row < 9; row++) {
+        float sum = 0.0f;
+#pragma unroll
+        for (int step = -8; step <= 8; step++)
+            sum += weights[8 - step] * values[threadIdx.x + row * 16 + step];
+        out[threadIdx.x + row * 16] = sum;
+    }
+}
+"""
+
+
+def test_unrolled_loops_begin_below_zero(device):
+    module = td.cuda_module(WINDOWS)
+    weights = np.arange(1, 18, dtype=np.float32)
+    values = np.arange(160, dtype=np.float32) % 7
+    module.constants.on(device)["weights"] = weights
+    out = td.zeros(160, dtype=td.float32, device=device)
+    module.windows[1, 16](td.asarray(values, device=device), out)
+    expected = np.convolve(values, weights, "same")
+    assert out.numpy()[16:144].tolist() == expected[16:144].tolist()

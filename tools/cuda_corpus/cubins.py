@@ -140,6 +140,9 @@ _LETTERS = {
 
 
 def _mangled(argument: Template) -> str:
+    """What a template's argument is in a mangled name, as a pattern."""
+    if isinstance(argument, str):
+        return rf"X(?:ad)?L_Z{len(argument)}{argument}\w+?EE"
     return _LETTERS[argument] if isinstance(argument, type) else f"L[a-z]{int(argument)}E"
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from tools.cuda_corpus.sources import files, kernels_in, read
 from tools.cuda_corpus.spec import REASONS
-from tools.cuda_corpus.trials import ALL, BEYOND, EXCLUDED, TRIALS
+from tools.cuda_corpus.trials import ALL, BEYOND, EXCLUDED, MORE, TRIALS
 
 Key = tuple[str, str]
 
 
 def tried() -> set[Key]:
-    """Files and kernels of the trials that are counted."""
-    return {(trial.file, trial.kernel) for trial in TRIALS}
+    """Files and kernels of the trials of all that is not excluded."""
+    return {(trial.file, trial.kernel) for trial in (*TRIALS, *MORE)}
 
 
 def problems(sources: Path) -> list[str]:

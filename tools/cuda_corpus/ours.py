@@ -10,7 +10,17 @@ import numpy as np
 
 import treadle as td
 from tools.cuda_corpus.cubins import include_folders
-from tools.cuda_corpus.spec import Array, NumPy, Record, Template, Trial, Vector, dims
+from tools.cuda_corpus.spec import (
+    Argument,
+    Array,
+    Fields,
+    NumPy,
+    Record,
+    Template,
+    Trial,
+    Vector,
+    dims,
+)
 
 TARGETS = ("wgsl", "ptx", "cuda", "msl", "llvm")
 _VECTORS = {2: td.vec2, 3: td.vec3, 4: td.vec4}
@@ -58,16 +68,8 @@ def run(sources: Path, trial: Trial, device: str) -> list[NumPy]:
     with td.use_device(device) as found:
         module = _fresh_module(sources, trial)
         kernel = kernel_of(module, trial)
-        arguments, outputs = [], []
-        for argument in trial.arguments:
-            if isinstance(argument, Array):
-                data = argument.make(rng)
-                tensor = td.asarray(data.ravel())
-                arguments.append(tensor)
-                if argument.output:
-                    outputs.append((tensor, data.shape))
-            else:
-                arguments.append(_value(argument))
+        outputs: list[tuple[Any, tuple[int, ...]]] = []
+        arguments = [_given(argument, rng, outputs) for argument in trial.arguments]
         for name, constant in trial.constants.items():
             data = constant.make(rng) if isinstance(constant, Array) else constant.numpy()
             module.constants[name] = data
@@ -80,13 +82,30 @@ def run(sources: Path, trial: Trial, device: str) -> list[NumPy]:
 
 
 def _template_argument(argument: Template) -> Any:
+    if isinstance(argument, str):
+        return argument
     if isinstance(argument, type):
         return getattr(td, np.dtype(argument).name)
     return argument if isinstance(argument, bool) else int(argument)
 
 
+def _given(
+    argument: Argument, rng: np.random.Generator, outputs: list[tuple[Any, tuple[int, ...]]]
+) -> Any:
+    """An argument as a user would pass it; tensors that are outputs are added to those."""
+    if isinstance(argument, Fields):
+        return {name: _given(one, rng, outputs) for name, one in argument.values.items()}
+    if not isinstance(argument, Array):
+        return _value(argument)
+    data = argument.make(rng)
+    tensor = td.asarray(data.ravel())
+    if argument.output:
+        outputs.append((tensor, data.shape))
+    return tensor
+
+
 def _value(argument: Any) -> Any:
-    """An argument that is no array, as a user would pass it."""
+    """An argument that has no array, as a user would pass it."""
     match argument:
         case Vector(dtype, values):
             return _VECTORS[len(values)][getattr(td, np.dtype(dtype).name)](*values)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tools.cuda_corpus.spec import Array, NumPy, Record, Trial, Vector, dims
+from tools.cuda_corpus.spec import Argument, Array, Fields, NumPy, Record, Trial, Vector, dims
 
 _MARGIN = 4096  # bytes around every array: what reads just outside of one must not end the context
 _DYNAMIC_SHARED = 48 << 10  # what a kernel may use without being asked
@@ -66,16 +66,19 @@ def run(trial: Trial, cubin: Path, entry: str) -> list[NumPy]:
     memories: list[Memory] = []
     try:
         function = call("cuModuleGetFunction", module, entry.encode())
-        values: list[bytes] = []
         outputs: list[Memory] = []
-        for argument in trial.arguments:
-            if isinstance(argument, Array):
-                memory = Memory(argument.make(rng))
-                memories.append(memory)
-                outputs += [memory] * argument.output
-                values.append(memory.address.to_bytes(8, "little"))
-            else:
-                values.append(_bytes_of(argument))
+
+        def given(argument: Argument) -> bytes:
+            if isinstance(argument, Fields):
+                return _struct([given(one) for one in argument.values.values()])
+            if not isinstance(argument, Array):
+                return _bytes_of(argument)
+            memory = Memory(argument.make(rng))
+            memories.append(memory)
+            outputs.extend([memory] * argument.output)
+            return memory.address.to_bytes(8, "little")
+
+        values = [given(argument) for argument in trial.arguments]
         _check_parameters(function, values)
         for name, constant in trial.constants.items():
             data = constant.make(rng) if isinstance(constant, Array) else constant.numpy()
@@ -96,6 +99,14 @@ def run(trial: Trial, cubin: Path, entry: str) -> list[NumPy]:
         for memory in memories:
             memory.free()
         call("cuModuleUnload", module)
+
+
+def _struct(fields: list[bytes]) -> bytes:
+    """A struct of numbers and pointers: each lies at a multiple of its size."""
+    made = b""
+    for one in fields:
+        made += bytes(-len(made) % len(one)) + one
+    return made + bytes(-len(made) % max(map(len, fields)))
 
 
 def _bytes_of(argument: Any) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SUFFIXES = (".cu", ".cuh", ".h", ".hpp")
-CHECKOUTS = ("cuda-samples", "llm.c")
+CHECKOUTS = ("cuda-samples", "llm.c", "PolyBench-ACC")
 _LIBRARIES = r"(?:cublas|cufft|curand|cusparse|cudnn|nccl|nvtx|Nvtx|MPI_|GL|gl[A-Z]|EGL|fe::)"
 _HEADERS = re.compile(
     r"\s*#\s*include\s*[<\"](?:(?:cublas|cufft|curand|cusparse|cudnn|nccl|nvtx|mpi|GL|EGL|thrust|"
@@ -67,6 +67,7 @@ _PIECE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _DEVICE = re.compile(r"__device__|__global__|__constant__")
+_INSTANCE = re.compile(r"\s*template\s+(?!<)[^(]*\(")  # of a function, which is gone
 _TYPE = re.compile(r"\b(?:struct|class|union|enum)\b")
 _BLOCK = re.compile(r'(?:^|[\s;}])(?:namespace\s*\w*|extern\s*"C")\s*$')
 
@@ -109,7 +110,8 @@ def without_host(text: str) -> str:
         elif mark == ";" and depth == 0 and parentheses == 0:
             declaration = text[start : piece.end()]
             plain = _COMMENTS.sub(" ", declaration)
-            if _DEVICE.search(plain) or not re.search(rf"\b{_LIBRARIES}", plain):
+            of_host = _INSTANCE.match(plain) or re.search(rf"\b{_LIBRARIES}", plain)
+            if _DEVICE.search(plain) or not of_host:
                 kept.append(declaration)
             start = piece.end()
     return "".join([*kept, text[start:]])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -48,8 +48,15 @@ class Record:
         return np.array(self.values, self.dtype)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Fields:
+    """A struct with pointers in it by value: its fields by name, in order."""
+
+    values: Mapping[str, Argument]
+
+
 # An `int` or `float` of Python is the same in C++; other types are NumPy's scalars. None is NULL.
-Argument = Array | Vector | Record | int | float | np.generic | None
+Argument: TypeAlias = "Array | Vector | Record | Fields | int | float | np.generic | None"
 
 
 def reals(
@@ -148,7 +155,8 @@ HALVES = Norm(2e-3, "sums of halves, of which one bit is 1e-3")
 
 # --- trials --------------------------------------------------------------------------------------
 
-Template = type[np.generic] | int | np.generic
+# A type, a number, or the name of a function.
+Template = type[np.generic] | int | np.generic | str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,6 +224,8 @@ def cpp_argument(argument: Template) -> str:
     >>> cpp_argument(np.float32), cpp_argument(16), cpp_argument(np.uint32(1)), cpp_argument(True)
     ('float', '16', '1U', 'true')
     """
+    if isinstance(argument, str):
+        return argument
     if isinstance(argument, type):
         return _CPP[argument]
     if isinstance(argument, (bool, np.bool_)):

@@ -48,13 +48,16 @@ class Kernel(Bracketed["BoundKernel"]):
         self._lowered: dict[Signature, tuple[LoweredKernel, tuple[Note, ...]]] = {}
         self._nulls: dict[tuple[Device, int], DeviceArray] = {}
         self._values: dict[tuple[Device, int], tuple[bytes, DeviceArray]] = {}  # put there last
-        # Variables of the file are arguments like others to the launch path.
+        # Variables of the file are arguments like others to the launch path. A parameter may have
+        # the name of one.
+        taken = {parameter.name for parameter in instance.parameters}
+        names = [variable.symbol.name for variable in self._variables]
         self.parameters = instance.parameters + tuple(
             DeclaredParameter(
-                variable.symbol.name,
+                f"::{name}" if name in taken else name,
                 DeclaredPointer(variable.symbol.element, f"__{variable.symbol.space}__"),
             )
-            for variable in self._variables
+            for name, variable in zip(names, self._variables, strict=True)
         )
 
     @property

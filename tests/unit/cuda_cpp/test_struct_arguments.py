@@ -153,3 +153,16 @@ def test_functions_as_template_arguments():
         module.kernel("each", "add").source("wgsl")
     with pytest.raises(CompileError, match="missing is declared nowhere"):
         module.kernel("each", "missing")
+
+
+def test_many_structs_by_value_go_through_memory():
+    parameters = ", ".join(f"A a{k}" for k in range(12))
+    sums = " + ".join(f"a{k}.x[{k}]" for k in range(12))
+    module = td.cuda_module(f"""
+        struct A {{ int x[64]; }};
+        __global__ void k({parameters}, int *out) {{ out[0] = {sums}; }}
+    """)
+    assert list(module.k.instance.uploaded) == [8, 9, 10, 11]
+    out = td.zeros(1, dtype=td.int32, device="cpu")
+    module.k[1, 1](*(([k] * 64,) for k in range(12)), out)
+    assert out.item() == sum(range(12))

@@ -13,10 +13,11 @@ from tools.cuda_corpus.trials import (
     llmc,
     llmc_development,
     platforms,
+    polybench,
 )
 from tools.cuda_corpus.trials.excluded import EXCLUDED
 
-__all__ = ["ALL", "BEYOND", "EXCLUDED", "TRIALS", "Excluded", "Trial"]
+__all__ = ["ALL", "BEYOND", "EXCLUDED", "MORE", "TRIALS", "Excluded", "Trial"]
 
 # The kernels that are counted: every one that is not excluded.
 TRIALS: tuple[Trial, ...] = (
@@ -32,4 +33,7 @@ TRIALS: tuple[Trial, ...] = (
 # Of the excluded ones, those that are tried all the same.
 BEYOND: tuple[Trial, ...] = (*groups.TRIALS, *groups_llmc.TRIALS)
 
-ALL: tuple[Trial, ...] = (*TRIALS, *BEYOND)
+# Of a benchmark suite that was not asked for.
+MORE: tuple[Trial, ...] = polybench.TRIALS
+
+ALL: tuple[Trial, ...] = (*TRIALS, *BEYOND, *MORE)

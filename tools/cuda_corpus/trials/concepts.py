@@ -158,7 +158,8 @@ TRIALS = (
         arguments=(reals(32, 32, low=-500, high=500, output=True), 32), agreement=FUSED,
     ),
     Trial(
-        PARTICLES, "calcHashD", grid=2, block=256, unit=PARTICLES_UNIT, constants=PARTICLE_CONSTANTS,
+        PARTICLES, "calcHashD", grid=2, block=256, unit=PARTICLES_UNIT,
+        constants=PARTICLE_CONSTANTS,
         arguments=(
             result(COUNT, dtype=np.uint32), result(COUNT, dtype=np.uint32), reals(COUNT, 4),
             np.uint32(COUNT),
@@ -169,7 +170,8 @@ TRIALS = (
         arguments=(
             result(COUNT, 4), made(lambda _: sorted_particles()[0]), reals(COUNT, 4),
             made(lambda rng: rng.permutation(COUNT).astype(np.uint32)),
-            made(lambda _: sorted_particles()[1]), made(lambda _: sorted_particles()[2]), np.uint32(COUNT),
+            made(lambda _: sorted_particles()[1]), made(lambda _: sorted_particles()[2]),
+            np.uint32(COUNT),
         ),
         agreement=FUSED,
     ),

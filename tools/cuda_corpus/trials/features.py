@@ -6,6 +6,7 @@ import numpy as np
 
 from tools.cuda_corpus.spec import (
     FUSED,
+    Fields,
     Levels,
     Norm,
     Printed,
@@ -34,6 +35,12 @@ _TRANSPOSE = f"{PERFORMANCE}/transpose/transpose.cu"
 _TICKS = np.int64(1000)
 _QUOTIENT = Norm(3e-7, "a quotient of WGSL is within 2.5 units in the last place")
 _SPECTRUM = Norm(1e-4, "sines of large angles, which differ with how products are fused")
+_SQUARES = Fields(
+    {
+        "input": None, "square": None, "negSquare": reals(1000), "numElements": 999,
+        "bytes": np.uint64(4000), "numBlocks": np.uint64(4),
+    }
+)  # fmt: skip
 
 _FEATURES = (
     Trial(
@@ -87,7 +94,10 @@ _FEATURES = (
         Trial(_NODES, kernel, grid=4, block=256, arguments=(reals(1000), result(1000), 999))
         for kernel in ("squareArray", "negateArray")
     ),
-    Trial(_NODES, "validateGPU", impossible="a parameter is a struct that holds pointers"),
+    Trial(
+        _NODES, "validateGPU", grid=4, block=256,
+        arguments=(reals(1000), _SQUARES, filled(False, 1, dtype=np.bool_)),
+    ),
     Trial(
         f"{FEATURES}/memMapIPCDrv/memMapIpc_kernel.cu", "memMapIpc_kernel", grid=2, block=128,
         arguments=(result(1000, dtype=np.int8), 999, np.int8(3)),

@@ -9,7 +9,6 @@ import numpy as np
 
 from tools.cuda_corpus.spec import MATH, Argument, Dims, Trial, filled, reals, result
 from tools.cuda_corpus.trials.llmc import (
-    ALL,
     NH,
     ROWS,
     SUMS,
@@ -75,7 +74,9 @@ def _attention_back(kernel: str, *last: Argument, grid: Dims, **more: Any) -> Tr
     )  # fmt: skip
 
 
-def _classified(name: str, kernel: str, *, inplace: bool = False, grid: int = ROWS) -> Trial:
+def _classified(
+    file: str, kernel: str, *, inplace: bool = False, grid: int = ROWS, **more: Any
+) -> Trial:
     logits = reals(ROWS, PADDED, low=-3, high=3, output=inplace)
     gradients = () if inplace else (filled(0, ROWS, PADDED),)
     probabilities: tuple[Argument, ...] = () if kernel.endswith("1") else (None,)
@@ -83,8 +84,9 @@ def _classified(name: str, kernel: str, *, inplace: bool = False, grid: int = RO
     before = (logits, result(ROWS), *probabilities)
     outside = (*gradients, result(ROWS), *probabilities, logits)
     return trial(
-        kernel, *(before if inplace else outside), *known, grid=grid, agreement=MATH, file=name
-    )
+        kernel, *(before if inplace else outside), *known, grid=grid, agreement=MATH, file=file,
+        **more,
+    )  # fmt: skip
 
 
 _BACK = f"{FOLDER}/attention_backward.cu"
@@ -126,9 +128,9 @@ _GROUPS = (
         template=(64,), file=_BACK,
     ),
     _softmax(_FORWARD),
-    _dev(
-        "attention_forward", "attention_forward_fused1", result(B, T, C), filled(0, B * NH, T, T),
-        filled(0, B * NH, T, T), reals(3 * ALL), B, T, C, NH, grid=16, agreement=MATH,
+    Trial(
+        _FORWARD, "attention_forward_fused1",
+        impossible="it reads what other threads of its warp wrote, without waiting for them",
     ),
     _dev(
         "attention_forward", "softmax_forward_kernel5_lowp", result(6 * T, T, dtype=BRAIN), 0.25,
@@ -179,14 +181,6 @@ _FUSED_ROWS = (
 )  # fmt: skip
 
 
-def _brains_classified(kernel: str, **more: Any) -> Trial:
-    return _brain(
-        "classifier_fused", kernel, filled(0, ROWS, PADDED, dtype=BRAIN),
-        result(ROWS, dtype=BRAIN), None, reals(ROWS, PADDED, low=-3, high=3, dtype=BRAIN),
-        reals(ROWS, dtype=BRAIN), TOKENS, B, T, V, PADDED, grid=ROWS, agreement=BRAINS, **more,
-    )  # fmt: skip
-
-
 _WIDE = (
     _brain("gelu_forward", "gelu_forward_kernel2", result(1000, dtype=BRAIN), _INPUTS[0], 1000),
     _brain("gelu_backward", "gelu_backward2", result(1000, dtype=BRAIN), *_INPUTS, 1000),
@@ -205,8 +199,8 @@ _WIDE = (
         "fused_residual_forward", "fused_residual_forward_kernel5", *_FUSED_ROWS, grid=4,
         block=(32, 8), shared=1280,
     ),
-    _brains_classified("fused_classifier_kernel4"),
-    _brains_classified("fused_classifier_kernel5", template=(True, False)),
+    _classified(_CLASSIFIER, "fused_classifier_kernel4"),
+    _classified(_CLASSIFIER, "fused_classifier_kernel5", template=(True, False)),
     _normalized(_NORMS, "layernorm_forward_kernel6", block=(32, 8), shared=2560),
     _library(
         "gelu", "gelu_forward_kernel2", result(1024), reals(1024, low=-4, high=4), grid=1,

@@ -249,9 +249,14 @@ _PRODUCTS = (
         "matmul_forward", "add_bias", reals(ROWS, 100, output=True), reals(100), B, T, 100, grid=2
     ),
     product(f"{FOLDER}/matmul_forward.cu"),
-    Trial(
-        f"{FOLDER}/trimat_forward.cu", "trimul_global",
-        impossible="its template's argument is a function",
+    *(
+        _dev(
+            "trimat_forward", "trimul_global", result(2, 256, 256), reals(256, 3, 2, 64), 256, 128,
+            2, grid=(2, 2, 2), block=(16, 16), template=(function,),
+        )
+        for function in (
+            "matmul_tri_naive", "matmul_tri_registers", "matmul_tri3", "matmul_tri4",
+        )
     ),
 )  # fmt: skip
 

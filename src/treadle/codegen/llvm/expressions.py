@@ -110,7 +110,7 @@ class Expressions(Accesses):
             unsigned = SCALARS[f"u{type.bits}"] if plain else type
             result = arithmetic.divide(self.e, op, unsigned, x, y, width, positive=True)
         else:
-            result = self.bounded(op, type, x, y, width, interval)
+            result = self.bounded(op, type, x, y, width, interval, (a.interval, b.interval))
         linear = self.linear(op, type, a, b, interval) if width > 1 else None
         if parts == "column":
             assert a.linear is not None
@@ -119,13 +119,28 @@ class Expressions(Accesses):
         return Value((result,), width, interval, linear, whole=parts == "column")
 
     def bounded(
-        self, op: str, type: Scalar, x: str, y: str, width: int, interval: Interval | None
+        self,
+        op: str,
+        type: Scalar,
+        x: str,
+        y: str,
+        width: int,
+        interval: Interval | None,
+        operands: tuple[Interval | None, Interval | None],
     ) -> str:
-        """An integer operation with a result in an interval, unless that is None."""
+        """An integer operation with a result in an interval, unless that is None.
+
+        LLVM reads the operands' bits with or without signs, whichever is asked about: -8 + 16 is 8
+        and does not wrap with signs, and does without.
+        """
         if interval is None or op not in ("add", "sub", "mul"):
             return arithmetic.binary(self.e, op, type, x, y, width)
-        flags = " nsw" if interval[1] < 1 << (type.bits - 1) else ""
-        if interval[0] >= 0 and op != "sub":
+        known = [one for one in (interval, *operands) if one is not None]
+        whole = len(known) == 3
+        flags = ""
+        if type.is_signed or (whole and max(one[1] for one in known) < 1 << (type.bits - 1)):
+            flags += " nsw"
+        if op != "sub" and (not type.is_signed or (whole and min(one[0] for one in known) >= 0)):
             flags += " nuw"
         return self.e.op(f"{op}{flags} {value_type(type, width)} {x}, {y}")
 
@@ -149,7 +164,8 @@ class Expressions(Accesses):
             return None
         if abs(step) >= _LARGEST_STEP:
             return None
-        return self.bounded(op, type, first[0], second[0], 1, interval), step
+        operands = a.interval, b.interval
+        return self.bounded(op, type, first[0], second[0], 1, interval, operands), step
 
     def logical(self, node: n.Binary) -> Value:
         """`and` and `or`: the right side stands behind a branch if evaluating it may matter."""

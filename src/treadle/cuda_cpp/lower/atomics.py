@@ -8,14 +8,9 @@ from treadle.cuda_cpp.lower.arithmetic import cast
 from treadle.cuda_cpp.lower.builtin_names import expect, handler
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import number
-from treadle.cuda_cpp.lower.memory import (
-    _for_each_choice,
-    describe,
-    follow,
-    pointer_of,
-    refuse_constant,
-)
-from treadle.cuda_cpp.lower.values import ChoiceLvalue, Lvalue, Nothing, Rvalue, Value
+from treadle.cuda_cpp.lower.objects import for_each_choice, refuse_constant
+from treadle.cuda_cpp.lower.pointers import follow, pointer_of
+from treadle.cuda_cpp.lower.values import ChoiceLvalue, Lvalue, Nothing, Rvalue, Value, describe
 from treadle.cuda_cpp.meaning.types import VOID, Arithmetic, EnumType
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
@@ -65,7 +60,7 @@ def _update(
     result: n.Variable | None,
 ) -> None:
     if isinstance(place, ChoiceLvalue):
-        _for_each_choice(
+        for_each_choice(
             cx,
             place.tag,
             place.choices,

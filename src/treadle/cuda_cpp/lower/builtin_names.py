@@ -10,6 +10,8 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.builtins.tables import FUNCTIONS, OUTPUTS, REFUSED
 from treadle.cuda_cpp.lower.arithmetic import cast, constant
 from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import number
+from treadle.cuda_cpp.lower.mathematics import call_function, call_with_outputs
 from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue, Value
 from treadle.cuda_cpp.meaning.types import DIM3, INT, UINT3, UNSIGNED, VECTORS, ir_type
 from treadle.cuda_cpp.syntax import tree
@@ -142,8 +144,6 @@ def call_with(
     explicit: Sequence[Any] | None = None,
 ) -> Value:
     """A call of a built-in function whose arguments are there."""
-    from treadle.cuda_cpp.lower.mathematics import call_function, call_with_outputs
-
     span = node.function.span
     refused = _REFUSED_FUNCTIONS.get(name)
     if refused is not None and refused in REFUSALS:
@@ -173,8 +173,6 @@ def _count(name: str) -> int:
 
 def number_argument(cx: Context, value: Value, type: ir.Scalar, span: Span) -> n.Expression:
     """An argument as a number of the IR."""
-    from treadle.cuda_cpp.lower.conversions import number
-
     expression, _ = number(cx, value, span)
     return cast(expression, type, span)
 

@@ -10,22 +10,38 @@ from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.classes import CONSTRUCTORS
 from treadle.cuda_cpp.lower.context import Context, Returns
-from treadle.cuda_cpp.lower.conversions import convert, explicit_cast, rvalue
-from treadle.cuda_cpp.lower.functions import call_function, frozen, zero_of
-from treadle.cuda_cpp.lower.memory import describe, pointer_of
+from treadle.cuda_cpp.lower.conversions import convert, explicit_cast, rvalue, underlying
+from treadle.cuda_cpp.lower.dispatch import lower, second_operand
+from treadle.cuda_cpp.lower.functions import (
+    call_function,
+    refuse_recursion,
+    with_defaults,
+    zero_of,
+)
+from treadle.cuda_cpp.lower.initializers import (
+    fill,
+    from_list,
+    initialize_by_default,
+    member_defaults,
+)
+from treadle.cuda_cpp.lower.inlining import bind_argument, frozen, inline, run_body
+from treadle.cuda_cpp.lower.members import member_of
+from treadle.cuda_cpp.lower.names import resolve
+from treadle.cuda_cpp.lower.operators import assign
 from treadle.cuda_cpp.lower.overloads import Chosen, choose, viable
+from treadle.cuda_cpp.lower.pointers import pointer_of
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Braced,
-    Exploded,
     FunctionSet,
     Lvalue,
-    Nothing,
-    PointerValue,
     Rvalue,
     TypeValue,
     Value,
+    describe,
 )
+from treadle.cuda_cpp.lower.variables import construct_items, uninitialized
+from treadle.cuda_cpp.lower.writes import assigned_names
 from treadle.cuda_cpp.meaning.scopes import Functions, Overload, Scope
 from treadle.cuda_cpp.meaning.types import (
     DIM3,
@@ -39,8 +55,6 @@ from treadle.cuda_cpp.meaning.types import (
     VectorType,
     Void,
     all_fields,
-    holds_array,
-    holds_pointer,
     innermost,
     ir_type,
 )
@@ -54,8 +68,6 @@ def call(cx: Context, node: tree.Call) -> Value:
     """`function(arguments)`"""
     if node.launch:
         raise cx.error(refusal_message("dynamic_parallelism"), node.span)
-    from treadle.cuda_cpp.lower.expressions import lower
-
     function = lower(cx, node.function)
     span = node.function.span
     if isinstance(function, TypeValue):
@@ -80,8 +92,6 @@ def call(cx: Context, node: tree.Call) -> Value:
 
 def _unbraced(cx: Context, values: Sequence[Value], chosen: Chosen) -> list[Value]:
     """The arguments, those in braces made what the parameters are."""
-    from treadle.cuda_cpp.lower.initializers import from_list
-
     found = list(values)
     for at, value in enumerate(found):
         if isinstance(value, Braced):
@@ -112,15 +122,13 @@ def _as_object(cx: Context, receiver: Value, span: Span) -> Value:
 
 def arguments(cx: Context, nodes: Sequence[Any]) -> list[Value]:
     """Arguments in order; those that were only read before another one did something are kept."""
-    from treadle.cuda_cpp.lower.expressions import _second, lower
-
     values: list[Value] = []
     for node in nodes:
         if isinstance(node, tree.InitializerList):
             values.append(Braced(node))
             continue
         if values and isinstance(values[-1], Rvalue):
-            values[-1], value = _second(cx, values[-1], node)
+            values[-1], value = second_operand(cx, values[-1], node)
         else:
             value = lower(cx, node)
         values.append(value)
@@ -145,23 +153,17 @@ def construct(cx: Context, type: CppType, values: Sequence[Value], span: Span) -
         return vector(cx, type, values, span)
     if isinstance(type, ClassType):
         if not values and not has_constructors(type):
-            from treadle.cuda_cpp.lower.initializers import from_list
-
             return from_list(cx, type, tree.InitializerList((), (), span), span)
         if len(values) == 1 and getattr(values[0], "type", None) == type:
             return values[0]
         if not has_constructors(type):
             if len(values) == 1 and isinstance(values[0], Braced):
-                from treadle.cuda_cpp.lower.initializers import from_list
-
                 return from_list(cx, type, values[0].node, span)
             if len(values) == 1 and isinstance(getattr(values[0], "type", None), ClassType):
                 return convert(cx, values[0], type, span)
             raise cx.error(f"{type} has no constructor: use {type}{{…}} for its fields", span)
-        from treadle.cuda_cpp.lower.variables import _uninitialized
-
         cx.calls += 1
-        place = _uninitialized(cx, "made", type, (cx.path, "made", cx.calls), span)
+        place = uninitialized(cx, "made", type, (cx.path, "made", cx.calls), span)
         run_constructor(cx, place, type, values, span)
         made: Value = place
         return made
@@ -223,8 +225,6 @@ def has_constructors(type: ClassType) -> bool:
 def has_default_constructor(type: ClassType) -> bool:
     """Whether an object made without arguments runs code: a constructor, defaults of fields, or
     those of its bases and parts."""
-    from treadle.cuda_cpp.lower.initializers import member_defaults
-
     if type == DIM3 or member_defaults(type):
         return True
     for one in _constructors(type):
@@ -265,8 +265,6 @@ def run_constructor(
     cx: Context, place: Value, type: ClassType, values: Sequence[Value], span: Span
 ) -> None:
     """Initialize an object that has its place."""
-    from treadle.cuda_cpp.lower.operators import assign
-
     if len(values) == 1 and getattr(values[0], "type", None) == type:
         assign(cx, "=", place, values[0], span)
         return
@@ -283,6 +281,7 @@ def run_constructor(
     given = frozenset(name.text for name, _ in declaration.initializers)
     _default_parts(cx, place, type, given, span)
     constructor = _with_body(declaration)
+    refuse_recursion(cx, declaration, (id(declaration), type.arguments), values, span)
     cx.calls += 1
     inner = Context(
         cx.lowering,
@@ -297,15 +296,8 @@ def run_constructor(
     inner.memories = cx.memories
     inner.blocks = [cx.blocks[-1]]
     inner.span = span
-    from treadle.cuda_cpp.lower.functions import (
-        _with_defaults,
-        assigned_names,
-        bind_argument,
-        run_body,
-    )
-
     assigned = assigned_names(cx, constructor)
-    arguments = _with_defaults(cx, chosen, values)
+    arguments = with_defaults(cx, chosen, values)
     for parameter, kind, value in zip(
         declaration.parameters, chosen.types, arguments, strict=False
     ):
@@ -331,10 +323,6 @@ def _default_parts(
 ) -> None:
     """Bases and fields that a constructor does not name: by their own constructors, or by what the
     class gives to its fields itself."""
-    from treadle.cuda_cpp.lower.expressions import member_of
-    from treadle.cuda_cpp.lower.initializers import initialize_by_default, member_defaults
-    from treadle.cuda_cpp.lower.variables import construct_items
-
     for base in type.bases:
         declaration = base.template
         named = isinstance(declaration, tree.StructDeclaration) and declaration.name in given
@@ -360,10 +348,6 @@ def _run_initializers(
     cx: Context, declaration: tree.FunctionDeclaration, type: ClassType, place: Value
 ) -> None:
     """`: x(a), y{b}` of a constructor."""
-    from treadle.cuda_cpp.lower.expressions import lower, member_of
-    from treadle.cuda_cpp.lower.initializers import fill
-    from treadle.cuda_cpp.lower.operators import assign
-
     names = {field.name: field for field in all_fields(type)}
     for name, written in declaration.initializers:
         field = names.get(name.text)
@@ -445,9 +429,6 @@ def conversion_to(cx: Context, given: CppType, type: CppType | None) -> Overload
     entity = given.scope.own("operator ()")
     if not isinstance(entity, Functions):
         return None
-    from treadle.cuda_cpp.lower.conversions import underlying
-    from treadle.cuda_cpp.lower.names import resolve
-
     for one in entity.overloads:
         if one.declaration.result is None and not one.declaration.name.arguments:
             continue
@@ -474,18 +455,10 @@ def call_conversion(cx: Context, value: Value, type: CppType | None, span: Span)
     overload = conversion_to(cx, getattr(value, "type", VOID), type)
     if overload is None:
         return None
-    from treadle.cuda_cpp.lower.functions import inline
-    from treadle.cuda_cpp.lower.names import resolve
-
     with cx.in_scope(overload.scope):
         made = resolve(cx, _conversion_type(overload.declaration))
     chosen = Chosen(overload, overload.scope, ())
     instance = (id(overload.declaration), ())
+    refuse_recursion(cx, overload.declaration, instance, (value,), span)
     result = inline(cx, chosen, [], _as_object(cx, value, span), made, instance, span)
     return result if type is None or made == type else convert(cx, result, type, span)
-
-
-__all__ = [
-    "Exploded", "Nothing", "PointerValue", "call", "call_operator", "construct", "holds_array",
-    "holds_pointer",
-]  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.dispatch import constant_value
 from treadle.cuda_cpp.meaning.scopes import (
     Enumerator,
     Functions,
@@ -263,7 +264,6 @@ def find_field(type: ClassType, name: str) -> tuple[tuple[Field, ...], Field] | 
 
 def enumerator(cx: Context, entity: Enumerator) -> tuple[CppType, n.Constant]:
     """The type and value of one name of an enum: its own expression, or one more than the last."""
-    from treadle.cuda_cpp.lower.expressions import constant_value
     from treadle.cuda_cpp.lower.names import class_or_enum
 
     type = class_or_enum(cx, entity.declaration, entity.scope)

@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, wider
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, minus, over, wider
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.memory import (
+from treadle.cuda_cpp.lower.objects import load, member
+from treadle.cuda_cpp.lower.pointers import (
     ZERO,
-    copy_object,
-    describe,
+    address,
+    follow,
     in_steps_of,
-    load,
     pointer_of,
     seen_as,
     unit_of,
@@ -41,6 +41,7 @@ from treadle.cuda_cpp.lower.values import (
     ScatteredLvalue,
     Text,
     Value,
+    describe,
 )
 from treadle.cuda_cpp.meaning.types import (
     BFLOAT16,
@@ -49,7 +50,6 @@ from treadle.cuda_cpp.meaning.types import (
     FLOAT,
     HALF,
     INT,
-    NULL_POINTER,
     UINT3,
     UNSIGNED,
     VOID,
@@ -62,7 +62,6 @@ from treadle.cuda_cpp.meaning.types import (
     Pointer,
     Reference,
     StringType,
-    VectorType,
     Void,
     decay,
     holds_array,
@@ -347,7 +346,6 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
 
 def _base_part(cx: Context, value: Value, base: ClassType, span: Span) -> Value:
     """The base of an object, as a copy of the fields that it has."""
-    from treadle.cuda_cpp.lower.memory import member
     from treadle.cuda_cpp.meaning.types import all_fields
 
     fields = [
@@ -385,8 +383,6 @@ def explicit_cast(cx: Context, value: Value, type: CppType, style: str, span: Sp
 
 def _cast_reference(cx: Context, value: Value, type: Reference, span: Span) -> Value:
     """`reinterpret_cast<int&>(x)`: the same bytes as another type."""
-    from treadle.cuda_cpp.lower.memory import address, follow
-
     if getattr(value, "type", None) == type.to:
         return value
     if isinstance(value, (*OBJECTS, ArrayValue)):
@@ -419,7 +415,6 @@ def _address_as_number(cx: Context, pointer: PointerValue, type: Arithmetic, spa
 
 def difference(cx: Context, left: PointerValue, right: PointerValue, span: Span) -> n.Expression:
     """`left - right` in elements, as a 64-bit number."""
-    from treadle.cuda_cpp.lower.arithmetic import minus, over
     from treadle.cuda_cpp.meaning.types import count_of
 
     one, other = same_steps(cx, left, right, span)
@@ -477,9 +472,3 @@ def same_place(cx: Context, left: PointerValue, right: PointerValue, span: Span)
                     equal = n.Binary("logical_and", test, equal, ir.BOOL, span)
             result = n.Binary("logical_or", result, equal, ir.BOOL, span)
     return folded(result)
-
-
-__all__ = [
-    "NULL_POINTER", "VectorType", "common_type", "convert", "copy_object", "explicit_cast",
-    "number", "rank_of", "rvalue",
-]  # fmt: skip

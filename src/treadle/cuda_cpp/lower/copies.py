@@ -8,18 +8,10 @@ from typing import Any
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
 from treadle.cuda_cpp.lower.builtin_names import expect, handler, number_argument
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.memory import (
-    ZERO,
-    as_index,
-    describe,
-    follow,
-    load,
-    moved,
-    pointer_of,
-    seen_as,
-)
+from treadle.cuda_cpp.lower.objects import load
 from treadle.cuda_cpp.lower.operators import assign
-from treadle.cuda_cpp.lower.values import Nothing, PointerValue, Rvalue, Value
+from treadle.cuda_cpp.lower.pointers import ZERO, as_index, follow, moved, pointer_of, seen_as
+from treadle.cuda_cpp.lower.values import Nothing, PointerValue, Rvalue, Value, describe
 from treadle.cuda_cpp.meaning.types import ARITHMETIC, UNSIGNED, VOID, CppType, Void
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n

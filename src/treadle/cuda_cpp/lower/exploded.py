@@ -10,7 +10,7 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.memory import in_steps_of, pointer_of
+from treadle.cuda_cpp.lower.pointers import in_steps_of, pointer_of
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     ChoiceLvalue,

@@ -17,7 +17,7 @@ from treadle.cuda_cpp.lower.arithmetic import folded
 from treadle.cuda_cpp.lower.calls import has_constructors
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
-from treadle.cuda_cpp.lower.expressions import lower, type_of
+from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.initializers import from_list, member_defaults
 from treadle.cuda_cpp.meaning.types import (
     Arithmetic,

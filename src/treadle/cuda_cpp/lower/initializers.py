@@ -9,9 +9,12 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
-from treadle.cuda_cpp.lower.memory import member, moved, pointer_of, store, subscript
+from treadle.cuda_cpp.lower.dispatch import lower, type_of
+from treadle.cuda_cpp.lower.members import member_of
+from treadle.cuda_cpp.lower.objects import store, subscript
 from treadle.cuda_cpp.lower.operators import assign
-from treadle.cuda_cpp.lower.values import ArrayValue, Exploded, Items, Rvalue, Value
+from treadle.cuda_cpp.lower.pointers import follow, moved, pointer_of, seen_as
+from treadle.cuda_cpp.lower.values import Exploded, Items, Rvalue, Value
 from treadle.cuda_cpp.meaning.types import (
     ArrayOf,
     ClassType,
@@ -64,8 +67,6 @@ def _int() -> CppType:
 
 
 def _item(cx: Context, type: CppType, node: Any) -> Value:
-    from treadle.cuda_cpp.lower.expressions import lower
-
     if isinstance(node, tree.InitializerList):
         return from_list(cx, type, node, node.span)
     return convert(cx, lower(cx, node), type, node.span)
@@ -93,16 +94,14 @@ def _named(
 
 def _aggregate(cx: Context, type: ClassType, node: tree.InitializerList, span: Span) -> Value:
     fields = all_fields(type)
-    if len(node.items) == 1 and not isinstance(node.items[0], tree.InitializerList):
-        from treadle.cuda_cpp.lower.expressions import type_of
-
-        if type_of(cx, node.items[0]) == type:  # a copy of another one
-            return _item(cx, type, node.items[0])
+    single = len(node.items) == 1 and not isinstance(node.items[0], tree.InitializerList)
+    if single and type_of(cx, node.items[0]) == type:  # a copy of another one
+        return _item(cx, type, node.items[0])
     if holds_array(type) or holds_pointer(type) or not _is_literal(member_defaults(type)):
-        from treadle.cuda_cpp.lower.variables import _uninitialized
+        from treadle.cuda_cpp.lower.variables import uninitialized
 
         cx.calls += 1
-        place = _uninitialized(cx, "made", type, (cx.path, "made", cx.calls), span)
+        place = uninitialized(cx, "made", type, (cx.path, "made", cx.calls), span)
         fill(cx, place, type, node, span)
         made: Value = place
         return made
@@ -161,8 +160,6 @@ def _taken(cx: Context, type: CppType, items: list[Any]) -> Any:
 
 def _is_whole(cx: Context, item: Any, type: CppType) -> bool:
     """Whether an item initializes a part by itself."""
-    from treadle.cuda_cpp.lower.expressions import type_of
-
     if isinstance(item, (tree.InitializerList, tree.StringLiteral)):
         return True
     if isinstance(item, (tree.IntegerLiteral, tree.FloatLiteral, tree.CharacterLiteral)):
@@ -223,8 +220,6 @@ def initialize_by_default(
     cx: Context, place: Value, type: ClassType, field: Field, initializer: Any, span: Span
 ) -> None:
     """What a class gives to a field itself: names in it are those of the class and its fields."""
-    from treadle.cuda_cpp.lower.expressions import lower, member_of
-
     part = member_of(cx, place, tree.Name(field.name), span)
     outer, cx.this = cx.this, place
     try:
@@ -248,8 +243,6 @@ def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, s
         holds_array(type) or isinstance(place, Exploded) or not _is_literal(member_defaults(type))
     )
     if isinstance(type, ClassType) and in_parts and not has_constructors(type):
-        from treadle.cuda_cpp.lower.expressions import member_of
-
         given = _named(cx, all_fields(type), braced(cx, type, node), type)
         fields = all_fields(type)
         if type.is_union:  # one member, the first if none is named
@@ -303,8 +296,6 @@ def _zero_rest(cx: Context, place: Value, type: ArrayOf, start: int, span: Span)
     flat = type_of_items(pointer, inner)
 
     def clear(index: n.Expression) -> None:
-        from treadle.cuda_cpp.lower.memory import follow
-
         one = follow(cx, moved(cx, flat, index, span), span)
         empty = tree.InitializerList((), (), span)
         if isinstance(inner, ClassType) and holds_array(inner):
@@ -325,8 +316,6 @@ def _zero_rest(cx: Context, place: Value, type: ArrayOf, start: int, span: Span)
 
 def type_of_items(pointer: Any, inner: CppType) -> Any:
     """A pointer to the first innermost element of an array."""
-    from treadle.cuda_cpp.lower.memory import seen_as
-
     return seen_as(pointer, inner)
 
 
@@ -337,6 +326,3 @@ def construct_into(
     from treadle.cuda_cpp.lower.calls import run_constructor
 
     run_constructor(cx, place, type, values, span)
-
-
-__all__ = ["ArrayValue", "construct_into", "fill", "from_list", "member", "member_defaults"]

@@ -11,10 +11,11 @@ from treadle.core.source import Span
 from treadle.cuda_cpp import program as records
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.context import Context, Lowering, Returns
-from treadle.cuda_cpp.lower.functions import assigned_names, value_object
-from treadle.cuda_cpp.lower.memory import ZERO, follow, subscript, unit_of
+from treadle.cuda_cpp.lower.functions import value_object
+from treadle.cuda_cpp.lower.objects import subscript
 from treadle.cuda_cpp.lower.operators import assign_pointer
 from treadle.cuda_cpp.lower.parameters import parameter_type
+from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
 from treadle.cuda_cpp.lower.statements import lower_statement
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
@@ -31,6 +32,7 @@ from treadle.cuda_cpp.lower.variables import (
     declare_pointer,
     new_memory,
 )
+from treadle.cuda_cpp.lower.writes import assigned_names
 from treadle.cuda_cpp.meaning.scopes import Overload, Scope
 from treadle.cuda_cpp.meaning.types import (
     PADDING,

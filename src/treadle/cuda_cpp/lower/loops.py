@@ -9,9 +9,13 @@ from typing import Any
 
 from treadle.cuda_cpp.lower.arithmetic import constant, folded, plus, times
 from treadle.cuda_cpp.lower.context import Again, Context
-from treadle.cuda_cpp.lower.conversions import convert, rvalue
-from treadle.cuda_cpp.lower.expressions import constant_rvalue, lower, lower_condition
+from treadle.cuda_cpp.lower.conversions import common_type, convert, number, number_as, rvalue
+from treadle.cuda_cpp.lower.dispatch import constant_rvalue, lower, lower_condition
+from treadle.cuda_cpp.lower.names import is_auto, resolve
+from treadle.cuda_cpp.lower.objects import subscript
 from treadle.cuda_cpp.lower.values import ArrayValue, Lvalue, Rvalue
+from treadle.cuda_cpp.lower.variables import declare, declare_object
+from treadle.cuda_cpp.lower.writes import changed_names
 from treadle.cuda_cpp.meaning.types import CppType, is_integer
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import walk_tree
@@ -115,8 +119,6 @@ def _counted(cx: Context, node: tree.For) -> _Counted | None:
         op = "<" if step > 0 else ">"
     if (step > 0) != (op in ("<", "<=")):
         return None
-    from treadle.cuda_cpp.lower.functions import changed_names
-
     changed = changed_names(cx, node.body) | changed_names(cx, bound)
     if name in changed or not _is_fixed(bound, name, changed):
         return None
@@ -167,8 +169,6 @@ def _step(cx: Context, update: Any, name: str) -> int | None:
 
 
 def _type_of(cx: Context, declaration: tree.VariableDeclaration) -> CppType | None:
-    from treadle.cuda_cpp.lower.names import is_auto, resolve
-
     if is_auto(declaration.type) or isinstance(declaration.type, tree.DefinedType):
         return None
     type = resolve(cx, declaration.type)
@@ -206,8 +206,6 @@ def _emit_counted(cx: Context, node: tree.For, counted: _Counted) -> None:
     with cx.aside() as emitted:
         stop_value = rvalue(cx, lower(cx, counted.stop), node.span)
         expression = stop_value.expression
-        from treadle.cuda_cpp.lower.conversions import common_type, number, number_as
-
         bound, bound_type = number(cx, stop_value, node.span)
         wide = common_type(counted.type, bound_type)  # type: ignore[arg-type]
     key = (cx.path, id(counted.declaration))
@@ -313,8 +311,6 @@ def _written(body: list[n.Statement]) -> set[str]:
 def _emit_plain(
     cx: Context, node: tree.For, counted: _Counted, start: n.Expression, type: ir.Scalar
 ) -> None:
-    from treadle.cuda_cpp.lower.variables import declare_object
-
     key = (cx.path, id(counted.declaration))
     cx.scope.names[counted.name] = declare_object(
         cx, counted.name, counted.type, key, Rvalue(start, counted.type), node.span
@@ -415,9 +411,6 @@ def lower_range_for(cx: Context, node: tree.RangeFor) -> None:
         raise cx.error("a range-based for goes over arrays of known length here", node.span)
     variable = n.Variable(cx.lowering.unique("item"), ir.I32, node.span)
     with cx.aside() as body, cx.inner_scope(), loop_body(cx):
-        from treadle.cuda_cpp.lower.memory import subscript
-        from treadle.cuda_cpp.lower.variables import declare
-
         cx.scope.names["<item>"] = subscript(cx, value, variable, node.span)
         bound = tree.VariableDeclaration(
             node.variable.name,

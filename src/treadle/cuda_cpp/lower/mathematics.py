@@ -12,9 +12,10 @@ from treadle.cuda_cpp.builtins.tables import FLOATING, FUNCTIONS, OUTPUTS
 from treadle.cuda_cpp.lower.arithmetic import cast
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import common_type, convert, rvalue, underlying
-from treadle.cuda_cpp.lower.memory import describe, follow, pointer_of
+from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.operators import assign
-from treadle.cuda_cpp.lower.values import Nothing, Rvalue, Value
+from treadle.cuda_cpp.lower.pointers import follow, pointer_of
+from treadle.cuda_cpp.lower.values import Nothing, Rvalue, Value, describe
 from treadle.cuda_cpp.meaning.types import (
     OF_SCALAR,
     VECTORS,
@@ -22,7 +23,6 @@ from treadle.cuda_cpp.meaning.types import (
     Arithmetic,
     ClassType,
     CppType,
-    VectorType,
     ir_type,
 )
 from treadle.ir import nodes as n
@@ -93,7 +93,6 @@ def _as_named(
     cx: Context, read: Sequence[Rvalue], explicit: Sequence[Any], span: Span
 ) -> list[Rvalue]:
     """`max<float>(a, b)`"""
-    from treadle.cuda_cpp.lower.names import resolve
     from treadle.cuda_cpp.syntax import tree
 
     written = explicit[0]
@@ -197,6 +196,3 @@ def _choose_outputs(
         if all(ir_type(v.type) == type for v, type in zip(read, one.parameters, strict=True)):
             return one
     return overloads[-1] if len(overloads) > 1 else overloads[0]
-
-
-__all__ = ["VectorType", "call_function", "call_with_outputs", "cpp_type"]

@@ -7,6 +7,8 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.classes import class_type, enumerator
 from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.dispatch import constant_value, type_of
+from treadle.cuda_cpp.lower.templates import bind_arguments, class_instance
 from treadle.cuda_cpp.lower.values import Rvalue
 from treadle.cuda_cpp.meaning.scopes import (
     DeclaredType,
@@ -123,8 +125,6 @@ def resolve(cx: Context, written: tree.TypeTree) -> CppType:
                 raise cx.error(f"an array of {length} elements", written.span)
             return ArrayOf(resolve(cx, of), length)
         case tree.DecltypeType(operand):
-            from treadle.cuda_cpp.lower.expressions import type_of
-
             return type_of(cx, operand)
         case tree.AutoType(span):
             raise cx.error("auto stands here for a type that nothing tells", span)
@@ -194,8 +194,6 @@ def _instance(cx: Context, entity: DeclaredType, name: tree.Name) -> CppType:
     declaration = entity.declaration
     if isinstance(declaration, tree.TypedefDeclaration):
         if declaration.template is not None:
-            from treadle.cuda_cpp.lower.templates import bind_arguments
-
             scope = bind_arguments(
                 cx, declaration.template, name.arguments or (), entity.scope, name.span
             )
@@ -204,8 +202,6 @@ def _instance(cx: Context, entity: DeclaredType, name: tree.Name) -> CppType:
         with cx.in_scope(entity.scope):
             return resolve(cx, declaration.type)
     if isinstance(declaration, tree.StructDeclaration) and declaration.template is not None:
-        from treadle.cuda_cpp.lower.templates import class_instance
-
         if name.arguments is None:
             inside = _around(cx.scope, declaration)
             if inside is not None:
@@ -242,8 +238,6 @@ def class_or_enum(
 
 def constant_integer(cx: Context, expression: tree.Expression, what: str) -> int:
     """An integer that must be known when the kernel is compiled."""
-    from treadle.cuda_cpp.lower.expressions import constant_value
-
     value = constant_value(cx, expression, what)
     if isinstance(value, float):
         raise cx.error(f"{what} must be an integer, not {value}", expression.span)

@@ -10,8 +10,10 @@ from treadle.cuda_cpp.lower.context import Again, Context
 from treadle.cuda_cpp.lower.conversions import (
     OBJECTS,
     common_type,
+    condition,
     convert,
     difference,
+    explicit_cast,
     is_not_null,
     number,
     number_as,
@@ -21,24 +23,14 @@ from treadle.cuda_cpp.lower.conversions import (
     same_steps,
     underlying,
 )
-from treadle.cuda_cpp.lower.memory import (
-    as_index,
-    choose,
-    copy_object,
-    describe,
-    in_steps_of,
-    load,
-    moved,
-    pointer_of,
-    store,
-)
+from treadle.cuda_cpp.lower.objects import choose, copy_object, load, store
+from treadle.cuda_cpp.lower.pointers import as_index, in_steps_of, moved, pointer_of
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     ChosenPointer,
     Exploded,
     Items,
     Lvalue,
-    MemoryTarget,
     Null,
     ObjectAddress,
     ParameterPointer,
@@ -47,6 +39,7 @@ from treadle.cuda_cpp.lower.values import (
     Rvalue,
     Target,
     Value,
+    describe,
 )
 from treadle.cuda_cpp.meaning.types import (
     BFLOAT16,
@@ -107,8 +100,6 @@ def _of_one_enum(cx: Context, left: Value, right: Value, span: Span) -> tuple[Va
     type = getattr(left, "type", None)
     if not isinstance(type, EnumType) or type != getattr(right, "type", None):
         return left, right
-    from treadle.cuda_cpp.lower.conversions import explicit_cast
-
     number_type = type.underlying
     return (
         explicit_cast(cx, left, number_type, "static", span),
@@ -308,8 +299,6 @@ def unary(cx: Context, op: str, operand: Value, span: Span) -> Value:
         if made is not None:
             return made
     if op == "!":
-        from treadle.cuda_cpp.lower.conversions import condition
-
         return Rvalue(n.Unary("not", condition(cx, operand, span), ir.BOOL, span), BOOL)
     if _is_vector(operand) and op == "-":
         read = rvalue(cx, operand, span)
@@ -453,6 +442,3 @@ def _assign_part(cx: Context, target: Value, value: Value, span: Span) -> None:
 def is_in_memory(value: Value) -> bool:
     """Whether an object lies where other threads (or atomics) may reach it."""
     return isinstance(value, Lvalue) and isinstance(value.place, (n.Element, n.Member, n.Item))
-
-
-__all__ = ["MemoryTarget", "assign", "assign_pointer", "binary", "numbers", "stepped", "unary"]

@@ -10,10 +10,15 @@ from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import CONVERSION, IMPOSSIBLE, USER, rank_of
-from treadle.cuda_cpp.lower.memory import describe
 from treadle.cuda_cpp.lower.names import resolve
-from treadle.cuda_cpp.lower.templates import Argument, bind_arguments, deduce, evaluate_argument
-from treadle.cuda_cpp.lower.values import Braced, Value
+from treadle.cuda_cpp.lower.templates import (
+    Argument,
+    argument_key,
+    bind_arguments,
+    deduce,
+    evaluate_argument,
+)
+from treadle.cuda_cpp.lower.values import Braced, Value, describe
 from treadle.cuda_cpp.meaning.scopes import Overload, Scope
 from treadle.cuda_cpp.meaning.types import (
     VOID,
@@ -224,8 +229,6 @@ def _written_arguments(cx: Context, declaration: tree.FunctionDeclaration, chose
     template = chosen.declaration.template
     if written is None or template is None:
         return True
-    from treadle.cuda_cpp.lower.templates import argument_key
-
     for argument, parameter, bound in zip(written, template, chosen.arguments, strict=False):
         if argument_key(evaluate_argument(cx, argument, parameter)) != argument_key(bound):
             return False

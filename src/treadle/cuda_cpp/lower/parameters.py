@@ -32,7 +32,8 @@ from treadle.cuda_cpp.syntax.spelling import spell_type
 from treadle.ir import types as ir
 from treadle.runtime.signature import Declared, DeclaredParameter, DeclaredPointer
 
-MOST_BY_VALUE = 256  # bytes; what is larger goes through memory
+_MOST_BY_VALUE = 256  # bytes of a parameter; what is larger goes through memory,
+_MOST_TOGETHER = 2048  # and so does what comes when there are so many already
 _MOST_BYTES = 32_764
 _MOST_PARTS = 256  # pointers and values that structs with pointers are taken apart into
 _NO_ADDRESSES = "memory on most devices holds no addresses"
@@ -47,6 +48,7 @@ class Parameters:
     written: list[WrittenParameter] = field(default_factory=list)
     shapes: list[Shape] = field(default_factory=list)
     uploaded: dict[int, ir.Type] = field(default_factory=dict)
+    by_value: int = 0  # bytes so far
 
     @property
     def taken_apart(self) -> bool:
@@ -147,26 +149,31 @@ def _shape(cx: Context, found: Parameters, part: _Part) -> Shape:
 
 def _whole(cx: Context, found: Parameters, part: _Part) -> Whole:
     position = len(found.parameters)
-    declared, by_value = _declared(cx, part)
-    if by_value is not None:
-        found.uploaded[position] = by_value
+    declared = _declared(cx, part)
+    if isinstance(declared, (ir.Struct, ir.Array)):
+        size = ir.size_of(declared)
+        if size > _MOST_BY_VALUE or found.by_value + size > _MOST_TOGETHER:
+            found.uploaded[position] = declared
+            declared = DeclaredPointer(ir_type(innermost(part.type)), part.spelling)
+        else:
+            found.by_value += size
     label = part.label if part.path else ""
     found.parameters.append(DeclaredParameter(part.name, declared, label))
     found.types.append(part.spelling)
     return Whole(position)
 
 
-def _declared(cx: Context, part: _Part) -> tuple[Declared, ir.Type | None]:
-    """What a launch takes for a part; for a large value that goes through memory, its type, too."""
+def _declared(cx: Context, part: _Part) -> Declared:
+    """What a launch takes for a part."""
     type = part.type
     if isinstance(type, Pointer):
-        return _pointer(cx, part, innermost(type.to)), None
+        return _pointer(cx, part, innermost(type.to))
     if isinstance(type, Reference):
         raise cx.error(
             f"{part.words} is a reference, and {_NO_ADDRESSES}: make it a pointer", part.span
         )
     if isinstance(type, EnumType):
-        return type.underlying.scalar, None
+        return type.underlying.scalar
     if isinstance(type, Void):
         raise cx.error(f"{part.words} cannot be void", part.span)
     try:
@@ -181,9 +188,7 @@ def _declared(cx: Context, part: _Part) -> tuple[Declared, ir.Type | None]:
             "most, on CUDA too: pass a pointer to it",
             part.span,
         )
-    if size > MOST_BY_VALUE:
-        return DeclaredPointer(ir_type(innermost(type)), part.spelling), made
-    return made, None
+    return made
 
 
 def _pointer(cx: Context, part: _Part, element: CppType) -> DeclaredPointer:

@@ -17,8 +17,8 @@ from treadle.cuda_cpp.lower.arithmetic import cast, folded
 from treadle.cuda_cpp.lower.builtin_names import expect, handler
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import condition, number, promoted
-from treadle.cuda_cpp.lower.memory import describe, in_steps_of, pointer_of
-from treadle.cuda_cpp.lower.values import Nothing, Null, Rvalue, Text, Value
+from treadle.cuda_cpp.lower.pointers import in_steps_of, pointer_of
+from treadle.cuda_cpp.lower.values import Nothing, Null, Rvalue, Text, Value, describe
 from treadle.cuda_cpp.meaning.types import INT, LONG, LONG_LONG, VOID
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n

@@ -8,8 +8,8 @@ from typing import Any
 from treadle.core.errors import CompileError
 from treadle.cuda_cpp.lower.arithmetic import folded
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.expressions import constant_value, lower, lower_condition
-from treadle.cuda_cpp.lower.functions import lower_return
+from treadle.cuda_cpp.lower.dispatch import constant_value, lower, lower_condition
+from treadle.cuda_cpp.lower.inlining import lower_return
 from treadle.cuda_cpp.lower.loops import lower_do, lower_for, lower_range_for, lower_while
 from treadle.cuda_cpp.lower.switches import lower_switch
 from treadle.cuda_cpp.lower.variables import declare as declare_variable

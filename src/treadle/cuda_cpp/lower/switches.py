@@ -8,7 +8,7 @@ from typing import Any
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import explicit_cast, number, number_as, promoted
-from treadle.cuda_cpp.lower.expressions import lower
+from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.names import constant_integer
 from treadle.cuda_cpp.meaning.types import EnumType
 from treadle.cuda_cpp.syntax import tree

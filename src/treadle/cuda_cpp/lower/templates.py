@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.arithmetic import folded
 from treadle.cuda_cpp.lower.classes import class_type
 from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import convert
+from treadle.cuda_cpp.lower.dispatch import constant_rvalue, lower
 from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue
 from treadle.cuda_cpp.meaning.scopes import DeclaredType, Known, Scope, TypeEntity
 from treadle.cuda_cpp.meaning.types import (
@@ -35,8 +38,6 @@ def evaluate_argument(
     cx: Context, argument: tree.TemplateArgument | Argument, parameter: tree.TemplateParameter
 ) -> Argument:
     """A template argument as written (or already known) as its parameter takes it."""
-    from treadle.cuda_cpp.lower.conversions import convert
-    from treadle.cuda_cpp.lower.expressions import constant_rvalue
     from treadle.cuda_cpp.lower.names import resolve
 
     if parameter.kind == "type":
@@ -58,8 +59,6 @@ def evaluate_argument(
     if isinstance(argument, tree.Unary) and argument.op == "&":
         argument = argument.operand
     if isinstance(argument, tree.Name):
-        from treadle.cuda_cpp.lower.expressions import lower
-
         function = lower(cx, argument)
         if isinstance(function, FunctionSet):  # of one name: the call chooses among them
             return function
@@ -74,8 +73,6 @@ def evaluate_argument(
         return value
     converted = convert(cx, value, resolve(cx, parameter.type), cx.span)
     assert isinstance(converted, Rvalue)
-    from treadle.cuda_cpp.lower.arithmetic import folded
-
     return Rvalue(folded(converted.expression), converted.type)
 
 

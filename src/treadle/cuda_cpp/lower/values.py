@@ -266,3 +266,16 @@ Value: TypeAlias = (
     | PointerVariable | ChosenPointer | Exploded | Items | ObjectAddress | Null | Text | Braced
     | FunctionSet | TypeValue | Nothing
 )  # fmt: skip
+
+
+def describe(value: Any) -> str:
+    """A value in an error message."""
+    type = getattr(value, "type", None)
+    name = value.__class__.__name__
+    if name == "FunctionSet":
+        return f"the function {value.name}"
+    if name == "TypeValue":
+        return f"the type {type}"
+    if name == "Null":
+        return "nullptr"
+    return f"a value of type {type}"

@@ -8,18 +8,21 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context, key_of
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
+from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluate import evaluate
+from treadle.cuda_cpp.lower.exploded import MOST_ITEMS
 from treadle.cuda_cpp.lower.initializers import construct_into, fill, from_list, text_items
-from treadle.cuda_cpp.lower.memory import ZERO, copy_object, follow, pointer_of, unit_of
 from treadle.cuda_cpp.lower.names import is_auto, resolve, with_auto
+from treadle.cuda_cpp.lower.objects import copy_object, subscript
 from treadle.cuda_cpp.lower.operators import assign_pointer
+from treadle.cuda_cpp.lower.pointers import ZERO, follow, pointer_of, unit_of
+from treadle.cuda_cpp.lower.templates import bind_arguments
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Exploded,
     Items,
     Lvalue,
     MemoryTarget,
-    NullTarget,
     ObjectAddress,
     PointerValue,
     PointerVariable,
@@ -28,7 +31,6 @@ from treadle.cuda_cpp.lower.values import (
 )
 from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Known
 from treadle.cuda_cpp.meaning.types import (
-    VOID,
     Arithmetic,
     ArrayOf,
     ClassType,
@@ -87,8 +89,6 @@ def _is_constant(node: tree.VariableDeclaration) -> bool:
 
 
 def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
-    from treadle.cuda_cpp.lower.expressions import type_of
-
     if node.initializer is None:
         raise cx.error(f"auto {node.name} needs a value that tells its type", node.span)
     initializer = node.initializer
@@ -102,8 +102,8 @@ def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
 
 
 def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> Any:
-    from treadle.cuda_cpp.lower.expressions import lower, lower_place
-    from treadle.cuda_cpp.lower.functions import frozen
+    from treadle.cuda_cpp.lower.conditionals import lower_place
+    from treadle.cuda_cpp.lower.inlining import frozen
 
     if node.initializer is None:
         raise cx.error(f"the reference {node.name} refers to nothing", node.span)
@@ -132,8 +132,6 @@ def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) 
         return None
     if not isinstance(type, (Arithmetic, EnumType)):
         return None
-    from treadle.cuda_cpp.lower.expressions import lower
-
     with cx.aside() as emitted:
         value = convert(cx, lower(cx, _only(cx, node)), type, node.span)
         result = folded(rvalue(cx, value, node.span).expression)
@@ -146,8 +144,6 @@ def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) 
 
 
 def _local(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Any:
-    from treadle.cuda_cpp.lower.expressions import lower
-
     key = key_of(cx, node)
     initializer = node.initializer
     if isinstance(type, ArrayOf):
@@ -172,7 +168,7 @@ def _constructed(
     if not calls.has_constructors(type) and type.scope is not None:
         value = from_list(cx, type, arguments, node.span)
         return declare_object(cx, node.name, type, key_of(cx, node), value, node.span)
-    place = _uninitialized(cx, node.name, type, key_of(cx, node), node.span)
+    place = uninitialized(cx, node.name, type, key_of(cx, node), node.span)
     values = calls.arguments(cx, arguments.items)
     construct_into(cx, place, type, values, node.span)
     return place
@@ -203,8 +199,6 @@ def _items(
 ) -> Items:
     """An array of pointers or of structs with pointers in them: as many variables, with the values
     of another one if there is one."""
-    from treadle.cuda_cpp.lower.exploded import MOST_ITEMS
-
     if not 0 < count_of(type) <= MOST_ITEMS:
         raise cx.error(
             f"{name} is an array of {count_of(type)} pointers, and memory on most devices holds no "
@@ -230,7 +224,6 @@ def _items(
 def construct_items(cx: Context, value: ArrayValue, type: ArrayOf, span: Span) -> None:
     """Constructors of the items of an array without an initializer, where there are any."""
     from treadle.cuda_cpp.lower.calls import has_default_constructor
-    from treadle.cuda_cpp.lower.memory import subscript
 
     owner = innermost(type)
     assert isinstance(owner, ClassType)
@@ -320,7 +313,7 @@ def declare_object(
     if isinstance(type, Void):
         raise cx.error(f"{name} cannot be void", span)
     if value is None:
-        place = _uninitialized(cx, name, type, key, span)
+        place = uninitialized(cx, name, type, key, span)
         if isinstance(type, ClassType):
             from treadle.cuda_cpp.lower.calls import has_default_constructor
 
@@ -332,7 +325,7 @@ def declare_object(
         return _copied_fields(cx, name, converted, key, span)
     in_memory = holds_array(type) or key in cx.lowering.facts.in_memory
     if in_memory:
-        place = _uninitialized(cx, name, type, key, span)
+        place = uninitialized(cx, name, type, key, span)
         copy_object(cx, place, converted, type, span)
         return place
     variable_ = cx.let_as(name, rvalue(cx, converted, span).expression, span)
@@ -340,7 +333,7 @@ def declare_object(
     return Lvalue(variable_, type)
 
 
-def _uninitialized(cx: Context, name: str, type: CppType, key: Any, span: Span) -> Any:
+def uninitialized(cx: Context, name: str, type: CppType, key: Any, span: Span) -> Any:
     if isinstance(type, ClassType) and holds_pointer(type):
         return Exploded(
             type,
@@ -523,8 +516,6 @@ def _host_constant(cx: Context, entity: GlobalVariable, node: tree.Name) -> Valu
     known = cx.lowering.statics.get(key)
     if known is None:
         if declaration.template:
-            from treadle.cuda_cpp.lower.templates import bind_arguments
-
             scope = bind_arguments(
                 cx, declaration.template, node.arguments or (), entity.scope, node.span
             )
@@ -552,6 +543,3 @@ def _constant_of(cx: Context, declaration: tree.VariableDeclaration) -> Value | 
         return None
     made: Value = _local(cx, declaration, type)
     return made
-
-
-__all__ = ["VOID", "NullTarget", "declare", "declare_object", "declare_pointer", "global_variable"]

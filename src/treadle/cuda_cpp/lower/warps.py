@@ -8,9 +8,9 @@ from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
 from treadle.cuda_cpp.lower.builtin_names import expect, handler, number_argument
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import condition, promoted, rvalue, underlying
-from treadle.cuda_cpp.lower.memory import describe, follow, pointer_of
 from treadle.cuda_cpp.lower.operators import assign
-from treadle.cuda_cpp.lower.values import Rvalue, Value
+from treadle.cuda_cpp.lower.pointers import follow, pointer_of
+from treadle.cuda_cpp.lower.values import Rvalue, Value, describe
 from treadle.cuda_cpp.meaning.types import INT, UNSIGNED, Arithmetic, VectorType, ir_type
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n

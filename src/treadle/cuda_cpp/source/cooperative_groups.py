@@ -1,8 +1,8 @@
-"""Cooperative groups in our own words: the block, and tiles of a warp.
+"""Cooperative groups in our own words: blocks, tiles and parts of a warp, the grid without `sync`.
 
-Written in CUDA C++ itself, on the functions that are built in. Groups of whole grids, and of the
-threads that happen to be together (`coalesced_threads`), are not declared: other GPUs have no such
-thing.
+Written in CUDA C++ itself, on the functions that are built in. `thread_group` is a block or a tile;
+it waits as a block does where it has more threads than a warp. Groups that wait for the whole grid
+are not declared: other GPUs have no such thing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,23 @@ COOPERATIVE_GROUPS = """
 #pragma once
 namespace cooperative_groups {
 
+struct thread_group {
+    unsigned int count;
+    __device__ void sync() const {
+        if (count > 32)
+            __syncthreads();
+        else
+            __syncwarp();
+    }
+    __device__ unsigned int thread_rank() const {
+        return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % count;
+    }
+    __device__ unsigned int size() const { return count; }
+    __device__ unsigned int num_threads() const { return count; }
+};
+
 struct thread_block {
+    __device__ operator thread_group() const { return thread_group{size()}; }
     __device__ static void sync() { __syncthreads(); }
     __device__ static unsigned int thread_rank() {
         return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
@@ -26,10 +42,29 @@ struct thread_block {
 
 __device__ inline thread_block this_thread_block() { return thread_block(); }
 
+struct grid_group {
+    __device__ static unsigned long long block_rank() {
+        return blockIdx.x + gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
+    }
+    __device__ static unsigned long long num_blocks() {
+        return (unsigned long long)gridDim.x * gridDim.y * gridDim.z;
+    }
+    __device__ static unsigned long long thread_rank() {
+        return block_rank() * thread_block::size() + thread_block::thread_rank();
+    }
+    __device__ static unsigned long long size() { return num_blocks() * thread_block::size(); }
+    __device__ static unsigned long long num_threads() { return size(); }
+    __device__ static dim3 block_index() { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
+    __device__ static dim3 dim_blocks() { return dim3(gridDim.x, gridDim.y, gridDim.z); }
+};
+
+__device__ inline grid_group this_grid() { return grid_group(); }
+
 template <unsigned int Size, class Parent = thread_block>
 struct thread_block_tile {
     static_assert(Size <= 32 && (Size & (Size - 1)) == 0,
                   "tiles have a power of two of threads, 32 at most");
+    __device__ operator thread_group() const { return thread_group{Size}; }
     __device__ static void sync() { __syncwarp(); }
     __device__ static unsigned int thread_rank() { return thread_block::thread_rank() % Size; }
     __device__ static unsigned int size() { return Size; }
@@ -64,7 +99,67 @@ __device__ inline thread_block_tile<Size> tiled_partition(const Group &) {
     return thread_block_tile<Size>();
 }
 
+template <class Group>
+__device__ inline thread_group tiled_partition(const Group &, unsigned int size) {
+    return thread_group{size};
+}
+
 template <class Group> __device__ inline void sync(const Group &group) { group.sync(); }
+
+struct coalesced_group {
+    unsigned int members;
+    __device__ void sync() const { __syncwarp(members); }
+    __device__ unsigned int thread_rank() const {
+        unsigned int lane = thread_block::thread_rank() % 32;
+        return __popc(members & ((1u << lane) - 1u));
+    }
+    __device__ unsigned int size() const { return __popc(members); }
+    __device__ unsigned int num_threads() const { return size(); }
+    __device__ int lane_of(unsigned int rank) const {
+        unsigned int left = members;
+        for (unsigned int before = 0; before < rank; ++before)
+            left &= left - 1u;
+        return __ffs((int)left) - 1;
+    }
+    template <class T> __device__ T shfl(T value, unsigned int source) const {
+        int lane = lane_of(source);
+        return __shfl_sync(members, value, lane);
+    }
+    __device__ unsigned int ballot_in_warp(int holds) const {
+        return __ballot_sync(members, holds);
+    }
+    __device__ int any(int holds) const { return ballot_in_warp(holds) != 0; }
+    __device__ int all(int holds) const { return ballot_in_warp(holds) == members; }
+};
+
+__device__ inline coalesced_group coalesced_threads() { return coalesced_group{__activemask()}; }
+
+__device__ inline coalesced_group binary_partition(const coalesced_group &group, bool holds) {
+    unsigned int those = group.ballot_in_warp(holds);
+    return coalesced_group{holds ? those : group.members & ~those};
+}
+
+__device__ inline coalesced_group labeled_partition(const coalesced_group &group, int label) {
+    return coalesced_group{__match_any_sync(group.members, label)};
+}
+
+template <unsigned int Size>
+__device__ inline coalesced_group threads_of(const thread_block_tile<Size> &) {
+    unsigned int first = thread_block::thread_rank() % 32 / Size * Size;
+    return coalesced_group{(0xffffffffu >> (32 - Size)) << first};
+}
+
+template <unsigned int Size>
+__device__ inline coalesced_group
+binary_partition(const thread_block_tile<Size> &tile, bool holds) {
+    return binary_partition(threads_of(tile), holds);
+}
+
+template <unsigned int Size>
+__device__ inline coalesced_group
+labeled_partition(const thread_block_tile<Size> &tile, int label) {
+    return labeled_partition(threads_of(tile), label);
+}
 
 template <class T> struct plus {
     __device__ T operator()(T a, T b) const { return a + b; }
@@ -90,6 +185,15 @@ __device__ inline T reduce(const thread_block_tile<Size> &tile, T value, Operati
     for (unsigned int by = Size / 2; by > 0; by /= 2)
         value = operation(value, tile.shfl_xor(value, by));
     return value;
+}
+
+template <class T, class Operation>
+__device__ inline T reduce(const coalesced_group &group, T value, Operation operation) {
+    unsigned int left = group.members;
+    T result = __shfl_sync(group.members, value, __ffs((int)left) - 1);
+    for (left &= left - 1u; left != 0; left &= left - 1u)
+        result = operation(result, __shfl_sync(group.members, value, __ffs((int)left) - 1));
+    return result;
 }
 
 }  // namespace cooperative_groups

@@ -279,8 +279,8 @@ def _narrower_comparison(node: n.Binary, left: Any, right: Any, left_known: bool
     if not least <= known.value < least + (1 << 32):
         return None
     constant = n.Constant(known.value, source, known.span)
-    sides = (constant, inner) if left_known else (inner, constant)
-    return n.Binary(node.op, *sides, node.type, node.span)
+    left, right = (constant, inner) if left_known else (inner, constant)
+    return n.Binary(node.op, left, right, node.type, node.span)
 
 
 def _integer_identity(node: n.Binary, left: Any, right: Any, left_known: bool) -> Any:

@@ -61,7 +61,8 @@ EXPRESSIONS = {
     "i32(i64(i))": "i", "i32(u32(i))": "i", "i32(i8(i))": "i32(i8(i))",
     "i32(i64(i) < 5:i64)": "i32(i < 5)", "i32(-1:i64 == i64(u))": "i32(-1:i64 == i64(u))",
     "i32(7:i64 <= i64(small))": "i32(7 <= i32(small))", "i32(u64(u) > 9:u64)": "i32(u > 9:u32)",
-    "i32(u64(i) > 9:u64)": "i32(u64(i) > 9:u64)", "i32(f32(i))": "i32(f32(i))", "i32(long)": "i32(long)", "i32(i64(small))": "i32(small)",
+    "i32(u64(i) > 9:u64)": "i32(u64(i) > 9:u64)",
+    "i32(f32(i))": "i32(f32(i))", "i32(long)": "i32(long)", "i32(i64(small))": "i32(small)",
     "min(3, 4)": "3", "popcount(255)": "8", "mul_high(i, 0)": "mul_high(i, 0)",
     "bitcast<i32>(1.0)": "1065353216", "bitcast<i32>(nan)": "bitcast<i32>(nan)",
     "bitcast<i32>(bitcast<f32>(i))": "i", "i32(3.99)": "3", "i32(nan)": "0", "i32(-inf)":

@@ -1,9 +1,8 @@
-"""Objects and pointers: reading and writing places, following pointers, taking addresses."""
+"""Pointers: what they point into, followed, moved, cast; the addresses of objects."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, is_constant, over, plus, times
@@ -13,33 +12,25 @@ from treadle.cuda_cpp.lower.values import (
     BitsLvalue,
     ChoiceLvalue,
     ChosenPointer,
-    Items,
     ItemTarget,
     Lvalue,
     MemoryTarget,
     NullTarget,
-    ObjectAddress,
     ObjectTarget,
     PointerValue,
     PointerVariable,
-    Rvalue,
     ScatteredLvalue,
     Target,
     Value,
 )
 from treadle.cuda_cpp.meaning.types import (
-    UNION_WORDS,
     ArrayOf,
-    ClassType,
     CppType,
     NoLayout,
     Pointer,
-    VectorType,
     Void,
     align_of,
-    all_fields,
     count_of,
-    holds_array,
     innermost,
     ir_type,
 )
@@ -49,8 +40,9 @@ from treadle.ir import types as ir
 from treadle.ir.traverse import root_of
 
 ZERO = n.Constant(0, ir.I32)
+
+
 _MOST_TERMS = 8  # of an offset that are looked at
-_MOST_UNROLLED = 16  # items of an array that are copied one by one
 
 
 def unit_of(type: CppType) -> int:
@@ -64,9 +56,6 @@ def as_index(cx: Context, index: n.Expression) -> n.Expression:
     assert isinstance(index.type, ir.Scalar)
     wide = index.type.bits == 64 or cx.lowering.index_type == ir.I64
     return cast(index, ir.I64 if wide else ir.I32)
-
-
-# --- pointers ------------------------------------------------------------------------------------
 
 
 def pointer_of(cx: Context, value: Value) -> PointerValue | None:
@@ -176,7 +165,7 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
         if not cx.lowering.facts.changed and not cx.lowering.unevaluated:
             raise cx.error("this pointer is always null where it is followed", span)
         if not isinstance(pointer.to, ArrayOf):  # the next run will know more
-            return Lvalue(cx.variable("unknown", _stored(cx, pointer.to, span)), pointer.to)
+            return Lvalue(cx.variable("unknown", stored_type(cx, pointer.to, span)), pointer.to)
     if isinstance(pointer.to, ArrayOf):
         return ArrayValue(pointer, pointer.to)
     match target:
@@ -192,7 +181,7 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
 def _in_memory(
     cx: Context, target: MemoryTarget, pointer: PointerValue, span: Span
 ) -> Lvalue | ScatteredLvalue:
-    type = _stored(cx, pointer.to, span)
+    type = stored_type(cx, pointer.to, span)
     size = ir.size_of(type)
     aligned = in_steps_of(cx, pointer, size)
     if aligned is None:
@@ -239,7 +228,7 @@ def _scalar(expression: n.Expression) -> ir.Scalar:
 def _item(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> Value:
     array = place.type
     assert isinstance(array, ir.Array)
-    type = _stored(cx, pointer.to, span)
+    type = stored_type(cx, pointer.to, span)
     if isinstance(array.element, ir.Array) or array.element != type:
         whole = address(cx, Lvalue(place, pointer.to), span)
         if isinstance(whole.targets[0], MemoryTarget):
@@ -259,7 +248,7 @@ def _item(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> Val
 
 
 def _object(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> Value:
-    type = _stored(cx, pointer.to, span)
+    type = stored_type(cx, pointer.to, span)
     if is_constant(pointer.offset, 0):
         if place.type == type:
             return Lvalue(place, pointer.to)
@@ -287,7 +276,7 @@ def _is_in(target: Target, variable: n.Variable) -> bool:
     return isinstance(target, (ObjectTarget, ItemTarget)) and root_of(target.place) == variable
 
 
-def _stored(cx: Context, type: CppType, span: Span) -> ir.Type:
+def stored_type(cx: Context, type: CppType, span: Span) -> ir.Type:
     """The IR's type of what lies in memory."""
     from treadle.cuda_cpp.meaning.types import NoLayout
 
@@ -299,9 +288,6 @@ def _stored(cx: Context, type: CppType, span: Span) -> ir.Type:
             "parameters of the kernel, or keep indices instead of pointers",
             span,
         ) from None
-
-
-# --- addresses -----------------------------------------------------------------------------------
 
 
 def address(cx: Context, value: Value, span: Span) -> PointerValue:
@@ -380,339 +366,7 @@ def _further(
     return plus(times(offset, unit // common), times(index, size // common)), common
 
 
-# --- reading and writing -------------------------------------------------------------------------
-
-
-def load(cx: Context, value: Value, span: Span) -> Rvalue:
-    """The value of an object."""
-    match value:
-        case Rvalue():
-            return value
-        case Lvalue(place, type):
-            return Rvalue(load_place(place, span), type)
-        case BitsLvalue(place, type):
-            return Rvalue(n.Bitcast(load_place(place, span), ir_type(type), span), type)
-        case ScatteredLvalue():
-            return _load_scattered(cx, value, span)
-        case ChoiceLvalue(tag, choices, type):
-            result = cx.variable("chosen", ir_type(type), span)
-            _for_each_choice(
-                cx,
-                tag,
-                choices,
-                lambda one: cx.emit(n.Assign(result, load(cx, one, span).expression, span)),
-                span,
-            )
-            return Rvalue(result, type)
-    raise cx.error(f"a value is needed here, not {describe(value)}", span)
-
-
-def load_place(place: n.Place, span: Span) -> n.Expression:
-    """The value at a place of the IR."""
-    if isinstance(place, n.Variable):
-        return place
-    if isinstance(root_of(place), n.Variable):
-        assert isinstance(place, n.Member), "arrays in variables live in memory"
-        return n.Extract(load_place(place.base, span), place.name, place.type, span)
-    return n.Load(place, place.type, span)
-
-
-def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
-    """Put a value of the object's own type into it."""
-    match value:
-        case Lvalue(place):
-            refuse_constant(cx, place, span)
-            cx.emit(n.Assign(place, new, span))
-        case BitsLvalue(place):
-            refuse_constant(cx, place, span)
-            cx.emit(n.Assign(place, n.Bitcast(new, place.type, span), span))
-        case ScatteredLvalue():
-            _store_scattered(cx, value, new, span)
-        case ChoiceLvalue(tag, choices):
-            kept = cx.let(new)
-            _for_each_choice(cx, tag, choices, lambda one: store(cx, one, kept, span), span)
-        case _:
-            raise cx.error(f"{describe(value)} cannot be assigned to", span)
-
-
-def refuse_constant(cx: Context, place: n.Place, span: Span) -> None:
-    """CompileError for a place that a kernel can only read."""
-    root = root_of(place)
-    if isinstance(root, n.Element):
-        target = cx.lowering.memory_targets.get(root.memory)
-        if target is not None and target.space == "constant":
-            key = cx.lowering.parameter_keys.get(root.memory)
-            if key is not None:  # a large parameter: it is copied before
-                cx.lowering.facts.assigned.add(key)
-                raise Again
-            raise cx.error(
-                f"{root.memory} is __constant__: a kernel only reads it. Set it from outside with "
-                f"module.constants[{root.memory!r}] = …, or declare it __device__",
-                span,
-            )
-        return
-    assert isinstance(root, n.Variable)
-    key = cx.lowering.parameter_keys.get(root.name)
-    if key is not None:
-        cx.lowering.facts.assigned.add(key)
-        raise Again
-
-
-def _for_each_choice(
-    cx: Context, tag: n.Expression, choices: tuple[Any, ...], do: Any, span: Span
-) -> None:
-    """Do something with the object that the tag names."""
-    present = [(number, one) for number, one in enumerate(choices) if one is not None]
-    choose(cx, tag, present, do, span)
-
-
-def choose(
-    cx: Context, tag: n.Expression, present: list[tuple[int, Any]], do: Any, span: Span
-) -> None:
-    """Do something with the one that the tag names, of those that there are."""
-    number, one = present[0]
-    if len(present) == 1:
-        do(one)
-        return
-    with cx.aside() as then:
-        do(one)
-    with cx.aside() as otherwise:
-        choose(cx, tag, present[1:], do, span)
-    test = n.Binary("eq", tag, constant(number, ir.I32), ir.BOOL, span)
-    cx.emit(n.If(test, tuple(then), tuple(otherwise), span))
-
-
-def _leaf_places(
-    cx: Context, value: ScatteredLvalue, span: Span
-) -> list[tuple[n.Element, ir.Scalar]]:
-    """The places of all numbers in an object, in order."""
-    found = []
-    for at, leaf in ir.leaves(_stored(cx, value.type, span)):
-        size = ir.size_of(leaf)
-        start = in_steps_of(cx, PointerValue((), value.offset, value.unit, value.type), size)
-        if start is None or at % size:
-            raise cx.error(f"this {value.type} is not aligned to its own numbers", span)
-        index = plus(start.offset, constant(at // size, ir.I32))
-        found.append((element(cx, value.target, index, leaf, span), leaf))
-    return found
-
-
-def _load_scattered(cx: Context, value: ScatteredLvalue, span: Span) -> Rvalue:
-    if holds_array(value.type):
-        raise cx.error(f"a {value.type} at an address that is no multiple of its size", span)
-    parts = iter([n.Load(place, leaf, span) for place, leaf in _leaf_places(cx, value, span)])
-    return Rvalue(_assembled(ir_type(value.type), parts, span), value.type)
-
-
-def _assembled(type: ir.Type, parts: Any, span: Span) -> n.Expression:
-    match type:
-        case ir.Struct():
-            made = tuple(_assembled(field.type, parts, span) for field in type.fields)
-        case ir.Vector():
-            made = tuple(next(parts) for _ in range(type.count))
-        case _:
-            only: n.Expression = next(parts)
-            return only
-    return n.Construct(made, type, span)
-
-
-def _store_scattered(cx: Context, value: ScatteredLvalue, new: n.Expression, span: Span) -> None:
-    kept = cx.let(new)
-    parts = _numbers_of(kept, span)
-    for (place, _), part in zip(_leaf_places(cx, value, span), parts, strict=True):
-        refuse_constant(cx, place, span)
-        cx.emit(n.Assign(place, part, span))
-
-
-def _numbers_of(value: n.Expression, span: Span) -> list[n.Expression]:
-    type = value.type
-    match type:
-        case ir.Struct():
-            return [
-                number
-                for field in type.fields
-                for number in _numbers_of(n.Extract(value, field.name, field.type, span), span)
-            ]
-        case ir.Vector():
-            names = ir.COMPONENTS[: type.count]
-            return [n.Extract(value, name, type.element, span) for name in names]
-    return [value]
-
-
-def copy_object(cx: Context, target: Value, source: Value, type: CppType, span: Span) -> None:
-    """Copy an object with arrays in it, part by part."""
-    if not holds_array(type):
-        store(cx, target, load(cx, source, span).expression, span)
-        return
-    if isinstance(source, ChoiceLvalue):
-        _for_each_choice(
-            cx,
-            source.tag,
-            source.choices,
-            lambda one: copy_object(cx, target, one, type, span),
-            span,
-        )
-        return
-    if isinstance(target, ChoiceLvalue):
-        _for_each_choice(
-            cx,
-            target.tag,
-            target.choices,
-            lambda one: copy_object(cx, one, source, type, span),
-            span,
-        )
-        return
-    if isinstance(type, ArrayOf):
-        _copy_items(cx, target, source, type, span)
-        return
-    assert isinstance(type, ClassType)
-    if type.is_union:
-        words = ir_type(type)
-        assert isinstance(words, ir.Struct)
-        assert isinstance(target, Lvalue), "unions live in memory"
-        assert isinstance(source, Lvalue), "unions live in memory"
-        array = words.fields[0].type
-        _copy_places(
-            cx, _field(target, UNION_WORDS, array), _field(source, UNION_WORDS, array), span
-        )
-        return
-    for field in all_fields(type):
-        copy_object(
-            cx,
-            member(cx, target, field.name, field.type, span),
-            member(cx, source, field.name, field.type, span),
-            field.type,
-            span,
-        )
-
-
-def _field(value: Lvalue, name: str, type: ir.Type) -> n.Member:
-    return n.Member(value.place, name, type)
-
-
-def _copy_places(cx: Context, target: n.Member, source: n.Member, span: Span) -> None:
-    array = target.type
-    assert isinstance(array, ir.Array)
-    refuse_constant(cx, target, span)
-    for at in range(array.length):
-        index = constant(at, ir.I32)
-        value = n.Load(n.Item(source, index, array.element, (), span), array.element, span)
-        cx.emit(n.Assign(n.Item(target, index, array.element, (), span), value, span))
-
-
-def _copy_items(cx: Context, target: Value, source: Value, type: ArrayOf, span: Span) -> None:
-    to, come = pointer_of(cx, target), pointer_of(cx, source)
-    assert to is not None
-    assert come is not None
-    assert type.length is not None
-
-    def copy(index: n.Expression) -> None:
-        one = follow(cx, moved(cx, to, index, span), span)
-        other = follow(cx, moved(cx, come, index, span), span)
-        copy_object(cx, one, other, type.element, span)
-
-    if type.length <= _MOST_UNROLLED:
-        for at in range(type.length):
-            copy(constant(at, ir.I32))
-        return
-    variable = n.Variable(cx.lowering.unique("item"), ir.I32, span)
-    with cx.aside() as body:
-        copy(variable)
-    stop = constant(type.length, ir.I32)
-    cx.emit(n.For(variable, ZERO, stop, 1, tuple(body), span=span))
-
-
-def member(cx: Context, value: Value, name: str, type: CppType, span: Span) -> Value:
-    """Member variable `name` (of type `type`) of an object or value."""
-    match value:
-        case Lvalue(place, owner):
-            if isinstance(owner, ClassType) and owner.is_union:
-                start = address(cx, value, span)
-                if isinstance(start.targets[0], ObjectTarget):
-                    demand_memory(cx, place, span)
-                return follow(cx, seen_as(start, type), span)
-            inner = n.Member(place, name, _stored(cx, type, span), span)
-            if isinstance(type, ArrayOf):
-                return _array_member(cx, inner, type)
-            return Lvalue(inner, type)
-        case ScatteredLvalue(target, offset, unit, owner):
-            at = _offset_of(owner, name)
-            start = PointerValue((target,), offset, unit, type)
-            aligned = in_steps_of(cx, start, 1)
-            assert aligned is not None
-            further = plus(aligned.offset, constant(at, ir.I32))
-            return follow(cx, PointerValue((target,), further, 1, type), span)
-        case ChoiceLvalue(tag, choices):
-            parts = tuple(None if c is None else member(cx, c, name, type, span) for c in choices)
-            return ChoiceLvalue(tag, parts, type)
-        case Rvalue(expression):
-            return Rvalue(n.Extract(expression, name, ir_type(type), span), type)
-    raise cx.error(f"{describe(value)} has no members", span)
-
-
-def _array_member(cx: Context, place: n.Member, type: ArrayOf) -> ArrayValue:
-    first = PointerValue((ItemTarget(place),), ZERO, unit_of(type), type)
-    return ArrayValue(first, type)
-
-
-def _offset_of(owner: CppType, name: str) -> int:
-    type = ir_type(owner)
-    if isinstance(type, ir.Struct):
-        return 0 if isinstance(owner, ClassType) and owner.is_union else ir.field_offset(type, name)
-    assert isinstance(type, ir.Vector)
-    return ir.COMPONENTS.index(name) * ir.size_of(type.element)
-
-
-def subscript(cx: Context, value: Value, index: n.Expression, span: Span) -> Value:
-    """`value[index]` of an array or pointer."""
-    if isinstance(value, (Items, ObjectAddress)):
-        from treadle.cuda_cpp.lower.exploded import part_at
-
-        return part_at(cx, value, index, span)
-    if (
-        isinstance(value, ArrayValue)
-        and isinstance(value.first.targets[0], ItemTarget)
-        and isinstance(value.type.element, ArrayOf)
-        and is_constant(value.first.offset, 0)
-    ):
-        place = value.first.targets[0].place
-        assert isinstance(place.type, ir.Array)
-        item = n.Item(place, index, place.type.element, (), span)
-        inner = value.type.element
-        return ArrayValue(PointerValue((ItemTarget(item),), ZERO, unit_of(inner), inner), inner)
-    if isinstance(value, ChoiceLvalue) and isinstance(value.type, ArrayOf):
-        parts = tuple(c if c is None else subscript(cx, c, index, span) for c in value.choices)
-        return ChoiceLvalue(value.tag, parts, value.type.element)
-    pointer = pointer_of(cx, value)
-    if pointer is None:
-        raise cx.error(f"{describe(value)} cannot be indexed", span)
-    return follow(cx, moved(cx, pointer, index, span), span)
-
-
-def describe(value: Any) -> str:
-    """A value in an error message."""
-    type = getattr(value, "type", None)
-    name = value.__class__.__name__
-    if name == "FunctionSet":
-        return f"the function {value.name}"
-    if name == "TypeValue":
-        return f"the type {type}"
-    if name == "Null":
-        return "nullptr"
-    return f"a value of type {type}"
-
-
 def target_type(pointer: CppType) -> CppType:
     """What a pointer type points to."""
     assert isinstance(pointer, Pointer)
     return pointer.to
-
-
-def component_type(type: CppType, name: str) -> CppType | None:
-    """The type of component `name` of one of CUDA's vectors."""
-    if isinstance(type, VectorType) and name in ir.COMPONENTS[: type.count]:
-        return type.element
-    return None
-
-
-__all__ = ["Target", "address", "copy_object", "follow", "load", "member", "moved", "store"]

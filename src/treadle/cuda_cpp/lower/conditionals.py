@@ -1,0 +1,184 @@
+"""`&&`, `||` and `?:`: what may not be evaluated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import (
+    IMPOSSIBLE,
+    OBJECTS,
+    common_type,
+    condition,
+    convert,
+    rank_of,
+    rvalue,
+    underlying,
+)
+from treadle.cuda_cpp.lower.dispatch import (
+    lower,
+    lower_condition,
+    type_of,
+)
+from treadle.cuda_cpp.lower.operators import assign
+from treadle.cuda_cpp.lower.pointers import pointer_of
+from treadle.cuda_cpp.lower.values import (
+    ChoiceLvalue,
+    Rvalue,
+    Value,
+)
+from treadle.cuda_cpp.lower.variables import declare_pointer
+from treadle.cuda_cpp.meaning.types import (
+    BOOL,
+    VOID,
+    ClassType,
+    CppType,
+    Pointer,
+    Void,
+    decay,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+from treadle.ir.traverse import walk
+
+
+def lower_logical(cx: Context, node: tree.Binary) -> Value:
+    left_value = lower(cx, node.left)
+    left = condition(cx, left_value, node.left.span)
+    if isinstance(left, n.Constant) and left.value == (node.op == "||"):
+        return Rvalue(left, BOOL)
+    with cx.aside() as inside:
+        right = lower_condition(cx, node.right)
+    op = "logical_and" if node.op == "&&" else "logical_or"
+    if not inside:
+        return Rvalue(_connected(op, left, right, node.span), BOOL)
+    result = cx.let_as("condition", left, node.span)
+    inside.append(n.Assign(result, right, node.span))
+    needed = result if node.op == "&&" else n.Unary("not", result, ir.BOOL, node.span)
+    cx.emit(n.If(needed, tuple(inside), (), node.span))
+    return Rvalue(result, BOOL)
+
+
+def _connected(op: str, left: n.Expression, right: n.Expression, span: Span) -> n.Expression:
+    made = n.Binary(op, left, right, ir.BOOL, span)
+    if isinstance(left, n.Constant) or isinstance(right, n.Constant):
+        return folded(made)
+    return made
+
+
+def lower_conditional(cx: Context, node: tree.Conditional, as_object: bool = False) -> Value:
+    test = lower_condition(cx, node.condition)
+    test = folded(test) if isinstance(test, (n.Binary, n.Unary, n.Constant)) else test
+    if isinstance(test, n.Constant):
+        if as_object:
+            return lower_place(cx, node.if_true if test.value else node.if_false)
+        return _chosen_already(cx, bool(test.value), node)
+    with cx.aside() as first:
+        one = lower(cx, node.if_true)
+    with cx.aside() as second:
+        other = lower(cx, node.if_false)
+    pointer = pointer_of(cx, one) or pointer_of(cx, other)
+    if pointer is not None:
+        return _conditional_pointer(cx, test, (first, one), (second, other), pointer.to, node)
+    objects = isinstance(one, OBJECTS) and isinstance(other, OBJECTS) and not (first or second)
+    wanted = as_object and getattr(one, "type", None) == getattr(other, "type", None)
+    if objects and (wanted or _same_class(one, other)) and not isinstance(one, ChoiceLvalue):
+        tag = n.Select(test, constant(0, ir.I32), constant(1, ir.I32), ir.I32, node.span)
+        return ChoiceLvalue(cx.copied(tag), (one, other), getattr(one, "type", VOID))
+    return _conditional_value(cx, test, (first, one), (second, other), node)
+
+
+def _chosen_already(cx: Context, truth: bool, node: tree.Conditional) -> Value:
+    """The side that a constant chooses; the other one has its say in the type all the same."""
+    chosen, left_out = (node.if_true, node.if_false) if truth else (node.if_false, node.if_true)
+    value = lower(cx, chosen)
+    own = underlying(decay(getattr(value, "type", VOID)))
+    if own is None:
+        return value
+    other = underlying(decay(type_of(cx, left_out)))
+    if other is None or other == own:
+        return value
+    return convert(cx, value, common_type(own, other), node.span)
+
+
+def _same_class(one: Value, other: Value) -> bool:
+    """Whether two objects are of one class; of numbers and vectors only the values matter."""
+    type = getattr(one, "type", None)
+    return isinstance(type, ClassType) and type == getattr(other, "type", None)
+
+
+def _conditional_value(
+    cx: Context,
+    test: n.Expression,
+    first: tuple[list[n.Statement], Value],
+    second: tuple[list[n.Statement], Value],
+    node: tree.Conditional,
+) -> Value:
+    type = _common_of(cx, first[1], second[1], node)
+    if isinstance(type, Void):
+        cx.emit(n.If(test, tuple(first[0]), tuple(second[0]), node.span))
+        return Rvalue(constant(0, ir.I32), VOID)
+    values: list[n.Expression] = []
+    for block, value in (first, second):
+        with cx.aside() as inside:
+            inside.extend(block)
+            values.append(rvalue(cx, convert(cx, value, type, node.span), node.span).expression)
+        block[:] = inside
+    if not first[0] and not second[0] and all(map(_is_cheap, values)):
+        made = n.Select(test, values[0], values[1], values[0].type, node.span)
+        return Rvalue(made, type)
+    result = cx.variable("chosen", values[0].type, node.span)
+    first[0].append(n.Assign(result, values[0], node.span))
+    second[0].append(n.Assign(result, values[1], node.span))
+    cx.emit(n.If(test, tuple(first[0]), tuple(second[0]), node.span))
+    return Rvalue(result, type)
+
+
+def _is_cheap(expression: n.Expression) -> bool:
+    """Whether a value may be computed where it is not needed: no memory, no function."""
+    return not any(isinstance(node, (n.Load, n.Call)) for node in walk(expression))
+
+
+def _common_of(cx: Context, one: Value, other: Value, node: tree.Conditional) -> CppType:
+    left: CppType = decay(getattr(one, "type", VOID))
+    right: CppType = decay(getattr(other, "type", VOID))
+    if left == right:
+        return left
+    first, second = underlying(left), underlying(right)
+    if first is not None and second is not None:
+        return common_type(first, second)
+    if rank_of(cx, other, left) < IMPOSSIBLE:
+        return left
+    if rank_of(cx, one, right) < IMPOSSIBLE:
+        return right
+    raise cx.error(
+        f"?: chooses between {left} and {right}, which have no type in common", node.span
+    )
+
+
+def _conditional_pointer(
+    cx: Context,
+    test: n.Expression,
+    first: tuple[list[n.Statement], Value],
+    second: tuple[list[n.Statement], Value],
+    to: CppType,
+    node: tree.Conditional,
+) -> Value:
+    variable = declare_pointer(cx, "chosen", Pointer(to), (cx.path, id(node)), node.span)
+    for block, value in (first, second):
+        with cx.aside() as inside:
+            inside.extend(block)
+            assign(cx, "=", variable, value, node.span)
+        block[:] = inside
+    cx.emit(n.If(test, tuple(first[0]), tuple(second[0]), node.span))
+    return variable
+
+
+def lower_place(cx: Context, expression: Any) -> Value:
+    """An expression whose object is wanted, not its value: `(a > b ? a : b) = 0`."""
+    if isinstance(expression, tree.Conditional):
+        return lower_conditional(cx, expression, as_object=True)
+    return lower(cx, expression)

@@ -1,0 +1,118 @@
+"""Expressions as values: the one that is called for each kind of the syntax tree, and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import (
+    OBJECTS,
+    condition,
+    number,
+    rvalue,
+)
+from treadle.cuda_cpp.lower.evaluate import evaluate
+from treadle.cuda_cpp.lower.values import (
+    Rvalue,
+    Value,
+)
+from treadle.cuda_cpp.meaning.types import (
+    VOID,
+    Arithmetic,
+    CppType,
+    holds_array,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.ir import nodes as n
+from treadle.ir.traverse import walk
+
+# What lowers each kind of expression: `expressions` fills it in.
+HANDLERS: dict[type, Callable[[Context, Any], Value]] = {}
+
+
+def lower(cx: Context, expression: Any) -> Value:
+    """An expression as a value; what it does besides goes to the block at hand."""
+    handler = HANDLERS.get(expression.__class__)
+    if handler is None:
+        raise cx.error("this is no expression", expression.span)
+    return handler(cx, expression)
+
+
+def lower_condition(cx: Context, expression: tree.Expression) -> n.Expression:
+    """An expression as a condition."""
+    return condition(cx, lower(cx, expression), expression.span)
+
+
+def lower_number(cx: Context, expression: tree.Expression) -> tuple[n.Expression, Arithmetic]:
+    """An expression that must be a number, and its type."""
+    return number(cx, lower(cx, expression), expression.span)
+
+
+def constant_rvalue(cx: Context, expression: Any, what: str) -> Rvalue:
+    """A constant expression."""
+    outer, cx.lowering.unevaluated = cx.lowering.unevaluated, 0
+    try:
+        with cx.aside() as emitted:
+            value = rvalue(cx, lower(cx, expression), expression.span)
+    finally:
+        cx.lowering.unevaluated = outer
+    result = evaluate(emitted, value.expression, cx.lowering.functions)
+    if result is None:
+        raise cx.error(f"{what} must be known when the kernel is compiled", expression.span)
+    return Rvalue(result, value.type)
+
+
+def constant_value(cx: Context, expression: Any, what: str) -> bool | int | float:
+    """A constant expression as a Python number."""
+    result = constant_rvalue(cx, expression, what).expression
+    assert isinstance(result, n.Constant)
+    return result.value
+
+
+def type_of(cx: Context, expression: Any) -> CppType:
+    """The type of an expression that is not evaluated (decltype, sizeof, auto)."""
+    cx.lowering.unevaluated += 1
+    try:
+        with cx.aside():
+            value = lower(cx, expression)
+    finally:
+        cx.lowering.unevaluated -= 1
+    type: CppType = getattr(value, "type", VOID)
+    return type
+
+
+def second_operand(cx: Context, first: Value, expression: Any) -> tuple[Value, Value]:
+    """The value of a second operand; if it does something, the first one was read before."""
+    block = cx.blocks[-1]
+    before = len(block)
+    second = lower(cx, expression)
+    if len(block) > before and isinstance(first, Rvalue) and depends_on_variables(first.expression):
+        kept = n.Variable(cx.lowering.unique("value"), first.expression.type, cx.span)
+        block.insert(before, n.Declare(kept, first.expression, cx.span))
+        first = Rvalue(kept, first.type)
+    return first, second
+
+
+def left_first(cx: Context, first: Value, expression: Any) -> tuple[Value, Value]:
+    """The operands of a shift: C++17 reads the left one before it does anything of the right."""
+    with cx.aside() as inside:
+        second = lower(cx, expression)
+    if inside:
+        first = kept_value(cx, first, cx.span)
+        cx.blocks[-1].extend(inside)
+    return first, second
+
+
+def depends_on_variables(expression: n.Expression) -> bool:
+    """Whether a value depends on what statements may change."""
+    return any(isinstance(node, (n.Load, n.Variable)) for node in walk(expression))
+
+
+def kept_value(cx: Context, value: Value, span: Span) -> Value:
+    """A number, vector or small object as it is now."""
+    if not isinstance(value, (Rvalue, *OBJECTS)) or holds_array(value.type):
+        return value
+    read = rvalue(cx, value, span)
+    return Rvalue(cx.copied(read.expression), read.type, literal_zero=read.literal_zero)

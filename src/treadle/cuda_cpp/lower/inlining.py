@@ -1,0 +1,314 @@
+"""Functions put where they are called: arguments bound, returns made structure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.arithmetic import folded
+from treadle.cuda_cpp.lower.conditionals import lower_place
+from treadle.cuda_cpp.lower.context import (
+    MOST_CALLS,
+    Context,
+    Returns,
+)
+from treadle.cuda_cpp.lower.conversions import convert, rvalue
+from treadle.cuda_cpp.lower.dispatch import lower
+from treadle.cuda_cpp.lower.initializers import from_list
+from treadle.cuda_cpp.lower.operators import assign
+from treadle.cuda_cpp.lower.overloads import Chosen
+from treadle.cuda_cpp.lower.values import (
+    ArrayValue,
+    BitsLvalue,
+    ChoiceLvalue,
+    Exploded,
+    Items,
+    Lvalue,
+    Nothing,
+    ParameterPointer,
+    PointerValue,
+    PointerVariable,
+    Rvalue,
+    ScatteredLvalue,
+    Value,
+)
+from treadle.cuda_cpp.lower.variables import declare_object
+from treadle.cuda_cpp.lower.writes import assigned_names
+from treadle.cuda_cpp.meaning.scopes import Known, Scope
+from treadle.cuda_cpp.meaning.types import (
+    VOID,
+    ClassType,
+    CppType,
+    Pointer,
+    Reference,
+    Void,
+    holds_array,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.walk import walk_tree
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+from treadle.ir.passes.returns import without_returns
+
+
+def inline(
+    cx: Context,
+    chosen: Chosen,
+    values: Sequence[Value],
+    receiver: Value | None,
+    result: CppType | None,
+    instance: Any,
+    span: Span,
+) -> Value:
+    """The body of a function where it is called."""
+    cx.calls += 1
+    cx.lowering.calls += 1
+    declaration = chosen.declaration
+    if cx.lowering.calls > MOST_CALLS:
+        raise cx.error(
+            f"the kernel inlines more than {MOST_CALLS} calls, of {declaration.name.text} at last: "
+            "functions with pointers or references are put where they are called; call them in a "
+            "loop, or pass values instead",
+            span,
+        )
+    scope = Scope(chosen.scope, declaration.name.text, "function")
+    inner = Context(
+        cx.lowering,
+        scope,
+        path=(*cx.path, (instance, cx.calls)),
+        returns=Returns(result),
+        this=receiver,
+        depth=cx.depth + 1,
+        name=declaration.name.text,
+        isolated=cx.isolated,
+    )
+    inner.memories = cx.memories
+    inner.blocks = [cx.blocks[-1]]
+    inner.span = span
+    assigned = assigned_names(cx, declaration)
+    for parameter, type, value in zip(declaration.parameters, chosen.types, values, strict=False):
+        bind_argument(inner, parameter, type, value, assigned, span)
+    return run_body(inner, declaration, span)
+
+
+def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) -> Value:
+    """Lower a body whose parameters are bound, at the place of its call."""
+    from treadle.cuda_cpp.lower.statements import lower_statement
+
+    assert declaration.body is not None
+    single = single_return(declaration)
+    if single is not None:
+        for statement in declaration.body.body[:-1]:
+            lower_statement(inner, statement)
+        if single.value is None:
+            return Nothing(VOID)
+        if isinstance(single.value, tree.InitializerList):
+            assert inner.returns.type is not None
+            return from_list(inner, inner.returns.type, single.value, single.span)
+        refers = isinstance(inner.returns.type, Reference)
+        value = (lower_place if refers else lower)(inner, single.value)
+        return _given(inner, value, single.span)
+    outer = inner.blocks[-1]
+    if _returns(declaration.body):
+        prepare_result(inner, span)
+        with inner.aside() as body:
+            lower_statement(inner, declaration.body)
+        flag = n.Variable(inner.lowering.unique(f"{inner.name}.returned"), ir.BOOL, span)
+        outer.extend(without_returns(tuple(body), None, flag))
+    else:
+        lower_statement(inner, declaration.body)
+    return _result(inner)
+
+
+def _given(cx: Context, value: Value, span: Span) -> Value:
+    """A returned value in the function's type."""
+    type = cx.returns.type
+    if type is None or isinstance(type, Reference):
+        return value
+    if isinstance(type, Void):
+        return Nothing(VOID)
+    converted = convert(cx, value, type, span)
+    if isinstance(converted, Lvalue) and not holds_array(type):
+        return rvalue(cx, converted, span)
+    if isinstance(converted, Rvalue) and not isinstance(converted.expression, n.Variable):
+        return Rvalue(cx.let(folded(converted.expression)), converted.type)
+    return converted
+
+
+def prepare_result(cx: Context, span: Span) -> None:
+    """Something to hold what several returns may give."""
+    type = cx.returns.type
+    if type is None:
+        type = _deduced_result(cx, span)
+        cx.returns.type = type
+    if isinstance(type, (Void, Reference)):
+        return
+    key = (cx.path, "result")
+    cx.returns.place = declare_object(cx, f"{cx.name}.result", type, key, None, span)
+
+
+def _deduced_result(cx: Context, span: Span) -> CppType:
+    raise cx.error(
+        f"{cx.name} returns auto from several places: write the type that it returns", span
+    )
+
+
+def _result(cx: Context) -> Value:
+    place = cx.returns.place
+    if isinstance(cx.returns.type, Reference):
+        if cx.returns.reference is None:
+            raise cx.error(f"{cx.name} returns no reference")
+        found: Value = cx.returns.reference
+        return found
+    if place is None:
+        return Nothing(VOID)
+    if isinstance(place, Lvalue) and isinstance(place.place, n.Variable):
+        return Rvalue(place.place, place.type)
+    made: Value = place
+    return made
+
+
+def lower_return(cx: Context, node: tree.Return) -> None:
+    """`return value;` in a function or kernel."""
+    type = cx.returns.type
+    if node.value is None:
+        cx.emit(n.Return(None, node.span))
+        return
+    if isinstance(node.value, tree.InitializerList):
+        assert type is not None
+        value = from_list(cx, type, node.value, node.span)
+    else:
+        value = lower(cx, node.value)
+    if isinstance(type, Void):
+        if not isinstance(getattr(value, "type", VOID), Void):
+            raise cx.error(f"{cx.name} returns nothing, so a return has no value", node.span)
+        cx.emit(n.Return(None, node.span))
+    elif isinstance(type, Reference):
+        if cx.returns.reference is not None:
+            raise cx.error(
+                f"{cx.name} returns references from several places: return the value, or an index",
+                node.span,
+            )
+        cx.returns.reference = frozen(cx, value, node.span)
+        cx.emit(n.Return(None, node.span))
+    elif cx.returns.place is None:  # a function of the IR
+        assert type is not None
+        given = rvalue(cx, convert(cx, value, type, node.span), node.span)
+        cx.emit(n.Return(given.expression, node.span))
+    else:
+        assign(cx, "=", cx.returns.place, value, node.span)
+        cx.emit(n.Return(None, node.span))
+
+
+def bind_argument(
+    cx: Context,
+    parameter: tree.Parameter,
+    type: CppType,
+    value: Value,
+    assigned: frozenset[str],
+    span: Span,
+) -> None:
+    """Make an argument what a parameter's name means in an inlined body."""
+    if isinstance(type, Reference):
+        bound = _bind_reference(cx, type, value, span)
+    else:
+        converted = convert(cx, value, type, span)
+        if isinstance(converted, Rvalue):
+            converted = replace(converted, expression=folded(converted.expression))
+        key = (cx.path, id(parameter))
+        written = parameter.name in assigned or key in cx.lowering.facts.in_memory
+        if isinstance(type, Pointer) and not written:
+            bound = frozen(cx, converted, span)
+        elif isinstance(converted, Exploded) and not written:
+            bound = converted
+        elif (
+            isinstance(converted, Rvalue)
+            and isinstance(converted.expression, n.Constant)
+            and not written
+        ):
+            bound = Known(converted)
+        else:
+            bound = declare_object(cx, parameter.name or "unused", type, key, converted, span)
+    if parameter.name:
+        cx.scope.names[parameter.name] = bound
+
+
+def _bind_reference(cx: Context, type: Reference, value: Value, span: Span) -> Any:
+    given = getattr(value, "type", None)
+    is_object = not isinstance(value, Rvalue)
+    if is_object and (given == type.to or isinstance(value, (ArrayValue, Exploded, Items))):
+        return frozen(cx, value, span)
+    if is_object and isinstance(given, ClassType) and isinstance(type.to, ClassType):
+        return frozen(cx, value, span)  # a base of it: its fields are found by name
+    converted = convert(cx, value, type.to, span)
+    if isinstance(converted, Rvalue):
+        if isinstance(converted.expression, n.Constant):
+            return Known(converted)
+        return Lvalue(cx.let_as("value", converted.expression, span), converted.type)
+    return frozen(cx, converted, span)
+
+
+def frozen(cx: Context, value: Value, span: Span) -> Value:
+    """An object or pointer whose place is computed now, whatever happens to the variables in it."""
+    match value:
+        case ParameterPointer():
+            return value
+        case PointerValue():
+            tag = value.tag if value.tag is None else cx.copied(value.tag)
+            return PointerValue(value.targets, _kept(cx, value.offset), value.unit, value.to, tag)
+        case Lvalue(place, type):
+            return Lvalue(_frozen_place(cx, place), type)
+        case BitsLvalue(place, type):
+            return BitsLvalue(_frozen_place(cx, place), type)
+        case ArrayValue(first, type):
+            kept = frozen(cx, first, span)
+            assert isinstance(kept, PointerValue)
+            return ArrayValue(kept, type)
+        case ScatteredLvalue():
+            return ScatteredLvalue(value.target, _kept(cx, value.offset), value.unit, value.type)
+        case ChoiceLvalue(tag, choices, type):
+            parts = tuple(c if c is None else frozen(cx, c, span) for c in choices)
+            return ChoiceLvalue(cx.copied(tag), parts, type)
+        case PointerVariable():
+            return value
+    return value
+
+
+def _kept(cx: Context, offset: n.Expression) -> n.Expression:
+    if isinstance(offset, n.Constant):
+        return offset
+    if isinstance(offset, n.Variable) and offset.name in cx.lowering.parameter_keys:
+        return offset
+    return cx.let_as("offset", offset)
+
+
+def _frozen_place(cx: Context, place: n.Place) -> n.Place:
+    match place:
+        case n.Variable():
+            return place
+        case n.Member(base=base):
+            return replace(place, base=_frozen_place(cx, base))
+        case n.Item(base=base):
+            index = _kept(cx, place.index)
+            checks = tuple(n.Check(index, c.bound, c.axis) for c in place.checks)
+            return replace(place, base=_frozen_place(cx, base), index=index, checks=checks)
+        case n.Element():
+            index = _kept(cx, place.index)
+            checks = tuple(n.Check(index, c.bound, c.axis) for c in place.checks)
+            return replace(place, index=index, checks=checks)
+
+
+def single_return(declaration: tree.FunctionDeclaration) -> tree.Return | None:
+    """The return at the end of a body, if there is no other."""
+    assert declaration.body is not None
+    body = declaration.body.body
+    if not body or not isinstance(body[-1], tree.Return):
+        return None
+    return None if any(map(_returns, body[:-1])) else body[-1]
+
+
+def _returns(statement: tree.Statement) -> bool:
+    """Whether a statement holds a return."""
+    return any(isinstance(node, tree.Return) for node in walk_tree(statement))

@@ -1,0 +1,147 @@
+"""Parts of objects: items, fields, methods, what pointers lead to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower import builtin_names
+from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.classes import find_field
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import (
+    number,
+)
+from treadle.cuda_cpp.lower.dispatch import lower, second_operand
+from treadle.cuda_cpp.lower.names import known_entity
+from treadle.cuda_cpp.lower.objects import component_type, member, subscript
+from treadle.cuda_cpp.lower.pointers import address, as_index, follow, pointer_of
+from treadle.cuda_cpp.lower.values import (
+    ChosenPointer,
+    Exploded,
+    FunctionSet,
+    Items,
+    ObjectAddress,
+    PointerValue,
+    PointerVariable,
+    Value,
+    describe,
+)
+from treadle.cuda_cpp.meaning.scopes import (
+    Functions,
+    GlobalVariable,
+)
+from treadle.cuda_cpp.meaning.types import (
+    VOID,
+    ClassType,
+    CppType,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.refusals import refusal_message
+from treadle.ir import types as ir
+
+
+def dereference(cx: Context, operand: Value, span: Span) -> Value:
+    """`*operand`"""
+    pointer = pointer_of(cx, operand)
+    if pointer is not None:
+        return follow(cx, pointer, span)
+    if isinstance(operand, FunctionSet):
+        return operand
+    if isinstance(operand, ObjectAddress):
+        return operand.object
+    if isinstance(operand, Items):
+        return subscript(cx, operand, constant(0, ir.I32), span)
+    from treadle.cuda_cpp.lower.calls import call_operator
+
+    made = call_operator(cx, "*", [operand], span)
+    if made is None:
+        raise cx.error(f"{describe(operand)} is no pointer to follow", span)
+    return made
+
+
+def lower_subscript(cx: Context, node: tree.Subscript) -> Value:
+    base = lower(cx, node.base)
+    if isinstance(getattr(base, "type", None), ClassType):
+        from treadle.cuda_cpp.lower.calls import call_operator
+
+        made = call_operator(cx, "[]", [base, lower(cx, node.index)], node.span)
+        if made is not None:
+            return made
+    base, index = second_operand(cx, base, node.index)
+    in_parts = isinstance(base, (Items, ObjectAddress))
+    if not in_parts and pointer_of(cx, base) is None and pointer_of(cx, index) is not None:
+        base, index = index, base  # 3[a] is a[3]
+    place, _ = number(cx, index, node.span)
+    return subscript(cx, base, as_index(cx, folded(place)), node.span)
+
+
+def lower_member(cx: Context, node: tree.Member) -> Value:
+    if isinstance(node.base, tree.Name) and not node.arrow:
+        special = builtin_names.component(cx, node.base, node.name.text, node.span)
+        if special is not None:
+            return special
+    base = lower(cx, node.base)
+    if node.arrow:
+        base = _arrow(cx, base, node.span)
+    return member_of(cx, base, node.name, node.span)
+
+
+def _arrow(cx: Context, base: Value, span: Span) -> Value:
+    if pointer_of(cx, base) is None and isinstance(getattr(base, "type", None), ClassType):
+        from treadle.cuda_cpp.lower.calls import call_operator
+
+        made = call_operator(cx, "->", [base], span)
+        if made is not None:
+            return _arrow(cx, made, span)
+    return dereference(cx, base, span)
+
+
+def member_of(cx: Context, base: Value, name: tree.Name, span: Span) -> Value:
+    """`base.name`: a component, a field, a method, a static member."""
+    type: CppType = getattr(base, "type", VOID)
+    component = component_type(type, name.text)
+    if component is not None:
+        return member(cx, base, name.text, component, span)
+    if isinstance(type, ClassType):
+        return _of_class(cx, base, type, name, span)
+    raise cx.error(f"{describe(base)} has no member {name.text}", span)
+
+
+def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: Span) -> Value:
+    found = find_field(type, name.text)
+    if found is not None:
+        for field in (*found[0], found[1]):
+            if isinstance(base, Exploded):
+                base = base.fields[field.name]
+            else:
+                base = member(cx, base, field.name, field.type, span)
+        return base
+    entity: Any = None if type.scope is None else type.scope.own(name.text)
+    match entity:
+        case Functions(overloads=overloads):
+            return FunctionSet(name.text, tuple(overloads), arguments=name.arguments, receiver=base)
+        case GlobalVariable():
+            from treadle.cuda_cpp.lower.variables import global_variable
+
+            return global_variable(cx, entity, name)
+    value = known_entity(cx, entity, span)
+    if value is not None:
+        known: Value = value
+        return known
+    fields = ", ".join(field.name for field in type.fields) or "none"
+    raise cx.error(f"{type} has no member {name.text}; its fields: {fields}", span)
+
+
+def address_of(cx: Context, value: Value, span: Span) -> Value:
+    if isinstance(value, FunctionSet):
+        raise cx.error(refusal_message("function_pointer"), span)
+    if isinstance(value, Exploded):
+        return ObjectAddress(value)
+    if isinstance(value, (PointerValue, PointerVariable, ChosenPointer, Items)):
+        raise cx.error(
+            "a pointer to a pointer: memory on most devices holds no addresses. Return the new "
+            "pointer, or pass it by reference",
+            span,
+        )
+    return address(cx, value, span)

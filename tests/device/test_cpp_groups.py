@@ -1,0 +1,122 @@
+"""Cooperative groups of CUDA C++: blocks, tiles, parts of a warp, and the grid's numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import treadle as td
+
+SOURCE = """
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+
+__device__ int sum_of(cg::thread_group group, int *space, int value)
+{
+    int rank = group.thread_rank();
+    for (int half = group.size() / 2; half > 0; half /= 2) {
+        space[rank] = value;
+        group.sync();
+        if (rank < half)
+            value += space[rank + half];
+        cg::sync(group);
+    }
+    return value;
+}
+
+__global__ void any_group(const int *values, int *out)
+{
+    __shared__ int space[64];
+    cg::thread_block block = cg::this_thread_block();
+    cg::thread_block_tile<16> tile = cg::tiled_partition<16>(block);
+    int value = values[block.thread_rank()];
+    int whole = sum_of(block, space, value);
+    block.sync();
+    int first = block.thread_rank() - tile.thread_rank();
+    int part = sum_of(tile, space + first, value);
+    cg::thread_group eight = cg::tiled_partition(block, 8);
+    if (block.thread_rank() == 0)
+        out[64] = whole;
+    out[block.thread_rank()] = tile.thread_rank() == 0 ? part : (int)eight.thread_rank();
+}
+
+__global__ void tiles(const int *values, int *out)
+{
+    auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+    int i = threadIdx.x, n = blockDim.x;
+    int value = values[i];
+    out[i] = cg::reduce(tile, value, cg::plus<int>());
+    out[n + i] = cg::reduce(tile, value, cg::greater<int>());
+    out[2 * n + i] = tile.shfl_up(value, 1) + tile.shfl(value, 3);
+    out[3 * n + i] = tile.ballot(value % 2);
+    out[4 * n + i] = tile.meta_group_rank() * 100 + tile.any(value > 90) * 10 + tile.all(value > 9);
+}
+
+__global__ void parts(const int *values, int *sums, int *ranks, int *counts, int n)
+{
+    auto grid = cg::this_grid();
+    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    int i = (int)grid.thread_rank();
+    int value = values[i];
+    auto odd = cg::binary_partition(warp, value % 2);
+    sums[i] = cg::reduce(odd, value, cg::plus<int>());
+    ranks[i] = odd.thread_rank() * 100 + odd.size();
+    auto same = cg::labeled_partition(warp, value % 3);
+    sums[n + i] = cg::reduce(same, value, cg::less<int>());
+    ranks[n + i] = same.shfl(value, 0);
+    if (value > 50) {
+        auto active = cg::coalesced_threads();
+        int start = 0;
+        if (active.thread_rank() == 0)
+            start = atomicAdd(counts, (int)active.size());
+        start = active.shfl(start, 0);
+        counts[1 + start + active.thread_rank()] = value;
+    }
+    if (i == 0)
+        sums[2 * n] = (int)grid.size();
+}
+"""
+VALUES = np.random.default_rng(3).integers(0, 100, 128).astype(np.int32)
+
+
+def run(device, kernel, grid, block, *sizes, more=()):
+    outputs = [td.zeros(size, dtype=td.int32, device=device) for size in sizes]
+    values = td.asarray(VALUES, device=device)
+    td.cuda_module(SOURCE).kernel(kernel)[grid, block](values, *outputs, *more)
+    return [output.numpy() for output in outputs]
+
+
+def test_a_function_takes_any_group(device):
+    (out,) = run(device, "any_group", 1, 64, 65)
+    expected = np.arange(64) % 8
+    expected[::16] = VALUES[:64].reshape(-1, 16).sum(1)
+    assert out.tolist() == [*expected, VALUES[:64].sum()]
+
+
+def test_tiles(device):
+    out = run(device, "tiles", 1, 96, 480)[0].reshape(5, 12, 8)
+    tiles = VALUES[:96].reshape(12, 8)
+    assert (out[0] == tiles.sum(1)[:, None]).all()
+    assert (out[1] == tiles.max(1)[:, None]).all()
+    before = np.concatenate([tiles[:, :1], tiles[:, :-1]], axis=1)
+    assert (out[2] == before + tiles[:, 3:4]).all()
+    assert (out[3] == ((tiles % 2) << np.arange(8)).sum(1)[:, None]).all()
+    last = np.arange(12) * 100 + (tiles > 90).any(1) * 10 + (tiles > 9).all(1)
+    assert (out[4] == last[:, None]).all()
+
+
+def test_parts_of_a_warp(device):
+    n = 128
+    sums, ranks, counts = run(device, "parts", 2, 64, 2 * n + 1, 2 * n, n + 1, more=(n,))
+    for first in range(0, n, 32):
+        warp = VALUES[first : first + 32]
+        for i, value in enumerate(warp):
+            odd = np.flatnonzero(warp % 2 == value % 2)
+            same = warp[warp % 3 == value % 3]
+            assert sums[first + i] == warp[odd].sum()
+            assert ranks[first + i] == (odd < i).sum() * 100 + odd.size
+            assert sums[n + first + i] == same.min()
+            assert ranks[n + first + i] == same[0]
+    kept = np.sort(VALUES[VALUES > 50])
+    assert (sums[2 * n], counts[0]) == (n, kept.size)
+    assert np.sort(counts[1 : 1 + kept.size]).tolist() == kept.tolist()
