@@ -337,11 +337,37 @@ def test_pointers_that_are_chosen(device):
     assert got_b[3:] == [1, 255]
 
 
-DOUBLES = td.cuda_module("""
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 600
-#else
+OWN = td.cuda_module("""
+#if __CUDA_ARCH__ < 600
 __device__ double atomicAdd(double *a, double b) { return b; }
 #endif
+__device__ float atomicMax(float *a, float v)
+{
+    int *bits = (int *)a, old = *bits, assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(bits, assumed, __float_as_int(fmaxf(v, __int_as_float(assumed))));
+    } while (old != assumed);
+    return __int_as_float(old);
+}
+
+__global__ void both(float *f, int *x)
+{
+    atomicMax(f, 0.5f * threadIdx.x);
+    atomicMax(x, 3 * threadIdx.x);
+    atomicAdd(x + 1, 2);
+}
+""")
+
+
+def test_overloads_beside_those_of_cuda(device):
+    f, x = td.zeros(1, device=device), td.zeros(2, dtype=td.int32, device=device)
+    OWN.both[1, 9](f, x)
+    assert f.tolist() == [4]
+    assert x.tolist() == [24, 18]
+
+
+DOUBLES = td.cuda_module("""
 __global__ void doubles(const double *x, double *out)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -380,6 +406,7 @@ def test_doubles(device):
         ("int own = 0; atomicAdd(&own, 1);", "this object belongs to one thread"),
         ("int own[4]; atomicAdd(&own[1], 1);", "this object belongs to one thread"),
         ("float *f = (float *)out; atomicOr(f, 1);", "atomicOr works on integers, not on float"),
+        ("float *f = (float *)out; atomicMax(f, 1);", "atomicMax works on integers, not on float"),
         ("float4 *f = (float4 *)out; atomicAdd(f, *f);", "atomicAdd works on numbers"),
         ("atomicAdd(&given, 1);", "given is __constant__"),
         ("short *s = (short *)out; atomicAdd(s, 1);", "short"),

@@ -446,6 +446,7 @@ def test_fences_of_the_device(device):
         ("host_side += 1;", "host_side is a variable of the host"),
         ("__shared__ float *held[4];", "array of pointers"),
         ("float x[]; x[0] = 1;", "needs a length"),
+        ("__shared__ int line[2] = {1};", "line is __shared__, which starts with no value"),
         ("threadIdx.w;", "w"),
         ("threadIdx.x = 3;", "threadIdx"),
         ("dim3 block(1, 2, 3, 4);", "up to 3 extents"),

@@ -33,7 +33,11 @@ FLOATING: frozenset[str] = mathematics.FLOATING
 _ARRAY = "reads an array through a pointer: use norm3d or norm4d, or sqrt of a sum in a loop"
 _TEXT = "takes its digits as text: write NAN, or __int_as_float(0x7fffffff)"
 
+_SYNC = "is gone from CUDA since Volta: {} takes a mask of the threads that take part"
+_WITHOUT_MASKS = ("__shfl", "__shfl_up", "__shfl_down", "__shfl_xor", "__any", "__all", "__ballot")
+
 REFUSED: dict[str, str] = {
+    **{name: _SYNC.format(f"{name}_sync") for name in _WITHOUT_MASKS},
     "nan": _TEXT,
     "nanf": _TEXT,
     "norm": _ARRAY,

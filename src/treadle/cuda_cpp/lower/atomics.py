@@ -22,7 +22,7 @@ _OPERATIONS = {
     "atomicMax": "max", "atomicInc": "inc", "atomicDec": "dec", "atomicCAS": "cas",
     "atomicAnd": "and", "atomicOr": "or", "atomicXor": "xor",
 }  # fmt: skip
-_INTEGERS_ONLY = frozenset({"and", "or", "xor", "inc", "dec"})
+_ON_FLOATS = frozenset({"add", "exchange"})
 
 
 @handler(*(f"{name}{scope}" for name in _OPERATIONS for scope in ("", "_block", "_system")))
@@ -40,8 +40,10 @@ def _atomic(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
         type = type.underlying
     if not isinstance(type, Arithmetic):
         raise cx.error(f"{name} works on numbers, not on {describe(place)}: update its parts")
-    if op in _INTEGERS_ONLY and type.scalar.is_float:
-        raise cx.error(f"{name} works on integers, not on {type}")
+    if type.scalar.is_float and op not in _ON_FLOATS:
+        raise cx.error(
+            f"{name} works on integers, not on {type}: exchange its bits by atomicCAS in a loop"
+        )
     operands = tuple(
         cx.let(cast(number(cx, value, cx.span)[0], type.scalar)) for value in values[1:]
     )

@@ -424,6 +424,12 @@ def _shared(cx: Context, node: tree.VariableDeclaration) -> Any:
     known = cx.lowering.statics.get(key)
     if known is not None:
         return known
+    if node.initializer is not None and not _is_empty(node.initializer):
+        raise cx.error(
+            f"{node.name} is __shared__, which starts with no value: let a thread assign it, and "
+            "wait with __syncthreads()",
+            node.span,
+        )
     type = resolve(cx, node.type)
     if isinstance(type, ArrayOf) and (type.length is None or "extern" in node.specifiers):
         value: Any = _dynamic(cx, node, type)
@@ -437,6 +443,11 @@ def _shared(cx: Context, node: tree.VariableDeclaration) -> Any:
         value = follow(cx, PointerValue((target,), ZERO, unit_of(type), type), node.span)
     cx.lowering.statics[key] = value
     return value
+
+
+def _is_empty(initializer: Any) -> bool:
+    """`{}` or `()`, which give no value."""
+    return isinstance(initializer, tree.InitializerList) and not initializer.items
 
 
 def _dynamic(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> Value:
