@@ -38,6 +38,8 @@ __global__ void integers(const int *x)
     printf("%.3d|%*d|%-*d|%.*d\n", a, 6, a, 6, b, 4, a);
     printf("%d %d %d\n", (bool)a, GREEN, a > b);
     printf("100%% of %s, %5s|%-4s|%.2s\n", "it", "ab", "c", "xyz");
+    for (int k = 0; k < 3; k++)
+        printf("%s %d %s\n", k == 1 ? "one" : "some", k, k ? k > 1 ? "two" : "odd" : "none");
 }
 
 __global__ void floats(const float *x)
@@ -78,6 +80,9 @@ def test_integers(device, capfd):
         "042|    42|-7    |0042",
         "1 7 1",
         "100% of it,    ab|c   |xy",
+        "some 0 none",
+        "one 1 odd",
+        "some 2 two",
     ]
 
 

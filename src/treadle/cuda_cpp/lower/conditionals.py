@@ -26,7 +26,9 @@ from treadle.cuda_cpp.lower.operators import assign
 from treadle.cuda_cpp.lower.pointers import pointer_of
 from treadle.cuda_cpp.lower.values import (
     ChoiceLvalue,
+    ChosenText,
     Rvalue,
+    Text,
     Value,
 )
 from treadle.cuda_cpp.lower.variables import declare_pointer
@@ -80,6 +82,9 @@ def lower_conditional(cx: Context, node: tree.Conditional, as_object: bool = Fal
         one = lower(cx, node.if_true)
     with cx.aside() as second:
         other = lower(cx, node.if_false)
+    if isinstance(one, (Text, ChosenText)) and isinstance(other, (Text, ChosenText)):
+        cx.emit(*first, *second)  # variables of tests inside, if anything
+        return ChosenText(cx.copied(test), one, other)
     pointer = pointer_of(cx, one) or pointer_of(cx, other)
     if pointer is not None:
         return _conditional_pointer(cx, test, (first, one), (second, other), pointer.to, node)

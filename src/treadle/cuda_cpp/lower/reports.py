@@ -18,11 +18,13 @@ from treadle.cuda_cpp.lower.builtin_names import expect, handler
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import condition, number, promoted
 from treadle.cuda_cpp.lower.pointers import in_steps_of, pointer_of
-from treadle.cuda_cpp.lower.values import Nothing, Null, Rvalue, Text, Value, describe
+from treadle.cuda_cpp.lower.values import ChosenText, Nothing, Null, Rvalue, Text, Value, describe
 from treadle.cuda_cpp.meaning.types import INT, LONG, LONG_LONG, VOID
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
+
+_MOST_CHOSEN = 6  # texts of `?:` in a printf: each doubles it
 
 
 @handler("printf")
@@ -33,7 +35,28 @@ def _printf(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
         read = parse(values[0].text)
     except FormatError as error:
         raise cx.error(f"printf: {error}") from None
-    rest = list(values[1:])
+    _print(cx, read, values[1:], _MOST_CHOSEN)
+    cx.note("emulated", "printf", "written to a buffer, formatted on the host", cx.span)
+    return Rvalue(n.Constant(len(values) - 1, ir.I32), INT)
+
+
+def _print(
+    cx: Context, read: Sequence[str | Conversion], values: Sequence[Value], choices: int
+) -> None:
+    """Print the values; where one is one text or another, in either case with the text it is."""
+    for at, value in enumerate(values):
+        if not isinstance(value, ChosenText):
+            continue
+        if not choices:
+            raise cx.error("printf: too many texts to choose among: split this up")
+        before, after = values[:at], values[at + 1 :]
+        with cx.aside() as then:
+            _print(cx, read, (*before, value.one, *after), choices - 1)
+        with cx.aside() as otherwise:
+            _print(cx, read, (*before, value.other, *after), choices - 1)
+        cx.emit(n.If(value.test, tuple(then), tuple(otherwise), cx.span))
+        return
+    rest = list(values)
     parts: list[str | n.Expression | n.Formatted] = []
     for one in read:
         part = one if isinstance(one, str) else _part(cx, one, rest)
@@ -44,8 +67,6 @@ def _printf(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     if rest:
         raise cx.error(f"printf has {_counted(rest)} more than its format uses")
     cx.emit(n.Print(tuple(parts), "", cx.span))
-    cx.note("emulated", "printf", "written to a buffer, formatted on the host", cx.span)
-    return Rvalue(n.Constant(len(values) - 1, ir.I32), INT)
 
 
 def _counted(rest: Sequence[Value]) -> str:

@@ -229,6 +229,16 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class ChosenText:
+    """`test ? "one" : "other"`"""
+
+    test: n.Expression
+    one: Text | ChosenText
+    other: Text | ChosenText
+    type: CppType = STRING
+
+
+@dataclass(frozen=True, slots=True)
 class Braced:
     """`{a, b}` as an argument, until the parameter is known that it initializes."""
 
@@ -263,8 +273,8 @@ class Nothing:
 
 Value: TypeAlias = (
     Rvalue | Lvalue | PointerValue | ArrayValue | ChoiceLvalue | ScatteredLvalue | BitsLvalue
-    | PointerVariable | ChosenPointer | Exploded | Items | ObjectAddress | Null | Text | Braced
-    | FunctionSet | TypeValue | Nothing
+    | PointerVariable | ChosenPointer | Exploded | Items | ObjectAddress | Null | Text
+    | ChosenText | Braced | FunctionSet | TypeValue | Nothing
 )  # fmt: skip
 
 
