@@ -44,7 +44,7 @@ class CType:
             made = float(np.float32(value))
             if abs(made) > 2.0**40 or Fraction(made) != Fraction(value):
                 raise Undefined
-            return made if isinstance(value, float) else made + 0.0
+            return made
         if self.bits == 1:
             return int(value != 0)
         whole = int(value)
@@ -134,6 +134,9 @@ def binary(op: str, left: Expression, right: Expression) -> Expression:
 
         return Expression(text, type, shift)
     type = meeting(left.type, right.type)
+    if op in _COMPARISONS and type.bits == 64:
+        # Mesa's llvmpipe takes i64(x) for not negative, where it compares it with a constant.
+        return binary(op, cast(INT, left), cast(INT, right))
 
     def both(env: Environment) -> tuple[Number, Number]:
         return type.holds(one(env)), type.holds(other(env))
@@ -355,9 +358,10 @@ def drawing_from(tape: bytes) -> Drawing:
 
 
 def _stored(name: str, type: CType) -> list[tuple[str, Callable[[Number], int]]]:
-    """The words that a variable is stored as."""
+    """The words that a variable is stored as. Drivers lose the sign of zeros, as WGSL lets them."""
     if type.floating:
-        return [(f"__float_as_int({name})", lambda v: int(np.float32(v).view(np.int32)))]
+        text = f"{name} == 0 ? 0 : __float_as_int({name})"
+        return [(text, lambda v: int(np.float32(v).view(np.int32)) if v else 0)]
     low = (f"(int){name}", lambda v: int(INT.holds(int(v))))
     high = (f"(int)({name} >> 32)", lambda v: int(INT.holds(int(v) >> 32)))
     return [low, high] if type.bits == 64 else [low]

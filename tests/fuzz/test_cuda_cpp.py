@@ -78,6 +78,9 @@ _ONCE = {
     ),
     "a number of 100,000 digits": in_kernel("x[0] = 0x" + "f" * 100_000 + ";"),
     "the size of void": in_kernel("x[0] = sizeof(void) + sizeof(k) + sizeof(int[]);"),
+    "a field of void": in_kernel("S s; s.a = 1;", "struct S { int a; void b; };"),
+    "a variable of void": "__device__ void v;" + in_kernel("x[0] = 1;"),
+    "a case of infinity": in_kernel("switch (n) { case 1e999: x[0] = 1; }"),
     "a parameter of void": "__global__ void k(void v, int *x) { x[0] = 1; }",
     "macros that double": "".join(f"#define A{i} A{i - 1} A{i - 1}\n" for i in range(1, 40))
     + "#define A0 1\n"

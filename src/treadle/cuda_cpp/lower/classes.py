@@ -21,6 +21,7 @@ from treadle.cuda_cpp.meaning.types import (
     CppType,
     EnumType,
     Field,
+    Void,
     align_of,
     all_fields,
     innermost,
@@ -207,7 +208,10 @@ def _add_field(cx: Context, member: tree.Declaration, fields: list[Field]) -> No
     assert isinstance(member, tree.VariableDeclaration)
     if member.bits is not None:
         raise cx.error(refusal_message("bit_field"), member.span)
-    fields.append(Field(member.name, resolve(cx, member.type)))
+    type = resolve(cx, member.type)
+    if isinstance(innermost(type), Void):
+        raise cx.error(f"{member.name} cannot be void", member.span)
+    fields.append(Field(member.name, type))
 
 
 def _own_methods(

@@ -213,6 +213,7 @@ def _emit_counted(cx: Context, node: tree.For, counted: _Counted) -> None:
     reads_memory = any(isinstance(x, n.Load) for x in _walk(expression))
     # The comparison may be made in another type (`int i < unsigned n`), or read what may change.
     fits = wide.scalar == type or _same_order(wide.scalar, type, start, bound, counted.step)
+    fits = fits and (counted.step > 0 or type.is_signed)  # those of the IR count no unsigned down
     if emitted or reads_memory or not fits or key in facts.assigned or key in facts.in_memory:
         _emit_plain(cx, node, counted, start, type)
         return

@@ -24,6 +24,7 @@ from treadle.cuda_cpp.meaning.types import (
     ArrayOf,
     CppType,
     NoLayout,
+    Void,
     count_of,
     innermost,
     ir_type,
@@ -128,6 +129,8 @@ class Program:
             type = resolve(cx, declaration.type)
             if isinstance(type, ArrayOf) and type.length is None:
                 type = ArrayOf(type.element, length_of(cx, declaration, type.element))
+            if isinstance(innermost(type), Void):
+                raise cx.error(f"{name} cannot be void", declaration.span)
             try:
                 element = ir_type(innermost(type))
             except NoLayout as reason:

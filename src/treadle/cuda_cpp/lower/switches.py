@@ -8,7 +8,8 @@ from typing import Any
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import explicit_cast, number, number_as, promoted
-from treadle.cuda_cpp.lower.dispatch import constant_value, lower
+from treadle.cuda_cpp.lower.dispatch import lower
+from treadle.cuda_cpp.lower.names import constant_integer
 from treadle.cuda_cpp.meaning.types import EnumType
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import walk_tree
@@ -60,8 +61,8 @@ def _sections(cx: Context, node: tree.Switch) -> list[_Section]:
             if isinstance(statement, tree.Default):
                 sections[-1].default = True
             else:
-                found = constant_value(cx, statement.value, "the value of a case")
-                sections[-1].values.append(int(found))
+                found = constant_integer(cx, statement.value, "the value of a case")
+                sections[-1].values.append(found)
         elif sections:
             sections[-1].body.append(statement)
         else:  # before the first label nothing runs; declarations are names all the same

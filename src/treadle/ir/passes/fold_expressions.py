@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from treadle.ir import arithmetic
 from treadle.ir import nodes as n
 from treadle.ir.rules import binary_type, intrinsic_type
-from treadle.ir.types import Scalar, size_of
+from treadle.ir.types import I32, I64, U64, Scalar, size_of
 
 _T = TypeVar("_T")
 _TARGETS_DIFFER = frozenset({"rem", "mod", "floordiv"})  # on floats: left to the target
@@ -96,7 +96,9 @@ class ExpressionFolder:
             known, other = (left, right) if left_known else (right, left)
             decides = known.value == (op == "logical_or")
             return known if decides else other
-        if not isinstance(type, Scalar) or op in n.COMPARISONS or type.kind == "bool":
+        if op in n.COMPARISONS:
+            return _narrower_comparison(node, left, right, left_known)
+        if not isinstance(type, Scalar) or type.kind == "bool":
             return None
         if type.is_float:
             return _float_identity(node, left, right, right_known)
@@ -257,6 +259,28 @@ def part_index(type: Any, name: str) -> int:
 
 def _all_ones(type: Scalar) -> int:
     return arithmetic.wrap(-1, type)
+
+
+def _narrower_comparison(node: n.Binary, left: Any, right: Any, left_known: bool) -> Any:
+    """A widened number against a constant, compared as it was: fewer bits, and Mesa's llvmpipe
+    compares 64-bit integers wrongly there. None where nothing was widened."""
+    known, other = (left, right) if left_known else (right, left)
+    if known.type not in (I64, U64) or other.__class__ is not n.Cast:
+        return None
+    inner = other.operand
+    source = inner.type
+    if not isinstance(source, Scalar) or not source.is_integer or source.bits > 32:
+        return None
+    if source.is_signed and not known.type.is_signed:
+        return None  # what is negative becomes large
+    if source.bits < 32:
+        inner, source = n.Cast(inner, I32, other.span), I32
+    least = -(1 << 31) if source.is_signed else 0
+    if not least <= known.value < least + (1 << 32):
+        return None
+    constant = n.Constant(known.value, source, known.span)
+    left, right = (constant, inner) if left_known else (inner, constant)
+    return n.Binary(node.op, left, right, node.type, node.span)
 
 
 def _integer_identity(node: n.Binary, left: Any, right: Any, left_known: bool) -> Any:
