@@ -380,3 +380,30 @@ def test_many_calls_of_one_function(device):
             x = step([3, 7], x, i)
         expected.append(x)
     assert out.tolist() == expected
+
+
+COPIES = "\n".join([
+    "__device__ int step(int a, int *other)",
+    "{",
+    "    int own[1] = {a}, x = a;",
+    "    int *p = &x;",
+    "    for (int i = 0; i < 2; i++) { *p += 1; if (a % 3 == i) p = own; }",
+    "    *other += own[0] - a;",
+    "    return x;",
+    "}",
+    "__global__ void copies(const int *in, int *out)",
+    "{",
+    *(f"    out[0] += step(in[0] + {i}, &out[1]);" for i in range(20)),
+    "}",
+])  # fmt: skip
+
+
+def test_many_copies_of_variables_with_addresses(device):
+    sums = [0, 0]
+    for a in range(5, 25):
+        x, own, p = a, a, "x"
+        for i in range(2):
+            x, own = (x + 1, own) if p == "x" else (x, own + 1)
+            p = "own" if a % 3 == i else p
+        sums = [sums[0] + x, sums[1] + own - a]
+    check(device, COPIES, "copies", sums, [5])

@@ -454,6 +454,14 @@ __global__ void switches(const int *in, int *out)
         if (n >= 50) break;
     }
     out[k++] = n;
+    switch (one) {
+    case 1:
+        for (int i = 0; i < 4; i++) { if (i % 2) continue; r = i; }
+        if (r == 2) break;
+        r = 100;
+    default: r = -5;
+    }
+    out[k++] = r;
     switch (one) { }
     switch (one) { default: out[k++] = 5; }
     switch (one + 1) { case 1: out[k++] = 1000; }
@@ -491,7 +499,7 @@ def test_switch(device):
         loop += 100000
     expected = [
         10 + 1100 + 90000, 100 - 100, 1100, 1111, 1110, 1000, 5, 5, 1100, 1, 14, 49, 6,
-        10, 50, 30, 1053, 0, 1003, -1, 0, 123, 21, loop, 50, 5, 6, 7, 8, 9, 10, 11,
+        10, 50, 30, 1053, 0, 1003, -1, 0, 123, 21, loop, 50, 2, 5, 6, 7, 8, 9, 10, 11,
     ]  # fmt: skip
     check(device, SWITCHES, "switches", expected, [1])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,14 +12,24 @@ from typing import Any
 from benchmarks.harness import RESULTS, Figure
 from benchmarks.table import row as figure_row
 from tools.cuda_corpus.sources import CHECKOUTS
-from tools.cuda_corpus.spec import REASONS
-from tools.cuda_corpus.trials import EXCLUDED, TRIALS
+from tools.cuda_corpus.spec import REASONS, Trial
+from tools.cuda_corpus.trials import ALL, BEYOND, EXCLUDED, MORE, TRIALS
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "cuda_corpus.md"
 RESULT = RESULTS / "cuda-corpus-h100.json"
 SPEEDS = RESULTS / "cuda-cpp-h100.json"
-_LONGEST = 160
-_NAMES = {"cuda-samples": "NVIDIA/cuda-samples", "llm.c": "karpathy/llm.c"}
+_LONGEST = 220
+_NAMES = {
+    "cuda-samples": "NVIDIA/cuda-samples",
+    "llm.c": "karpathy/llm.c",
+    "PolyBench-ACC": "cavazos-lab/PolyBench-ACC",
+}
+_ASKED = ("cuda-samples", "llm.c")  # whose every kernel is listed
+_PRINTED = {
+    "wgsl": "as WGSL for any browser", "ptx": "as PTX", "cuda": "as CUDA C++", "msl": "as Metal",
+    "llvm": "as LLVM, for processors",
+}  # fmt: skip
+_PLACE = re.compile(r"^\w+(?:Error|Target): |\S*?\.(?:cuh?|h):(\d+):\d+: ")
 Row = dict[str, Any]
 Key = tuple[str, str]
 
@@ -26,23 +37,49 @@ _INTRODUCTION = """# Public CUDA kernels, tried
 
 *Written by `python -m tools.cuda_corpus page` from `benchmarks/results`.*
 
-Kernels of NVIDIA's cuda-samples and of llm.c, from the files as they are published, which are
-fetched for the trial and not kept here. Each kernel runs with the same inputs as machine code of
-NVIDIA's own compiler (nvcc) and through `td.cuda_module` on each device, and what they leave in
+`td.cuda_module` reads CUDA C++ as it is, so here it reads other people's: every kernel of NVIDIA's
+cuda-samples and of llm.c is listed, as the files are published. They are fetched for the trial and
+not kept in this repository.
+
+Each kernel is launched with the same inputs twice: as machine code of NVIDIA's own compiler (nvcc),
+through CUDA's driver, and through `td.cuda_module` on each device. What the launches leave in
 memory, or print, is compared: integers bit for bit, floats by a relative norm that the trial names
-with its reason (mostly 1e-5: products and sums may be fused). `tools/cuda_corpus/trials` has every
-launch; `python -m tools.cuda_corpus check` shows that no kernel is left out of the lists.
+with its reason (mostly 1e-5: products and sums may be fused). Every launch begins with variables as
+the file declares them. `tools/cuda_corpus/trials` has the launches; `python -m tools.cuda_corpus
+check` shows that no kernel is left out of the lists.
+"""
+_PRINTING = """
+*Printed* means that the kernel becomes a whole program in that language, on any machine: WGSL in
+the dialect that every browser's WebGPU takes (no 64-bit numbers, 8 arrays and 16 KiB of shared
+memory a kernel), Metal in version 3. A device may take more than that: what the `webgpu` device
+here took, with the features that it has, are the rows *runs*.
+"""
+_BEYOND = """## Beyond that
+
+Excluded kernels with cooperative groups and class templates, of which most work by now, and the
+CUDA kernels of PolyBench. They are not counted above.
+
+"""
+_LEFT_OUT = """## What is left out
+
+Kernels with a texture, inline assembly, a class template, a cooperative group or an external
+library were not part of the goal. A cooperative group that only stands for the block is one, too.
+The column *tried all the same* counts those of the section before.
+
 """
 
 
 def write() -> None:
     """Write the page."""
     content = json.loads(RESULT.read_text(encoding="utf-8"))
+    asked, beyond = _by_kernel(content, TRIALS), _by_kernel(content, (*BEYOND, *MORE))
     parts = [
-        _INTRODUCTION, _where(content), _files(content), _kernels(content), _excluded(),
-        _failures(content), _speeds(),
+        _INTRODUCTION, _summary(content, asked), _where(content), _files(content),
+        _counted(content, asked), _beyond(content, beyond),
+        _failures("## What does not agree", content, asked),
+        _failures("### Of what is beyond", content, beyond), _excluded(), _speeds(),
     ]  # fmt: skip
-    PAGE.write_text("\n".join(parts), encoding="utf-8")
+    PAGE.write_text("\n".join(part for part in parts if part), encoding="utf-8")
     print(PAGE)
 
 
@@ -65,12 +102,25 @@ def table(heading: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return "\n".join(texts) + "\n"
 
 
+def _summary(content: dict[str, Any], kernels: dict[Key, list[Row]]) -> str:
+    """What a reader wants to know first."""
+    lines = []
+    for checkout in _ASKED:
+        mine = _of(kernels, checkout)
+        shares = ", ".join(
+            f"{_share([_all_well(rows, 'agrees', device) for rows in mine])} on `{device}`"
+            for device in content["devices"]
+        )
+        lines.append(f"- Of {len(mine)} kernels of {_NAMES[checkout]} agree with CUDA: {shares}.\n")
+    return "".join(lines)
+
+
 def _where(content: dict[str, Any]) -> str:
-    devices = "; ".join(f"`{device}` is {name}" for device, name in content["names"].items())
+    names = content.get("names", {})
+    devices = "".join(f" `{device}` is {name}." for device, name in names.items())
     return (
-        f"Tried on {content['date']} against the code of {content['compiler'] or 'nobody'}: "
-        f"{content['card']}, {content['machine']}. {devices}. WGSL is printed in the dialect that "
-        "all browsers take, without 64-bit numbers; the devices may take more.\n"
+        f"Tried on {content['date']} against the code of {content.get('compiler') or 'nvcc'}: "
+        f"{content['card']}, {content['machine']}.{devices}\n"
     )
 
 
@@ -78,45 +128,61 @@ def _files(content: dict[str, Any]) -> str:
     rows = []
     for checkout in CHECKOUTS:
         mine = [words for name, words in content["files"].items() if name.startswith(checkout)]
-        rows.append((_NAMES[checkout], len(mine), sum(not words for words in mine)))
+        if mine:
+            rows.append((_NAMES[checkout], len(mine), sum(not words for words in mine)))
     return "## Files\n\n" + table(("", "files", "parse"), rows)
 
 
-def _by_kernel(content: dict[str, Any]) -> dict[Key, list[Row]]:
-    """The trials of each kernel that is counted; none where there is no launch."""
-    found: dict[Key, list[Row]] = defaultdict(list)
-    for trial in TRIALS:
-        found[trial.file, trial.kernel] = []
+def _by_kernel(content: dict[str, Any], trials: Iterable[Trial]) -> dict[Key, list[Row]]:
+    """The trials of each kernel; none where there is no launch."""
+    found: dict[Key, list[Row]] = {(trial.file, trial.kernel): [] for trial in trials}
     for row in content["trials"]:
-        found[row["file"], row["kernel"]].append(row)
+        if (row["file"], row["kernel"]) in found:
+            found[row["file"], row["kernel"]].append(row)
     return found
+
+
+def _of(kernels: dict[Key, list[Row]], checkout: str) -> list[list[Row]]:
+    return [rows for (file, _), rows in kernels.items() if file.startswith(checkout)]
 
 
 def _all_well(rows: list[Row], part: str, key: str) -> bool:
     return bool(rows) and all(row[part].get(key, row[part].get("all", "?")) == "" for row in rows)
 
 
-def _kernels(content: dict[str, Any]) -> str:
-    kernels = _by_kernel(content)
-    targets = next((list(r["targets"]) for r in content["trials"] if "all" not in r["targets"]), [])
-    columns = [("targets", name, f"compile: {name}") for name in targets]
-    columns += [("runs", name, f"run: {name}") for name in content["devices"]]
-    columns += [("agrees", name, f"**agree**: {name}") for name in content["devices"]]
-    heading = ["", *_NAMES.values()]
-    mine = {
-        checkout: [rows for (file, _), rows in kernels.items() if file.startswith(checkout)]
-        for checkout in CHECKOUTS
-    }
+def _counted(content: dict[str, Any], kernels: dict[Key, list[Row]]) -> str:
     excluded = Counter(one.file.partition("/")[0] for one in EXCLUDED)
+    sizes = {checkout: len(_of(kernels, checkout)) for checkout in _ASKED}
     lines: list[list[object]] = [
-        ["kernels", *(len(mine[c]) + excluded[c] for c in CHECKOUTS)],
-        ["of these excluded, see below", *(excluded[c] for c in CHECKOUTS)],
-        ["counted", *(len(mine[c]) for c in CHECKOUTS)],
+        ["kernels", *(sizes[c] + excluded[c] for c in _ASKED)],
+        ["left out, see below", *(excluded[c] for c in _ASKED)],
+        ["**counted**", *sizes.values()],
     ]
-    for part, key, title in columns:
-        counts = (_share([_all_well(rows, part, key) for rows in mine[c]]) for c in CHECKOUTS)
-        lines.append([title, *counts])
-    return "## Kernels\n\n" + table(heading, lines)
+    lines += _achieved(content, [_of(kernels, checkout) for checkout in _ASKED])
+    heading = ("", *(_NAMES[checkout] for checkout in _ASKED))
+    return "## Kernels\n\n" + table(heading, lines) + _PRINTING
+
+
+def _achieved(content: dict[str, Any], columns: list[list[list[Row]]]) -> list[list[object]]:
+    """How many kernels of each column are printed, run and agree."""
+    targets = next((list(r["targets"]) for r in content["trials"] if "all" not in r["targets"]), [])
+    wanted = [("targets", name, f"printed {_PRINTED[name]}") for name in targets]
+    wanted += [("runs", name, f"runs on `{name}`") for name in content["devices"]]
+    wanted += [("agrees", name, f"**agrees** on `{name}`") for name in content["devices"]]
+    return [
+        [title, *(_share([_all_well(rows, part, key) for rows in column]) for column in columns)]
+        for part, key, title in wanted
+    ]
+
+
+def _beyond(content: dict[str, Any], kernels: dict[Key, list[Row]]) -> str:
+    columns = {name: _of(kernels, checkout) for checkout, name in _NAMES.items()}
+    columns = {name: column for name, column in columns.items() if any(column)}
+    if not columns:
+        return ""
+    lines: list[list[object]] = [["kernels", *map(len, columns.values())]]
+    lines += _achieved(content, list(columns.values()))
+    return _BEYOND + table(("", *columns), lines)
 
 
 def _share(well: list[bool]) -> str:
@@ -124,34 +190,46 @@ def _share(well: list[bool]) -> str:
 
 
 def _excluded() -> str:
-    counts = Counter((one.reason, one.file.partition("/")[0]) for one in EXCLUDED)
-    rows = [
-        (reason, *(counts[reason, checkout] for checkout in CHECKOUTS))
-        for reason in REASONS
-        if any(counts[reason, checkout] for checkout in CHECKOUTS)
-    ]
-    text = (
-        "## Excluded\n\nWhat the front end does not take yet, or not at all; "
-        "`tools/cuda_corpus/trials/excluded.toml` lists every kernel. A cooperative group that "
-        "only stands for the block counts.\n\n"
+    tried = {(trial.file, trial.kernel) for trial in BEYOND}
+    rows, lists = [], []
+    for reason in REASONS:
+        mine = [one for one in EXCLUDED if one.reason == reason]
+        counts = (sum(one.file.startswith(checkout) for one in mine) for checkout in _ASKED)
+        again = sum((one.file, one.kernel) in tried for one in mine)
+        if mine:
+            rows.append((reason, *counts, again))
+        by_file: dict[str, list[str]] = defaultdict(list)
+        for one in mine:
+            by_file[one.file].append(one.kernel)
+        lists += [
+            f"<li>{reason}: <code>{_short(file)}</code>: {', '.join(kernels)}</li>"
+            for file, kernels in by_file.items()
+        ]
+    heading = ("uses", *(_NAMES[checkout] for checkout in _ASKED), "tried all the same")
+    folded = "<details><summary>Every one of them</summary>\n<ul>\n"
+    return (
+        _LEFT_OUT
+        + table(heading, rows)
+        + f"\n{folded}"
+        + "\n".join(lists)
+        + ("\n</ul>\n</details>\n")
     )
-    return text + table(("uses", *_NAMES.values()), rows)
 
 
-def _failures(content: dict[str, Any]) -> str:
+def _failures(heading: str, content: dict[str, Any], kernels: dict[Key, list[Row]]) -> str:
     """Kernels that do not agree everywhere, with the reasons."""
     rows: list[tuple[object, ...]] = [
         (_short(trial.file), trial.kernel, "all", trial.impossible)
-        for trial in TRIALS
-        if trial.impossible
+        for trial in ALL
+        if trial.impossible and (trial.file, trial.kernel) in kernels
     ]
-    for row in content["trials"]:
+    for row in (row for of_kernel in kernels.values() for row in of_kernel):
         words = {device: text for device, text in row["agrees"].items() if text}
         for text in dict.fromkeys(words.values()):
             devices = [device for device, one in words.items() if one == text]
             where = "all" if devices == content["devices"] else ", ".join(devices)
             rows.append((_short(row["file"]), row["kernel"], where, _line(text)))
-    return "## What does not agree\n\n" + table(("file", "kernel", "on", "why"), rows)
+    return f"{heading}\n\n{table(('file', 'kernel', 'on', 'why'), rows)}" if rows else ""
 
 
 def _short(file: str) -> str:
@@ -159,7 +237,13 @@ def _short(file: str) -> str:
 
 
 def _line(text: str) -> str:
-    words = " ".join(text.split())
+    r"""The first line of an error, without the file that the table names: "line 7: …".
+
+    >>> _line("CompileError: a/b.cu:7:3: a texture: read an array\n  7 | tex2D")
+    'line 7: a texture: read an array'
+    """
+    first = _PLACE.sub(lambda found: f"line {found[1]}: " if found[1] else "", text.split("\n")[0])
+    words = " ".join(first.split())
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from treadle.ir import types as ir
 from treadle.lang.lower.standalone import library_functions
 
 _LIBRARY_ENDINGS = ("_f32", "_f64", "_f16", "_bf16", "_u32", "_i32", "_u64", "_i64")
+_MOST_COPIES = 2  # of a variable, before all are taken to be alike
 MOST_CONSTANT_CALLS = 10_000  # of constexpr functions by themselves
 MOST_INLINED = 64  # calls within calls: CUDA code has a handful
 MOST_CALLS = 8192  # that are inlined in a kernel, one after another
@@ -37,6 +39,24 @@ class Again(Exception):
     """Something was learned that changes what was lowered already: lower the kernel again."""
 
 
+class Keys:
+    """Variables by their keys. Each is learnt by a run of its own, so where several copies of a
+    function were found to need the same for a declaration, all copies have it."""
+
+    def __init__(self) -> None:
+        self._keys: set[Any] = set()
+        self._copies: Counter[int] = Counter()
+
+    def add(self, key: Any) -> None:
+        """Learn of one more."""
+        self._keys.add(key)
+        if isinstance(key[1], int):
+            self._copies[key[1]] += 1
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._keys or self._copies[key[1]] > _MOST_COPIES
+
+
 @dataclass(slots=True)
 class Facts:
     """What runs of the lowering learn for the next one.
@@ -44,8 +64,8 @@ class Facts:
     Variables are known by keys: the calls that they are inlined through, and their declaration.
     """
 
-    in_memory: set[Any] = field(default_factory=set)  # objects whose bytes must have an address
-    assigned: set[Any] = field(default_factory=set)  # parameters that are written to
+    in_memory: Keys = field(default_factory=Keys)  # objects whose bytes must have an address
+    assigned: Keys = field(default_factory=Keys)  # parameters that are written to
     targets: dict[Any, list[Target]] = field(default_factory=dict)  # of pointer variables
     wide: set[Any] = field(default_factory=set)  # pointer variables with 64-bit offsets
     units: dict[Any, int] = field(default_factory=dict)  # smaller steps than what they point to

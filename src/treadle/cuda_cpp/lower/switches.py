@@ -245,5 +245,13 @@ def _start(subject: n.Expression, sections: list[_Section], node: tree.Switch) -
     return folded(result)
 
 
-def _mentions_continue(node: tree.Switch) -> bool:
-    return any(isinstance(one, tree.Continue) for one in walk_tree(node.body))
+def _mentions_continue(statement: Any) -> bool:
+    """Whether a continue in a switch is that of a loop around it, and of none inside."""
+    if isinstance(statement, tree.Continue):
+        return True
+    if isinstance(statement, (tree.Switch, tree.Compound)):
+        body = statement.body if isinstance(statement, tree.Compound) else (statement.body,)
+        return any(map(_mentions_continue, body))
+    if isinstance(statement, tree.If):
+        return _mentions_continue(statement.then) or _mentions_continue(statement.otherwise)
+    return False
