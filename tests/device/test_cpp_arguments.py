@@ -460,3 +460,70 @@ def test_compiled_functions_keep_the_values_they_were_traced_with(device):
     assert traced(x).tolist() == [26, 28, 30]
     add[1, 3]([[5] * 100], x)
     assert traced(x).tolist() == [36, 38, 40]
+
+
+# --- small values with arrays --------------------------------------------------------------------
+
+SMALL = """
+struct Info { int *data; int sizes[4]; short2 at[2]; int dims; };
+struct Grid { int cells[3][4]; struct { short a; int b[2]; } part; float4 weights[2]; };
+__device__ int summed(const int *p, int n) { int s = 0; for (int i = 0; i < n; i++) s += p[i];
+return s; }
+
+__global__ void rounds(Info t)
+{
+    for (int d = 0; d < t.dims; d++)
+        for (int k = 0; k < t.sizes[d]; k++) {
+            __syncthreads();
+            if (threadIdx.x == k) t.data[0] += (d + 1) * t.at[d % 2].y;
+            __syncthreads();
+        }
+    if (threadIdx.x == 0) t.data[1] = summed(t.sizes, 3) + t.sizes[t.data[2] - 1];
+}
+
+__global__ void changed(Info t, Grid g)
+{
+    int i = threadIdx.x;
+    t.sizes[i] += 100;
+    g.cells[i][i + 1] = -1;
+    int *p = g.part.b;
+    p[1]++;
+    t.data[i] = t.sizes[0] + t.sizes[1] + g.cells[1][2] + g.part.b[1];
+}
+
+__global__ void reads(Grid g, int *out)
+{
+    int i = threadIdx.x;
+    Grid h = g;
+    h.part.a = 9;
+    short2 *bytes = (short2 *)g.cells;
+    out[i] = g.cells[i][3 - i] + g.part.a * 100 + h.part.a * 1000 + (int)g.weights[i].z * 10000;
+    out[i + 3] = g.cells[2][i] + bytes[2 * i].x + h.cells[0][i] + (int)h.weights[1].w;
+}
+"""
+
+
+def test_arrays_by_value_are_the_same_for_all_threads(device):
+    data = ints([0, 0, 3], device)
+    td.cuda_module(SMALL).rounds[1, 8]((data, [2, 3, 4, 1], [(1, 10), (2, 20)], 3))
+    assert data.tolist() == [2 * 10 + 3 * 2 * 20 + 4 * 3 * 10, 9 + 4, 3]
+
+
+def test_arrays_by_value_that_are_written(device):
+    module = td.cuda_module(SMALL)
+    data = ints([0] * 4, device)
+    cells = np.arange(12, dtype=np.int32).reshape(3, 4)
+    grid = {"cells": cells, "part": (7, (1, 2)), "weights": np.ones((2, 4), np.float32)}
+    module.changed[1, 3]((data, [1, 2, 3, 4], [(0, 0)] * 2, 0), grid)
+    assert data.tolist() == [103 + 6 + 3, 103 - 1 + 3, 3 + 6 + 3, 0]
+
+
+def test_arrays_by_value_that_are_read(device):
+    module = td.cuda_module(SMALL)
+    out = ints([0] * 7, device)
+    cells = np.arange(12, dtype=np.int32).reshape(3, 4)
+    weights = np.arange(8, dtype=np.float32).reshape(2, 4)
+    module.reads[1, 2]({"cells": cells, "part": (7, (1, 2)), "weights": weights}, out)
+    first = [int(cells[i, 3 - i] + 700 + 9000 + weights[i, 2] * 10000) for i in range(2)]
+    second = [int(cells[2, i] + 2 * i + cells[0, i] + 7) for i in range(2)]
+    assert out.tolist() == [*first, 0, *second, 0, 0]

@@ -22,6 +22,18 @@ def constant(value: bool | int | float, type: ir.Scalar, span: Span = NOWHERE) -
     return n.Constant(arithmetic.wrap(int(value), type), type, span)
 
 
+def zero_of(type: ir.Type, span: Span) -> n.Expression:
+    """The zero of a type."""
+    match type:
+        case ir.Scalar():
+            return constant(0, type, span)
+        case ir.Vector():
+            return n.Construct((constant(0, type.element, span),) * type.count, type, span)
+        case ir.Struct():
+            return n.Construct(tuple(zero_of(f.type, span) for f in type.fields), type, span)
+    raise AssertionError(type)
+
+
 def cast(value: n.Expression, type: ir.Scalar, span: Span = NOWHERE) -> n.Expression:
     """The value as another number.
 

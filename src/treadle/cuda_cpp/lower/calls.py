@@ -7,7 +7,7 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
-from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.arithmetic import constant, zero_of
 from treadle.cuda_cpp.lower.classes import CONSTRUCTORS
 from treadle.cuda_cpp.lower.context import Context, Returns
 from treadle.cuda_cpp.lower.conversions import convert, explicit_cast, rvalue, underlying
@@ -16,7 +16,6 @@ from treadle.cuda_cpp.lower.functions import (
     call_function,
     refuse_recursion,
     with_defaults,
-    zero_of,
 )
 from treadle.cuda_cpp.lower.initializers import (
     fill,

@@ -99,6 +99,9 @@ class Lowering:
     memory_targets: dict[str, MemoryTarget] = field(default_factory=dict)  # by memory
     variable_keys: dict[str, Any] = field(default_factory=dict)  # of variables of the IR
     parameter_keys: dict[str, Any] = field(default_factory=dict)  # of those nobody may assign to
+    # Of memories that objects by value are put into at the start: how, and what they then hold.
+    fillings: dict[str, list[n.Assign]] = field(default_factory=dict)
+    parameter_objects: dict[str, dict[str | int, Any]] = field(default_factory=dict)
     calls: int = 0  # that were inlined so far
 
     def unique(self, name: str) -> str:

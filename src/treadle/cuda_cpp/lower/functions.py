@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.arithmetic import folded, zero_of
 from treadle.cuda_cpp.lower.context import (
     MOST_CONSTANT_CALLS,
     MOST_INLINED,
@@ -51,7 +51,6 @@ from treadle.cuda_cpp.meaning.types import (
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
-from treadle.ir import types as ir
 from treadle.ir.traverse import walk
 
 _IMPURE = (
@@ -290,18 +289,6 @@ def value_object(
     cx.lowering.parameter_keys[variable.name] = key
     cx.lowering.variable_keys[variable.name] = key
     return Lvalue(variable, type)
-
-
-def zero_of(type: ir.Type, span: Span) -> n.Expression:
-    """The zero of a type."""
-    match type:
-        case ir.Scalar():
-            return constant(0, type, span)
-        case ir.Vector():
-            return n.Construct((constant(0, type.element, span),) * type.count, type, span)
-        case ir.Struct():
-            return n.Construct(tuple(zero_of(f.type, span) for f in type.fields), type, span)
-    raise AssertionError(type)
 
 
 def _ends(body: n.Block) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.arithmetic import constant, zero_of
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
@@ -122,7 +122,6 @@ def construct_value(type: ClassType, parts: Sequence[n.Expression], span: Span) 
     assert isinstance(struct, ir.Struct)
     names = [field.name for field in all_fields(type)]
     given = dict(zip(names, parts, strict=True))
-    from treadle.cuda_cpp.lower.functions import zero_of
 
     operands = tuple(
         given[field.name] if field.name in given else zero_of(field.type, span)

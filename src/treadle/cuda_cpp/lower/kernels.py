@@ -14,6 +14,7 @@ from treadle.cuda_cpp.lower.context import Context, Lowering, Returns
 from treadle.cuda_cpp.lower.functions import value_object
 from treadle.cuda_cpp.lower.objects import subscript
 from treadle.cuda_cpp.lower.operators import assign_pointer
+from treadle.cuda_cpp.lower.parameter_values import remember, without_unread
 from treadle.cuda_cpp.lower.parameters import parameter_type
 from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
 from treadle.cuda_cpp.lower.statements import lower_statement
@@ -89,7 +90,7 @@ def lower_once(
         lowering.symbols[symbol] = _symbol(cx, symbols[symbol], types[symbol], argument)
     assert declaration.body is not None
     lower_statement(cx, declaration.body)
-    body = tuple(cx.blocks[0])
+    body = without_unread(tuple(cx.blocks[0]), lowering)
     used = {node.name for node in walk(body) if isinstance(node, n.Variable)}
     # `extern __shared__` that nobody touches asks nothing of a launch.
     reached = {node.memory for node in walk(body) if isinstance(node, n.Element)}
@@ -278,7 +279,12 @@ def _object(cx: Context, part: _Part) -> Any:
     type, path = part.type, (part.name,)
     if isinstance(type, ArrayOf):
         array = array_memory(cx, part.name, type, "local", part.span)
-        _fill_items(cx, array, path)
+        with cx.aside() as filling:
+            _fill_items(cx, array, path)
+        cx.emit(*filling)
+        target = array.first.targets[0]
+        assert isinstance(target, MemoryTarget)
+        remember(cx, target.memory, part.key, filling)
         return array
     made = ir_type(type)
     in_memory = holds_array(type) or part.key in cx.lowering.facts.in_memory
@@ -286,7 +292,10 @@ def _object(cx: Context, part: _Part) -> Any:
         target = new_memory(cx, part.name, "local", made, 1, part.span)
         place = follow(cx, PointerValue((target,), ZERO, unit_of(type), type), part.span)
         assert isinstance(place, Lvalue)
-        _fill(cx, place.place, path)
+        with cx.aside() as filling:
+            _fill(cx, place.place, path)
+        cx.emit(*filling)
+        remember(cx, target.memory, part.key, filling)
         return place
     variable = cx.let_as(part.name, _assembled(cx, made, path), part.span)
     cx.lowering.variable_keys[variable.name] = part.key
@@ -327,7 +336,8 @@ def _fill(cx: Context, place: n.Place, path: tuple[str | int, ...]) -> None:
             _fill(cx, n.Item(place, constant(at, ir.I32), type.element), (*path, at))
     elif isinstance(type, ir.Struct):
         for field in type.fields:
-            _fill(cx, n.Member(place, field.name, field.type), (*path, field.name))
+            if not field.name.startswith(PADDING):
+                _fill(cx, n.Member(place, field.name, field.type), (*path, field.name))
     else:
         cx.emit(n.Assign(place, _assembled(cx, type, path), cx.span))
 

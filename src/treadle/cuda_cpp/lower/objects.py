@@ -8,6 +8,7 @@ from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, is_constant, plus
 from treadle.cuda_cpp.lower.context import Again, Context
 from treadle.cuda_cpp.lower.exploded import part_at
+from treadle.cuda_cpp.lower.parameter_values import read_parameter
 from treadle.cuda_cpp.lower.pointers import (
     ZERO,
     address,
@@ -68,7 +69,8 @@ def load(cx: Context, value: Value, span: Span) -> Rvalue:
         case Rvalue():
             return value
         case Lvalue(place, type):
-            return Rvalue(load_place(place, span), type)
+            known = read_parameter(cx, place, span)
+            return Rvalue(load_place(place, span) if known is None else known, type)
         case BitsLvalue(place, type):
             return Rvalue(n.Bitcast(load_place(place, span), ir_type(type), span), type)
         case ScatteredLvalue():
@@ -118,12 +120,12 @@ def refuse_constant(cx: Context, place: n.Place, span: Span) -> None:
     """CompileError for a place that a kernel can only read."""
     root = root_of(place)
     if isinstance(root, n.Element):
+        key = cx.lowering.parameter_keys.get(root.memory)
+        if key is not None:
+            cx.lowering.facts.assigned.add(key)
+            raise Again
         target = cx.lowering.memory_targets.get(root.memory)
         if target is not None and target.space == "constant":
-            key = cx.lowering.parameter_keys.get(root.memory)
-            if key is not None:  # a large parameter: it is copied before
-                cx.lowering.facts.assigned.add(key)
-                raise Again
             raise cx.error(
                 f"{root.memory} is __constant__: a kernel only reads it. Set it from outside with "
                 f"module.constants[{root.memory!r}] = …, or declare it __device__",
