@@ -5,6 +5,7 @@
     python -m tools.cuda_corpus compare --sources DIR --cubins CUBINS --devices cuda,webgpu,cpu
     python -m tools.cuda_corpus page                                 docs/cuda_corpus.md
 
-DIR holds checkouts of NVIDIA/cuda-samples and karpathy/llm.c as `cuda-samples` and `llm.c`. Nothing
-of them is kept here: a trial names a file and a kernel, and says how inputs are made.
+DIR holds checkouts of NVIDIA/cuda-samples, karpathy/llm.c, cavazos-lab/PolyBench-ACC and
+yuhc/gpu-rodinia, in folders of the repositories' names. Nothing of them is kept here: a trial names
+a file and a kernel, and says how inputs are made.
 """

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SUFFIXES = (".cu", ".cuh", ".h", ".hpp")
-CHECKOUTS = ("cuda-samples", "llm.c", "PolyBench-ACC")
+WHOLE = ("cuda-samples", "llm.c", "PolyBench-ACC")  # whose every kernel is listed
+CHECKOUTS = (*WHOLE, "gpu-rodinia")
 _LIBRARIES = r"(?:cublas|cufft|curand|cusparse|cudnn|nccl|nvtx|Nvtx|MPI_|GL|gl[A-Z]|EGL|fe::)"
 _HEADERS = re.compile(
     r"\s*#\s*include\s*[<\"](?:(?:cublas|cufft|curand|cusparse|cudnn|nccl|nvtx|mpi|GL|EGL|thrust|"

@@ -14,6 +14,7 @@ from tools.cuda_corpus.trials import (
     llmc_development,
     platforms,
     polybench,
+    rodinia,
 )
 from tools.cuda_corpus.trials.excluded import EXCLUDED
 
@@ -33,7 +34,7 @@ TRIALS: tuple[Trial, ...] = (
 # Of the excluded ones, those that are tried all the same.
 BEYOND: tuple[Trial, ...] = (*groups.TRIALS, *groups_llmc.TRIALS)
 
-# Of a benchmark suite that was not asked for.
-MORE: tuple[Trial, ...] = polybench.TRIALS
+# Of benchmark suites that were not asked for.
+MORE: tuple[Trial, ...] = (*polybench.TRIALS, *rodinia.TRIALS)
 
 ALL: tuple[Trial, ...] = (*TRIALS, *BEYOND, *MORE)

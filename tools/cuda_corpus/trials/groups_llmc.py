@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tools.cuda_corpus.spec import MATH, Argument, Dims, Trial, filled, reals, result
+from tools.cuda_corpus.spec import MATH, Argument, Dims, Trial, filled, integers, reals, result
 from tools.cuda_corpus.trials.llmc import (
     NH,
     ROWS,
@@ -22,7 +22,7 @@ from tools.cuda_corpus.trials.llmc import (
 )
 from tools.cuda_corpus.trials.llmc_development import BRAIN, BRAINS, FOLDER, PRELUDE
 
-PADDED = 64  # of V words
+WORDS, PADDED = 48, 64  # whole groups of four: what is beyond the last word is stored unset
 _SINGLE = ("ENABLE_FP32",)
 
 
@@ -80,7 +80,7 @@ def _classified(
     logits = reals(ROWS, PADDED, low=-3, high=3, output=inplace)
     gradients = () if inplace else (filled(0, ROWS, PADDED),)
     probabilities: tuple[Argument, ...] = () if kernel.endswith("1") else (None,)
-    known = (reals(ROWS), TOKENS, B, T, V, PADDED)
+    known = (reals(ROWS), integers(B, T, high=WORDS), B, T, WORDS, PADDED)
     before = (logits, result(ROWS), *probabilities)
     outside = (*gradients, result(ROWS), *probabilities, logits)
     return trial(
@@ -115,9 +115,10 @@ _GROUPS = (
         )
         for number in (4, 5)
     ),
-    _attention_back(
-        "softmax_autoregressive_backward_kernel6", NH, grid=(T, B * NH), block=64, template=(64,),
-        file=_BACK,
+    _dev(  # as wide as its blocks, which write whole rows
+        "attention_backward", "softmax_autoregressive_backward_kernel6", filled(0, 2, 64, 64),
+        reals(2, 64, 64), reals(2, 64, 64, low=0), 1, 64, 32, 2, grid=(64, 2), block=64,
+        template=(64,),
     ),
     _attention_back(
         "softmax_autoregressive_backward_kernel7", 0.25, grid=(T, B * NH), block=64,
