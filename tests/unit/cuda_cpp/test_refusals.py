@@ -106,6 +106,12 @@ CONSTRUCTS = [
      "g is a pointer in memory: pass the array"),
     ("a pointer to a pointer", kernel("float **p = /**/&x;"),
      "a pointer to a pointer: .* holds no addresses. Return the new pointer"),
+    ("a base with padding at its end",
+     "struct A { int a; char b; };\nstruct /**/B : A { char c; };\n"
+     "__global__ void k(B *x) { x[0].c = 1; }",
+     "a base class whose size .*; put a member of that size at the end"),
+    ("a struct in itself", "struct S { S /**/a; };\n__global__ void k(S *x) { x[0] = x[1]; }",
+     "S contains itself: keep an index"),
     ("a number as a pointer", kernel("float *p = /**/(float *)n;"), "cannot become a pointer"),
     ("dynamic_cast", kernel("B b; A *a = &b; x[0] = /**/dynamic_cast<B *>(a) != 0;", DERIVED),
      "dynamic_cast: .*; use static_cast"),

@@ -17,6 +17,7 @@ from treadle.cuda_cpp.meaning.scopes import (
     outside_methods,
 )
 from treadle.cuda_cpp.meaning.types import (
+    DIM3,
     ClassType,
     CppType,
     EnumType,
@@ -24,6 +25,7 @@ from treadle.cuda_cpp.meaning.types import (
     Void,
     align_of,
     all_fields,
+    holds_pointer,
     innermost,
     ir_type,
     size_of,
@@ -131,6 +133,8 @@ def _make(
         )
     if declaration.packing is not None:
         _refuse_gaps(cx, declaration, type)
+    if bases and type.fields and not holds_pointer(type):
+        _refuse_shared_padding(cx, declaration, type)
     home.names["<class>"] = type
     home.names.setdefault(declaration.name, TypeEntity(type))
     _own_methods(cx, declaration, scope, home, type, template)
@@ -153,6 +157,17 @@ def _refuse_gaps(cx: Context, declaration: tree.StructDeclaration, type: ClassTy
         end += size_of(field.type)
     if end % max((align_of(field.type) for field in all_fields(type)), default=1):
         raise cx.error(refusal_message("packed"), declaration.span)
+
+
+def _refuse_shared_padding(
+    cx: Context, declaration: tree.StructDeclaration, type: ClassType
+) -> None:
+    """CompileError for a member that might lie in the padding of a base: whether it does hangs on
+    what else the base has."""
+    struct = ir_type(type)
+    assert isinstance(struct, ir.Struct)
+    if ir.field_offset(struct, type.fields[0].name) < sum(map(size_of, type.bases)):
+        raise cx.error(refusal_message("base_padding"), declaration.span)
 
 
 def _is_vast(type: ClassType) -> bool:
@@ -209,8 +224,11 @@ def _add_field(cx: Context, member: tree.Declaration, fields: list[Field]) -> No
     if member.bits is not None:
         raise cx.error(refusal_message("bit_field"), member.span)
     type = resolve(cx, member.type)
-    if isinstance(innermost(type), Void):
+    inner = innermost(type)
+    if isinstance(inner, Void):
         raise cx.error(f"{member.name} cannot be void", member.span)
+    if isinstance(inner, ClassType) and inner.scope is None and inner != DIM3:
+        raise cx.error(f"{inner} contains itself: keep an index of the other one", member.span)
     fields.append(Field(member.name, type))
 
 

@@ -174,6 +174,11 @@ REFUSALS = {
         "memory of other GPUs is read and written in aligned numbers",
         "order the members by size, or put explicit padding between them",
     ),
+    "base_padding": Refusal(
+        "a base class whose size is not a multiple of its members' sizes, with members behind it",
+        "compilers differ in whether they put them into its padding",
+        "put a member of that size at the end of the base, or make the base a member",
+    ),
     "parameter_pack": Refusal(
         "a parameter pack",
         "templates with any number of arguments are not supported yet",
