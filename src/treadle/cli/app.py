@@ -141,13 +141,15 @@ def transpile(
 ) -> None:
     """Print what the kernels of a file become on a target. No device is needed.
 
-    CUDA C++ is read as nvcc would, code for the host alone skipped. Of templates an instance is
-    printed: --kernel reduce --template "float,256". Kernels that cannot be printed are listed at
-    the end, each with its reason; the status is 1 if there is no other. --report lists all that
-    matters for other devices, line by line; with --to also what that target refuses.
+    CUDA C++ is read as nvcc would, code for the host alone skipped. Of templates
+    an instance is printed: --kernel reduce --template "float,256". Kernels that
+    cannot be printed are listed at the end, each with its reason; the status is 1
+    if there is no other. --report lists all that matters for other devices, line
+    by line; with --to also what that target refuses.
 
-    A Python file is run, as `python FILE` would but with another __name__. Parameters without
-    annotations have no known type: kernels with such are left out.
+    A Python file is run, as `python FILE` would but with another __name__.
+    Parameters without annotations have no known type: kernels with such are left
+    out.
     """
     from treadle.cli.transpile import TARGETS, check_output, parse_block, transpile_file
     from treadle.cuda_cpp.opening import SUFFIXES
