@@ -52,6 +52,25 @@ __global__ void tiles(const int *values, int *out)
     out[4 * n + i] = tile.meta_group_rank() * 100 + tile.any(value > 90) * 10 + tile.all(value > 9);
 }
 
+template <unsigned int Size> struct Sized {
+    __device__ static int twice() { return 2 * size(); }
+    __device__ static int size() { return Size; }
+};
+
+__global__ void sizes(const int *values, int *out)
+{
+    auto block = cg::this_thread_block();
+    auto warp = cg::tiled_partition<32>(block);
+    int i = threadIdx.x;
+    int sum = cg::reduce(warp, values[i], cg::plus<int>());
+    out[i] = sum * 100 + warp.size() + Sized<32>::twice();
+    if (i < 8) {
+        auto eight = cg::tiled_partition<8>(block);
+        out[i] = cg::reduce(eight, values[i], cg::plus<int>()) * 100 + Sized<8>::twice();
+        out[i] += eight.size() + cg::tiled_partition<4>(block).thread_rank();
+    }
+}
+
 __global__ void parts(const int *values, int *sums, int *ranks, int *counts, int n)
 {
     auto grid = cg::this_grid();
@@ -103,6 +122,14 @@ def test_tiles(device):
     assert (out[3] == ((tiles % 2) << np.arange(8)).sum(1)[:, None]).all()
     last = np.arange(12) * 100 + (tiles > 90).any(1) * 10 + (tiles > 9).all(1)
     assert (out[4] == last[:, None]).all()
+
+
+def test_tiles_of_several_sizes(device):
+    """Methods of one text, of which each instance has its own; and tiles where others are not."""
+    (out,) = run(device, "sizes", 1, 64, 64)
+    expected = VALUES[:64].reshape(2, 32).sum(1).repeat(32) * 100 + 96
+    expected[:8] = VALUES[:8].sum() * 100 + 24 + np.arange(8) % 4
+    assert out.tolist() == expected.tolist()
 
 
 def test_parts_of_a_warp(device):

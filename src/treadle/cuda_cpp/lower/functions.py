@@ -70,7 +70,8 @@ def call_function(
     _refuse_kernels(cx, declaration, span)
     if declaration.body is None:
         raise cx.error(_no_body(declaration), span)
-    instance = (id(declaration), tuple(map(argument_key, chosen.arguments)))
+    known = tuple(map(argument_key, chosen.arguments))
+    instance = (id(declaration), known, _arguments_around(chosen.scope))
     result = result_type(cx, chosen)
     if cx.lowering.unevaluated and result is not None and _is_plain(result):
         return Rvalue(zero_of(ir_type(result), span), result)
@@ -82,6 +83,16 @@ def call_function(
         except NotPure:
             cx.lowering.facts.inlined.add(instance)
     return inline(cx, chosen, arguments, receiver, result, instance, span)
+
+
+def _arguments_around(scope: Scope | None) -> tuple[Any, ...]:
+    """The arguments of the templates around a function: each instance of a class has its own
+    methods, of the same text."""
+    found: list[Any] = []
+    while scope is not None:
+        found.extend(map(argument_key, scope.names.get("<arguments>", ())))
+        scope = scope.parent
+    return tuple(found)
 
 
 def refuse_recursion(

@@ -64,8 +64,14 @@ template <unsigned int Size, class Parent = thread_block>
 struct thread_block_tile {
     static_assert(Size <= 32 && (Size & (Size - 1)) == 0,
                   "tiles have a power of two of threads, 32 at most");
+    __device__ static unsigned int first_lane() {
+        return thread_block::thread_rank() % 32 / Size * Size;
+    }
+    __device__ static unsigned int members() {
+        return Size == 32 ? 0xffffffffu : ((1u << (Size % 32)) - 1u) << first_lane();
+    }
     __device__ operator thread_group() const { return thread_group{Size}; }
-    __device__ static void sync() { __syncwarp(); }
+    __device__ static void sync() { __syncwarp(members()); }
     __device__ static unsigned int thread_rank() { return thread_block::thread_rank() % Size; }
     __device__ static unsigned int size() { return Size; }
     __device__ static unsigned int num_threads() { return Size; }
@@ -74,21 +80,20 @@ struct thread_block_tile {
         return (thread_block::size() + Size - 1) / Size;
     }
     template <class T> __device__ static T shfl(T value, int source) {
-        return __shfl_sync(0xffffffffu, value, source, Size);
+        return __shfl_sync(members(), value, source, Size);
     }
     template <class T> __device__ static T shfl_up(T value, unsigned int by) {
-        return __shfl_up_sync(0xffffffffu, value, by, Size);
+        return __shfl_up_sync(members(), value, by, Size);
     }
     template <class T> __device__ static T shfl_down(T value, unsigned int by) {
-        return __shfl_down_sync(0xffffffffu, value, by, Size);
+        return __shfl_down_sync(members(), value, by, Size);
     }
     template <class T> __device__ static T shfl_xor(T value, unsigned int by) {
-        return __shfl_xor_sync(0xffffffffu, value, by, Size);
+        return __shfl_xor_sync(members(), value, by, Size);
     }
     __device__ static unsigned int ballot(int holds) {
-        unsigned int all = __ballot_sync(0xffffffffu, holds);
-        unsigned int first = thread_block::thread_rank() % 32 / Size * Size;
-        return Size == 32 ? all : (all >> first) & ((1u << (Size % 32)) - 1u);
+        unsigned int all = __ballot_sync(members(), holds);
+        return Size == 32 ? all : (all >> first_lane()) & ((1u << (Size % 32)) - 1u);
     }
     __device__ static int any(int holds) { return ballot(holds) != 0; }
     __device__ static int all(int holds) { return ballot(!holds) == 0; }
@@ -144,9 +149,8 @@ __device__ inline coalesced_group labeled_partition(const coalesced_group &group
 }
 
 template <unsigned int Size>
-__device__ inline coalesced_group threads_of(const thread_block_tile<Size> &) {
-    unsigned int first = thread_block::thread_rank() % 32 / Size * Size;
-    return coalesced_group{(0xffffffffu >> (32 - Size)) << first};
+__device__ inline coalesced_group threads_of(const thread_block_tile<Size> &tile) {
+    return coalesced_group{tile.members()};
 }
 
 template <unsigned int Size>
