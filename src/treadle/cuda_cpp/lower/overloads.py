@@ -18,7 +18,7 @@ from treadle.cuda_cpp.lower.templates import (
     deduce,
     evaluate_argument,
 )
-from treadle.cuda_cpp.lower.values import Braced, Value, describe
+from treadle.cuda_cpp.lower.values import Braced, FunctionSet, Value, describe
 from treadle.cuda_cpp.meaning.scopes import Overload, Scope
 from treadle.cuda_cpp.meaning.types import (
     VOID,
@@ -153,6 +153,9 @@ def _deduced(
         for one, argument in zip(overload.declaration.parameters, values, strict=False):
             if isinstance(argument, Braced):
                 continue  # it tells nothing
+            if isinstance(argument, FunctionSet):
+                reason = refusal_message("function_pointer")
+                raise cx.error(f"the function {argument.name} as an argument is {reason}", span)
             type: CppType = getattr(argument, "type", VOID)
             if not _is_reference(one.type):
                 type = decay(type)
