@@ -18,6 +18,8 @@ def in_ci() -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # SciPy reads it when it is first imported, wherever that is: tests/ecosystem needs it.
+    os.environ.setdefault("SCIPY_ARRAY_API", "1")
     # Neither read nor litter the user's cache of compiled kernels. Worker processes inherit it.
     if "TREADLE_CACHE_DIR" not in os.environ:
         scratch = tempfile.TemporaryDirectory(prefix="treadle-tests-")

@@ -187,6 +187,13 @@ def _settle(array: Any) -> Any:
     return array
 
 
+def _fma(a: Any, b: Any, c: Any) -> Value:
+    """a * b + c with one rounding: in more bits than the product of the library's operands has."""
+    x, y, z = (np.asarray(v.array if isinstance(v, Value) else v) for v in (a, b, c))
+    type = next(v.dtype for v in (x, z, y) if v.ndim)
+    return Value(_settle((x.astype(np.longdouble) * y + z).astype(type)))
+
+
 def _slop(array: Any) -> Any:
     """Off by up to two units in the last place, each element in its own reproducible way."""
     array = np.asarray(array)
@@ -320,7 +327,7 @@ NAMES: dict[str, Any] = {
     "where": _where, "bitcast": _bitcast, "mul_high": _mul_high, "clz": _clz,
     "abs": _unary(np.abs), "floor": _unary(np.floor), "ceil": _unary(np.ceil),
     "trunc": _unary(np.trunc), "round": _unary(np.rint),
-    "sqrt": lambda x: Value(_settle(_slop(np.sqrt(x.array)))),
+    "sqrt": lambda x: Value(_settle(_slop(np.sqrt(x.array)))), "fma": _fma,
     "minimum": _minmax(np.minimum), "maximum": _minmax(np.maximum),
     "isnan": lambda x: Value(np.isnan(x.array)), "isinf": lambda x: Value(np.isinf(x.array)),
     "isfinite": lambda x: Value(np.isfinite(x.array)),

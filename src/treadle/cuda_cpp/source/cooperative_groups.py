@@ -14,10 +14,12 @@ namespace cooperative_groups {
 struct thread_group {
     unsigned int count;
     __device__ void sync() const {
+        unsigned int row = threadIdx.y + blockDim.y * threadIdx.z;
+        unsigned int first = (threadIdx.x + blockDim.x * row) % 32 / count * count;
         if (count > 32)
             __syncthreads();
         else
-            __syncwarp();
+            __syncwarp(count == 32 ? 0xffffffffu : ((1u << count) - 1u) << first);
     }
     __device__ unsigned int thread_rank() const {
         return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % count;
