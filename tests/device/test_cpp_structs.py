@@ -501,3 +501,67 @@ def test_enums_and_namespaces(device):
         1, 21, 99, 1, 72, 1, 4, 4001, 52, 30, 34, 19, 23, 13, 4464, 1, 104, 14, 15,
     ]  # fmt: skip
     check(device, NAMES, "names", expected, [3])
+
+
+BASES = """
+struct Base {
+    int b;
+    __device__ int get() const { return 1; }
+    __device__ int twice() const { return 2 * get(); }
+};
+struct Derived : Base { __device__ int get() const { return 2 + b; } };
+struct Marked {
+    int v;
+    __device__ Marked(int q) : v(q) {}
+    __device__ Marked(const Marked &o) : v(o.v) {}
+    __device__ Marked &operator=(const Marked &o) { v = o.v + 100; return *this; }
+};
+struct Same {
+    int v[2];
+    __device__ int at(int i) const { return v[i]; }
+    __device__ int &at(int i) { return v[i]; }
+};
+struct Pair { Marked first, second; };
+__device__ int of_base(const Base &b) { return b.get(); }
+template <class T> __device__ int of(const T &b) { return b.get(); }
+__device__ Marked given(int q) { Marked m(q); if (q > 7) return m; Marked n(q + 1); return n; }
+
+__global__ void bases(const int *in, int *out)
+{
+    Derived d;
+    d.b = in[0];
+    Base &r = d;
+    const Derived &same = d;
+    int k = 0;
+    out[k++] = r.get();
+    out[k++] = of_base(d);
+    out[k++] = of<Base>(d);
+    out[k++] = of(d);
+    out[k++] = same.get();
+    out[k++] = r.twice();
+    r.b = 9;
+    out[k++] = d.get();
+    Marked a(in[0]);
+    Marked copy = a;
+    Marked two[2] = {a, copy};
+    Pair pair = {a, copy};
+    out[k++] = copy.v;
+    out[k++] = two[0].v + two[1].v;
+    out[k++] = pair.first.v + pair.second.v;
+    copy = a;
+    out[k++] = copy.v;
+    two[1] = given(7);
+    out[k++] = two[1].v;
+    Marked made = given(8);
+    out[k++] = made.v;
+    Same s = {{in[0], 3}};
+    s.at(1) = 4;
+    const Same &c = s;
+    out[k++] = c.at(0) + c.at(1);
+}
+"""
+
+
+def test_references_to_bases_and_initialization(device):
+    expected = [1, 1, 1, 7, 7, 2, 11, 5, 10, 10, 105, 108, 8, 9]
+    check(device, BASES, "bases", expected, [5])

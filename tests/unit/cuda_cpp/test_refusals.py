@@ -36,6 +36,31 @@ F = "__device__ int f(int a) { return a; }"
 DERIVED = "struct A { int a; }; struct B : A { };"
 # A name, the code, and words of the message: what it is, why, and what to do instead.
 CONSTRUCTS = [
+    (
+        "destructor",
+        kernel("G g(x);", "struct G { float *p; __device__ G(float *q) : p(q) {}\n"
+               "__device__ /**/~G() { *p = 5; } };"),
+        "a destructor that does something: .*; do it in a function",
+    ),
+    (
+        "copy constructor",
+        kernel("A a(1); x[0] = a.v;", "struct A { int v; __device__ A(int q) : v(q) {}\n"
+               "__device__ /**/A(const A &o) : v(o.v + 1) {} };"),
+        "a copy constructor that does more than copy: .*; leave it out",
+    ),
+    (
+        "using a base's function",
+        kernel("D d; x[0] = d.f(1);", "struct B { __device__ int f(int) { return 1; } };\n"
+               "struct D : B { /**/using B::f; __device__ int f(float) { return 2; } };"),
+        "using a base's function beside own ones .*; write a method",
+    ),
+    (
+        "overloads by const",
+        kernel("M m = {7}; x[0] = m./**/at(1);", "struct M { int v;\n"
+               "__device__ int at(int i) const { return v * 2; }\n"
+               "__device__ int &at(int i) { return v; } };"),
+        "at of lines 2 and 3: a function for const objects .*; give one of them another name",
+    ),
     ("goto", kernel("/**/goto end; end: x[0] = 1;"), "goto: other GPUs have structured .*; use lo"),
     ("a label", kernel("x[0] = 1; /**/again: x[0] = 2;"), "a label: .*; remove it"),
     ("asm", kernel('/**/asm("mov.u32 %0, %laneid;" : "=r"(n));'), "inline assembly: PTX .*; use"),

@@ -26,7 +26,7 @@ from treadle.cuda_cpp.lower.initializers import (
 from treadle.cuda_cpp.lower.inlining import bind_argument, frozen, inline, run_body
 from treadle.cuda_cpp.lower.members import member_of
 from treadle.cuda_cpp.lower.names import resolve
-from treadle.cuda_cpp.lower.operators import assign
+from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.overloads import Chosen, choose, viable
 from treadle.cuda_cpp.lower.pointers import pointer_of
 from treadle.cuda_cpp.lower.values import (
@@ -265,10 +265,10 @@ def run_constructor(
 ) -> None:
     """Initialize an object that has its place."""
     if len(values) == 1 and getattr(values[0], "type", None) == type:
-        assign(cx, "=", place, values[0], span)
+        initialize(cx, place, values[0], span)
         return
     if type == DIM3:
-        assign(cx, "=", place, _dim3(cx, values, span), span)
+        initialize(cx, place, _dim3(cx, values, span), span)
         return
     overloads = [one for one in _constructors(type) if not one.declaration.note]
     if not overloads or (not values and not _takes_nothing(overloads)):
@@ -358,7 +358,7 @@ def _run_initializers(
             value = lower(cx, written[0])
             if isinstance(field.type, ClassType) and getattr(value, "type", None) != field.type:
                 value = construct(cx, field.type, [value], name.span)
-            assign(cx, "=", part, value, name.span)
+            initialize(cx, part, value, name.span)
         elif isinstance(field.type, ClassType) and has_constructors(field.type):
             run_constructor(cx, part, field.type, arguments(cx, written), name.span)
         else:

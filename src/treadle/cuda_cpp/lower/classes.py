@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.dispatch import constant_value
+from treadle.cuda_cpp.lower.special_functions import refuse_special_functions
 from treadle.cuda_cpp.meaning.scopes import (
     Enumerator,
     Functions,
@@ -138,6 +139,7 @@ def _make(
     home.names["<class>"] = type
     home.names.setdefault(declaration.name, TypeEntity(type))
     _own_methods(cx, declaration, scope, home, type, template)
+    refuse_special_functions(cx, declaration.name, declaration.members, home)
     for member in declaration.members:
         if isinstance(member, tree.StaticAssert):
             from treadle.cuda_cpp.lower.statements import static_assert

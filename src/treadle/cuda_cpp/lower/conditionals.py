@@ -22,7 +22,7 @@ from treadle.cuda_cpp.lower.dispatch import (
     lower_condition,
     type_of,
 )
-from treadle.cuda_cpp.lower.operators import assign
+from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.pointers import pointer_of
 from treadle.cuda_cpp.lower.values import (
     ChoiceLvalue,
@@ -176,7 +176,7 @@ def _conditional_pointer(
     for block, value in (first, second):
         with cx.aside() as inside:
             inside.extend(block)
-            assign(cx, "=", variable, value, node.span)
+            initialize(cx, variable, value, node.span)
         block[:] = inside
     cx.emit(n.If(test, tuple(first[0]), tuple(second[0]), node.span))
     return variable

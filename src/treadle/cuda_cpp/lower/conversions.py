@@ -355,6 +355,31 @@ def _base_part(cx: Context, value: Value, base: ClassType, span: Span) -> Value:
     return Rvalue(n.Construct(tuple(fields), ir_type(base), span), base)
 
 
+def as_base(cx: Context, value: Value, base: ClassType, span: Span) -> Value:
+    """An object that a reference to its base is bound to: where the two have functions of one name,
+    it is the base's that are meant."""
+    given = getattr(value, "type", None)
+    if not isinstance(given, ClassType) or not _derives(given, base) or not _hides(given, base):
+        return value  # the base's members are found by name
+    return _cast_reference(cx, value, Reference(base), span)
+
+
+def _hides(given: ClassType, base: ClassType) -> bool:
+    """Whether a class has a member function or variable under a name that its base has too."""
+    return any(
+        not name.startswith("<") and name in base.scope.names
+        for one in _between(given, base)
+        for name in one.scope.names
+    )
+
+
+def _between(given: ClassType, base: ClassType) -> list[ClassType]:
+    """A class and its bases, those of `base` itself left out."""
+    if given == base:
+        return []
+    return [given, *(one for parent in given.bases for one in _between(parent, base))]
+
+
 # --- casts ---------------------------------------------------------------------------------------
 
 

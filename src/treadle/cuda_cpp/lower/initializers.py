@@ -12,7 +12,7 @@ from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.members import member_of
 from treadle.cuda_cpp.lower.objects import store, subscript
-from treadle.cuda_cpp.lower.operators import assign
+from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.pointers import follow, moved, pointer_of, seen_as
 from treadle.cuda_cpp.lower.values import Exploded, Items, Rvalue, Value
 from treadle.cuda_cpp.meaning.types import (
@@ -226,7 +226,7 @@ def initialize_by_default(
             if isinstance(initializer, tree.InitializerList):
                 fill(cx, part, field.type, initializer, span)
             else:
-                assign(cx, "=", part, lower(cx, initializer), span)
+                initialize(cx, part, lower(cx, initializer), span)
     finally:
         cx.this = outer
 
@@ -258,9 +258,9 @@ def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, s
             if isinstance(item, tree.InitializerList):
                 fill(cx, part, field.type, item, span)
             else:
-                assign(cx, "=", part, _item(cx, field.type, item), span)
+                initialize(cx, part, _item(cx, field.type, item), span)
         return
-    assign(cx, "=", place, from_list(cx, type, node, span), span)
+    initialize(cx, place, from_list(cx, type, node, span), span)
 
 
 def _fill_array(
@@ -275,7 +275,7 @@ def _fill_array(
         if isinstance(item, tree.InitializerList):
             fill(cx, part, type.element, item, item.span)
         else:
-            assign(cx, "=", part, _item(cx, type.element, item), span)
+            initialize(cx, part, _item(cx, type.element, item), span)
     _zero_rest(cx, place, type, len(items), span)
 
 

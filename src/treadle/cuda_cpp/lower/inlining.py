@@ -14,10 +14,10 @@ from treadle.cuda_cpp.lower.context import (
     Context,
     Returns,
 )
-from treadle.cuda_cpp.lower.conversions import convert, rvalue
+from treadle.cuda_cpp.lower.conversions import as_base, convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.initializers import from_list
-from treadle.cuda_cpp.lower.operators import assign
+from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.overloads import Chosen
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
@@ -198,7 +198,7 @@ def lower_return(cx: Context, node: tree.Return) -> None:
         given = rvalue(cx, convert(cx, value, type, node.span), node.span)
         cx.emit(n.Return(given.expression, node.span))
     else:
-        assign(cx, "=", cx.returns.place, value, node.span)
+        initialize(cx, cx.returns.place, value, node.span)
         cx.emit(n.Return(None, node.span))
 
 
@@ -241,7 +241,7 @@ def _bind_reference(cx: Context, type: Reference, value: Value, span: Span) -> A
     if is_object and (given == type.to or isinstance(value, (ArrayValue, Exploded, Items))):
         return frozen(cx, value, span)
     if is_object and isinstance(given, ClassType) and isinstance(type.to, ClassType):
-        return frozen(cx, value, span)  # a base of it: its fields are found by name
+        return frozen(cx, as_base(cx, value, type.to, span), span)
     converted = convert(cx, value, type.to, span)
     if isinstance(converted, Rvalue):
         if isinstance(converted.expression, n.Constant):

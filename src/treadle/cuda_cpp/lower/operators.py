@@ -377,6 +377,11 @@ def assign(cx: Context, op: str, target: Value, value: Value, span: Span) -> Val
         value = binary(cx, op[:-1], target, value, span)
         if isinstance(target, OBJECTS) and isinstance(value, Rvalue):
             value = _back(cx, value, target, span)
+    return initialize(cx, target, value, span)
+
+
+def initialize(cx: Context, target: Value, value: Value, span: Span) -> Value:
+    """Give a place its value: no `operator=` of a class has a say in it."""
     if isinstance(target, (PointerVariable, ParameterPointer, ChosenPointer)):
         pointer = pointer_of(cx, convert(cx, value, target.type, span))
         if pointer is None:

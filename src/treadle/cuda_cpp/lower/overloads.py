@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from treadle.core.errors import CompileError
@@ -25,6 +25,7 @@ from treadle.cuda_cpp.meaning.types import (
     ArrayOf,
     ClassType,
     CppType,
+    Pointer,
     Reference,
     VectorType,
     decay,
@@ -67,7 +68,15 @@ def choose(
     found, reasons = viable(cx, overloads, values, explicit, span)
     if not found:
         raise cx.error(_none_fits(name, overloads, values, reasons), span)
-    return _specialized(cx, _best(found), overloads)
+    best = _best(found)
+    for other in found:
+        if _differs_by_const(best, other):
+            lines = sorted((best.declaration.span.line, other.declaration.span.line))
+            raise cx.error(
+                f"{name} of lines {lines[0]} and {lines[1]}: {refusal_message('const_overload')}",
+                span,
+            )
+    return _specialized(cx, best, overloads)
 
 
 def viable(
@@ -187,12 +196,34 @@ def _better(one: Chosen, other: Chosen) -> bool:
     return _order(one) > _order(other)
 
 
-def _order(chosen: Chosen) -> tuple[bool, int, bool, bool]:
-    """Plain functions before templates, more special templates first, definitions first."""
+def _differs_by_const(one: Chosen, other: Chosen) -> bool:
+    """Whether const alone tells two functions apart that do not do the same."""
+    mine, theirs = one.declaration, other.declaration
+    if mine.body is None or theirs.body is None or mine.body == theirs.body:
+        return False
+    if bool(mine.template) != bool(theirs.template):
+        return False
+    if list(map(_without_const, one.types)) != list(map(_without_const, other.types)):
+        return False
+    return (mine.const, *map(_is_const, one.types)) != (theirs.const, *map(_is_const, other.types))
+
+
+def _without_const(type: CppType) -> CppType:
+    return replace(type, const=False) if isinstance(type, (Reference, Pointer)) else type
+
+
+def _is_const(type: CppType) -> bool:
+    return isinstance(type, (Reference, Pointer)) and type.const
+
+
+def _order(chosen: Chosen) -> tuple[bool, int, bool, bool, bool]:
+    """Plain functions before templates, more special templates first, definitions first; last the
+    ones that are not for const: they give references that can be written through."""
     declaration = chosen.declaration
     special = sum(_specificity(one.type) for one in declaration.parameters)
     constant = any(isinstance(type, Reference) and type.const for type in chosen.types)
-    return (not declaration.template, special, declaration.body is not None, not constant)
+    defined = declaration.body is not None
+    return (not declaration.template, special, defined, not constant, not declaration.const)
 
 
 def _specificity(written: tree.TypeTree) -> int:

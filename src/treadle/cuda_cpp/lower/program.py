@@ -18,6 +18,7 @@ from treadle.cuda_cpp.lower.reachable import Reachable
 from treadle.cuda_cpp.lower.statements import static_assert
 from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
 from treadle.cuda_cpp.lower.variables import length_of
+from treadle.cuda_cpp.meaning.redefinitions import redefinitions
 from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Namespace, Overload, Scope, file_scope
 from treadle.cuda_cpp.meaning.types import (
     VOID,
@@ -62,6 +63,12 @@ def load(
     errors = sorted((*read.errors, *parsed.errors), key=lambda error: (error.file, error.line))
     if errors:
         raise CompileErrors(errors)
+    twice = [
+        error.with_source(read.texts.get(error.file))
+        for error in redefinitions(parsed.unit.declarations)
+    ]
+    if twice:
+        raise CompileErrors(twice)
     return Program(read, parsed.unit, file)
 
 

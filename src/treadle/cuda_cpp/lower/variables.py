@@ -7,7 +7,7 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context, key_of
-from treadle.cuda_cpp.lower.conversions import convert, rvalue
+from treadle.cuda_cpp.lower.conversions import as_base, convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluate import evaluate
 from treadle.cuda_cpp.lower.exploded import MOST_ITEMS
@@ -113,6 +113,8 @@ def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> 
     if isinstance(value, Rvalue) or (other and type.const):
         converted = convert(cx, value, type.to, node.span)
         return declare_object(cx, node.name, type.to, key_of(cx, node), converted, node.span)
+    if isinstance(type.to, ClassType):
+        value = as_base(cx, value, type.to, node.span)
     return frozen(cx, value, node.span)
 
 

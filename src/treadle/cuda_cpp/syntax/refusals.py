@@ -169,6 +169,26 @@ REFUSALS = {
         "memory of other GPUs is read and written in whole numbers",
         "use an integer, with masks and shifts",
     ),
+    "destructor": Refusal(
+        "a destructor that does something",
+        "nothing calls it where an object's life ends",
+        "do it in a function that is called at the end of the block",
+    ),
+    "copy_constructor": Refusal(
+        "a copy constructor that does more than copy",
+        "objects are copied field by field",
+        "leave it out, or write a function that makes the changed copy",
+    ),
+    "using_base_function": Refusal(
+        "using a base's function beside own ones of the same name",
+        "the two sets are not joined",
+        "write a method that calls the base's (B::f), or give one of them another name",
+    ),
+    "const_overload": Refusal(
+        "a function for const objects beside another one for those that are not",
+        "const is not told apart here, and the two bodies differ",
+        "give one of them another name",
+    ),
     "packed": Refusal(
         "a packed struct whose members are not aligned to their sizes",
         "memory of other GPUs is read and written in aligned numbers",
