@@ -136,7 +136,10 @@ def transpile(
         ),
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("-o", help="Write here, not to the screen.")
+        Path | None,
+        typer.Option(
+            "-o", help="Write here, not to the screen; of several kernels, each to a file named so."
+        ),
     ] = None,
 ) -> None:
     """Print what the kernels of a file become on a target. No device is needed.
@@ -178,7 +181,9 @@ def transpile(
     if output is None:
         typer.echo(printed.text)
     else:
-        output.write_text(printed.text)
+        written = printed.write(output)
+        if len(written) > 1:
+            _say(f"each kernel has a file of its own: {', '.join(map(str, written))}")
     for note in printed.left_out:
         _say(note)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import runpy
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +32,25 @@ def parse_block(text: str) -> Dim3:
 class Printed:
     """The text of a file's kernels, and a sentence for each that has none."""
 
-    text: str
+    texts: dict[str, str]  # by the kernels' names
     left_out: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All of them, one after the other."""
+        return "\n".join(self.texts.values())
+
+    def write(self, output: Path) -> tuple[Path, ...]:
+        """Write the text to a file; of several kernels, each to its own, for two of them are no
+        file that a compiler takes: `out.wgsl` becomes `out.blur.wgsl` and so on."""
+        written = []
+        for name, text in self.texts.items():
+            plain = re.sub(r"\W+", "_", name).strip("_")
+            several = len(self.texts) > 1
+            path = output.with_name(f"{output.stem}.{plain}{output.suffix}") if several else output
+            path.write_text(text)
+            written.append(path)
+        return tuple(written)
 
 
 def transpile_file(
@@ -55,11 +73,11 @@ def transpile_file(
     left_out = tuple(_why_left_out(one) for key, one in found.items() if key not in known)
     if not known:
         raise TreadleError("; ".join(left_out))
-    texts = (
-        kernel.source(to, block=block, shared_bytes=shared if _dynamic(kernel, shared) else 0)
-        for kernel in known.values()
-    )
-    return Printed("\n".join(texts), left_out)
+    texts = {
+        name: kernel.source(to, block=block, shared_bytes=shared if _dynamic(kernel, shared) else 0)
+        for name, kernel in known.items()
+    }
+    return Printed(texts, left_out)
 
 
 def _untyped(kernel: Kernel) -> list[str]:

@@ -61,19 +61,19 @@ def transpile_cuda(wanted: Wanted, to: str, block: Dim3 | None, shared: int) -> 
 
     `block` None leaves it to each kernel.
     """
-    texts: list[str] = []
+    texts: dict[str, str] = {}
     left_out: list[str] = []
     module = wanted.open()
     for name in _names(module, wanted):
         try:
             kernel = _kernel(module, name, wanted)
             bytes_of_it = shared if shared and kernel.has_dynamic_memory else 0
-            texts.append(kernel.source(to, block=block, shared_bytes=bytes_of_it))
+            texts[name] = kernel.source(to, block=block, shared_bytes=bytes_of_it)
         except (CompileError, LaunchError) as error:
             left_out.append(f"kernel {name} is left out: {error}")
     if not texts:
         raise TreadleError("\n".join([*left_out, f"no kernel of {wanted.file} can be printed"]))
-    return Printed("\n".join(texts), tuple(left_out))
+    return Printed(texts, tuple(left_out))
 
 
 def report_of(wanted: Wanted, to: str | None) -> Report:

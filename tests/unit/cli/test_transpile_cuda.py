@@ -150,3 +150,20 @@ def test_options_of_cuda_are_refused_for_python(tmp_path):
     path.write_text("")
     for options in (["--report"], ["-D", "X"], ["-I", "."], ["--template", "float"]):
         assert CliRunner().invoke(app.app, ["transpile", str(path), *options]).exit_code == 2
+
+
+def test_several_kernels_are_written_to_a_file_each(tmp_path):
+    source = tmp_path / "two.cu"
+    source.write_text(
+        "__global__ void up(int *x) { x[threadIdx.x] += 1; }\n"
+        "__global__ void down(int *x) { x[threadIdx.x] -= 1; }\n"
+    )
+    done = CliRunner().invoke(app.app, ["transpile", str(source), "-o", str(tmp_path / "o.wgsl")])
+    assert done.exit_code == 0
+    assert "each kernel has a file of its own" in done.output
+    assert sorted(path.name for path in tmp_path.glob("*.wgsl")) == ["o.down.wgsl", "o.up.wgsl"]
+    for path in tmp_path.glob("*.wgsl"):
+        assert path.read_text().count("@compute") == 1
+    only = ["transpile", str(source), "--kernel", "up", "-o", str(tmp_path / "only.wgsl")]
+    assert CliRunner().invoke(app.app, only).exit_code == 0
+    assert "@compute" in (tmp_path / "only.wgsl").read_text()
