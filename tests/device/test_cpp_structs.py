@@ -522,6 +522,8 @@ struct Same {
     __device__ int &at(int i) { return v[i]; }
 };
 struct Pair { Marked first, second; };
+__device__ float &item(float4 &v, int i) { return reinterpret_cast<float *>(&v)[i]; }
+__device__ float item(const float4 &v, int i) { return reinterpret_cast<const float *>(&v)[i]; }
 __device__ int of_base(const Base &b) { return b.get(); }
 template <class T> __device__ int of(const T &b) { return b.get(); }
 __device__ Marked given(int q) { Marked m(q); if (q > 7) return m; Marked n(q + 1); return n; }
@@ -558,10 +560,14 @@ __global__ void bases(const int *in, int *out)
     s.at(1) = 4;
     const Same &c = s;
     out[k++] = c.at(0) + c.at(1);
+    float4 v = make_float4(1, 2, 3, in[0]);
+    item(v, 1) = 7;
+    const float4 &w = v;
+    out[k++] = item(w, 1) + item(v, 3);
 }
 """
 
 
 def test_references_to_bases_and_initialization(device):
-    expected = [1, 1, 1, 7, 7, 2, 11, 5, 10, 10, 105, 108, 8, 9]
+    expected = [1, 1, 1, 7, 7, 2, 11, 5, 10, 10, 105, 108, 8, 9, 12]
     check(device, BASES, "bases", expected, [5])

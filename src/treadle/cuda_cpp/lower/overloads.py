@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from treadle.core.errors import CompileError
@@ -199,13 +199,27 @@ def _better(one: Chosen, other: Chosen) -> bool:
 def _differs_by_const(one: Chosen, other: Chosen) -> bool:
     """Whether const alone tells two functions apart that do not do the same."""
     mine, theirs = one.declaration, other.declaration
-    if mine.body is None or theirs.body is None or mine.body == theirs.body:
+    if mine.body is None or theirs.body is None:
+        return False
+    if _unqualified(mine.body) == _unqualified(theirs.body):
         return False
     if bool(mine.template) != bool(theirs.template):
         return False
     if list(map(_without_const, one.types)) != list(map(_without_const, other.types)):
         return False
     return (mine.const, *map(_is_const, one.types)) != (theirs.const, *map(_is_const, other.types))
+
+
+def _unqualified(node: Any) -> Any:
+    """A part of the tree without its consts and places, to be compared with another one."""
+    if isinstance(node, tree.ConstType):
+        return _unqualified(node.of)
+    if isinstance(node, tuple):
+        return tuple(map(_unqualified, node))
+    if is_dataclass(node):
+        parts = (getattr(node, one.name) for one in fields(node) if one.compare)
+        return (type(node), *map(_unqualified, parts))
+    return node
 
 
 def _without_const(type: CppType) -> CppType:
