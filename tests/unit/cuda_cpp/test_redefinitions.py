@@ -26,6 +26,12 @@ KERNEL = "__global__ void k(int *x) { x[0] = 1; }\n"
             3,
             "A is defined a second time",
         ),
+        (
+            "namespace m { __device__ int f() { return 1; } }\n"
+            "namespace m { __device__ int f() { return 2; } }\n",
+            2,
+            "f is defined a second time: the first one is in line 1",
+        ),
     ],
 )
 def test_a_second_definition_is_refused(source: str, line: int, message: str) -> None:

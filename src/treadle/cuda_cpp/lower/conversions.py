@@ -365,7 +365,7 @@ def as_base(cx: Context, value: Value, base: ClassType, span: Span) -> Value:
 
 
 def _hides(given: ClassType, base: ClassType) -> bool:
-    """Whether a class has a member function or variable under a name that its base has too."""
+    """Whether a class has a function, type or constant of a name that its base has too."""
     return any(
         not name.startswith("<") and name in base.scope.names
         for one in _between(given, base)

@@ -10,7 +10,6 @@ from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
     OBJECTS,
     condition,
-    number,
     rvalue,
 )
 from treadle.cuda_cpp.lower.evaluate import evaluate
@@ -20,7 +19,6 @@ from treadle.cuda_cpp.lower.values import (
 )
 from treadle.cuda_cpp.meaning.types import (
     VOID,
-    Arithmetic,
     CppType,
     holds_array,
 )
@@ -43,11 +41,6 @@ def lower(cx: Context, expression: Any) -> Value:
 def lower_condition(cx: Context, expression: tree.Expression) -> n.Expression:
     """An expression as a condition."""
     return condition(cx, lower(cx, expression), expression.span)
-
-
-def lower_number(cx: Context, expression: tree.Expression) -> tuple[n.Expression, Arithmetic]:
-    """An expression that must be a number, and its type."""
-    return number(cx, lower(cx, expression), expression.span)
 
 
 def constant_rvalue(cx: Context, expression: Any, what: str) -> Rvalue:

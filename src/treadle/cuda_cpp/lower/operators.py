@@ -30,7 +30,6 @@ from treadle.cuda_cpp.lower.values import (
     ChosenPointer,
     Exploded,
     Items,
-    Lvalue,
     Null,
     ObjectAddress,
     ParameterPointer,
@@ -442,8 +441,3 @@ def _assign_part(cx: Context, target: Value, value: Value, span: Span) -> None:
         copy_object(cx, target, value, target.type, span)
     else:
         assign(cx, "=", target, value, span)
-
-
-def is_in_memory(value: Value) -> bool:
-    """Whether an object lies where other threads (or atomics) may reach it."""
-    return isinstance(value, Lvalue) and isinstance(value.place, (n.Element, n.Member, n.Item))

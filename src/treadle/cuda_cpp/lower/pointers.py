@@ -27,7 +27,6 @@ from treadle.cuda_cpp.meaning.types import (
     ArrayOf,
     CppType,
     NoLayout,
-    Pointer,
     Void,
     align_of,
     count_of,
@@ -364,9 +363,3 @@ def _further(
         return plus(times(offset, unit // common), moved_by), common
     common = math.gcd(unit, size)
     return plus(times(offset, unit // common), times(index, size // common)), common
-
-
-def target_type(pointer: CppType) -> CppType:
-    """What a pointer type points to."""
-    assert isinstance(pointer, Pointer)
-    return pointer.to

@@ -20,7 +20,6 @@ from treadle.cuda_cpp.meaning.types import (
     Pointer,
     Reference,
     decay,
-    ir_type,
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
@@ -299,10 +298,3 @@ def _deduce_class(
             if isinstance(as_type, _TYPES) and not deduce(cx, as_type, argument, parameters, found):
                 return False
     return True
-
-
-def constant_argument(value: int, type: CppType) -> Rvalue:
-    """A number as a template argument."""
-    scalar = ir_type(type)
-    assert isinstance(scalar, ir.Scalar)
-    return Rvalue(n.Constant(value, scalar), type)

@@ -11,16 +11,22 @@ from treadle.cuda_cpp.syntax import tree
 
 
 def redefinitions(
-    declarations: tuple[tree.Declaration, ...], path: tuple[str, ...] = ()
+    declarations: tuple[tree.Declaration, ...],
 ) -> Iterator[CompileError]:
     """An error for each second definition of a function or class, and for each kernel whose name
     another one has: kernels are launched by their names."""
-    known: dict[Any, Span] = {}
+    yield from _found(declarations, (), {})
+
+
+def _found(
+    declarations: tuple[tree.Declaration, ...], path: tuple[str, ...], known: dict[Any, Span]
+) -> Iterator[CompileError]:
+    """Those of one namespace, which may be opened several times, and of the ones in it."""
     for one in declarations:
         if isinstance(one, tree.NamespaceDeclaration) and one.alias is None:
-            yield from redefinitions(one.members, (*path, one.name))
+            yield from _found(one.members, (*path, one.name), known)
         for key, what in _keys(one):
-            earlier = known.setdefault(key, one.span)
+            earlier = known.setdefault((path, key), one.span)
             if earlier is not one.span:
                 yield CompileError(f"{what}: the first one is in line {earlier.line}", one.span)
                 break

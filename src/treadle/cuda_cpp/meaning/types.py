@@ -215,11 +215,6 @@ def is_integer(type: CppType) -> bool:
     return isinstance(type, Arithmetic) and not type.scalar.is_float
 
 
-def is_floating(type: CppType) -> bool:
-    """Whether a type is a floating point number."""
-    return isinstance(type, Arithmetic) and type.scalar.is_float
-
-
 def decay(type: CppType) -> CppType:
     """What an expression of this type is as a value: no reference, no array."""
     if isinstance(type, Reference):
