@@ -8,7 +8,7 @@ JOBS ?= 2
 # Without this variable, Mesa complains in every process that looks for devices.
 export XDG_RUNTIME_DIR ?= /tmp
 
-.PHONY: help demo test test-full lint format docs docs-serve bench software-gpu clean
+.PHONY: help demo test announce-test test-full lint format docs docs-serve bench software-gpu clean
 
 help:
 	@echo "make demo       install into $(VENV) and run the main job on every device present"
@@ -30,8 +30,12 @@ $(VENV)/.installed-test: EXTRAS := test,docs
 demo: $(VENV)/.installed-demo
 	@$(BIN)/treadle demo
 
-test: lint docs software-gpu
+test: announce-test lint docs software-gpu
 	@$(BIN)/python -m pytest -n $(JOBS)
+
+announce-test:
+	@echo "treadle: lint, documentation and tests take about 15 minutes on 2 idle cores (JOBS=N uses more)," \
+		"and up to 3 GB of disk with the environment and the software drivers." >&2
 
 test-full: lint docs software-gpu
 	@$(BIN)/python -m pytest -n $(JOBS) -m "" --hypothesis-profile=full --timeout=3600

@@ -44,5 +44,26 @@ if [ ! -x "$folder/bin/pip" ]; then
     say "making the environment in $folder with $("$python" --version)"
     "$python" -m venv --clear "$folder"
 fi
-say "installing treadle${extras:+[$extras]} into $folder (a minute or two the first time)"
-"$folder/bin/pip" install -qq --disable-pip-version-check --editable ".${extras:+[$extras]}"
+# One line for each package that takes a while to fetch, so that a slow network is seen to work.
+tell() {
+    awk '
+        function say(text) { print "treadle: " text > "/dev/stderr" }
+        / *Downloading / && /[0-9] [MG]B\)/ { sub(/.*Downloading /, ""); say("fetching " $0) }
+        /^Installing collected packages:/ { say("unpacking " NF - 3 " packages") }
+        /^WARNING: Retrying/ { say($0) }'
+}
+
+case "$extras" in # with everything that it needs, as measured on Linux
+*test*) size="1.4 GB on disk" ;;
+*) size="0.6 GB on disk" ;;
+esac
+say "installing treadle${extras:+[$extras]} into $folder ($size; a minute or two, longer on a slow network)"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! "$folder/bin/pip" install --disable-pip-version-check --progress-bar off \
+    --editable ".${extras:+[$extras]}" 2>&1 | tee "$log" | tell; then
+    tail -n 20 "$log" >&2
+    say "that failed; run it by hand to see more: $folder/bin/pip install --editable '.${extras:+[$extras]}'"
+    exit 1
+fi
+say "installed"

@@ -64,7 +64,7 @@ def _run_kernels(
                 progress.update(task, advance=1, description=f"{name}: {part}")
 
             results[one.id] = work.run_on_device(image, one, step)
-        progress.update(task, advance=1, description="done")
+        progress.update(task, advance=1, description="four programs, on each device")
     console.print(_table(chosen, results, truth))
     wrong = [
         f"{part} on {name} is off by {off:.1e}"
