@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from treadle.core import polling
 from treadle.core.errors import LaunchError
 from treadle.runtime import profile
 
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
     from treadle.drivers import base
     from treadle.runtime.devices import Device
     from treadle.runtime.sharing import Guest
-
-_LONGEST_NAP = 1e-3  # seconds
 
 meeting: list[Callable[[Stream], None]] = []  # told of every stream that is made
 
@@ -84,12 +81,7 @@ class Event:
 
     async def synchronize_async(self) -> None:
         """`synchronize`, giving way to the event loop between looks, and at least once."""
-        point = self._recorded()
-        began = time.perf_counter()
-        await asyncio.sleep(0)
-        while not point.query():
-            waited = time.perf_counter() - began
-            await asyncio.sleep(0 if waited < 5e-4 else min(waited / 8, _LONGEST_NAP))
+        await polling.until(self._recorded().query)
 
     def query(self) -> bool:
         """Whether the point is reached."""

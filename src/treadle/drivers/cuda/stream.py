@@ -7,14 +7,13 @@ something is unusual (a capture, several streams, a lost device) launches go the
 
 from __future__ import annotations
 
-import asyncio
 import struct
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from treadle.core import polling
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.drivers.base import Buffer, CompiledKernel, Event, Stream
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from treadle.drivers.dense import PreparedProduct
 
 _RECENT = 32  # names of kernels that are kept to tell who may have lost the device
-_LONGEST_NAP = 1e-3  # seconds
 
 
 class CudaStream(Stream):
@@ -372,11 +370,7 @@ class CudaStream(Stream):
 
     async def _reached(self, event: int) -> None:
         """Wait for an event, giving way to the event loop between looks, and at least once."""
-        began = time.perf_counter()
-        await asyncio.sleep(0)
-        while not self.device.is_reached(event):
-            waited = time.perf_counter() - began
-            await asyncio.sleep(0 if waited < 5e-4 else min(waited / 8, _LONGEST_NAP))
+        await polling.until(lambda: self.device.is_reached(event))
 
     # ------------------------------------------------------------------ other libraries
 

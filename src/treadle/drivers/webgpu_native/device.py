@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 import time
@@ -14,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.codegen.records import KernelCode
+from treadle.core import polling
 from treadle.core.errors import (
     DeviceLost,
     DeviceNotFound,
@@ -58,7 +58,6 @@ from treadle.drivers.webgpu_native.stream import WebgpuStream
 
 MAX_IN_FLIGHT = 8  # submissions; beyond that, flushing waits for the oldest
 _SPINS = 400  # polls before a wait begins to sleep
-_LONGEST_NAP = 1e-3  # seconds
 _MOST_WINDOWS = 256  # that are kept of a buffer
 
 _opened: weakref.WeakSet[WebgpuDevice] = weakref.WeakSet()
@@ -404,16 +403,18 @@ class WebgpuDevice(Device):
         began = time.perf_counter()
         while spin(poller, flag, value, 1) < value:
             self.check()
-            time.sleep(min((time.perf_counter() - began) / 8, _LONGEST_NAP))
+            time.sleep(polling.nap(time.perf_counter() - began))
 
     async def wait_async(self, flag: Any, value: int) -> None:
         """`wait`, giving way to the event loop between polls, and at least once."""
-        began = time.perf_counter()
-        await asyncio.sleep(0)
-        while self.loop.spin(self.poller, flag, value, 1) < value:
-            self.check()
-            waited = time.perf_counter() - began
-            await asyncio.sleep(0 if waited < 5e-4 else min(waited / 8, _LONGEST_NAP))
+
+        def is_reached() -> bool:
+            reached: bool = self.loop.spin(self.poller, flag, value, 1) >= value
+            if not reached:
+                self.check()
+            return reached
+
+        await polling.until(is_reached)
 
     # ------------------------------------------------------------------ errors and the end
 
