@@ -105,5 +105,6 @@ def _line() -> str:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back
     code, number = frame.f_code, frame.f_lineno
+    linecache.checkcache(code.co_filename)
     text = linecache.getline(code.co_filename, number).strip()
     return f"{code.co_filename}, line {number}, in {code.co_name}:\n    {text}"

@@ -11,10 +11,12 @@ import ast
 import builtins
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+
+from treadle.lang.source import source_of
 
 MISSING: Any = object()
 
@@ -109,9 +111,10 @@ def _useful(root: Any, attributes: tuple[str, ...]) -> tuple[str, ...]:
 class CaptureSet:
     """The captures of a function and of those it calls, with the key that they make now."""
 
-    def __init__(self, function: FunctionType, tree: ast.FunctionDef) -> None:
+    def __init__(self, function: FunctionType) -> None:
         self._function = function
-        self._tree = tree
+        self._codes: tuple[tuple[FunctionType, CodeType], ...] = ()
+        self._edits = 0  # how often a reloader put other code into one of the functions
         self._captures: tuple[Capture, ...] | None = None
         self._values: tuple[Any, ...] = ()
         self._key: Hashable = ()
@@ -121,6 +124,10 @@ class CaptureSet:
         """The values now, as something to look up compiled code by."""
         if self._fixed:
             return self._key
+        for function, code in self._codes:
+            if function.__code__ is not code:
+                self._edits += 1
+                return self._renew()
         if not self._captures:
             return self._key if self._captures is not None else self._renew()
         for capture, last in zip(self._captures, self._values, strict=True):
@@ -129,19 +136,20 @@ class CaptureSet:
         return self._key
 
     def _renew(self) -> Hashable:
-        captures = tuple(dict.fromkeys(_transitive(self._function, self._tree, set())))
+        functions: dict[FunctionType, None] = {}
+        captures = tuple(dict.fromkeys(_transitive(self._function, functions)))
         self._values = tuple(capture.read() for capture in captures)
         self._captures = captures
-        self._fixed = all(_is_ours(each) for each in (self._function, *_functions(captures)))
-        self._key = tuple(
-            (capture.name, *capture.attributes, _key(value))
-            for capture, value in zip(captures, self._values, strict=True)
+        self._codes = tuple((each, each.__code__) for each in functions)
+        self._fixed = all(map(_is_ours, functions))
+        self._key = (
+            *((self._edits,) if self._edits else ()),
+            *(
+                (capture.name, *capture.attributes, _key(value))
+                for capture, value in zip(captures, self._values, strict=True)
+            ),
         )
         return self._key
-
-
-def _functions(captures: tuple[Capture, ...]) -> Iterator[FunctionType]:
-    return (capture.function for capture in captures)
 
 
 def _is_ours(function: FunctionType) -> bool:
@@ -149,18 +157,16 @@ def _is_ours(function: FunctionType) -> bool:
     return (function.__module__ or "").split(".")[0] == "treadle"
 
 
-def _transitive(
-    function: FunctionType, tree: ast.FunctionDef, seen: set[FunctionType]
-) -> Iterator[Capture]:
+def _transitive(function: FunctionType, seen: dict[FunctionType, None]) -> Iterator[Capture]:
     if function in seen:
         return
-    seen.add(function)
-    for capture in captures_of(function, tree):
+    seen[function] = None
+    for capture in captures_of(function, source_of(function).tree):
         yield capture
         value = capture.read()
         inner = getattr(value, "__wrapped_function__", None)
         if isinstance(inner, FunctionType):
-            yield from _transitive(inner, value.source_code.tree, seen)
+            yield from _transitive(inner, seen)
 
 
 def _key(value: Any) -> Hashable:

@@ -17,6 +17,7 @@ from treadle.lang.captures import CaptureSet
 from treadle.lang.interpreting import current_run, state
 from treadle.lang.refusals import REFUSALS
 from treadle.lang.source import Source, function_from_text, resolve_annotations, source_of
+from treadle.lang.texts import remember
 from treadle.lang.types import declared_type
 from treadle.runtime.brackets import Bracketed
 from treadle.runtime.definition import KernelOptions, LoweredKernel
@@ -34,7 +35,7 @@ class Function(ByName):
         self.definition = function
         self.__wrapped_function__ = function
 
-    @cached_property
+    @property
     def source_code(self) -> Source:
         """Its source."""
         return source_of(self.definition)
@@ -73,7 +74,7 @@ class Kernel(ByName, Bracketed["BoundKernel"]):
         """The function's name."""
         return self.definition.__name__
 
-    @cached_property
+    @property
     def source_code(self) -> Source:
         """Its source."""
         return source_of(self.definition)
@@ -100,7 +101,7 @@ class Kernel(ByName, Bracketed["BoundKernel"]):
 
     @cached_property
     def _captures(self) -> CaptureSet:
-        return CaptureSet(self.definition, self.source_code.tree)
+        return CaptureSet(self.definition)
 
     def captured(self) -> Hashable:
         """The constants from outside, as they are now."""
@@ -253,6 +254,7 @@ def as_function(candidate: Any) -> FunctionType:
     if isinstance(candidate, FunctionType):
         code = candidate.__code__
         place = Span(code.co_filename, code.co_firstlineno, 1, 1)
+        remember(candidate)
         if code.co_name == "<lambda>":
             raise CompileError("a kernel is a function written with def, not a lambda", place)
         if hasattr(candidate, "__wrapped__"):

@@ -2,7 +2,7 @@
 
 Source comes from the file, the notebook cell (both through `linecache`), the interactive prompt,
 `python -c`, or from text that was given. Whatever was found is compared with the function's own
-bytecode where it might be stale or a guess.
+bytecode (`texts`), since it may be stale or a guess.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from weakref import WeakKeyDictionary
 from treadle.core.errors import CompileError
 from treadle.core.nesting import deep_nesting, too_deep
 from treadle.core.source import Span
+from treadle.lang import texts
 
 
 @dataclass(frozen=True)
@@ -59,39 +60,53 @@ class Source:
         return len(lines[line - 1].encode()[:byte].decode(errors="replace"))
 
 
-_sources: WeakKeyDictionary[FunctionType, Source] = WeakKeyDictionary()
+# Each with the code that it belongs to: reloaders put new code into functions that are there.
+_sources: WeakKeyDictionary[FunctionType, tuple[CodeType, Source]] = WeakKeyDictionary()
 
 
 def source_of(function: FunctionType) -> Source:
-    """The source of a Python function; CompileError that names `td.kernel(source=…)` if none."""
-    found = _sources.get(function)
-    if found is None:
-        found = _sources[function] = _find(function)
-    return found
+    """The source of a Python function. CompileError if there is none (it names
+    `td.kernel(source=…)`), or if the file has changed and is no longer the source of what runs."""
+    code = function.__code__
+    known = _sources.get(function)
+    if known is None or known[0] is not code:
+        known = _sources[function] = code, _find(function)
+    return known[1]
 
 
 def _find(function: FunctionType) -> Source:
     code = function.__code__
-    lines = linecache.getlines(code.co_filename, function.__globals__)
-    if lines:
-        found = _from_lines(lines, code, function.__name__)
+    for lines, first in texts.places_of(function):
+        found = _from_lines(lines, first, code)
         if found is not None:
             return found
     for text in _guesses(code):
-        found = _from_lines(text.splitlines(keepends=True), code, function.__name__)
-        if found is not None and _matches(text, code):
+        place = texts.first_line_of(code, text)
+        found = None
+        if place is not None:
+            found = _from_lines(text.splitlines(keepends=True), place, code)
+        if found is not None:
             return found
+    here = Span(code.co_filename, code.co_firstlineno, 1, 1)
+    if texts.current_lines(function):
+        raise CompileError(
+            f"the text of {code.co_filename} is not what {function.__qualname__} was made from: it "
+            "was edited after that. Reload the module (importlib.reload), or start Python anew; if "
+            "that does not help, save the file again, since Python kept its bytecode of an earlier "
+            "text",
+            here,
+        )
     raise CompileError(
         f"the source of {function.__qualname__} can't be found (it was made in {code.co_filename}, "
         "not in a file, a notebook cell or at the prompt): give its text, as in "
         "td.kernel(source=text)",
-        Span(code.co_filename, code.co_firstlineno, 1, 1),
+        here,
     )
 
 
-def _from_lines(lines: list[str], code: CodeType, name: str) -> Source | None:
-    """The function whose code starts at `code.co_firstlineno` of these lines."""
-    first = code.co_firstlineno - 1
+def _from_lines(lines: list[str], first: int, code: CodeType) -> Source | None:
+    """The function that starts at line `first` of these lines, from 0."""
+    name = code.co_name
     if first >= len(lines):
         return None
     try:
@@ -137,21 +152,6 @@ def _typed_at_the_prompt() -> Iterator[str]:
             yield "".join(typed)
 
 
-def _matches(text: str, code: CodeType) -> bool:
-    """Whether `text`, compiled, holds the same code."""
-    try:
-        compiled = compile(text, code.co_filename, "exec")
-    except SyntaxError:
-        return False
-    todo = [compiled]
-    while todo:
-        each = todo.pop()
-        if each.co_name == code.co_name and each.co_code == code.co_code:
-            return True
-        todo.extend(const for const in each.co_consts if isinstance(const, CodeType))
-    return False
-
-
 def function_from_text(text: str, name: str | None, namespace: Mapping[str, Any]) -> FunctionType:
     """A function that `text` defines, ready for `source_of`: `name`, or the one that is no helper
     (helpers are decorated with @td.func)."""
@@ -182,14 +182,15 @@ def function_from_text(text: str, name: str | None, namespace: Mapping[str, Any]
         )
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     # Decorators in the text have been spelled by the caller already.
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == wanted:
-            node.decorator_list.clear()
+    chosen = [node for node in functions if node.name == wanted]
+    for node in chosen:
+        node.decorator_list.clear()
     scope: dict[str, Any] = {"__name__": "treadle_kernel_source", **namespace}
     with deep_nesting(wanted):
         exec(compile(tree, file, "exec"), scope)
     function = scope[wanted]
     assert isinstance(function, FunctionType)
+    _sources[function] = function.__code__, Source(file, text, chosen[-1], 0)
     return function
 
 

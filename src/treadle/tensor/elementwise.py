@@ -225,7 +225,7 @@ class Elementwise(Function):
 
     @cached_property
     def _captures(self) -> CaptureSet:
-        return CaptureSet(self.definition, self.source_code.tree)
+        return CaptureSet(self.definition)
 
     @cached_property
     def _kernels(self) -> ElementwiseKernels:

@@ -1,0 +1,141 @@
+"""The text that a function was compiled from, although its file may have been edited since.
+
+A file is read when a decorator sees the function, and its text is compared with the function's code
+before it is used: compiled, it must hold the same code. A kernel is then what Python itself runs
+under that name, or it is refused.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import linecache
+import os
+from collections.abc import Hashable, Iterator
+from functools import lru_cache
+from importlib.machinery import SourceFileLoader
+from types import CodeType, FunctionType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_PACKAGE = os.path.dirname(_HERE) + os.sep
+
+# What the files of functions said when a decorator saw them.
+_remembered: WeakKeyDictionary[FunctionType, list[str]] = WeakKeyDictionary()
+
+
+def remember(function: FunctionType) -> None:
+    """Keep the text of a function's file, as it is now that the function is new."""
+    if not _is_ours(function.__code__):
+        _remembered[function] = current_lines(function)
+
+
+def current_lines(function: FunctionType) -> list[str]:
+    """The lines of a function's file or cell as they are now; none if there is no text."""
+    file = function.__code__.co_filename
+    refresh(file)
+    return linecache.getlines(file, function.__globals__)
+
+
+def refresh(file: str) -> None:
+    """Have `linecache` read a file again that was edited. What it knows of cells, and of files that
+    are gone, stays."""
+    entry = linecache.cache.get(file)
+    if entry is not None and len(entry) == 4 and entry[1] is not None and os.path.isfile(entry[3]):
+        linecache.checkcache(file)
+
+
+def places_of(function: FunctionType) -> Iterator[tuple[list[str], int]]:
+    """Where the function's text is: the lines of its file, and the number of its first line from 0.
+    Nothing if there is no text, or none that the function's code may come from."""
+    code = function.__code__
+    first = code.co_firstlineno - 1
+    candidates = [_remembered.get(function), current_lines(function)]
+    if _is_ours(code):  # nobody edits it, and comparing it takes time
+        yield current_lines(function), first
+        return
+    for lines in candidates:
+        found = None if not lines else first_line_of(code, "".join(lines))
+        if lines and found is not None:
+            yield lines, found
+    if _may_be_rewritten(function):
+        for lines in candidates:
+            if lines and _resembles(code, "".join(lines)):
+                yield lines, first
+
+
+def first_line_of(code: CodeType, text: str) -> int | None:
+    """The line, from 0, at which a text defines a function with this code, or None. Of several
+    equal ones it is the nearest to where the code says."""
+    wanted = _contents(code)
+    lines = [
+        each.co_firstlineno
+        for each in _codes(text, code.co_flags & __future__.annotations.compiler_flag)
+        if each.co_name == code.co_name and _contents(each) == wanted
+    ]
+    return min(lines, key=lambda line: abs(line - code.co_firstlineno)) - 1 if lines else None
+
+
+@lru_cache(maxsize=16)
+def _codes(text: str, flags: int) -> tuple[CodeType, ...]:
+    """The code of every function in a text; nothing if it is not Python."""
+    try:
+        # A notebook's cells may wait outside of functions.
+        flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        todo = [compile(text, "<compared>", "exec", flags, dont_inherit=True)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    found = []
+    while todo:
+        code = todo.pop()
+        found.append(code)
+        todo += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return tuple(found)
+
+
+def _contents(code: CodeType) -> Hashable:
+    """All that decides what a code does, without the lines that it is on."""
+    return (
+        code.co_name, code.co_code, code.co_argcount, code.co_posonlyargcount,
+        code.co_kwonlyargcount, code.co_names, code.co_varnames, code.co_freevars,
+        code.co_cellvars, tuple(map(_constant, code.co_consts)),
+    )  # fmt: skip
+
+
+def _constant(value: Any) -> Hashable:
+    if isinstance(value, CodeType):
+        return _contents(value)
+    if isinstance(value, tuple):
+        return tuple(map(_constant, value))
+    if isinstance(value, frozenset):
+        return frozenset(map(_constant, value))
+    return type(value), repr(value)
+
+
+def _may_be_rewritten(function: FunctionType) -> bool:
+    """Whether something between text and Python changes code, as pytest does with assert: an import
+    hook, or the shell that a cell was typed into."""
+    loader = function.__globals__.get("__loader__")
+    from_file = os.path.isfile(function.__code__.co_filename)
+    return not from_file or (loader is not None and type(loader) is not SourceFileLoader)
+
+
+def _resembles(code: CodeType, text: str) -> bool:
+    """Whether a code may be what something made of a function in a text: it uses its names. (A text
+    that is not Python, such as a cell with commands of the shell, can't be compared.)"""
+    codes = _codes(text, 0)
+    used = {*code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars}
+    return not codes or any(
+        each.co_name == code.co_name
+        and each.co_firstlineno == code.co_firstlineno
+        and each.co_argcount == code.co_argcount
+        and used.issuperset(
+            (*each.co_names, *each.co_varnames, *each.co_freevars, *each.co_cellvars)
+        )
+        for each in codes
+    )
+
+
+def _is_ours(code: CodeType) -> bool:
+    return code.co_filename.startswith(_PACKAGE)
