@@ -273,3 +273,19 @@ def test_taken_before_what_comes_after(device):
     data["bias"] = [1, 2]
     found = run(device, use, 2, data, np.zeros(2, np.float32))
     np.testing.assert_array_equal(found, [10 + 1100 + 21, 10 + 1200 + 22])
+
+
+def test_zero_where_it_is_not_assigned(device):
+    """A variable that some paths assign is zero on the others, also one that holds arrays."""
+
+    @td.kernel
+    def use(filters: td.Array[Filter], out: td.Array[td.f32]):
+        i = td.grid(1)
+        if i == 1:
+            f = filters[i]
+            x, pair = 0.5, (filters[i].bias, 7)
+        out[i] = f.weights[2] + f.bias + x + pair[0] + pair[1]
+
+    data = np.zeros(3, Filter.dtype)
+    data["bias"], data["weights"] = 2, 3
+    np.testing.assert_array_equal(run(device, use, 3, data, np.zeros(3, np.float32)), [7, 14.5, 7])

@@ -9,7 +9,7 @@ from treadle.codegen.blocks import check_threads
 from treadle.codegen.records import KernelCode, Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, UnsupportedOnTarget
-from treadle.core.limits import Limits
+from treadle.core.limits import MOST_SHARED_MEMORY, Limits
 from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import buffer_access
@@ -56,10 +56,7 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     """Every pass before printing. CompileError and UnsupportedOnTarget point at the user's line;
     LaunchError for a launch that asks for too much shared memory."""
     verify(kernel)
-    kernel = specialize(resolve_items(kernel), options.block)
-    kernel = with_dynamic_memory(kernel, options.shared_bytes)
-    check_shared_memory(kernel, target.limits)
-    kernel = inline(fold(kernel))
+    kernel = for_block(kernel, options.block, options.shared_bytes, target.limits)
     try:
         kernel, sites = _meeting(kernel, options, target, stops=True)
     except CompileError:
@@ -71,6 +68,16 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     return replace(_LANGUAGES[target.language].arrange(kernel, target), sites=sites)
 
 
+def for_block(kernel: n.Kernel, block: Dim3, shared_bytes: int, limits: Limits) -> n.Kernel:
+    """The kernel for blocks of a size, its functions inlined. LaunchError or UnsupportedOnTarget
+    where its memory is more than a device with such limits has."""
+    kernel = specialize(resolve_items(kernel), block)
+    kernel = inline(fold(with_dynamic_memory(kernel, shared_bytes)))
+    check_shared_memory(kernel, limits)
+    check_local_memory(kernel)
+    return kernel
+
+
 def _meeting(
     kernel: n.Kernel, options: Options, target: Target, *, stops: bool
 ) -> tuple[n.Kernel, tuple[ReportSite, ...]]:
@@ -79,7 +86,6 @@ def _meeting(
     as_cuda = kernel.trusting and target.language in _CUDA_LANGUAGES
     if as_cuda and not options.check:
         kernel = without_checks(kernel)
-    check_local_memory(kernel)
     kernel = fold(kernel)
     if as_cuda:  # whose barriers count the threads that are left
         return kernel, sites
@@ -189,14 +195,17 @@ def with_dynamic_memory(kernel: n.Kernel, shared_bytes: int) -> n.Kernel:
 
 
 def check_shared_memory(kernel: n.Kernel, limits: Limits) -> None:
-    """LaunchError if the kernel's shared memory is more than the device has (a driver may take
-    too much without a word, and corrupt data)."""
+    """LaunchError if the kernel's shared memory, with that of inlined functions, is more than the
+    device has (a driver may take too much without a word, and corrupt data)."""
     shared = [m for m in kernel.memories if m.space == "shared"]
     asked = sum(size_of(m.element) * (m.length or 0) for m in shared)
     if asked > limits.max_shared_memory:
+        has = "no device has more than"
+        if limits.max_shared_memory < MOST_SHARED_MEMORY:
+            has = "the device has"
         raise LaunchError(
-            f"kernel {kernel.name} asks for {asked} bytes of shared memory; the device has "
-            f"{limits.max_shared_memory} for a block"
+            f"kernel {kernel.name} asks for {asked} bytes of shared memory; {has} "
+            f"{limits.max_shared_memory} for a block: use less, and load more often"
         )
 
 

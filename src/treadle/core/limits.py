@@ -11,6 +11,9 @@ MOST_NARROW = (1 << 31) - (1 << 16)
 """Arrays of as many elements, or more, are indexed with 64 bits. It is less than 32 bits can count,
 so that an index and a step beyond it (the threads of a block, a tile) still fit."""
 
+MOST_SHARED_MEMORY = 227 << 10
+"""Bytes of shared memory for a block that no device of today goes beyond (NVIDIA's sm_90)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -284,3 +284,50 @@ def test_names_in_a_branch_that_is_always_taken_end_with_it() -> None:
 
     (out,) = agree(run, 1, 8, np.zeros(8, np.int32))
     assert out.tolist() == [50, 50, 50, 8, 8, 8, 8, 8]
+
+
+@td.struct
+class Kept:
+    count: td.i32
+    parts: td.f32[2]
+
+
+@td.func
+def found_first(a, wanted):
+    for i in range(a.size):
+        if a[i] == wanted:
+            place = i
+            break
+    return place
+
+
+def test_variables_that_some_paths_assign_are_zero_on_the_others() -> None:
+    @td.kernel
+    def k(c: td.Array[td.i32], o: td.Array[td.f32, 2]):
+        t = td.grid(1)
+        n = c[t]
+        if n > 1:
+            x = 2.5
+            v = td.vec2[td.f32](1, n)
+            pair = (n, 0.5 * n, 7)
+            s = Kept(3, (1, 2))
+        for j in range(n):
+            last = 10 * j
+            if j == 2:
+                kept = j
+        o[t, 0] = x
+        o[t, 1] = v.y
+        o[t, 2] = pair[0] + pair[1] + pair[2]
+        o[t, 3] = last + j
+        o[t, 4] = kept
+        o[t, 5] = found_first(c, 3 * t)
+        o[t, 6] = s.count + s.parts[1]
+
+    counts = np.array([0, 1, 3, 2], np.int32)
+    (_, o) = agree(k, 1, 4, counts, np.full((4, 7), -1, np.float32))
+    assert o.tolist() == [
+        [0, 0, 7, 0, 0, 0, 0],
+        [0, 0, 7, 0, 0, 2, 0],
+        [2.5, 3, 11.5, 22, 2, 0, 5],
+        [2.5, 2, 10, 11, 0, 0, 5],
+    ]

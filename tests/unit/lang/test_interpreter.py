@@ -7,6 +7,7 @@ import bdb
 import numpy as np
 import pytest
 
+import treadle
 import treadle.lang as td
 from treadle.core.errors import CompileError, DtypeError, LaunchError, TreadleError
 from treadle.lang.interpreting import current_run, state
@@ -265,3 +266,47 @@ def test_nothing_stays_active_after_an_error() -> None:
         raise ZeroDivisionError
     assert not state.active
     assert current_run() is None
+
+
+def test_memory_that_no_device_has() -> None:
+    @td.func
+    def shared_in_a_function(x):
+        s = td.shared(1 << 17, td.f32)
+        s[0] = x
+        return s[0]
+
+    @td.kernel
+    def shared(out: td.Array[td.f32]):
+        out[0] = shared_in_a_function(3.0)
+
+    @td.kernel
+    def local(out: td.Array[td.f32]):
+        own = td.local(1 << 20, td.f32)
+        out[0] = own[0]
+
+    @td.kernel
+    def dynamic(out: td.Array[td.f32]):
+        out[0] = td.shared(None, td.f32).size
+
+    out = np.zeros(1, np.float32)
+    with td.interpret():
+        with pytest.raises(LaunchError, match="no device has more than 232448"):
+            shared[1, 1](out)
+        with pytest.raises(CompileError, match="local arrays of kernel local take"):
+            local[1, 1](out)
+        with pytest.raises(LaunchError, match="needs to know of how many bytes"):
+            dynamic[1, 1](out)
+        dynamic[1, 1, 64](out)
+    assert out[0] == 16
+
+
+def test_memory_that_the_arrays_device_does_not_have() -> None:
+    @td.kernel
+    def k(out: td.Array[td.f32]):
+        s = td.shared(1 << 15, td.f32)
+        out[0] = s[0]
+
+    with td.interpret():
+        k[1, 1](np.zeros(1, np.float32))
+        with pytest.raises(LaunchError, match="the device has 65536 for a block"):
+            k[1, 1](treadle.zeros(1, device="cpu"))

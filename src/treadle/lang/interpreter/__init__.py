@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from treadle.codegen.lowering import for_block
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
+from treadle.core.limits import MOST_SHARED_MEMORY, Limits
 from treadle.core.nesting import deep_nesting
 from treadle.ir import nodes as n
 from treadle.ir import types as t
@@ -34,15 +36,22 @@ from treadle.lang.interpreter.threads import BlockState, Request, ThreadState, r
 from treadle.lang.interpreter.transform import python_function
 from treadle.lang.interpreting import current_run, state
 from treadle.lang.lower import lower_with_types
+from treadle.lang.rules import Literal
 from treadle.lang.source import Source, resolve_annotations, source_of
-from treadle.lang.types import ArrayType, Vector, declared_type, ir_type, is_struct
+from treadle.lang.types import (
+    ArrayType,
+    Vector,
+    annotation_of,
+    declared_type,
+    ir_type,
+    is_struct,
+    make_value,
+)
 from treadle.runtime.launch import check_block
 from treadle.runtime.signature import Signature
 
 if TYPE_CHECKING:
     from treadle.lang.kernel import Kernel
-
-LocalTypes = dict[Any, dict[str, t.Type]]
 
 
 def run(
@@ -87,6 +96,7 @@ class Run:
             lowered, self.types = lower_with_types(
                 kernel.definition, source, signature, kernel.options
             )
+        self.lowered = lowered
         bodies = [lowered.body, *(function.body for function in lowered.functions)]
         self.waits = any(
             isinstance(node, (n.Barrier, n.Subgroup)) for body in bodies for node in walk(body)
@@ -95,7 +105,11 @@ class Run:
         self.functions: dict[FunctionType, Callable[..., Any]] = {}
 
     def blocks(self, grid: Dim3, block: Dim3, shared_bytes: int, extent: Dim3 | None) -> None:
-        """Run every block, one after the other."""
+        """Run every block, one after the other. LaunchError or UnsupportedOnTarget for a kernel
+        with more memory than its arrays' device has, or any device if they are NumPy's."""
+        limits = self.taken.limits or Limits(max_shared_memory=MOST_SHARED_MEMORY)
+        with deep_nesting(self.kernel.name):
+            for_block(self.lowered, block, shared_bytes, limits)
         for z in range(grid.z):
             for y in range(grid.y):
                 for x in range(grid.x):
@@ -199,6 +213,15 @@ def kind_of(value: Any) -> Any:
     return id(value)
 
 
+def _zero(type: Any) -> Any:
+    """Zero of a type, or of each part of a tuple whose numbers that are constants stay."""
+    if isinstance(type, tuple):
+        return tuple(map(_zero, type))
+    if isinstance(type, Literal):
+        return type.value
+    return None if type is None else make_value(annotation_of(type), None)
+
+
 class _Helper:
     """What the rewritten source calls."""
 
@@ -211,6 +234,13 @@ class _Helper:
     shown = staticmethod(functions.shown)
     element = staticmethod(ElementPlace)
     member = staticmethod(MemberPlace)
+
+    @staticmethod
+    def zero(name: str) -> Any:
+        """What a local variable holds before it is assigned, or None if its type is not known."""
+        thread = state.thread
+        assert thread is not None
+        return _zero(thread.types[-1].get(name))
 
     @staticmethod
     def local(name: str, value: Any) -> Any:

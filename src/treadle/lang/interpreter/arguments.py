@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treadle.core.errors import DtypeError, LaunchError
+from treadle.core.limits import Limits
 from treadle.ir import types as t
 from treadle.lang.interpreter import numbers
 from treadle.lang.interpreter.arrays import KernelArray
@@ -38,6 +39,7 @@ class Taken:
     signature: tuple[Argument, ...] = ()
     values: list[Any] = field(default_factory=list)
     copies: list[Callable[[], None]] = field(default_factory=list)
+    limits: Limits | None = None  # of the device that an array is on
 
     def give_back(self) -> None:
         """Write arrays that had to be copied back to where they came from."""
@@ -84,6 +86,7 @@ def _as_numpy(value: Any, taken: Taken, where: str) -> np.ndarray[Any, Any]:
     if isinstance(value, np.ndarray):
         return value
     if hasattr(value, "_array"):  # a tensor of any device
+        taken.limits = value.device.info.limits
         copy: np.ndarray[Any, Any] = np.array(value.numpy())
         before = copy.tobytes()
 

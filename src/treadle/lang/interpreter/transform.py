@@ -10,12 +10,19 @@ import ast
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from treadle.core.nesting import deep_nesting
 from treadle.lang.lower.operators import SYMBOLS
+from treadle.lang.lower.scope import analyze
 from treadle.lang.source import Source
 
 HELPER = "_treadle"
+# A variable that only some paths assign is zero on the others, if the lowering knows its type.
+_START = """{name} = {helper}.zero("{name}")
+if {name} is None:
+    del {name}
+"""
 _UNARY = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~"}
 
 
@@ -36,15 +43,15 @@ def python_function(function: FunctionType, source: Source, helper: Any) -> Call
     return result
 
 
-_codes: dict[FunctionType, CodeType] = {}
+_codes: WeakKeyDictionary[FunctionType, tuple[Source, CodeType]] = WeakKeyDictionary()
 
 
 def _code(function: FunctionType, source: Source) -> CodeType:
-    code = _codes.get(function)
-    if code is None:
+    known = _codes.get(function)
+    if known is None or known[0] is not source:
         with deep_nesting(function.__name__, source.span(source.tree), source.text):
-            code = _codes[function] = _compile(function, source)
-    return code
+            known = _codes[function] = source, _compile(function, source)
+    return known[1]
 
 
 def _compile(function: FunctionType, source: Source) -> CodeType:
@@ -58,6 +65,10 @@ def _compile(function: FunctionType, source: Source) -> CodeType:
     for each in arguments.posonlyargs + arguments.args:
         each.annotation = None
     body: list[ast.stmt] = []
+    for name in sorted(analyze(source.tree).partly):
+        body += ast.parse(_START.format(helper=HELPER, name=name)).body
+    for statement in body:
+        ast.increment_lineno(statement, tree.lineno - 1)
     for statement in tree.body:
         done = _Rewriter().visit(statement)
         body += done if isinstance(done, list) else [done]

@@ -35,7 +35,7 @@ def lower_kernel(
 
 def lower_with_types(
     function: FunctionType, source: Source, signature: Signature, options: KernelOptions
-) -> tuple[n.Kernel, dict[Any, dict[str, t.Type]]]:
+) -> tuple[n.Kernel, dict[Any, dict[str, Any]]]:
     """The IR, and the types of local names: (function, kinds of its arguments) -> name -> type."""
     big = any(isinstance(a, ArrayArgument) and a.big for a in signature.arguments)
     lowering = Lowering(options.fastmath, options.checked, t.I64 if big else t.I32)

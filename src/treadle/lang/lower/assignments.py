@@ -8,9 +8,15 @@ from typing import Any
 from treadle.core.errors import DtypeError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
-from treadle.lang.lower.arrays import copy_parts, memory_variable, place_of, store
+from treadle.lang.lower.arrays import (
+    copy_parts,
+    fill_with_zeros,
+    memory_variable,
+    place_of,
+    store,
+)
 from treadle.lang.lower.calls import lower_call
-from treadle.lang.lower.context import Binding, Context
+from treadle.lang.lower.context import Binding, Context, Frame
 from treadle.lang.lower.conversions import convert, number, type_of, typed
 from treadle.lang.lower.expressions import (
     in_order_with_index,
@@ -168,12 +174,17 @@ def assign_name(cx: Context, name: str, value: Value, node: ast.AST) -> None:
         cx.emit(n.Assign(binding.variable, new, cx.span(node)))
         return
     wanted = cx.declared.get(name) or type_of(found)
+    cx.types[name] = wanted
     if contains_array(wanted):
         place = memory_variable(cx, wanted, name, cx.span(node))
+        home = _home(cx, name)
+        if home is not cx.frames[-1]:  # zero where it is not assigned, as other variables
+            with cx.block() as zeros:
+                fill_with_zeros(cx, place.place, cx.span(node))
+            home.statements.extend(zeros)
         cx.bindings[name] = Binding(place)
         store(cx, place.place, found, node, name)
         return
-    cx.types[name] = wanted
     variable = n.Variable(cx.unique(name), wanted, cx.span(node))
     new = convert(cx, found, wanted, node, name)
     constant = None
@@ -188,23 +199,29 @@ def _declare(
 ) -> None:
     """Declare a variable in the block that its name belongs to."""
     span = cx.span(node)
-    owner = cx.owner.get(name)
-    depth = next(
-        (at for at, frame in enumerate(cx.frames) if frame.body == owner), len(cx.frames) - 1
-    )
-    if depth == len(cx.frames) - 1:
+    home = _home(cx, name)
+    if home is cx.frames[-1]:
         cx.emit(n.Declare(variable, value, span))
         return
     # First assigned deeper than where it is used: a variable there, which keeps its value from
     # one turn of a loop to the next as Python's does.
-    loops = [at for at, frame in enumerate(cx.frames[: depth + 1]) if frame.loop]
-    if loops:
-        depth = loops[0] - 1
-    frame = cx.frames[depth]
-    if frame.body is not None:
-        cx.owner[name] = frame.body
-    frame.statements.append(n.Declare(variable, None, span))
+    home.statements.append(n.Declare(variable, None, span))
     cx.emit(n.Assign(variable, value, span))
+
+
+def _home(cx: Context, name: str) -> Frame:
+    """The block in which a name that is assigned now for the first time is declared."""
+    owner = cx.owner.get(name)
+    depth = next(
+        (at for at, frame in enumerate(cx.frames) if frame.body == owner), len(cx.frames) - 1
+    )
+    if depth < len(cx.frames) - 1:
+        loops = [at for at, frame in enumerate(cx.frames[: depth + 1]) if frame.loop]
+        if loops:
+            depth = loops[0] - 1
+        if cx.frames[depth].body is not None:
+            cx.owner[name] = cx.frames[depth].body  # type: ignore[assignment]
+    return cx.frames[depth]
 
 
 def _for_variable(
@@ -260,7 +277,17 @@ def _bind_object(
         raise cx.refusal("rebound", node, name=name, kind=describe(what))
     if isinstance(value, TupleValue):
         value = _tuple_variables(cx, name, value, node)
+        cx.types[name] = _types_of(value)
     cx.bindings[name] = Binding(value)
+
+
+def _types_of(value: Value) -> Any:
+    """What the interpreter must know of a tuple: types, and numbers that are constants."""
+    if isinstance(value, TupleValue):
+        return tuple(map(_types_of, value.items))
+    if isinstance(value, Literal):
+        return value
+    return value.type if is_expression(value) else None  # type: ignore[union-attr]
 
 
 def _tuple_variables(cx: Context, name: str, value: TupleValue, node: ast.AST) -> TupleValue:

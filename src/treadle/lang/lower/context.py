@@ -51,7 +51,7 @@ class Lowering:
     active: list[Any] = field(default_factory=list)  # keys being lowered, to find recursion
     function_names: dict[str, int] = field(default_factory=dict)
     # (function, kinds of its arguments) -> the types of its local names, for the interpreter
-    types: dict[Any, dict[str, t.Type]] = field(default_factory=dict)
+    types: dict[Any, dict[str, Any]] = field(default_factory=dict)
 
     def unique_function(self, name: str) -> str:
         """A function name that this kernel does not use yet."""
@@ -91,7 +91,8 @@ class Context:
         self.scope: Scope = analyze(source.tree)
         self.owner = dict(self.scope.owner)
         self.bindings: dict[str, Binding] = {}
-        self.types: dict[str, t.Type] = {}  # of local variables, once known
+        # Of local variables, once known; a tuple has a tuple of types and literals.
+        self.types: dict[str, Any] = {}
         self.declared: dict[str, t.Type] = {}  # `x: td.f32` without a value
         self.frames: list[Frame] = [Frame([], id(source.tree.body))]
         self.memories: list[n.Memory] = []

@@ -29,6 +29,7 @@ class Scope:
 
     owner: dict[str, Body] = field(default_factory=dict)
     stores: dict[str, int] = field(default_factory=dict)  # how many statements assign it
+    partly: set[str] = field(default_factory=set)  # names that only some paths assign, perhaps
     private_loops: set[str] = field(default_factory=set)  # names that are loop variables only
     assigned_in: dict[int, set[str]] = field(default_factory=dict)  # id(for) -> names assigned
 
@@ -48,6 +49,8 @@ def analyze(function: ast.FunctionDef) -> Scope:
             continue
         scope.stores[name] = len(stores)
         scope.owner[name] = _common(found)
+        if stores[0].bodies[-1] != scope.owner[name]:
+            scope.partly.add(name)
         # Stores by for loops are recorded with the loop itself among `loops`.
         if all(use.loops for use in found):
             scope.private_loops.add(name)
