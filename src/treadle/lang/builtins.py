@@ -2,11 +2,12 @@
 
 Each is a small object that the lowering knows by identity. Called outside a kernel it says so;
 inside `td.interpret()` it runs. (The array library gives the mathematical ones a meaning for
-tensors, by setting `outside`.)
+tensors: `also_means`.)
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -54,6 +55,13 @@ class BuiltinFunction:
             f"td.{self.name} works inside a kernel: call it from a function decorated with "
             "@td.kernel or @td.func, and launch that"
         )
+
+    def also_means(self, function: Callable[..., Any]) -> None:
+        """Make it a function of tensors, too, where no kernel runs."""
+        self.outside = function
+        parameters = inspect.signature(function).parameters.values()
+        bare = [parameter.replace(annotation=parameter.empty) for parameter in parameters]
+        self.__signature__ = inspect.Signature(bare)
 
     def __reduce__(self) -> Any:
         return _named, (self.name,)

@@ -2,6 +2,7 @@
 
 from treadle.core.environment import is_on
 from treadle.graph.explain import explain_everything
+from treadle.lang.builtins import dot
 from treadle.tensor import fft, linalg, random
 from treadle.tensor import methods as _methods  # noqa: F401  gives Tensor its methods
 from treadle.tensor import operators as _operators  # noqa: F401  gives Tensor its operators
@@ -47,7 +48,7 @@ from treadle.tensor.manipulation import (
     unstack,
 )
 from treadle.tensor.precision import autocast
-from treadle.tensor.products import dot, matmul, outer, tensordot, vecdot
+from treadle.tensor.products import matmul, outer, tensordot, vecdot
 from treadle.tensor.ranges import arange, eye, linspace, meshgrid, tril, triu
 from treadle.tensor.reductions import (
     all,

@@ -6,7 +6,6 @@ Python numbers take the arrays' dtype.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -302,10 +301,7 @@ def install() -> None:
     for name, function in FUNCTIONS.items():
         builtin = NAMES.get(name)
         if isinstance(builtin, BuiltinFunction):
-            builtin.outside = function
-            parameters = inspect.signature(function).parameters.values()
-            bare = [parameter.replace(annotation=parameter.empty) for parameter in parameters]
-            builtin.__signature__ = inspect.Signature(bare)
+            builtin.also_means(function)
 
 
 install()

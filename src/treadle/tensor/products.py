@@ -11,6 +11,7 @@ from typing import Any
 
 from treadle.core.errors import ShapeError
 from treadle.graph.node import Node
+from treadle.lang import builtins as in_kernels
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.contraction import Names, contracted
 from treadle.tensor.elementwise_functions import apply
@@ -108,6 +109,9 @@ def dot(x1: Any, x2: Any, /) -> Tensor:
     if not left.shape or not right.shape:
         return apply("multiply", x1, x2)
     return tensordot(x1, x2, axes=((-1,), (max(len(right.shape) - 2, 0),)))
+
+
+in_kernels.dot.also_means(dot)
 
 
 def outer(x1: Any, x2: Any, /) -> Tensor:
