@@ -452,3 +452,47 @@ def test_integers_are_rounded_to_bfloat16_at_once(device):
     out = td.zeros(3, dtype=td.bfloat16)
     convert.launch(3, td.asarray(near), out)
     assert out.numpy().astype(np.float64).tolist() == wanted
+
+
+@td.kernel
+def powers(x, n, out):
+    i = td.grid(1)
+    out[i] = x[i] ** n[i]
+
+
+def test_integers_to_negative_powers(device, monkeypatch):
+    """The fraction without what is behind the point, as in PyTorch."""
+    bases = [1, -1, 0, 2, -2, 127, -128, 1, -1, 0, -1, -1]
+    exponents = [-1, -1, -1, -1, -1, -3, -2, -2, -2, 0, 7, -128]
+    right = [1, -1, 0, 0, 0, 0, 0, 1, 1, 1, -1, 1]
+    for dtype in (td.i8, td.i16, td.i32, td.i64):
+        if not need(device, dtype):
+            continue
+        x, n = (np.array(values, dtype.numpy) for values in (bases, exponents))
+        out = np.full(len(right), 99, dtype.numpy)
+        powers[1, len(right)](x, n, out)
+        assert out.tolist() == right
+        with td.interpret():
+            powers[1, len(right)](x, n, out)
+        assert out.tolist() == right
+    monkeypatch.setattr("treadle.runtime.settings.check", True)
+    x, n, out = (np.array(values, np.int32) for values in ([1, 3], [2, -1], [0, 0]))
+    with pytest.raises(td.errors.LaunchError, match=r"x\[i\] \*\* n\[i\]: an integer has a neg"):
+        powers[1, 2](x, n, out)
+    with td.interpret(), pytest.raises(td.errors.LaunchError, match="has a negative exponent"):
+        powers[1, 2](x, n, out)
+    powers[1, 1](x, n, out)
+
+
+@td.elementwise
+def reciprocal_power(x, n):
+    return x ** (0 - n)
+
+
+def test_integers_to_negative_powers_of_every_element(device, monkeypatch):
+    x = td.asarray([1, -1, 5], dtype=td.i32)
+    assert reciprocal_power(x, 3).tolist() == [1, -1, 0]
+    monkeypatch.setattr("treadle.runtime.settings.check", True)
+    fresh = td.elementwise(reciprocal_power.definition)
+    with pytest.raises(td.errors.LaunchError, match="has a negative exponent"):
+        fresh(x, 3).tolist()

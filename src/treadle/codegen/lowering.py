@@ -6,11 +6,11 @@ import importlib
 from dataclasses import dataclass, replace
 
 from treadle.codegen.blocks import check_threads
+from treadle.codegen.origins import origin_of
 from treadle.codegen.records import KernelCode, Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, UnsupportedOnTarget
 from treadle.core.limits import MOST_SHARED_MEMORY, Limits
-from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import buffer_access
 from treadle.ir.passes.array_variables import resolve_items
@@ -33,7 +33,7 @@ from treadle.ir.passes.told import meeting_at_barriers
 from treadle.ir.passes.uniformity import check_barriers
 from treadle.ir.passes.unroll import unroll_around_views
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in, walk
-from treadle.ir.types import I32, leaves, size_of
+from treadle.ir.types import I32, size_of
 from treadle.ir.verify import verify
 
 _MOST_LOCAL = 1 << 20  # bytes
@@ -126,17 +126,9 @@ def print_code(lowered: Lowered, options: Options, target: Target) -> KernelCode
     try:
         return _LANGUAGES[target.language].print(lowered, slots, options, target)
     except CompileError as error:
-        if not error.span.line:  # a declaration's type: an array's, most of all
-            error.span = _declared_at(lowered.kernel)
+        if isinstance(error, UnsupportedOnTarget) and error.missing:
+            error.span = origin_of(error.missing, lowered.kernel) or error.span
         raise
-
-
-def _declared_at(kernel: n.Kernel) -> Span:
-    """Where the first array of 64-bit numbers, which targets lack, is declared; or the kernel."""
-    for buffer in kernel.buffers:
-        if any(leaf.bits == 64 for _, leaf in leaves(buffer.element)) and buffer.span.line:
-            return buffer.span
-    return kernel.span
 
 
 def writes_of(kernel: n.Kernel) -> frozenset[str]:

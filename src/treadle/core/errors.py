@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
+from treadle.core.environment import is_on
 from treadle.core.source import NOWHERE, Span, excerpt
 
 
@@ -28,8 +29,11 @@ class CompileError(TreadleError):
     """A kernel that cannot be compiled, with the place in the user's source.
 
     `span` is the place, `source_text` the text of the file that `span` counts lines in; with both,
-    the message shows the line and a caret.
+    the message shows the line and a caret. `generated` is the text that a driver's compiler
+    refused, if it was that.
     """
+
+    generated: str | None = None
 
     def __init__(self, message: str, span: Span = NOWHERE, source_text: str | None = None) -> None:
         self.message = message
@@ -94,6 +98,28 @@ class CompileErrors(CompileError):
 
 class UnsupportedOnTarget(CompileError):
     """A correct kernel that this target cannot express; the message says what to do instead."""
+
+    missing = ""  # the scalar type that the target lacks, by its name in the IR
+
+
+def refused_by_compiler(who: str, name: str, reason: str, generated: str) -> CompileError:
+    """The error for generated text that a driver's compiler does not take."""
+    error = CompileError(
+        f"{who} refuses what kernel {name} became: {reason}\nThat is a fault of treadle's or of "
+        "the driver's, not of the kernel: please report it with `error.generated`, the text it "
+        "refused. The same in a simpler form may pass, or another device take it"
+    )
+    error.generated = generated
+    return error
+
+
+E = TypeVar("E", bound=TreadleError)
+
+
+def shortened(error: E) -> E:
+    """An error to raise where people call the library: without the calls inside of it, which say
+    nothing to them. TREADLE_FULL_TRACEBACK=1 keeps those."""
+    return error if is_on("TREADLE_FULL_TRACEBACK") else error.with_traceback(None)
 
 
 class LaunchError(TreadleError):

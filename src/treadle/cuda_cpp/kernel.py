@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import CompileError, LaunchError
+from treadle.core.errors import CompileError, LaunchError, shortened
 from treadle.core.nesting import deep_nesting
 from treadle.cuda_cpp.apart import taken_apart
 from treadle.cuda_cpp.arguments import Plan, check_ranges, memory_for, plan_for
@@ -147,7 +147,7 @@ class Kernel(Bracketed["BoundKernel"]):
 
     def with_source(self, error: CompileError) -> CompileError:
         """A CompileError that shows the line that it is about, of whichever file."""
-        return error.with_source(self._program.sources.get(error.file))
+        return shortened(error.with_source(self._program.sources.get(error.file)))
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """A kernel is launched with a grid and a block: this says how."""

@@ -7,7 +7,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from treadle.core.errors import CompileError, CompileErrors, LaunchError, TreadleError
+from treadle.core.errors import (
+    CompileError,
+    CompileErrors,
+    LaunchError,
+    TreadleError,
+    shortened,
+)
 from treadle.core.nesting import deep_nesting
 from treadle.cuda_cpp.kernel import Kernel
 from treadle.cuda_cpp.program import KernelInstance, KernelTemplate, Note, Program
@@ -97,7 +103,8 @@ class CudaModule:
                 made = self._program.instance(template.name, written)
             return replace(made, options=replace(made.options, fastmath=self._fastmath))
         except CompileError as error:
-            raise error.with_source(self._program.sources.get(error.file)) from None
+            error.with_source(self._program.sources.get(error.file))
+            raise shortened(error) from None
 
     def report(self, target: str | None = None) -> Report:
         """What of CUDA each kernel uses, what is emulated, and what is refused, with lines.

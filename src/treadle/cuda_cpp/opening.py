@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle.core.errors import CompileError, TreadleError
+from treadle.core.errors import CompileError, TreadleError, shortened
 from treadle.core.nesting import deep_nesting
 
 if TYPE_CHECKING:
@@ -49,8 +49,11 @@ def cuda_module(
     from treadle.cuda_cpp.lower import load
     from treadle.cuda_cpp.module import CudaModule
 
-    with deep_nesting(file):
-        return CudaModule(load(text, file, macros, folders), file, fastmath)
+    try:
+        with deep_nesting(file):
+            return CudaModule(load(text, file, macros, folders), file, fastmath)
+    except CompileError as error:
+        raise shortened(error)  # noqa: B904 - it is the same error
 
 
 def _text_of(source: str | Path) -> tuple[str, str]:

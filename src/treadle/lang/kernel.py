@@ -9,7 +9,13 @@ from types import FunctionType
 from typing import Any, overload
 
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import CompileError, DtypeError, LaunchError, TreadleError
+from treadle.core.errors import (
+    CompileError,
+    DtypeError,
+    LaunchError,
+    TreadleError,
+    shortened,
+)
 from treadle.core.nesting import deep_nesting
 from treadle.core.source import Span
 from treadle.lang.by_name import ByName
@@ -109,12 +115,12 @@ class Kernel(ByName, Bracketed["BoundKernel"]):
 
     def lower(self, signature: Signature) -> LoweredKernel:
         """The kernel in IR for arguments of these types."""
-        from treadle.lang.lower import lower_kernel
+        from treadle.lang.lower import lower_in_full
 
         captured, source = self.captured(), self.source_code
         with deep_nesting(self.name, source.span(source.tree), source.text):
-            kernel = lower_kernel(self.definition, source, signature, self.options)
-        return LoweredKernel(kernel, captured, source.text)
+            kernel, lowering = lower_in_full(self.definition, source, signature, self.options)
+        return LoweredKernel(kernel, captured, lowering.sources)
 
     @cached_property
     def _launcher(self) -> Launcher:
@@ -129,11 +135,12 @@ class Kernel(ByName, Bracketed["BoundKernel"]):
     def launch(self, threads: Extent, *arguments: Any) -> None:
         """Run exactly `threads` threads: an int, or a tuple (…, i, j) in array order."""
         if state.active:
-            from treadle.lang import interpreter
-
-            interpreter.run_threads(self, threads, arguments)
+            _interpret("run_threads", self, threads, arguments)
             return
-        self._launcher.launch_threads(threads, arguments)
+        try:
+            self._launcher.launch_threads(threads, arguments)
+        except TreadleError as error:
+            raise shortened(error)  # noqa: B904 - it is the same error
 
     def source(
         self, target: str, *arguments: Any, block: Extent | None = None, shared_bytes: int = 0
@@ -142,7 +149,10 @@ class Kernel(ByName, Bracketed["BoundKernel"]):
 
         `shared_bytes` is what a launch would give for dynamic shared memory. No device is needed.
         """
-        return self._launcher.source(target, arguments, block, shared_bytes)
+        try:
+            return self._launcher.source(target, arguments, block, shared_bytes)
+        except TreadleError as error:
+            raise shortened(error)  # noqa: B904
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Kernel:
         """A kernel is launched with a grid and a block: this says how.
@@ -178,11 +188,24 @@ class BoundKernel:
     def __call__(self, *arguments: Any) -> None:
         """Launch with these arguments."""
         if state.active:
-            from treadle.lang import interpreter
-
-            interpreter.run(self.kernel, self.grid, self.block, self.shared_bytes, arguments)
-        else:
+            launch = self.kernel, self.grid, self.block, self.shared_bytes
+            _interpret("run", *launch, arguments)
+            return
+        try:
             self._launch(arguments)
+        except TreadleError as error:
+            raise shortened(error)  # noqa: B904
+
+
+def _interpret(how: str, *launch: Any) -> None:
+    """Launch in the interpreter, whose errors show where in the kernel they were raised; but what
+    is wrong before it runs shows the launch alone."""
+    from treadle.lang import interpreter
+
+    try:
+        getattr(interpreter, how)(*launch)
+    except CompileError as error:
+        raise shortened(error)  # noqa: B904
 
 
 def _check_text(source: Source) -> None:
@@ -234,12 +257,17 @@ def kernel(
     """
     options = KernelOptions(None if block is None else Dim3.of(block), checked, fastmath)
     caller = sys._getframe(1)
-    if source is not None:
-        names = {**caller.f_globals, **caller.f_locals}
-        return Kernel(function_from_text(source, name, names), options, caller.f_locals)
-    if function is None:
-        return lambda decorated: Kernel(as_function(decorated), options, caller.f_locals)
-    return Kernel(as_function(function), options, caller.f_locals)
+
+    def make(decorated: Any) -> Kernel:
+        try:
+            if source is not None:
+                names = {**caller.f_globals, **caller.f_locals}
+                decorated = function_from_text(source, name, names)
+            return Kernel(as_function(decorated), options, caller.f_locals)
+        except CompileError as error:
+            raise shortened(error)  # noqa: B904
+
+    return make if function is None and source is None else make(function)
 
 
 def func(function: Callable[..., Any], /) -> Function:

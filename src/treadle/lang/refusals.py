@@ -228,6 +228,26 @@ REFUSALS: dict[str, Refusal] = {
         "{what} is {wanted}, and this value is {given}",
         "cast it, as in td.{wanted}(…)",
     ),
+    "wide_integer": Refusal(
+        "integer constant of more than 1024 bits",
+        "this integer has {bits} bits, and the widest type of a kernel has 64",
+        "compute with floats, as in 9.0, or use td.inf",
+    ),
+    "no_value": Refusal(
+        "division of constants by 0",
+        "{what} divides by zero",
+        "write the value that it shall have: 0, td.inf or td.nan",
+    ),
+    "text": Refusal(
+        "text that is not Unicode",
+        "this text has half of a character (a surrogate) in it",
+        "leave {character} out",
+    ),
+    "negative_power": Refusal(
+        "integer to a constant negative power",
+        "an integer to the power {times} is a fraction",
+        "write td.f32(x) ** {times}",
+    ),
     "condition": Refusal(
         "and, or with numbers",
         "and, or take conditions, not {given}",

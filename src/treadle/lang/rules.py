@@ -8,6 +8,7 @@ does (i32 with u32), the rule is an error that asks for a cast.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TypeAlias
 
 from treadle.core.dtypes import BY_SHORT_NAME, cast_number
@@ -32,6 +33,15 @@ Operand: TypeAlias = Scalar | Literal
 # How many integers in a row, from 0 up, each float type holds exactly.
 _MANTISSA = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 _EXPONENT = {"f16": 5, "bf16": 8, "f32": 8, "f64": 11}
+
+
+MOST_BITS = 1024
+"""Of an integer that a kernel is compiled with: more than any float holds."""
+
+
+def too_wide(value: object) -> bool:
+    """Whether a number is an integer beyond all types, which constants do not go on with."""
+    return isinstance(value, int) and value.bit_length() > MOST_BITS
 
 
 def fits(value: int, type: Scalar) -> bool:
@@ -154,8 +164,13 @@ def shift_type(op: str, left: Operand, right: Operand) -> Scalar:
     return I32 if left == BOOL else left
 
 
+_BEYOND_FLOATS = (1 << 1024) - (1 << 970)  # what rounds to infinity in f64 is from half a step on
+
+
 def round_to(value: Number, type: Scalar) -> Number:
     """A Python number rounded, or wrapped, to `type`."""
+    if type.is_float and isinstance(value, int) and abs(value) >= _BEYOND_FLOATS:
+        return inf if value > 0 else -inf
     result: Number = cast_number(value, BY_SHORT_NAME[type.name]).item()
     return float(result) if type.is_float else result
 
@@ -165,6 +180,8 @@ def index_problem(type: Operand) -> str | None:
     if isinstance(type, Literal):
         if isinstance(type.value, float):
             return f"an index is an integer, not the float {type.value}: write td.i32(…) or //"
+        if type.value > (1 << 63) - 1:
+            return f"index {type.value} is beyond all arrays"
         if type.value < 0:
             return (
                 f"index {type.value} is negative, and indices do not wrap around: "

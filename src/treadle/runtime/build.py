@@ -105,7 +105,7 @@ def _build(
             how = "compiled"
             made = _from_scratch(key, lowered, options, target, signature, handle)
     except CompileError as error:
-        raise error.with_source(lowered.source_text) from None
+        raise _placed(error, lowered) from None
     device.compiled[key] = made
     if (active := profile.active) is not None:
         active.note_compilation(definition.name, how, device.id, began)
@@ -172,7 +172,14 @@ def _print_source(
         ready = lowering.lower(lowered.kernel, options, _GENERIC[target])
         return lowering.print_code(ready, options, _GENERIC[target]).source
     except CompileError as error:
-        raise error.with_source(lowered.source_text) from None
+        raise _placed(error, lowered) from None
+
+
+def _placed(error: CompileError, lowered: LoweredKernel) -> CompileError:
+    """An error with its place in the user's source: that of the whole kernel, if no other."""
+    if not error.span.line:
+        error.span = lowered.kernel.span
+    return error.with_source(lowered.sources.get(error.span.file))
 
 
 def target_of(info: DeviceInfo) -> Target:

@@ -7,8 +7,8 @@ itself for a signature it has not seen with the constants it captures now.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from treadle.core.dim3 import Dim3
@@ -39,7 +39,8 @@ class LoweredKernel:
 
     kernel: Kernel
     captured: Hashable
-    source_text: str | None = None  # the user's file, for messages about the IR's spans
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """The texts of the user's files by name, for messages about the IR's spans."""
 
 
 @dataclass(frozen=True, slots=True)

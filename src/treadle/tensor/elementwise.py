@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core.dtypes import BY_SHORT_NAME, DType, complex64, complex128, integer_range
-from treadle.core.errors import LaunchError, ShapeError
+from treadle.core.errors import CompileError, LaunchError, ShapeError, shortened
 from treadle.graph.node import Node, constant
 from treadle.graph.operations import Applied
 from treadle.ir.types import F32, Scalar, Struct, Type, Vector
@@ -90,7 +90,12 @@ class Elementwise(Function):
         """A tensor of the function's values; inside a kernel, one value."""
         if current_run() is not None:
             return super().__call__(*arguments, **keywords)
-        given = self._in_order(arguments, keywords)
+        try:
+            return self._applied(self._in_order(arguments, keywords))
+        except CompileError as error:
+            raise shortened(error)  # noqa: B904 - it is the same error
+
+    def _applied(self, given: tuple[Any, ...]) -> Tensor:
         if not state.active and all(map(_is_usual, given)):
             where = self._device_of(given)
             values = [

@@ -196,10 +196,12 @@ def _pointer(scope: Scope, memory: str, stored: str) -> str:
 def _allow(module: Module, type: Scalar, node: n.Expression | None) -> None:
     """Refuse float64, which no Apple GPU has."""
     if type.name == "f64":
-        raise UnsupportedOnTarget(
+        error = UnsupportedOnTarget(
             "Metal has no float64: use float32, or two of them where one is not enough",
             node.span if node is not None else NOWHERE,
         )
+        error.missing = type.name
+        raise error
     if feature := _FEATURES.get(type.name):
         module.required.add(feature)
 

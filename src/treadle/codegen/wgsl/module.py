@@ -70,15 +70,18 @@ class Module:
 
     # --- features --------------------------------------------------------------------------------
 
-    def require(self, feature: str, what: str, span: Span = NOWHERE) -> None:
-        """Note that the text uses a feature; UnsupportedOnTarget if the device has it not."""
+    def require(self, feature: str, what: str, span: Span = NOWHERE, type: str = "") -> None:
+        """Note that the text uses a feature; UnsupportedOnTarget if the device has it not. `type`
+        is the scalar type that needs it, if it is a type."""
         if feature not in self.available:
             instead = _INSTEAD.get(feature, "use a device that has it")
-            raise UnsupportedOnTarget(
+            error = UnsupportedOnTarget(
                 f"{what} needs the feature {feature!r}, which this WebGPU device "
                 f"({self.dialect.name}) does not have; {instead}",
                 span,
             )
+            error.missing = type
+            raise error
         self.required.add(feature)
 
     def headers(self) -> list[str]:
@@ -98,7 +101,7 @@ class Module:
                 self.required.add("float16")
             return "f16" if self.native_f16 else "f32"
         if feature := _FEATURES.get(type.name):
-            self.require(feature, f"the type {type.name}", span)
+            self.require(feature, f"the type {type.name}", span, type.name)
         return _REGISTERS[type.name]
 
     def register(self, type: Type, span: Span = NOWHERE) -> str:

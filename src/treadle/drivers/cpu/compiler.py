@@ -8,7 +8,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from treadle.core.errors import CompileError
+from treadle.core.errors import CompileError, refused_by_compiler
 from treadle.core.once import once
 from treadle.drivers.cpu.halves import with_conversions
 
@@ -62,8 +62,8 @@ class Compiler:
         return 32 if "+avx" in self.features else 16
 
     def compile_object(self, source: str, name: str) -> bytes:
-        """Optimized machine code of a module, as an object file. CompileError names LLVM's reason
-        and shows the module."""
+        """Optimized machine code of a module, as an object file. CompileError has LLVM's reason
+        and the module."""
         llvm = self._llvm
         source = with_conversions(source, self.triple, self.features)
         with self._lock:
@@ -71,9 +71,7 @@ class Compiler:
                 module = llvm.parse_assembly(source)
                 module.verify()
             except RuntimeError as error:
-                raise CompileError(
-                    f"LLVM refused the code printed for `{name}`: {error}\n{source}"
-                ) from None
+                raise refused_by_compiler("LLVM", name, str(error), source) from None
             module.triple = self.triple
             module.data_layout = str(self._machine.target_data)
             optimize(llvm, self._machine, module, source)

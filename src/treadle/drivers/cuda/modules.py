@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from treadle.codegen.records import KernelCode
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import CompileError, LaunchError, TreadleError
+from treadle.core.errors import CompileError, LaunchError, TreadleError, refused_by_compiler
 from treadle.drivers.base import CompiledKernel
 from treadle.drivers.cuda import errors, nvrtc
 from treadle.drivers.cuda.addresses import address_of
@@ -189,9 +189,7 @@ def _link_ptx(device: CudaDevice, code: KernelCode) -> bytes:
     except TreadleError as error:
         device.check()
         words = complaints.value.decode(errors="replace").strip() or str(error)
-        raise CompileError(
-            f"the NVIDIA driver refused the PTX printed for `{code.name}`: {words}\n{code.source}"
-        ) from None
+        raise refused_by_compiler("the NVIDIA driver", code.name, words, code.source) from None
     finally:
         device.quietly("cuLinkDestroy", state.value)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.codegen.records import KernelCode
-from treadle.core.errors import CompileError
+from treadle.core.errors import CompileError, refused_by_compiler
 from treadle.core.once import once
 
 
@@ -27,10 +27,8 @@ def compile_source(code: KernelCode, architecture: int) -> bytes:
     try:
         failed = int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0])
         if failed:
-            raise CompileError(
-                f"NVIDIA's compiler refused the CUDA C++ printed for `{code.name}`: "
-                f"{_log(nvrtc, code, program) or failed}\n{code.source}"
-            )
+            words = _log(nvrtc, code, program) or f"error {failed}"
+            raise refused_by_compiler("NVIDIA's compiler", code.name, words, code.source)
         image = bytearray(_ask(nvrtc, code, "nvrtcGetCUBINSize", program))
         _ask(nvrtc, code, "nvrtcGetCUBIN", program, image)
         return bytes(image)

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 from treadle.codegen.records import KernelCode
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import CompileError, LaunchError, UnsupportedOnTarget
+from treadle.core.errors import (
+    CompileError,
+    LaunchError,
+    UnsupportedOnTarget,
+    refused_by_compiler,
+)
 from treadle.drivers.base import ArrayTooLarge, Buffer, CompiledKernel
 from treadle.drivers.webgpu_native.memory import PARAMETER_SIZES, WebgpuBuffer
 from treadle.drivers.webgpu_native.native import Handle
@@ -19,7 +24,6 @@ if TYPE_CHECKING:
 Groups = dict[tuple[Buffer, ...], int]
 
 _MAX_GROUPS = 4096  # cached bind groups of a device
-_LINES_AROUND = 3  # of generated source shown around an error
 
 
 class Layout:
@@ -69,7 +73,7 @@ def parameter_bucket(size: int) -> int:
 
 
 def compile_kernel(device: WebgpuDevice, code: KernelCode) -> WebgpuKernel:
-    """Build printed WGSL. Raises CompileError with the compiler's words and the lines in question,
+    """Build printed WGSL. Raises CompileError with the compiler's words and the text,
     UnsupportedOnTarget if the device lacks what the code needs."""
     _check_fits(device, code)
     native = device.native
@@ -91,7 +95,10 @@ def compile_kernel(device: WebgpuDevice, code: KernelCode) -> WebgpuKernel:
         native.release_shader(module)
     if errors:
         device.check()
-        raise CompileError(_explain(code, errors[0][1], native.provider.error_line))
+        reason = _explain(errors[0][1], native.provider.error_line, code.source)
+        raise refused_by_compiler(
+            f"the WGSL compiler {native.provider.dialect}", code.name, reason, code.source
+        )
     return WebgpuKernel(device, code, layout, pipeline)
 
 
@@ -126,19 +133,21 @@ def _check_fits(device: WebgpuDevice, code: KernelCode) -> None:
             )
 
 
-def _explain(code: KernelCode, message: str, pattern: str) -> str:
-    """The compiler's message, and the generated lines it speaks of (`pattern` finds which)."""
-    text = f"the WGSL generated for kernel {code.name} does not compile:\n{message.strip()}"
+def _explain(message: str, pattern: str, source: str) -> str:
+    """The compiler's message in short, and the generated line it speaks of by `pattern`."""
     place = re.search(pattern, message)
-    if place is None:
-        return text
-    lines, line = code.source.splitlines(), int(place.group(1))
-    first, last = max(line - 1 - _LINES_AROUND, 0), min(line + _LINES_AROUND, len(lines))
-    shown = "\n".join(
-        f"{'>' if number + 1 == line else ' '}{number + 1:>4} | {lines[number]}"
-        for number in range(first, last)
-    )
-    return f"{text}\n\ngenerated source:\n{shown}"
+    lines = source.splitlines()
+    shown = ""
+    if place is not None and 0 < int(place.group(1)) <= len(lines):
+        shown = f" (generated line {place.group(1)}: {lines[int(place.group(1)) - 1].strip()})"
+    return _reason(message) + shown
+
+
+def _reason(message: str) -> str:
+    """What is wrong, without the frames and excerpts that compilers draw around it."""
+    said = [line.strip() for line in message.splitlines() if line.strip()]
+    errors = [line for line in said if "error" in line.lower()]
+    return "; ".join(dict.fromkeys((errors or said)[:3]))
 
 
 # ---------------------------------------------------------------------- bind groups

@@ -35,7 +35,7 @@ from treadle.lang.interpreter.arrays import (
 from treadle.lang.interpreter.threads import BlockState, Request, ThreadState, run_together
 from treadle.lang.interpreter.transform import python_function
 from treadle.lang.interpreting import current_run, state
-from treadle.lang.lower import lower_with_types
+from treadle.lang.lower import lower_in_full
 from treadle.lang.rules import Literal
 from treadle.lang.source import Source, resolve_annotations, source_of
 from treadle.lang.types import (
@@ -93,9 +93,8 @@ class Run:
         signature = Signature(taken.signature)
         source = kernel.source_code
         with deep_nesting(kernel.name, source.span(source.tree), source.text):
-            lowered, self.types = lower_with_types(
-                kernel.definition, source, signature, kernel.options
-            )
+            lowered, lowering = lower_in_full(kernel.definition, source, signature, kernel.options)
+        self.types = lowering.types
         self.lowered = lowered
         bodies = [lowered.body, *(function.body for function in lowered.functions)]
         self.waits = any(

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dtypes import BY_SHORT_NAME, DType, as_number_dtype
-from treadle.core.errors import DtypeError
+from treadle.core.errors import DtypeError, LaunchError
 from treadle.ir import arithmetic
 from treadle.ir import types as t
 from treadle.lang import rules
 from treadle.lang.lower.operators import ARITHMETIC, BITWISE, COMPARISONS, SHIFTS
 from treadle.lang.rules import Literal
 from treadle.lang.types import Vector, VectorType
+from treadle.runtime import settings
 
 _TABLE = ARITHMETIC | BITWISE | SHIFTS
 
@@ -181,7 +182,7 @@ library: list[Callable[[str, list[Any]], Any]] = []
 
 def power(base: Any, exponent: Any) -> Any:
     """`base ** exponent`, computed as the lowering does."""
-    from treadle.lang.lower.mathematics import EXACT_POWER
+    from treadle.lang.lower.mathematics import EXACT_POWER, NEGATIVE_POWER
 
     type = rules.common_type(operand(base), operand(exponent))
     if is_literal(exponent) and not isinstance(exponent, float):
@@ -192,7 +193,12 @@ def power(base: Any, exponent: Any) -> Any:
         return library[0]("pow", [base, exponent])
     (base, exponent), type = common([base, exponent])
     times = int(plain(exponent))
-    return _multiplied(base, times) if times >= 0 else make(0, type)
+    if times >= 0:
+        return _multiplied(base, times)
+    if settings.check:
+        raise LaunchError(f"{plain(base)} ** {times}: {NEGATIVE_POWER}")
+    one = abs(int(plain(base))) == 1
+    return _multiplied(base, times & 1 or 2) if one else make(0, type)
 
 
 def _multiplied(base: Any, times: int) -> Any:

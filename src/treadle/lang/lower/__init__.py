@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from types import FunctionType
 from typing import Any
 
@@ -16,6 +17,7 @@ from treadle.lang.lower.functions import bind_parameter, check_parameters
 from treadle.lang.lower.statements import lower_body
 from treadle.lang.lower.values import ArrayView, Value, contains_array
 from treadle.lang.source import Source
+from treadle.runtime import settings
 from treadle.runtime.definition import KernelOptions
 from treadle.runtime.signature import (
     Argument,
@@ -30,15 +32,16 @@ def lower_kernel(
     function: FunctionType, source: Source, signature: Signature, options: KernelOptions
 ) -> n.Kernel:
     """The IR of a kernel for a signature. CompileError points at what is wrong in the source."""
-    return lower_with_types(function, source, signature, options)[0]
+    return lower_in_full(function, source, signature, options)[0]
 
 
-def lower_with_types(
+def lower_in_full(
     function: FunctionType, source: Source, signature: Signature, options: KernelOptions
-) -> tuple[n.Kernel, dict[Any, dict[str, Any]]]:
-    """The IR, and the types of local names: (function, kinds of its arguments) -> name -> type."""
+) -> tuple[n.Kernel, Lowering]:
+    """The IR, and what is known beside it: `types` of local names, the `sources` of functions."""
     big = any(isinstance(a, ArrayArgument) and a.big for a in signature.arguments)
-    lowering = Lowering(options.fastmath, options.checked, t.I64 if big else t.I32)
+    index_type = t.I64 if big else t.I32
+    lowering = Lowering(options.fastmath, options.checked, index_type, settings.check)
     cx = Context(lowering, function, source, is_kernel=True)
     check_parameters(cx, source, source.tree)
     if source.tree.args.defaults:
@@ -76,7 +79,7 @@ def lower_with_types(
         fastmath=options.fastmath,
         span=cx.span(source.tree),
     )
-    return kernel, lowering.types
+    return kernel, lowering
 
 
 def _kind(argument: Argument) -> Any:
@@ -98,10 +101,16 @@ def _return_outside(cx: Context, axes: int) -> None:
     cx.emit(n.If(test, (n.Return(None, span),), (), span))
 
 
-def _parameter(cx: Context, name: str, type: t.Scalar, origin: tuple[str | int, ...]) -> n.Variable:
+def _parameter(
+    cx: Context,
+    name: str,
+    type: t.Scalar,
+    origin: tuple[str | int, ...],
+    node: ast.AST | None = None,
+) -> n.Variable:
     """A scalar that the launch passes; kept in the kernel only if something uses it."""
     name = cx.unique(name)
-    span = cx.span(cx.source.tree)
+    span = cx.span(node or cx.source.tree)
     cx.parameters[name] = n.Parameter(name, type, origin, span)
     return n.Variable(name, type, span)
 
@@ -110,7 +119,7 @@ def _bind(cx: Context, name: str, argument: Argument, buffers: list[n.Buffer], n
     """Make one argument a local name."""
     match argument:
         case ScalarArgument():
-            value: Value = _parameter(cx, name, argument.type, ("value", name))
+            value: Value = _parameter(cx, name, argument.type, ("value", name), node)
             bind_parameter(cx, name, value, node)
         case ArrayArgument():
             memory = cx.unique(name)
@@ -185,4 +194,4 @@ def _fill(cx: Context, place: n.Place, path: tuple[str | int, ...], node: Any) -
         cx.emit(n.Assign(place, _assemble(cx, type, path), span))
 
 
-__all__ = ["lower_kernel", "lower_with_types"]
+__all__ = ["lower_in_full", "lower_kernel"]

@@ -19,7 +19,15 @@ from treadle.lang.builtins import BuiltinFunction
 from treadle.lang.lower import mathematics
 from treadle.lang.lower.arrays import fill_with_zeros, memory_variable, own_array, place_of, store
 from treadle.lang.lower.context import Context
-from treadle.lang.lower.conversions import cast, convert, convert_for_store, number, scalar, typed
+from treadle.lang.lower.conversions import (
+    cast,
+    convert,
+    convert_for_store,
+    number,
+    scalar,
+    text,
+    typed,
+)
 from treadle.lang.lower.expressions import (
     choose_in_memory,
     in_order,
@@ -271,7 +279,7 @@ def _print(cx: Context, node: ast.Call) -> Value:
                         raise cx.refusal("JoinedStr", argument)
                     parts += _printed(cx, lower_expression(cx, piece.value), argument)
                 elif isinstance(piece, ast.Constant):
-                    parts.append(str(piece.value))
+                    parts.append(text(cx, str(piece.value), argument))
         else:
             parts += _printed(cx, lower_expression(cx, argument), argument)
     cx.emit(n.Print(_merged(parts), span=cx.span(node)))
@@ -280,7 +288,7 @@ def _print(cx: Context, node: ast.Call) -> Value:
 
 def _printed(cx: Context, value: Value, node: ast.AST) -> list[str | n.Expression]:
     if isinstance(value, PythonObject):
-        return [str(value.value)]
+        return [text(cx, str(value.value), node)]
     if isinstance(value, TupleValue):
         return _listed(cx, "(", value.items, ",)" if len(value.items) == 1 else ")", node)
     if isinstance(value, Literal):

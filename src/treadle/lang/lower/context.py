@@ -46,10 +46,12 @@ class Lowering:
     fastmath: bool
     checked: bool
     index_type: t.Scalar
+    asserts: bool = False  # whether operations that have no value say so, as in check mode
     functions: list[n.Function] = field(default_factory=list)
     specializations: dict[Any, Specialization] = field(default_factory=dict)
     active: list[Any] = field(default_factory=list)  # keys being lowered, to find recursion
     function_names: dict[str, int] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)  # texts by file, for messages
     # (function, kinds of its arguments) -> the types of its local names, for the interpreter
     types: dict[Any, dict[str, Any]] = field(default_factory=dict)
 
@@ -87,6 +89,7 @@ class Context:
         self.lowering = lowering
         self.function = function
         self.source = source
+        lowering.sources[source.file] = source.text
         self.is_kernel = is_kernel
         self.scope: Scope = analyze(source.tree)
         self.owner = dict(self.scope.owner)

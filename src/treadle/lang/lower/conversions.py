@@ -16,7 +16,23 @@ from treadle.lang.lower.values import (
     describe,
     is_expression,
 )
-from treadle.lang.rules import Literal, Number, default_type, fits, holds, round_to
+from treadle.lang.rules import Literal, Number, default_type, fits, holds, round_to, too_wide
+
+
+def literal(cx: Context, value: Number, node: ast.AST) -> Literal:
+    """A number without a type. CompileError for an integer that no type comes near to."""
+    if too_wide(value):
+        raise cx.refusal("wide_integer", node, bits=f"{int(value).bit_length():,}")
+    return Literal(value)
+
+
+def text(cx: Context, value: str, node: ast.AST) -> str:
+    """Text that a report shows. CompileError for what is not Unicode."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise cx.refusal("text", node, character=ascii(value[error.start])) from None
+    return value
 
 
 def constant(value: Number, type: t.Scalar, cx: Context, node: ast.AST) -> n.Constant:

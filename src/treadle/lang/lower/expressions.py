@@ -13,7 +13,7 @@ from treadle.ir import types as t
 from treadle.lang.builtins import Place
 from treadle.lang.lower.arrays import copy_parts, load, memory_variable, place_of, static_number
 from treadle.lang.lower.context import Context, is_movable
-from treadle.lang.lower.conversions import condition, number, typed
+from treadle.lang.lower.conversions import condition, literal, number, typed
 from treadle.lang.lower.names import attribute_of_object, outside_value
 from treadle.lang.lower.operators import SYMBOLS, binary, compare, invert_condition, join, unary
 from treadle.lang.lower.values import (
@@ -65,7 +65,7 @@ def lower_condition(cx: Context, node: ast.expr) -> n.Expression | Literal:
 def _constant(cx: Context, node: ast.Constant) -> Value:
     value = node.value
     if isinstance(value, (bool, int, float)):
-        return Literal(value)
+        return literal(cx, value, node)
     if value is None or value is Ellipsis or isinstance(value, str):
         return PythonObject(value, repr(value))
     raise cx.refusal("complex" if isinstance(value, complex) else "bytes", node)

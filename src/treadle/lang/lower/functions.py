@@ -35,6 +35,7 @@ from treadle.lang.lower.values import (
 from treadle.lang.rules import Literal
 from treadle.lang.source import Source, resolve_annotations
 from treadle.lang.types import ArrayType, declared_type
+from treadle.runtime import settings
 
 _IMPURE = (
     n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.CallStatement, n.Print, n.Assert, n.Element,
@@ -307,7 +308,7 @@ def lower_elementwise(
     """What a device function gives for arguments of these types, and its IR with all that it calls,
     callees first; None for a function with effects, or with memory of its own, which only a kernel
     can call. CompileError where it can't be lowered, or does not give an array's element."""
-    made, functions, cx = _lowered_alone(function, source, types)
+    made, functions, cx = _lowered_alone(function, source, types, asserts=settings.check)
     pairs = (t.Vector(t.F32, 2), t.Vector(t.F64, 2))  # elements of complex arrays
     if made.tuple_result or (
         isinstance(made.result, (t.Void, t.Vector)) and made.result not in pairs
@@ -328,7 +329,7 @@ def lower_function(
 ) -> tuple[n.Function, ...]:
     """A device function of values of these types in IR, with all that it calls: callees first, the
     function itself last. CompileError where it can't be lowered, or gives no value."""
-    made, functions, cx = _lowered_alone(function, source, types)
+    made, functions, cx = _lowered_alone(function, source, types, asserts=False)
     if made.tuple_result or isinstance(made.result, t.Void) or not made.pure:
         raise cx.error(
             f"{function.__name__} is used as a function of values: it returns one value, and has "
@@ -339,10 +340,10 @@ def lower_function(
 
 
 def _lowered_alone(
-    function: FunctionType, source: Source, types: Sequence[t.Type]
+    function: FunctionType, source: Source, types: Sequence[t.Type], *, asserts: bool
 ) -> tuple[Specialization, tuple[n.Function, ...], Context]:
     """A function without a kernel around it."""
-    lowering = Lowering(False, True, t.I32)
+    lowering = Lowering(False, True, t.I32, asserts)
     cx = Context(lowering, function, source, is_kernel=False)
     check_parameters(cx, source, source.tree)
     names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]

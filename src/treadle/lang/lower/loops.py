@@ -166,9 +166,10 @@ def _static_items(cx: Context, found: Range, node: ast.For) -> list[Value]:
     if bounds[2] == 0:
         raise cx.error("the step of a range is not 0", node.iter)
     items = range(*bounds)
-    if len(items) > 1024:
+    if items[1024:]:
+        times = abs(bounds[1] - bounds[0]) // abs(bounds[2])
         raise cx.error(
-            f"td.static_range writes the body out, and {len(items)} times is too many: use range",
+            f"td.static_range writes the body out, and {times} times is too many: use range",
             node.iter,
         )
     return [Literal(at) for at in items]

@@ -394,6 +394,7 @@ def _call(cx: Context, definition: Any, values: Sequence[Value], node: ast.AST) 
 # --- powers --------------------------------------------------------------------------------------
 
 _UNROLLED_POWER = 64  # largest literal exponent of an integer that is multiplied out
+NEGATIVE_POWER = "an integer has a negative exponent"  # what is said in check mode
 EXACT_POWER = 4  # and of a float, where each multiplication rounds
 
 
@@ -402,6 +403,8 @@ def power(
 ) -> Value:
     """`base ** exponent`."""
     kind = rules.common_type(operand(base), operand(exponent))
+    if isinstance(exponent, n.Constant) and not isinstance(exponent.value, float):
+        exponent = Literal(exponent.value)  # td.i32(2), say
     whole = isinstance(exponent, Literal) and not isinstance(exponent.value, float)
     if isinstance(exponent, Literal) and whole and not isinstance(base, Literal):
         times = int(exponent.value)
@@ -409,17 +412,20 @@ def power(
             return _multiplied(cx, base, times, node)
         if not kind.is_float:
             if times < 0:
-                raise cx.error(
-                    f"an integer to the power {times} is a fraction: write td.f32(x) ** {times}",
-                    node,
-                )
+                raise cx.refusal("negative_power", node, times=times)
             if times <= _UNROLLED_POWER:
                 return _multiplied(cx, base, times, node)
     if kind.is_float:
         return lower_math(cx, "pow", [base, exponent], node)
     from treadle.lang.lower.library import integer_power
 
-    return _call(cx, integer_power, common(cx, [base, exponent], node), node)
+    of, by = common(cx, [base, exponent], node)
+    if kind.kind == "int" and cx.lowering.asserts:
+        by = cx.spill(by)
+        zero = n.Constant(0, kind, cx.span(node))
+        known = n.Binary("ge", by, zero, t.BOOL, cx.span(node))
+        cx.emit(n.Assert(known, f"{ast.unparse(node)}: {NEGATIVE_POWER}", span=cx.span(node)))
+    return _call(cx, integer_power, [of, by], node)
 
 
 def _multiplied(cx: Context, base: n.Expression, times: int, node: ast.AST) -> Value:

@@ -16,9 +16,8 @@ from treadle.ir import types as t
 from treadle.lang.builtins import BuiltinFunction, Place
 from treadle.lang.captures import MISSING, read_name
 from treadle.lang.lower.context import Context
-from treadle.lang.lower.conversions import constant
+from treadle.lang.lower.conversions import constant, literal
 from treadle.lang.lower.values import PythonObject, TupleValue, Value
-from treadle.lang.rules import Literal
 from treadle.lang.types import ArrayType, VectorFamily, VectorType, is_struct
 
 
@@ -36,7 +35,7 @@ def from_python(cx: Context, value: Any, name: str, node: ast.AST) -> Value:
     if isinstance(value, enum.Enum) and not isinstance(value, int):
         value = value.value
     if isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
-        return Literal(int(value) if isinstance(value, enum.Enum) else value)
+        return literal(cx, int(value) if isinstance(value, enum.Enum) else value, node)
     if isinstance(value, np.generic):
         try:
             dtype = as_number_dtype(value.dtype)

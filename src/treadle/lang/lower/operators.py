@@ -15,6 +15,7 @@ from treadle.lang.lower.conversions import (
     broadcast,
     cast,
     constant,
+    literal,
     number,
     scalar,
     typed,
@@ -100,13 +101,27 @@ def binary(cx: Context, op: str, left: Value, right: Value, node: ast.AST) -> Va
 
 def _fold(cx: Context, op: str, left: Literal, right: Literal, node: ast.AST) -> Literal:
     functions = ARITHMETIC | BITWISE | SHIFTS | {"**": ("pow", operator.pow)}
+    if isinstance(left.value, int) and isinstance(right.value, int) and right.value > 0:
+        # How many bits the result has, at least: Python would compute numbers of any length.
+        bits = {"<<": left.value.bit_length() + right.value if left.value else 0}
+        bits["**"] = (abs(left.value).bit_length() - 1) * right.value
+        if bits.get(op, 0) > rules.MOST_BITS:
+            raise cx.refusal("wide_integer", node, bits=f"at least {bits[op]:,}")
     try:
         result = functions[op][1](left.value, right.value)
-    except (ZeroDivisionError, TypeError, ValueError, OverflowError) as error:
-        raise cx.error(f"{left} {op} {right} has no value: {error}", node) from None
+    except ZeroDivisionError:
+        raise cx.refusal("no_value", node, what=f"{left} {op} {right}") from None
+    except OverflowError:
+        raise cx.error(
+            f"{left} {op} {right} is beyond all floats: write td.inf, or smaller numbers", node
+        ) from None
+    except ValueError:
+        raise cx.error(f"{left} {op} {right} shifts by a negative number", node) from None
+    except TypeError:
+        raise cx.error(f"{op} works on integers, not on {left} and {right}", node) from None
     if isinstance(result, complex):
         raise cx.refusal("complex", node)
-    return Literal(result)
+    return literal(cx, result, node)
 
 
 def _is_struct(value: n.Expression | Literal) -> bool:

@@ -12,7 +12,7 @@ from treadle.ir import types as t
 from treadle.lang.lower.assignments import lower_annotated, lower_assign, lower_augmented
 from treadle.lang.lower.calls import lower_call
 from treadle.lang.lower.context import Context
-from treadle.lang.lower.conversions import typed
+from treadle.lang.lower.conversions import text, typed
 from treadle.lang.lower.expressions import (
     lower_condition,
     lower_expression,
@@ -103,10 +103,10 @@ def _expression(cx: Context, node: ast.Expr) -> None:
 def _assert(cx: Context, node: ast.Assert) -> None:
     message = ""
     if node.msg is not None:
-        text = lower_expression(cx, node.msg) if not isinstance(node.msg, ast.JoinedStr) else None
-        if not isinstance(text, PythonObject) or not isinstance(text.value, str):
+        said = lower_expression(cx, node.msg) if not isinstance(node.msg, ast.JoinedStr) else None
+        if not isinstance(said, PythonObject) or not isinstance(said.value, str):
             raise cx.error("the message of assert is literal text", node.msg)
-        message = text.value
+        message = text(cx, said.value, node.msg)
     test = lower_condition(cx, node.test)
     if not message:
         message = ast.unparse(node.test)
