@@ -548,7 +548,7 @@ def test_source_without_annotations(target):
     assert MARKS[target] in take.source(target, td.zeros(3), Pair(), td.vec2[td.f32](1))
     with pytest.raises(td.errors.CompileError, match="parameter x has no annotation"):
         double.source(target)
-    with pytest.raises(td.errors.LaunchError, match="takes 1 arguments"):
+    with pytest.raises(td.errors.LaunchError, match="takes 1 argument "):
         double.source(target, 1, 2)
     with pytest.raises(td.errors.DtypeError, match="complex64"):
         double.source(target, np.complex64(1))

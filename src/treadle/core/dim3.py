@@ -41,5 +41,6 @@ class Dim3(NamedTuple):
 
 def _index(part: object) -> int:
     if isinstance(part, bool) or not hasattr(part, "__index__"):
-        raise TypeError(f"an extent is made of integers, not {type(part).__name__}: {part!r}")
+        way = " (// divides to an integer)" if isinstance(part, float) else ""
+        raise TypeError(f"an extent is made of integers, not {type(part).__name__}: {part!r}{way}")
     return part.__index__()  # type: ignore[no-any-return]

@@ -63,11 +63,36 @@ class BuiltinFunction:
         bare = [parameter.replace(annotation=parameter.empty) for parameter in parameters]
         self.__signature__ = inspect.Signature(bare)
 
+    @property
+    def usage(self) -> str:
+        """How it is called, for messages."""
+        return f"td.{self.name}({_PARAMETERS.get(self.name) or _USUAL[self.group, self.arity]})"
+
     def __reduce__(self) -> Any:
         return _named, (self.name,)
 
     def __repr__(self) -> str:
         return f"<treadle.{self.name}>"
+
+
+_USUAL: dict[tuple[str, tuple[int, int]], str] = {
+    ("place", (1, 1)): "axes",
+    ("memory", (2, 2)): "shape, dtype",
+    ("loop", (1, 3)): "start, stop, step",
+    ("barrier", (0, 0)): "",
+    ("atomic", (3, 3)): "array, index, value",
+    ("subgroup", (0, 0)): "",
+    ("subgroup", (1, 1)): "value",
+    ("math", (1, 1)): "x",
+    ("math", (2, 2)): "a, b",
+    ("math", (3, 3)): "a, b, c",
+}
+_PARAMETERS = {
+    "atomic_cas": "array, index, expected, value", "bitcast": "x, dtype", "clip": "x, low, high",
+    "dot": "a, b", "rand_normal": "seed, counter", "rand_uniform": "seed, counter",
+    "shuffle": "value, lane", "shuffle_down": "value, n", "shuffle_up": "value, n",
+    "shuffle_xor": "value, mask", "where": "condition, a, b",
+}  # fmt: skip
 
 
 def _named(name: str) -> BuiltinFunction | Place:

@@ -105,7 +105,11 @@ REFUSALS: dict[str, Refusal] = {
         "a kernel can't slice an array",
         "index single elements, or pass a slice as an argument from outside",
     ),
-    "string": Refusal("string", "a kernel has no strings", "print takes literal text"),
+    "string": Refusal(
+        "string",
+        "a kernel has no strings",
+        "print takes literal text and numbers, as in print('x is', x)",
+    ),
     "complex": Refusal(
         "complex number",
         "a kernel has no complex numbers",
@@ -161,6 +165,12 @@ REFUSALS: dict[str, Refusal] = {
         "{name} is an ordinary Python function, which devices can't run",
         "decorate it with @td.func, or use one of td's functions",
     ),
+    "array_function": Refusal(
+        "call of a function of whole arrays, as td.sum, np.zeros",
+        "{name} is a function of whole arrays, and a kernel computes single numbers",
+        "write a loop over the elements, and td.local(n, dtype) or td.shared(n, dtype) for an "
+        "array of the kernel's own",
+    ),
     "foreign_twin": Refusal(
         "call of a function that td has too, as math.sqrt",
         "{name} is not one of a kernel's functions",
@@ -192,6 +202,11 @@ REFUSALS: dict[str, Refusal] = {
         "{name} is not defined here or outside the kernel",
         "assign it first, or check the spelling{hint}",
     ),
+    "unknown_member": Refusal(
+        "unknown name of a module or an object",
+        "{owner} has no {name}",
+        "check the spelling{hint}",
+    ),
     "unassigned": Refusal(
         "variable read before it is assigned",
         "{name} is read before anything is assigned to it",
@@ -205,12 +220,17 @@ REFUSALS: dict[str, Refusal] = {
     "captured_object": Refusal(
         "Python object captured from outside",
         "{name} is a {kind}, which a kernel can't use",
-        "numbers, dtypes, tuples and @td.func functions can be captured",
+        "make it a number or a tuple of numbers, or pass an array as an argument",
     ),
     "unknown_attribute": Refusal(
         "unknown attribute",
         "{owner} has no attribute {name}",
         "it has {choices}",
+    ),
+    "number_attribute": Refusal(
+        "attribute of a number, as x[i].astype",
+        "{owner} has no attribute {name}",
+        "use an operator, a cast as in td.f32(x), or one of td's functions",
     ),
     # --- types ---
     "changed_type": Refusal(
@@ -253,6 +273,11 @@ REFUSALS: dict[str, Refusal] = {
         "and, or take conditions, not {given}",
         "compare it first, as in x != 0",
     ),
+    "nothing_returned": Refusal(
+        "use of the result of a function that returns nothing",
+        "{name} returns nothing, and a number is needed here",
+        "end it with return and a value, or call it on a line of its own",
+    ),
     "value_needed": Refusal(
         "something without a value where a number is needed",
         "{given} is no number",
@@ -273,6 +298,22 @@ REFUSALS: dict[str, Refusal] = {
         "tuple indexed with a variable",
         "a tuple takes a constant index",
         "loop with td.static_range, or copy it to td.local(n, dtype)",
+    ),
+    "vector_index": Refusal(
+        "vector indexed with a variable",
+        "which component of a {type} it is must be known when the kernel is compiled",
+        "write v.x or v[0], loop with td.static_range, or keep the numbers in td.local(n, dtype)",
+    ),
+    "component": Refusal(
+        "component that a vector does not have",
+        "a {type} has no component {at}",
+        "it has v[0] to v[{last}], which are v.{names}",
+    ),
+    "number_index": Refusal(
+        "index of something that has no elements",
+        "{given} has no elements",
+        "index an array, a vector or a tuple; an element of an array of several dimensions is "
+        "a[i, j]",
     ),
     "static": Refusal(
         "variable where a constant is needed",

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from treadle.core.dtypes import BY_SHORT_NAME, cast_number
 from treadle.core.errors import DtypeError
-from treadle.ir.types import BOOL, F32, I32, I64, Scalar
+from treadle.ir.types import BOOL, F32, F64, I32, I64, U32, U64, Scalar
 
 Number: TypeAlias = bool | int | float
 
@@ -79,11 +79,9 @@ def default_type(value: Number) -> Scalar:
     if isinstance(value, float):
         return F32
     if not fits(value, I32):
-        wanted = "td.i64" if fits(value, I64) else "td.u64"
-        raise DtypeError(
-            f"{value} does not fit i32, the type of an integer literal: "
-            f"write {wanted}({value}), or td.u32({value}) if it fits"
-        )
+        wanted = [type for type in (I64, U32, U64) if fits(value, type)][:2]
+        ways = " or ".join(f"td.{type}({value})" for type in wanted) or f"{round_to(value, F64)!r}"
+        raise DtypeError(f"{value} does not fit i32, the type of an integer literal: write {ways}")
     return I32
 
 
@@ -142,8 +140,8 @@ def bitwise_type(op: str, left: Operand, right: Operand) -> Scalar:
     common = common_type(left, right)
     if common.is_float:
         raise DtypeError(
-            f"{op} works on integers and bools, not on {common}: td.bitcast(x, td.u32) gives the "
-            "bits of an f32"
+            f"{op} works on integers and bools, not on {common}: join conditions with and, or "
+            f"({op} binds tighter than comparisons); td.bitcast(x, td.u32) gives the bits of an f32"
         )
     return common
 

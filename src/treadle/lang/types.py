@@ -165,6 +165,12 @@ class Array:
     `td.Array[td.complex64]` is `td.Array[td.vec2[td.f32]]`, and either takes arrays of both.
     """
 
+    def __new__(cls, *arguments: Any, **keywords: Any) -> Array:
+        """No array: td.Array is a type. DtypeError says how it is written."""
+        raise DtypeError(
+            "td.Array takes brackets, as in td.Array[td.f32]; td.zeros and td.asarray make arrays"
+        )
+
     def __class_getitem__(cls, key: Any) -> ArrayType:
         element, ndim = key if isinstance(key, tuple) else (key, 1)
         if isinstance(ndim, bool) or not isinstance(ndim, int) or ndim < 0:
@@ -367,6 +373,17 @@ def ir_type(annotation: Any) -> t.Type:
     return t.SCALARS[as_number_dtype(annotation).short]
 
 
+def _means_an_array(annotation: Any) -> bool:
+    """Whether an annotation is another library's array, a list, or treadle's own tensor."""
+    kind = getattr(annotation, "__origin__", annotation)
+    return kind in (list, tuple) or (
+        isinstance(kind, type) and any(hasattr(kind, name) for name in _ARRAYS_HAVE)
+    )
+
+
+_ARRAYS_HAVE = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
+
+
 def declared_type(annotation: Any) -> Declared:
     """What a parameter's annotation declares."""
     if isinstance(annotation, ArrayType):
@@ -376,7 +393,15 @@ def declared_type(annotation: Any) -> Declared:
     if annotation is int or annotation is float:
         better = "td.i32" if annotation is int else "td.f32"
         raise DtypeError(f"{annotation.__name__} has no fixed width in a kernel: write {better}")
-    found = ir_type(annotation)
+    try:
+        found = ir_type(annotation)
+    except DtypeError:
+        if not _means_an_array(annotation):
+            raise
+        raise DtypeError(
+            f"{getattr(annotation, '__name__', annotation)} does not say what the elements are: "
+            "write td.Array[td.f32], or td.Array[td.f32, 2] for two dimensions"
+        ) from None
     if isinstance(found, t.Array):
         raise DtypeError("a fixed array can't be a parameter: pass td.Array[dtype], or a struct")
     assert not isinstance(found, t.Void)

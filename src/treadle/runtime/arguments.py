@@ -71,8 +71,9 @@ def check_count(definition: KernelDefinition, count: int) -> None:
     if count != len(definition.parameters):
         names = [parameter.name for parameter in definition.parameters]
         raise LaunchError(
-            f"kernel {definition.name} takes {len(names)} arguments ({', '.join(names)}), "
-            f"not {count}"
+            f"kernel {definition.name} takes {len(names)} argument{'' if len(names) == 1 else 's'} "
+            f"({', '.join(names)}), not {count}"
+            + (": a kernel is no method, so leave self out" if names[:1] == ["self"] else "")
         )
 
 
@@ -95,7 +96,10 @@ def _bind_array(declared: Declared, key: ArrayClass, array: DeviceArray, where: 
     if isinstance(declared, DeclaredPointer):
         return _bind_pointer(declared, key, array, where)
     if declared is not None and not isinstance(declared, DeclaredArray):
-        raise DtypeError(f"{where} is {declared}, but an array came")
+        raise DtypeError(
+            f"{where} is {declared}, but an array came: pass one number, as x.item() is, or "
+            "annotate the parameter as td.Array[…]"
+        )
     element, ndim, per = key.element, key.ndim, 1
     if declared is not None:
         per, ndim = _as_declared(declared, key, array, where)
@@ -127,9 +131,16 @@ def _as_declared(
             )
         return count, declared.ndim
     raise DtypeError(
-        f"{where} is {declared}, but an array of {key.dtype} came: convert it with "
-        f".to() or numpy's astype"
+        f"{where} is {declared}, but an array of {key.dtype} came: {_converted(declared.element)}"
     )
+
+
+def _converted(element: Type) -> str:
+    """How an array gets another dtype, in words."""
+    if not isinstance(element, Scalar):
+        return "make one of that dtype"
+    dtype = dtypes.BY_SHORT_NAME[element.name].name
+    return f'convert it, as in NumPy\'s x.astype("{dtype}"), or td.astype(x, td.{dtype})'
 
 
 def _bind_pointer(
@@ -155,8 +166,7 @@ def _bind_pointer(
             f"{where} is {declared}, but an array of {key.dtype} came, and {_layout(element)}"
         )
     raise DtypeError(
-        f"{where} is {declared}, but an array of {key.dtype} came: convert it with .to() or "
-        "numpy's astype"
+        f"{where} is {declared}, but an array of {key.dtype} came: {_converted(element)}"
     )
 
 
@@ -201,17 +211,30 @@ def _bind_value(declared: Declared, key: Type, where: str) -> ValueArgument:
     raise DtypeError(f"{where} is {declared}, but a {key} came")
 
 
+def not_taken(kind: type) -> str:
+    """What is said of an argument that no kernel takes."""
+    if issubclass(kind, (list, tuple)):
+        return (
+            f"a kernel does not take a {kind.__name__}: make an array of it, with td.asarray(x) or "
+            "np.array(x, dtype=np.float32)"
+        )
+    return (
+        f"a kernel does not take {kind.__name__}; it takes numbers, treadle and NumPy arrays, "
+        "@td.struct values, and arrays that speak DLPack"
+    )
+
+
 def _bind_number(declared: Declared, key: type, where: str) -> ScalarArgument:
     mine = NUMBER_TYPES.get(key)
     if mine is None:
-        raise DtypeError(
-            f"{where}: a kernel does not take {key.__name__}; it takes numbers, treadle and NumPy "
-            "arrays, @td.struct values, and arrays that speak DLPack"
-        )
+        raise DtypeError(f"{where}: {not_taken(key)}")
     if declared is None:
         return ScalarArgument(mine)
     if not isinstance(declared, Scalar):
-        raise DtypeError(f"{where} is {declared}, but the number type {key.__name__} came")
+        raise DtypeError(
+            f"{where} is {declared}, but a number came ({key.__name__}): pass an array, or "
+            "annotate the parameter as a number, as in td.f32"
+        )
     if mine.is_float and not declared.is_float:
         raise DtypeError(f"{where} is {declared}, but a {key.__name__} came: convert it yourself")
     return ScalarArgument(declared)

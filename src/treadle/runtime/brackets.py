@@ -45,8 +45,8 @@ class Bracketed(ABC, Generic[B]):
         parts = launch if isinstance(launch, tuple) else (launch,)
         if not 2 <= len(parts) <= 4:
             raise LaunchError(
-                f"{self.name}[grid, block], or [grid, block, shared_bytes, stream]: "
-                f"{len(parts)} given"
+                f"a launch needs blocks and threads of a block, {self.name}[grid, block](…), with "
+                f"shared_bytes and a stream behind them if need be: {len(parts)} given"
             )
         shared = parts[2] if len(parts) > 2 and parts[2] is not None else 0
         stream = parts[3] if len(parts) > 3 else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import sys
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,7 @@ from treadle.runtime.devices import Device
 from treadle.runtime.signature import ArrayArgument, Signature
 
 _log = logging.getLogger("treadle")
-_SLOW = 1.0  # seconds of compiling after which people are told what took so long
+_SLOW = 1.0  # seconds of compiling after which the log says what took so long
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,19 @@ def _build(
         active.note_compilation(definition.name, how, device.id, began)
     seconds = time.perf_counter() - began
     if seconds > _SLOW:
-        _log.warning("compiling kernel %s for %s took %.1f s", definition.name, device.id, seconds)
+        level = logging.WARNING if _at_a_terminal() else logging.INFO
+        text = "compiling kernel %s for %s took %.1f s"
+        _log.log(level, text, definition.name, device.id, seconds)
     return made
+
+
+def _at_a_terminal() -> bool:
+    """Whether somebody may be waiting and sees warnings: not where output goes to a file, a pipe or
+    a notebook, into whose text they would be mixed."""
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):  # there is none, or it is closed
+        return False
 
 
 def _from_disk(key: str, handle: base.Device) -> tuple[Built, base.CompiledKernel] | None:

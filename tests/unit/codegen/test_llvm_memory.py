@@ -273,5 +273,6 @@ def test_compile_errors_show_the_module():
 
     code = compiled(STENCIL).code
     broken = replace(code, source=code.source.replace("fmul", "fnul", 1))
-    with pytest.raises(CompileError, match=r"LLVM refused the code printed for `test`(.|\n)*fnul"):
+    with pytest.raises(CompileError, match="LLVM refuses what kernel test became") as caught:
         device().compile(broken)
+    assert "fnul" in (caught.value.generated or "")

@@ -19,11 +19,17 @@ from treadle.runtime.signature import Signature
 
 COEFFICIENTS = np.ones(3)
 TABLE = {"a": 1}
+HUGE = 10**5000
 
 
 @td.func
 def outside(x):
     return x + 1
+
+
+@td.func
+def nothing(x):
+    pass
 
 
 def ordinary(x):
@@ -99,6 +105,7 @@ BODIES: list[tuple[str, str, str]] = [
     ("foreign_call", "y[0] = ordinary(x[0])", "ordinary"),
     ("not_callable", "y[0] = i(3)", "i(3"),
     ("unknown_name", "y[0] = undefined", "undefined"),
+    ("unknown_member", "y[0] = td.gird(1)", "td.gird"),
     ("unassigned", "y[0] = later\nlater = 1.0", "later"),
     ("captured_array", "y[0] = COEFFICIENTS[0]", "COEFFICIENTS"),
     ("captured_object", "y[0] = TABLE['a']", "TABLE"),
@@ -110,14 +117,37 @@ BODIES: list[tuple[str, str, str]] = [
     ("lossy", "n[0] = x[0]", "n[0]"),
     ("lossy", "n[0] = 1.5", "n[0]"),
     ("condition", "if i and x[0] > 0: pass", "i and"),
+    ("nothing_returned", "y[0] = nothing(x[0])", "y[0]"),
     ("value_needed", "y[0] = None", "y[0]"),
     ("axes", "y[0] = x[0, 1]", "x[0, 1]"),
     ("axes", "y[0] = m[0]", "m[0]"),
     ("whole_array", "y[0] = x + 1.0", "x + 1"),
     ("tuple_index", "w = (1.0, 2.0)\ny[0] = w[i]", "w[i]"),
+    ("vector_index", "v = td.vec2[td.f32](1.0)\ny[0] = v[i]", "v[i]"),
+    ("vector_index", "v = td.vec2[td.f32](1.0)\nv[i] = 1.0", "v[i]"),
+    ("component", "v = td.vec2[td.f32](1.0)\ny[0] = v[2]", "v[2]"),
+    ("component", "v = td.vec2[td.f32](1.0)\nv[-1] = 1.0", "v[-1]"),
+    ("number_index", "y[0][1] = 1.0", "y[0]["),
+    ("number_index", "y[0] = x[0][1]", "x[0]["),
     ("static", "a = td.local(x.size, td.f32)", "td.local"),
     ("static", "for k in td.static_range(x.size): pass", "td.static_range"),
     ("array_assignment", "x.size = 3", "x.size"),
+    ("number_attribute", "y[0] = x[0].astype(td.f32)", "x[0].astype"),
+    ("array_function", "y[0] = np.interp(x[0], 0, 1)", "np.interp"),
+    ("array_function", "a = np.zeros(4)", "np.zeros"),
+    ("negative_power", "y[0] = n[0] ** -1", "n[0] **"),
+    ("negative_power", "y[0] = n[0] ** td.i32(-2)", "n[0] **"),
+    ("wide_integer", "y[0] = td.i32(9 ** 9 ** 9)", "9 ** 9"),
+    ("wide_integer", "y[0] = 2 ** (2 ** 40)", "2 ** ("),
+    ("wide_integer", "y[0] = 1 << (1 << 60)", "1 << (1 << 60)"),
+    ("wide_integer", "y[0] = td.f32(10 ** 400)", "10 **"),
+    ("wide_integer", "y[0] = (1 << 1000) * (1 << 1000)", "(1 <<"),
+    ("wide_integer", "y[0] = HUGE", "HUGE"),
+    ("no_value", "n[0] = 0 // 0", "0 // 0"),
+    ("no_value", "y[0] = 1 / 0", "1 / 0"),
+    ("text", "print('\\ud800')", "'\\ud800"),
+    ("text", "print(f'{i} \\udfff')", "f'{i}"),
+    ("text", "assert i > 0, '\\ud800'", "'\\ud800"),
     ("foreign_twin", "y[0] = np.sqrt(x[0])", "np.sqrt"),
     ("foreign_twin", "y[0] = math.fabs(x[0])", "math.fabs"),
     ("foreign_twin", "y[0] = round(x[0])", "round"),
@@ -225,10 +255,13 @@ ERRORS = [
     ("y[0] = outside(1, 2)", "takes 1 argument, not 2", "outside(1"),
     ("y[0] = outside()", "takes 1 argument, not 0", "outside()"),
     ("y[0] = td.exp(1.0, 2.0)", "takes 1 argument, not 2", "td.exp"),
-    ("y[0] = td.sqr(x[0])", "is it sqrt", "td.sqr"),
+    ("y[0] = td.sqr(x[0])", "did you mean td.sqrt?", "td.sqr"),
     ("y[0] = td.grid(4)", "1, 2 or 3", "td.grid(4)"),
     ("y[0] = Pair(1.0, 2.0, 3.0).a", "has 2 fields", "Pair("),
-    ("y[0] = 1 // 0", "has no value", "1 // 0"),
+    ("y[0] = 10.0 ** 400", "is beyond all floats", "10.0 **"),
+    ("n[0] = 1 << -1", "shifts by a negative number", "1 <<"),
+    ("n[0] = 1.5 << 1", "<< works on integers", "1.5 <<"),
+    ("y[2 ** 64] = 1.0", "is beyond all arrays", "y[2"),
     ("y[0] = ~x[0]", "~ works on integers", "~x"),
     ("y[0] = x[0] & 1", "works on integers", "x[0] &"),
     ("a, b = 1, 2, 3", "2 names for 3 values", "a, b"),
@@ -246,7 +279,6 @@ ERRORS = [
     ("a = td.local(0, td.f32)", "positive integers", "td.local"),
     ("a = td.local(None, td.f32)", "only td.shared", "td.local"),
     ("i: td.f32 = 0", "set at its first assignment", "i: td"),
-    ("y[0] = n[0] ** -1", "is a fraction", "n[0] **"),
     ("assert i > 0, i", "literal text", "i\n"),
 ]
 

@@ -110,10 +110,7 @@ def _as_numpy(value: Any, taken: Taken, where: str) -> np.ndarray[Any, Any]:
         else:
             taken.copies.append(lambda: array.assign(there))
         return there
-    raise DtypeError(
-        f"{where}: a kernel does not take {type(value).__name__}; it takes numbers, arrays and "
-        "@td.struct values"
-    )
+    raise DtypeError(f"{where}: {binding.not_taken(type(value))}")
 
 
 def _array(parameter: DeclaredParameter, data: np.ndarray[Any, Any], where: str) -> KernelArray:

@@ -21,6 +21,7 @@ from treadle.lang.lower.values import (
     Value,
     contains_array,
     describe,
+    spelled,
 )
 from treadle.lang.rules import Literal, fits, index_problem
 from treadle.lang.types import ir_type
@@ -142,7 +143,7 @@ def store(cx: Context, place: n.Place, value: Value, node: ast.AST, what: str) -
         if isinstance(source, n.Load):
             source = source.place
         if not isinstance(source, (n.Element, n.Member, n.Item)) or source.type != place.type:
-            raise cx.error(f"{what} is {place.type}, and this is {describe(value)}", node)
+            raise cx.error(f"{what} is {spelled(place.type)}, and this is {describe(value)}", node)
         copy_parts(cx, place, source, cx.span(node))
         return
     cx.emit(n.Assign(place, convert_for_store(cx, value, place.type, node, what), cx.span(node)))
@@ -159,7 +160,7 @@ def _store_items(
             cx.emit(n.Assign(n.Item(place, index, type.element, (), span), one, span))
         return
     if len(value.items) != type.length:
-        raise cx.error(f"{what} is {type}, and this is {describe(value)}", node)
+        raise cx.error(f"{what} is {spelled(type)}, and this is {describe(value)}", node)
     if contains_array(type.element):
         items: list[Value] = list(value.items)
     else:  # all are taken before any is stored

@@ -19,6 +19,7 @@ from treadle.lang.lower.calls import lower_call
 from treadle.lang.lower.context import Binding, Context, Frame
 from treadle.lang.lower.conversions import convert, number, type_of, typed
 from treadle.lang.lower.expressions import (
+    component,
     in_order_with_index,
     lower_expression,
 )
@@ -33,6 +34,7 @@ from treadle.lang.lower.values import (
     contains_array,
     describe,
     is_expression,
+    spelled,
 )
 from treadle.lang.rules import Literal, holds
 from treadle.lang.types import ir_type
@@ -330,12 +332,10 @@ def place_of_target(cx: Context, target: ast.Subscript | ast.Attribute) -> n.Pla
         if isinstance(owner, TupleValue):
             raise cx.error("a tuple's items can't be assigned: assign a new tuple", target)
         place = _place_of_value(cx, owner, target)
-        if isinstance(place.type, t.Vector) and isinstance(index, Literal):
-            at = int(index.value)
-            if 0 <= at < place.type.count:
-                name = t.COMPONENTS[at]
-                return n.Member(place, name, place.type.element, cx.span(target))
-        raise cx.error(f"{describe(owner)} can't be assigned by index", target)
+        if isinstance(place.type, t.Vector):
+            name = component(cx, place.type, index, target)
+            return n.Member(place, name, place.type.element, cx.span(target))
+        raise cx.refusal("number_index", target, given=describe(owner))
     owner = lower_expression(cx, target.value)
     if isinstance(owner, ArrayView):
         raise cx.refusal("array_assignment", target, name=target.attr)
@@ -352,7 +352,7 @@ def place_of_target(cx: Context, target: ast.Subscript | ast.Attribute) -> n.Pla
         raise cx.refusal("swizzle_assignment", target, name=ast.unparse(target), example=example)
     if target.attr not in known:
         choices = ", ".join(known) or "none"
-        owned = str(place.type)
+        owned = spelled(place.type)
         raise cx.refusal(
             "unknown_attribute", target, owner=owned, name=target.attr, choices=choices
         )

@@ -35,7 +35,7 @@ from treadle.lang.lower.expressions import (
     lower_expression,
 )
 from treadle.lang.lower.functions import call_function
-from treadle.lang.lower.names import PYTHON_CASTS, PYTHON_FUNCTIONS, twin_of
+from treadle.lang.lower.names import PYTHON_CASTS, PYTHON_FUNCTIONS, is_of_arrays, twin_of
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
@@ -45,6 +45,7 @@ from treadle.lang.lower.values import (
     Value,
     contains_array,
     describe,
+    spelled,
 )
 from treadle.lang.rules import Literal
 from treadle.lang.types import VectorFamily, VectorType, ir_type, is_struct
@@ -113,6 +114,8 @@ def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool
         if twin is not None:
             raise cx.refusal("foreign_twin", node.func, name=callee.name, twin=twin)
         key = "foreign_call" if isinstance(target, FunctionType) else "foreign_builtin"
+        if is_of_arrays(target):
+            key = "array_function"
         raise cx.refusal(key, node.func, name=callee.name)
     raise cx.refusal("not_callable", node.func, name=describe(callee))
 
@@ -156,7 +159,8 @@ def make_vector(cx: Context, type: t.Vector, node: ast.Call) -> Value:
         one = cast(cx, parts[0] if parts else Literal(0), type.element, node)
         return n.Construct((cx.spill(one),) * type.count, type, cx.span(node))
     if len(parts) != type.count:
-        raise cx.error(f"{type} has {type.count} components, and this gives {len(parts)}", node)
+        given = f"{spelled(type)} has {type.count} components, and this gives {len(parts)}"
+        raise cx.error(f"{given}: give each, or one number for all", node)
     return n.Construct(tuple(cast(cx, p, type.element, node) for p in parts), type, cx.span(node))
 
 
@@ -245,7 +249,7 @@ def _length(cx: Context, node: ast.Call) -> Value:
         return value.extents[0]
     if isinstance(value, FixedArrayPlace):
         return Literal(value.type.length)
-    raise cx.error(f"{describe(value)} has no length", node)
+    raise cx.error(f"{describe(value)} has no length: len takes arrays and tuples", node)
 
 
 def _range(cx: Context, node: ast.Call, *, unrolled: bool) -> Value:
@@ -302,7 +306,9 @@ def _printed(cx: Context, value: Value, node: ast.AST) -> list[str | n.Expressio
         ]
         return _listed(cx, "(", parts, ")", node)
     if not isinstance(found.type, t.Scalar):
-        raise cx.error(f"print shows numbers and text, not {found.type}: print its fields", node)
+        raise cx.error(
+            f"print shows numbers and text, not {spelled(found.type)}: print its fields", node
+        )
     return [found]
 
 
@@ -338,8 +344,7 @@ def _builtin(
     if not least <= given <= most:
         wanted = str(least) if least == most else f"{least} to {most}"
         raise cx.error(
-            f"td.{function.name} takes {wanted} argument{'' if most == 1 else 's'}, not {given}",
-            node,
+            f"{function.usage} takes {wanted} argument{'' if most == 1 else 's'}, not {given}", node
         )
     if function.group == "math":
         return mathematics.lower_math(cx, function.name, _positional(cx, node), node)
@@ -455,7 +460,9 @@ def _dot(cx: Context, node: ast.Call, name: str) -> Value:
     left, right = (typed(cx, value, node) for value in _positional(cx, node))
     if left.type != right.type or not isinstance(left.type, t.Vector):
         raise cx.error(
-            f"td.dot takes two vectors of one type, not {left.type} and {right.type}", node
+            f"td.dot takes two vectors of one type, not {spelled(left.type)} and "
+            f"{spelled(right.type)}: write a loop for arrays, a product for numbers",
+            node,
         )
     return n.Intrinsic("dot", (left, right), left.type.element, cx.span(node))
 
@@ -481,13 +488,17 @@ _OTHERS: dict[str, Callable[[Context, ast.Call, str], Value]] = {
 def _atomic(cx: Context, op: str, node: ast.Call, unused: bool) -> Value:
     array, index, *values = _positional(cx, node)
     if not isinstance(array, (ArrayView, FixedArrayPlace)):
-        raise cx.error(f"an atomic works on an array, not on {describe(array)}", node)
+        raise cx.error(
+            f"an atomic works on an array, not on {describe(array)}: give the array and the index, "
+            "as in td.atomic_add(a, i, value)",
+            node,
+        )
     mark = len(cx.statements)
     place = place_of(cx, array, index, node)
     values = cx.protect(values, mark)
     type = place.type
     if not isinstance(type, t.Scalar) or type == t.BOOL:
-        raise cx.error(f"an atomic works on numbers, not on {type}", node)
+        raise cx.error(f"an atomic works on numbers, not on {spelled(type)}", node)
     if op in ("and", "or", "xor") and type.is_float:
         raise cx.error(f"atomic_{op} works on integers, not on {type}", node)
     what = "the array's element"

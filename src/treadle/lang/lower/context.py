@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -126,11 +125,6 @@ class Context:
     def refusal(self, key: str, node: ast.AST, **names: object) -> CompileError:
         """The error that the table of refusals has for a construct."""
         return self.error(REFUSALS[key].message(**names), node)
-
-    def similar(self, name: str, known: list[str]) -> str:
-        """A hint at the name that was probably meant, to end a message with."""
-        close = difflib.get_close_matches(name, known, 1)
-        return f" (is it {close[0]}?)" if close else ""
 
     # --- statements ---
 

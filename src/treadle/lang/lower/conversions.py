@@ -15,6 +15,7 @@ from treadle.lang.lower.values import (
     Value,
     describe,
     is_expression,
+    spelled,
 )
 from treadle.lang.rules import Literal, Number, default_type, fits, holds, round_to, too_wide
 
@@ -48,6 +49,8 @@ def number(cx: Context, value: Value, node: ast.AST) -> n.Expression | Literal:
         raise cx.refusal("whole_array", node)
     if isinstance(value, PythonObject) and isinstance(value.value, str):
         raise cx.refusal("string", node)
+    if isinstance(value, PythonObject) and value.value is None and value.name != "None":
+        raise cx.refusal("nothing_returned", node, name=value.name)
     if not is_expression(value):
         raise cx.refusal("value_needed", node, given=describe(value))
     return value  # type: ignore[return-value]
@@ -70,16 +73,14 @@ def scalar(cx: Context, value: Value, node: ast.AST, what: str) -> n.Expression 
     """The value, if it is one number."""
     found = number(cx, value, node)
     if not isinstance(found, Literal) and not isinstance(found.type, t.Scalar):
-        raise cx.error(f"{what} is a number, not a {found.type}: use one component", node)
+        raise cx.error(f"{what} is a number, not a {spelled(found.type)}: use one component", node)
     return found
 
 
 def convert(cx: Context, value: Value, wanted: t.Type, node: ast.AST, what: str) -> n.Expression:
     """The value as type `wanted`, where that loses nothing; `what` it is for goes in the error."""
     if isinstance(value, TupleValue) and isinstance(wanted, t.Vector):
-        raise cx.error(
-            f"{what} is a {wanted}: write td.vec{wanted.count}[td.{wanted.element}](…)", node
-        )
+        raise cx.error(f"{what} is a vector: write {spelled(wanted)}(…) instead of a tuple", node)
     found = number(cx, value, node)
     if isinstance(found, Literal):
         if isinstance(wanted, t.Scalar):
@@ -94,7 +95,7 @@ def convert(cx: Context, value: Value, wanted: t.Type, node: ast.AST, what: str)
         if holds(wanted, found.type):
             return cast(cx, found, wanted, node)
         raise cx.refusal("lossy", node, what=what, wanted=wanted, given=found.type)
-    raise cx.error(f"{what} is {wanted}, and this is {describe(found)}", node)
+    raise cx.error(f"{what} is {spelled(wanted)}, and this is {describe(found)}", node)
 
 
 def convert_for_store(
@@ -134,7 +135,7 @@ def cast(cx: Context, value: Value, wanted: t.Type, node: ast.AST) -> n.Expressi
     if isinstance(found.type, t.Struct) or isinstance(wanted, t.Scalar) != isinstance(
         found.type, t.Scalar
     ):
-        raise cx.error(f"{describe(found)} can't be cast to {wanted}", node)
+        raise cx.error(f"{describe(found)} can't be cast to {spelled(wanted)}", node)
     return n.Cast(found, wanted, cx.span(node))
 
 

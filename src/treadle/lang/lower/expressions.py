@@ -25,6 +25,7 @@ from treadle.lang.lower.values import (
     contains_array,
     describe,
     is_expression,
+    spelled,
 )
 from treadle.lang.rules import Literal
 
@@ -264,7 +265,7 @@ def attribute(cx: Context, owner: Value, name: str, node: ast.AST) -> Value:
         case PythonObject():
             return attribute_of_object(cx, owner, name, node)
         case TupleValue() | Literal():
-            raise _no_attribute(cx, describe(owner), name, (), node)
+            raise cx.refusal("number_attribute", node, owner=describe(owner), name=name)
     value = number(cx, owner, node)
     assert not isinstance(value, Literal)
     if isinstance(value.type, t.Struct):
@@ -274,7 +275,7 @@ def attribute(cx: Context, owner: Value, name: str, node: ast.AST) -> Value:
         return part(cx, value, name, value.type.field_type(name), node)
     if isinstance(value.type, t.Vector):
         return _components(cx, value, name, node)
-    raise _no_attribute(cx, str(value.type), name, (), node)
+    raise cx.refusal("number_attribute", node, owner=describe(value), name=name)
 
 
 def part(cx: Context, value: n.Expression, name: str, type: t.Type, node: ast.AST) -> Value:
@@ -288,7 +289,7 @@ def _components(cx: Context, value: n.Expression, name: str, node: ast.AST) -> V
     assert isinstance(value.type, t.Vector)
     known = t.COMPONENTS[: value.type.count]
     if not name or len(name) > 4 or any(c not in known for c in name):
-        raise _no_attribute(cx, str(value.type), name, known, node)
+        raise _no_attribute(cx, spelled(value.type), name, known, node)
     element = value.type.element
     if len(name) == 1:
         return part(cx, value, name, element, node)
@@ -331,19 +332,28 @@ def _subscript(cx: Context, node: ast.Subscript) -> Value:
         if at is None:
             raise cx.refusal("tuple_index", node)
         if isinstance(at, float) or not -len(owner.items) <= at < len(owner.items):
-            raise cx.error(f"this tuple has {len(owner.items)} items, and the index is {at}", node)
+            count = len(owner.items)
+            items = f"{count} item{'' if count == 1 else 's'}"
+            raise cx.error(f"this tuple has {items}, from index 0, and the index is {at}", node)
         return owner.items[at]
     if isinstance(owner, PythonObject):
         return _python_item(cx, owner, index, node)
     value = number(cx, owner, node)
     if not isinstance(value, Literal) and isinstance(value.type, t.Vector):
-        at = static_number(cx, index)
-        if at is None:
-            raise cx.refusal("tuple_index", node)
-        if isinstance(at, float) or not 0 <= at < value.type.count:
-            raise cx.error(f"{value.type} has {value.type.count} components; index {at}", node)
-        return part(cx, value, t.COMPONENTS[at], value.type.element, node)
-    raise cx.error(f"{describe(value)} can't be indexed", node)
+        name = component(cx, value.type, index, node)
+        return part(cx, value, name, value.type.element, node)
+    raise cx.refusal("number_index", node, given=describe(value))
+
+
+def component(cx: Context, type: t.Vector, index: Value, node: ast.AST) -> str:
+    """The component of a vector that an index means."""
+    at = static_number(cx, index)
+    if at is None:
+        raise cx.refusal("vector_index", node, type=spelled(type))
+    if isinstance(at, float) or not 0 <= at < type.count:
+        last, names = type.count - 1, ", v.".join(t.COMPONENTS[: type.count])
+        raise cx.refusal("component", node, type=spelled(type), last=last, at=at, names=names)
+    return t.COMPONENTS[at]
 
 
 def in_order_with_index(cx: Context, node: ast.Subscript) -> tuple[Value, Value]:

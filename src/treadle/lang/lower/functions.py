@@ -504,7 +504,7 @@ def _call(
         return _unpacked(cx, specialization, taken, node)
     if result == t.VOID or unused:
         cx.emit(n.CallStatement(name, arguments, None, span))
-        return PythonObject(None, "None")
+        return PythonObject(None, name.partition(".")[0])
     holder = cx.temporary(result, span, name)
     cx.emit(n.CallStatement(name, arguments, holder, span))
     return _unpacked(cx, specialization, holder, node)

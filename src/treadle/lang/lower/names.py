@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import difflib
 import enum
+from collections.abc import Mapping
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -14,7 +16,7 @@ from treadle.core.dtypes import DType, FixedArray, as_number_dtype
 from treadle.core.errors import DtypeError
 from treadle.ir import types as t
 from treadle.lang.builtins import BuiltinFunction, Place
-from treadle.lang.captures import MISSING, read_name
+from treadle.lang.captures import MISSING, is_library, read_name
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import constant, literal
 from treadle.lang.lower.values import PythonObject, TupleValue, Value
@@ -25,8 +27,11 @@ def outside_value(cx: Context, node: ast.Name) -> Value:
     """What a name means that the function does not assign."""
     value = read_name(cx.function, node.id)
     if value is MISSING:
-        known = [*cx.scope.stores, *cx.function.__globals__, "range", "print", "abs"]
-        raise cx.refusal("unknown_name", node, name=node.id, hint=cx.similar(node.id, known))
+        known = {name: name for name in (*cx.scope.stores, *cx.function.__code__.co_freevars)}
+        known |= {name: name for name in cx.function.__globals__ if not name.startswith("_")}
+        known |= {each.__name__: each.__name__ for each in _PYTHONS_OWN}
+        hint = hint_at(node.id, known)
+        raise cx.refusal("unknown_name", node, name=node.id, hint=hint)
     return from_python(cx, value, node.id, node)
 
 
@@ -78,11 +83,65 @@ def attribute_of_object(cx: Context, owner: PythonObject, name: str, node: ast.A
         )
     value = getattr(owner.value, name, MISSING)
     if value is MISSING:
-        hint = cx.similar(name, [each for each in dir(owner.value) if not each.startswith("_")])
-        raise cx.refusal("unknown_name", node, name=f"{owner.name}.{name}", hint=hint)
+        known = {each: f"{owner.name}.{each}" for each in _public_names(owner.value)}
+        hint = hint_at(name, known)
+        raise cx.refusal("unknown_member", node, owner=owner.name, name=name, hint=hint)
     if isinstance(value, property):
         raise cx.refusal("captured_object", node, name=f"{owner.name}.{name}", kind="property")
     return from_python(cx, value, f"{owner.name}.{name}", node)
+
+
+def _public_names(owner: Any) -> list[str]:
+    """The names of an object that a kernel may use: of td those of the kernel language."""
+    from treadle import lang
+
+    if is_library(owner):
+        return lang.__all__
+    public = getattr(owner, "__all__", None) if isinstance(owner, ModuleType) else None
+    return [
+        name
+        for name in public or dir(owner)
+        if not name.startswith("_") and not isinstance(getattr(owner, name, None), ModuleType)
+    ]
+
+
+def hint_at(name: str, known: Mapping[str, str]) -> str:
+    """The name that was probably meant, to end a message with. `known` are the names there are, and
+    how each is written."""
+    from treadle import lang
+
+    plain = name.strip("_")
+    meant = _FROM_ELSEWHERE.get(plain)
+    if meant is None and plain in lang.__all__ and plain not in known:
+        meant = f"td.{plain}"
+    if meant is None:
+        close = difflib.get_close_matches(name, known, 1, 0.7)
+        meant = known[close[0]] if close else None
+    return f" (did you mean {meant}?)" if meant else ""
+
+
+# What CUDA, Numba, Python and other libraries call what the kernel language has.
+_FROM_ELSEWHERE = {
+    "threadIdx": "td.thread_idx", "blockIdx": "td.block_idx", "blockDim": "td.block_dim",
+    "gridDim": "td.grid_dim", "gridsize": "td.grid_size", "program_id": "td.block_idx.x",
+    "num_programs": "td.grid_dim.x", "syncthreads": "td.sync_threads", "barrier":
+    "td.sync_threads", "syncwarp": "td.sync_subgroup", "threadfence": "td.thread_fence",
+    "threadfence_block": "td.thread_fence_block", "warpsize": "td.subgroup_size",
+    "warpSize": "td.subgroup_size", "laneid": "td.lane", "laneId": "td.lane",
+    "shfl_sync": "td.shuffle", "shfl_up_sync": "td.shuffle_up", "shfl_down_sync":
+    "td.shuffle_down", "shfl_xor_sync": "td.shuffle_xor", "all_sync": "td.vote_all",
+    "any_sync": "td.vote_any", "ballot_sync": "td.ballot", "atomicAdd": "td.atomic_add",
+    "atomicSub": "td.atomic_sub", "atomicMin": "td.atomic_min", "atomicMax": "td.atomic_max",
+    "atomicCAS": "td.atomic_cas", "atomicExch": "td.atomic_exchange", "atomic": "td.atomic_add",
+    "int": "td.i32", "float": "td.f32", "double": "td.f64", "half": "td.f16", "long": "td.i64",
+    "uint": "td.u32", "size_t": "td.u64", "relu": "td.maximum(x, 0)", "power": "td.pow",
+    "max": "td.maximum", "min": "td.minimum", "mod": "td.remainder", "fmod": "td.remainder",
+    "absolute": "td.abs", "fabs": "td.abs", "arctan2": "td.atan2", "arcsin": "td.asin",
+    "arccos": "td.acos", "arctan": "td.atan", "rint": "td.round", "clamp": "td.clip",
+    "mad": "td.fma", "float2": "td.vec2[td.f32]", "float3": "td.vec3[td.f32]",
+    "float4": "td.vec4[td.f32]", "int2": "td.vec2[td.i32]", "cuda": "td, as in td.grid(1)",
+}  # fmt: skip
+_PYTHONS_OWN = (range, print, len, int, float, bool, abs, min, max, pow)
 
 
 # Python's own functions that kernels know, and the name in td that each means.
@@ -112,6 +171,12 @@ def twin_of(function: Any) -> str | None:
     name = _OTHER_NAMES.get(name, name)
     known = name in lang.__all__ and isinstance(getattr(lang, name), (BuiltinFunction, DType))
     return name if known else None
+
+
+def is_of_arrays(function: Any) -> bool:
+    """Whether a function that no kernel can call is one of treadle's or NumPy's, of arrays."""
+    module = getattr(function, "__module__", None) or ""
+    return module.split(".")[0] in ("treadle", "numpy")
 
 
 _TWINNED = ("builtins", "math", "numpy")

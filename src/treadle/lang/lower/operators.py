@@ -21,7 +21,7 @@ from treadle.lang.lower.conversions import (
     typed,
     with_type,
 )
-from treadle.lang.lower.values import PythonObject, TupleValue, Value, describe
+from treadle.lang.lower.values import PythonObject, TupleValue, Value, describe, spelled
 from treadle.lang.rules import Literal
 
 # Python's operator: the IR's operation, and the function for two literals.
@@ -143,7 +143,7 @@ def _vectors(
     count = vectors[0].count
     if any(vector.count != count for vector in vectors):
         raise cx.error(
-            f"{op} needs two vectors of one length, not {shapes[0]} and {shapes[1]}", node
+            f"{op} needs two vectors of one length, not {' and '.join(map(spelled, shapes))}", node
         )
     elements = [
         value
@@ -212,7 +212,9 @@ def compare(cx: Context, op: str, left: Value, right: Value, node: ast.AST) -> V
     first, second = number(cx, left, node), number(cx, right, node)
     for value in (first, second):
         if not isinstance(value, Literal) and not isinstance(value.type, t.Scalar):
-            raise cx.error(f"{op} compares numbers, not {value.type}: compare the parts", node)
+            raise cx.error(
+                f"{op} compares numbers, not {spelled(value.type)}: compare the parts", node
+            )
     if isinstance(first, Literal) and isinstance(second, Literal):
         return Literal(COMPARISONS[op][1](first.value, second.value))
     wanted = rules.common_type(operand(first), operand(second))
@@ -259,7 +261,9 @@ def join(
     if vectors_or_structs:
         one, other = typed(cx, first, node), typed(cx, second, node)
         if one.type != other.type:
-            raise cx.error(f"{what} have one type, not {one.type} and {other.type}", node)
+            raise cx.error(
+                f"{what} have one type, not {spelled(one.type)} and {spelled(other.type)}", node
+            )
         return one, other
     scalar(cx, first, node, what)
     common = rules.common_type(operand(first), operand(second))

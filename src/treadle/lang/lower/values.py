@@ -91,19 +91,30 @@ def describe(value: Value) -> str:
             return f"the number {value.value}"
         case ArrayView():
             axes = "" if value.ndim == 1 else f" in {value.ndim} dimensions"
-            return f"an array of {value.element}{axes}"
+            return f"an array of {spelled(value.element)}{axes}"
         case FixedArrayPlace():
-            return f"an array of {value.type.length} {value.type.element}"
+            return f"an array of {value.type.length} {spelled(value.type.element)}"
         case TupleValue():
             return f"a tuple of {len(value.items)}"
         case PythonObject():
             if isinstance(value.value, str):
                 return f"the text {value.value!r}"
-            return "None" if value.value is None else value.name
+            return value.name
         case Range():
             return "a range"
         case _:
-            return f"a value of type {value.type}"
+            return f"a value of type {spelled(value.type)}"
+
+
+def spelled(type: t.Type) -> str:
+    """A type as people write it: numbers by their short names, vectors and arrays in full."""
+    match type:
+        case t.Vector():
+            return f"td.vec{type.count}[td.{type.element}]"
+        case t.Array():
+            inner = spelled(type.element)
+            return f"{inner if '.' in inner else 'td.' + inner}[{type.length}]"
+    return str(type)
 
 
 def contains_array(type: t.Type) -> bool:
