@@ -9,8 +9,11 @@ from __future__ import annotations
 import __future__
 
 import ast
+import dis
+import inspect
 import linecache
 import os
+import textwrap
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
@@ -69,12 +72,27 @@ def first_line_of(code: CodeType, text: str) -> int | None:
     """The line, from 0, at which a text defines a function with this code, or None. Of several
     equal ones it is the nearest to where the code says."""
     wanted = _contents(code)
+    flags = code.co_flags & __future__.annotations.compiler_flag
+    # Where some other part of a file is no Python just now, the function is compiled by itself.
+    codes = _codes(text, flags) or _codes(_alone(code, text), flags)
     lines = [
         each.co_firstlineno
-        for each in _codes(text, code.co_flags & __future__.annotations.compiler_flag)
+        for each in codes
         if each.co_name == code.co_name and _contents(each) == wanted
     ]
     return min(lines, key=lambda line: abs(line - code.co_firstlineno)) - 1 if lines else None
+
+
+def _alone(code: CodeType, text: str) -> str:
+    """The function that begins where the code says, on its line, within one that has its free
+    names."""
+    lines = text.splitlines(keepends=True)[code.co_firstlineno - 1 :]
+    try:
+        block = textwrap.dedent("".join(inspect.getblock(lines)))
+    except (SyntaxError, IndexError):  # no function begins there
+        return ""
+    around = f"def around({', '.join(code.co_freevars)}):\n"
+    return "\n" * (code.co_firstlineno - 2) + around + textwrap.indent(block, "    ")
 
 
 @lru_cache(maxsize=16)
@@ -97,10 +115,28 @@ def _codes(text: str, flags: int) -> tuple[CodeType, ...]:
 def _contents(code: CodeType) -> Hashable:
     """All that decides what a code does, without the lines that it is on."""
     return (
-        code.co_name, code.co_code, code.co_argcount, code.co_posonlyargcount,
-        code.co_kwonlyargcount, code.co_names, code.co_varnames, code.co_freevars,
-        code.co_cellvars, tuple(map(_constant, code.co_consts)),
+        code.co_name, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount,
+        code.co_varnames, code.co_freevars, code.co_cellvars, tuple(_steps(code)),
     )  # fmt: skip
+
+
+def _steps(code: CodeType) -> Iterator[Hashable]:
+    """The instructions, without what depends on the rest of the file: how a name's attribute is
+    called is compiled in another way where the name is imported in the same text."""
+    kept: list[dis.Instruction] = []
+    places: dict[int, int] = {}  # in bytes: in instructions that are kept
+    for each in dis.get_instructions(code):
+        places[each.offset] = len(kept)
+        if each.opname not in _PREPARATIONS:
+            kept.append(each)
+    for each in kept:
+        jumps = each.opcode in dis.hasjrel or each.opcode in dis.hasjabs
+        what = places.get(each.argval) if jumps else _constant(each.argval)
+        yield _ONE_MEANING.get(each.opname, each.opname), what
+
+
+_PREPARATIONS = frozenset({"PUSH_NULL", "PRECALL", "NOP", "EXTENDED_ARG", "CACHE"})
+_ONE_MEANING = {"LOAD_METHOD": "LOAD_ATTR"}
 
 
 def _constant(value: Any) -> Hashable:

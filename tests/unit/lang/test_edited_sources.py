@@ -171,6 +171,26 @@ def test_executed_text_in_the_name_of_another_file(tmp_path: Path) -> None:
         td.kernel(scope["f"])
 
 
+@pytest.mark.parametrize("after", ["", "def half_written(:\n"])
+def test_a_part_of_a_file_that_runs_by_itself(tmp_path: Path, after: str) -> None:
+    """As editors run a part: under the file's name and on its lines. Python compiles calls in
+    another way where the name is imported in the same text, and the rest may not be Python yet."""
+    path = tmp_path / "parts.py"
+    body = "def f(out: td.Array[td.i32]):\n    out[td.grid(1)] = td.i32(6.5)\n"
+    nested = "def made(n):\n    @td.kernel\n    def k(out):\n        out[0] = n\n    return k\n"
+    path.write_text(f"import treadle as td\n\n{body}\n{nested}\n{after}")
+    scope: dict[str, Any] = {"td": td}
+    exec(compile("\n\n" + body, str(path), "exec"), scope)
+    exec(compile("\n" * 5 + nested, str(path), "exec"), scope)
+    assert value(td.kernel(scope["f"])) == 6
+    assert value(scope["made"](8)) == 8
+    late: dict[str, Any] = {"td": td}
+    exec(compile("\n\n" + body, str(path), "exec"), late)
+    path.write_text(path.read_text().replace("6.5", "7.5"))
+    with pytest.raises(CompileError, match="is not what f was made from"):
+        td.kernel(late["f"])
+
+
 def test_cells_with_annotations_as_strings() -> None:
     """A shell keeps `from __future__ import annotations` of an earlier cell."""
     import __future__
