@@ -91,8 +91,9 @@ def _alone(code: CodeType, text: str) -> str:
         block = textwrap.dedent("".join(inspect.getblock(lines)))
     except (SyntaxError, IndexError):  # no function begins there
         return ""
-    around = f"def around({', '.join(code.co_freevars)}):\n"
-    return "\n" * (code.co_firstlineno - 2) + around + textwrap.indent(block, "    ")
+    if code.co_freevars:
+        block = f"def around({', '.join(code.co_freevars)}):\n" + textwrap.indent(block, "    ")
+    return "\n" * (code.co_firstlineno - 1 - len(code.co_freevars[:1])) + block
 
 
 @lru_cache(maxsize=16)
