@@ -271,7 +271,17 @@ REFUSALS: dict[str, Refusal] = {
     "condition": Refusal(
         "and, or with numbers",
         "and, or take conditions, not {given}",
-        "compare it first, as in x != 0",
+        "compare it first, as in x != 0; a choice of two numbers is a if c else b",
+    ),
+    "whole_place": Refusal(
+        "td.thread_idx and its like without a part",
+        "{name} has the parts x, y and z",
+        "write {name}.x; td.grid(1) is the thread's index among all",
+    ),
+    "uncalled": Refusal(
+        "function named without a call, where a number is needed",
+        "{name} is a function, and a number is needed here",
+        "call it: {usage}",
     ),
     "nothing_returned": Refusal(
         "use of the result of a function that returns nothing",

@@ -370,6 +370,9 @@ def ir_type(annotation: Any) -> t.Type:
         raise DtypeError(f"{annotation!r} needs a dtype, as in td.vec{annotation.count}[td.f32]")
     if isinstance(annotation, ArrayType):
         raise DtypeError("an array can't be here: a fixed number of elements is td.f32[4]")
+    if annotation is int or annotation is float:
+        better = "td.i32" if annotation is int else "td.f32"
+        raise DtypeError(f"{annotation.__name__} has no fixed width in a kernel: write {better}")
     return t.SCALARS[as_number_dtype(annotation).short]
 
 
@@ -390,9 +393,6 @@ def declared_type(annotation: Any) -> Declared:
         return annotation.declared
     if annotation is Array:
         raise DtypeError("td.Array needs a dtype, as in td.Array[td.f32]")
-    if annotation is int or annotation is float:
-        better = "td.i32" if annotation is int else "td.f32"
-        raise DtypeError(f"{annotation.__name__} has no fixed width in a kernel: write {better}")
     try:
         found = ir_type(annotation)
     except DtypeError:

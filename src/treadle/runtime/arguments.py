@@ -236,7 +236,9 @@ def _bind_number(declared: Declared, key: type, where: str) -> ScalarArgument:
             "annotate the parameter as a number, as in td.f32"
         )
     if mine.is_float and not declared.is_float:
-        raise DtypeError(f"{where} is {declared}, but a {key.__name__} came: convert it yourself")
+        raise DtypeError(
+            f"{where} is {declared}, but a {key.__name__} came: convert it, with int(x)"
+        )
     return ScalarArgument(declared)
 
 

@@ -72,6 +72,14 @@ MISTAKES = [
     ("print('x = %f' % x[0])", "print takes literal text and numbers"),
     ("x[0] = td.dot(x[0], x[1])", "td.dot takes two vectors of one type"),
     ("x[0] = x.shape[1]", "this tuple has 1 item, from index 0, and the index is 1"),
+    ("i, j = td.grid(1)", "can't be unpacked: give it one name"),
+    ("x[td.thread_idx] = 1.0", "td.thread_idx has the parts x, y and z: write td.thread_idx.x"),
+    ("s = td.shared[10, td.f32]", "call it: td.shared(shape, dtype)"),
+    ("s = td.shared(4, float)", "float has no fixed width in a kernel: write td.f32"),
+    ("x[0] = td.vec2[td.f32](1, 2)", "take one component, as in v.x"),
+    ("x[0] = Doubles(1)", "take one field, as in .inside"),
+    ("x[0] = x[0] > 0 and 1.0 or 2.0", "a choice of two numbers is a if c else b"),
+    ("for j in range(x.size / 2): x[j] = 1.0", "write td.i32(…), or // for /"),
     ("x[0] = len(x[0])", "len takes arrays and tuples"),
 ]  # fmt: skip
 

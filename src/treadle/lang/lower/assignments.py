@@ -148,7 +148,7 @@ def items_of(cx: Context, value: Value, node: ast.AST) -> list[Value]:
             n.Extract(kept, c, value.type.element, cx.span(node))
             for c in t.COMPONENTS[: value.type.count]
         ]
-    raise cx.error(f"{describe(value)} can't be unpacked", node)
+    raise cx.error(f"{describe(value)} can't be unpacked: give it one name", node)
 
 
 def _kept(cx: Context, value: Value, node: ast.AST) -> Value:

@@ -260,7 +260,10 @@ def _range(cx: Context, node: ast.Call, *, unrolled: bool) -> Value:
         found = scalar(cx, value, node, "a bound of range")
         kind = found.value if isinstance(found, Literal) else found.type
         if isinstance(kind, float) or (isinstance(kind, t.Scalar) and not kind.is_integer):
-            raise cx.error(f"range counts integers, not {describe(found)}", node)
+            raise cx.error(
+                f"range counts integers, not {describe(found)}: write td.i32(…), or // for /",
+                node,
+            )
     start = values[0] if len(values) > 1 else Literal(0)
     stop = values[1] if len(values) > 1 else values[0]
     return Range(start, stop, values[2] if len(values) > 2 else Literal(1), unrolled)
@@ -410,7 +413,7 @@ def _array(space: str) -> Callable[[Context, ast.Call, str], Value]:
 def _statement(make: Callable[[Span], n.Statement]) -> Callable[[Context, ast.Call, str], Value]:
     def lower(cx: Context, node: ast.Call, name: str) -> Value:
         cx.emit(make(cx.span(node)))
-        return PythonObject(None, "None")
+        return PythonObject(None, ast.unparse(node.func))
 
     return lower
 

@@ -6,6 +6,7 @@ import ast
 
 from treadle.ir import nodes as n
 from treadle.ir import types as t
+from treadle.lang.builtins import Place
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.values import (
     ArrayView,
@@ -51,6 +52,11 @@ def number(cx: Context, value: Value, node: ast.AST) -> n.Expression | Literal:
         raise cx.refusal("string", node)
     if isinstance(value, PythonObject) and value.value is None and value.name != "None":
         raise cx.refusal("nothing_returned", node, name=value.name)
+    if isinstance(value, PythonObject) and isinstance(value.value, Place):
+        raise cx.refusal("whole_place", node, name=value.name)
+    if isinstance(value, PythonObject) and callable(value.value):
+        usage = getattr(value.value, "usage", None) or f"{value.name}(…)"
+        raise cx.refusal("uncalled", node, name=value.name, usage=usage)
     if not is_expression(value):
         raise cx.refusal("value_needed", node, given=describe(value))
     return value  # type: ignore[return-value]
@@ -95,7 +101,14 @@ def convert(cx: Context, value: Value, wanted: t.Type, node: ast.AST, what: str)
         if holds(wanted, found.type):
             return cast(cx, found, wanted, node)
         raise cx.refusal("lossy", node, what=what, wanted=wanted, given=found.type)
-    raise cx.error(f"{what} is {spelled(wanted)}, and this is {describe(found)}", node)
+    way = ""
+    if isinstance(wanted, t.Vector):
+        way = f": write {spelled(wanted)}(…)"
+    elif not isinstance(found, Literal) and isinstance(found.type, t.Vector):
+        way = ": take one component, as in v.x"
+    elif not isinstance(found, Literal) and isinstance(found.type, t.Struct):
+        way = f": take one field, as in .{found.type.fields[0].name}"
+    raise cx.error(f"{what} is {spelled(wanted)}, and this is {describe(found)}{way}", node)
 
 
 def convert_for_store(

@@ -10,7 +10,7 @@ from treadle.core.dtypes import BY_SHORT_NAME
 from treadle.core.errors import CompileError, DtypeError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
-from treadle.lang.builtins import Place
+from treadle.lang.builtins import BuiltinFunction, Place
 from treadle.lang.lower.arrays import copy_parts, load, memory_variable, place_of, static_number
 from treadle.lang.lower.context import Context, is_movable
 from treadle.lang.lower.conversions import condition, literal, number, typed
@@ -375,6 +375,10 @@ def _python_item(cx: Context, owner: PythonObject, index: Value, node: ast.AST) 
     if isinstance(owner.value, (VectorFamily, DType, VectorType)) or is_struct(owner.value):
         key = index.value if isinstance(index, (PythonObject, Literal)) else None
         return PythonObject(owner.value[key], owner.name)
+    if isinstance(owner.value, Place):
+        raise cx.refusal("whole_place", node, name=owner.name)
+    if isinstance(owner.value, BuiltinFunction):
+        raise cx.refusal("uncalled", node, name=owner.name, usage=owner.value.usage)
     raise cx.error(f"{owner.name} can't be indexed in a kernel", node)
 
 
