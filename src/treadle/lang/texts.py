@@ -14,6 +14,7 @@ import inspect
 import linecache
 import os
 import textwrap
+import warnings
 from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from importlib.machinery import SourceFileLoader
@@ -102,7 +103,8 @@ def _codes(text: str, flags: int) -> tuple[CodeType, ...]:
     try:
         # A notebook's cells may wait outside of functions.
         flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        todo = [compile(text, "<compared>", "exec", flags, dont_inherit=True)]
+        with warnings.catch_warnings(action="ignore"):  # Python has said them already
+            todo = [compile(text, "<compared>", "exec", flags, dont_inherit=True)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     found = []

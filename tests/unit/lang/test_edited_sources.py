@@ -161,6 +161,19 @@ def test_a_cell_that_is_run_again_under_its_name() -> None:
     assert value(first) == 2
 
 
+def test_pythons_warnings_are_not_said_again(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    path = tmp_path / "warned.py"
+    text = "def f(out):\n    out[0] = 1\n\ndef g():\n    return 1 is 2\n"
+    path.write_text(text)
+    scope: dict[str, Any] = {}
+    with pytest.warns(SyntaxWarning):
+        exec(compile(text, str(path), "exec"), scope)
+    assert value(td.kernel(scope["f"])) == 1
+    assert not [each for each in recwarn if each.category is SyntaxWarning]
+
+
 def test_executed_text_in_the_name_of_another_file(tmp_path: Path) -> None:
     path = tmp_path / "other.py"
     text = "def f(out):\n    out[0] = 1\n"

@@ -15,7 +15,7 @@ from treadle.core.source import Span
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.rules import subgroup_type
-from treadle.lang.builtins import BuiltinFunction
+from treadle.lang.builtins import NAMES, BuiltinFunction
 from treadle.lang.lower import mathematics
 from treadle.lang.lower.arrays import fill_with_zeros, memory_variable, own_array, place_of, store
 from treadle.lang.lower.context import Context
@@ -108,6 +108,10 @@ def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool
         return cast(cx, _one(cx, node, callee.name), cast_to, node)
     if known is not None:
         values = _positional(cx, node)
+        wanted = NAMES[known].arity[0]  # type: ignore[union-attr]
+        if len(values) != wanted and known not in ("minimum", "maximum"):
+            s = "" if wanted == 1 else "s"
+            raise cx.error(f"{callee.name} takes {wanted} argument{s}, not {len(values)}", node)
         return mathematics.lower_math(cx, known, values, node)
     if callable(target):
         twin = twin_of(target)
