@@ -140,14 +140,18 @@ def _explain(message: str, pattern: str, source: str) -> str:
     shown = ""
     if place is not None and 0 < int(place.group(1)) <= len(lines):
         shown = f" (generated line {place.group(1)}: {lines[int(place.group(1)) - 1].strip()})"
-    return _reason(message) + shown
+    return _reason(message, source) + shown
 
 
-def _reason(message: str) -> str:
-    """What is wrong, without the frames and excerpts that compilers draw around it."""
-    said = [line.strip() for line in message.splitlines() if line.strip()]
-    errors = [line for line in said if "error" in line.lower()]
-    return "; ".join(dict.fromkeys((errors or said)[:3]))
+def _reason(message: str, source: str) -> str:
+    """What is wrong, without which call found it and the excerpts that compilers draw below."""
+    said = [line.strip() for line in message.splitlines()]
+    words = [line for line in said if line and line not in source and not _BESIDE.match(line)]
+    return "; ".join(dict.fromkeys(words[:_MOST_LINES]))
+
+
+_BESIDE = re.compile(r"[\d\s]*[│┌╰╭|^=]|[\^~]+$|Caused by:|In wgpu|- While calling")
+_MOST_LINES = 6
 
 
 # ---------------------------------------------------------------------- bind groups
