@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import sys
 import time
-from dataclasses import dataclass
-from typing import Any
 
-from treadle.codegen.records import KernelCode, Options, Target
+from treadle.codegen.records import Options, Target
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import CompileError
+from treadle.core.errors import CompileError, FormatError
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.core.nesting import deep_nesting
 from treadle.core.version import __version__
 from treadle.drivers import base
 from treadle.ir.printer import to_text
 from treadle.runtime import disk_cache, profile, settings
+from treadle.runtime.built import Built, from_bytes, to_bytes
 from treadle.runtime.definition import KernelDefinition, LoweredKernel, Variant
 from treadle.runtime.devices import Device
 from treadle.runtime.signature import ArrayArgument, Signature
 
 _log = logging.getLogger("treadle")
 _SLOW = 1.0  # seconds of compiling after which the log says what took so long
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """Printed code, and what a launch must know about it."""
-
-    code: KernelCode
-    sites: tuple[Any, ...]  # of prints and checks, if it reports any
-    written: frozenset[int]  # positions of the array arguments that it writes to
-    read: frozenset[int]  # and of those that it reads
 
 
 _EVERYTHING = frozenset(
@@ -131,7 +119,11 @@ def _from_disk(key: str, handle: base.Device) -> tuple[Built, base.CompiledKerne
     content = disk_cache.load(key) if settings.disk_cache else None
     if content is None:
         return None
-    built, binary = pickle.loads(content)  # its checksum was right, so it is ours
+    try:
+        built, binary = from_bytes(content)
+    except FormatError:
+        disk_cache.discard(key)
+        return None
     return built, handle.compile(built.code, binary)
 
 
@@ -157,7 +149,7 @@ def _from_scratch(
     built = Built(code, ready.sites, writes, reads)
     compiled = handle.compile(code)
     if settings.disk_cache:
-        disk_cache.save(key, pickle.dumps((built, handle.binary(compiled))))
+        disk_cache.save(key, to_bytes(built, handle.binary(compiled)))
     return built, compiled
 
 
@@ -198,10 +190,6 @@ def target_of(info: DeviceInfo) -> Target:
     """What to print for a device."""
     languages = _LANGUAGES[info.backend]
     language = settings.cuda_language if len(languages) > 1 else languages[0]
-    if language not in languages:
-        raise CompileError(
-            f"TREADLE_CUDA_LANGUAGE is {language!r}; it can be {' or '.join(languages)}"
-        )
     return Target(language, info.dialect, info.limits, info.features)
 
 

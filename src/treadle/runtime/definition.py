@@ -16,7 +16,7 @@ from treadle.runtime.signature import DeclaredParameter, Signature
 
 if TYPE_CHECKING:
     from treadle.ir.nodes import Kernel
-    from treadle.runtime.build import Built
+    from treadle.runtime.built import Built
 
 
 @dataclass(frozen=True, slots=True)

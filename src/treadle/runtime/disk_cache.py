@@ -4,6 +4,11 @@ An entry is one file named by the hash of everything its content depends on: the
 options, the device, treadle's version. Several processes may share the folder: an entry is written
 to a file of its own and renamed into place, so a reader sees all of it or none. Each entry carries
 a checksum; one that does not match is removed and made anew.
+
+The folder stays within bounds: what was not used for `KEPT_DAYS` goes, and beyond `MOST_BYTES` what
+was used longest ago. Entries lie in 256 subfolders by the first byte of their names, which are
+hashes, so that each has about the same share; one that is saved looks after its own subfolder and
+one more. So no process ever goes through all of it.
 """
 
 from __future__ import annotations
@@ -11,30 +16,31 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from treadle.core.once import once
+from treadle.runtime.cache_folder import is_trusted, place
 
-_MAGIC = b"treadle1"
+MOST_BYTES = 512 << 20
+KEPT_DAYS = 90
+
+_MAGIC = b"treadle2"
 _SUFFIX = ".entry"
+_UNFINISHED = ".part"
 _DIGEST = 32
+_FOLDERS = 256
+_HOUR = 3600.0
+_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 def folder() -> Path:
-    """Where entries are kept: TREADLE_CACHE_DIR, else the platform's cache folder."""
-    chosen = os.environ.get("TREADLE_CACHE_DIR")
-    if chosen:
-        return Path(chosen)
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return base / "treadle"
+    """Where entries are kept: TREADLE_CACHE_DIR, else the platform's cache folder, else one of this
+    user's among the temporary files."""
+    return place().folder
 
 
 def key_of(*parts: str) -> str:
@@ -49,24 +55,42 @@ def key_of(*parts: str) -> str:
 def load(key: str) -> bytes | None:
     """The entry's content, or None if there is no whole one."""
     path = _path(key)
+    if path is None:
+        return None
     try:
-        data = path.read_bytes()
+        with os.fdopen(os.open(path, _OPEN), "rb") as file:
+            facts = os.fstat(file.fileno())
+            if not is_trusted(facts):
+                return None
+            data = file.read()
     except OSError:
         return None
     content = data[len(_MAGIC) + _DIGEST :]
     if data[: len(_MAGIC)] != _MAGIC or data[len(_MAGIC) :][:_DIGEST] != _checksum(content):
+        discard(key)
+        return None
+    if time.time() - facts.st_mtime > _HOUR:  # its time is that of its last use, by the hour
+        with contextlib.suppress(OSError):
+            os.utime(path)
+    return content
+
+
+def discard(key: str) -> None:
+    """Remove an entry that is of no use."""
+    path = _path(key)
+    if path is not None:
         with contextlib.suppress(OSError):
             path.unlink()
-        return None
-    return content
 
 
 def save(key: str, content: bytes) -> None:
     """Keep an entry. A folder that cannot be written to is no error: the code is made anew."""
     path = _path(key)
+    if path is None:
+        return
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=_UNFINISHED)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(_MAGIC + _checksum(content) + content)
@@ -77,6 +101,44 @@ def save(key: str, content: bytes) -> None:
             raise
     except OSError:
         return
+    _tidy(path.parent, path)
+    _tidy(path.parents[1] / key[2:4], path)
+
+
+def _tidy(subfolder: Path, newest: Path) -> None:
+    """Hold a subfolder to its share of the bytes, and to what was used lately."""
+    now = time.time()
+    found: list[tuple[float, int, str]] = []
+    with contextlib.suppress(OSError):
+        for time_used, size, path in _files(subfolder):
+            unfinished = path.endswith(_UNFINISHED)  # by a process that was killed, after a while
+            if now - time_used > (_HOUR if unfinished else KEPT_DAYS * 24 * _HOUR):
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+            elif not unfinished:
+                found.append((time_used, size, path))
+    room = MOST_BYTES // _FOLDERS
+    excess = sum(size for _, size, _ in found) - room
+    if excess <= 0:
+        return
+    excess += room // 8  # or every save would remove something
+    for _, size, path in sorted(found):
+        if excess <= 0:
+            break
+        if path != str(newest):
+            excess -= size
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
+def _files(subfolder: Path) -> Iterator[tuple[float, int, str]]:
+    """When each of our files was used last, its size, its path."""
+    with os.scandir(subfolder) as entries:
+        for entry in entries:
+            if entry.name.endswith((_SUFFIX, _UNFINISHED)):
+                with contextlib.suppress(OSError):  # another process may have removed it
+                    facts = entry.stat(follow_symlinks=False)
+                    yield facts.st_mtime, facts.st_size, entry.path
 
 
 @once
@@ -101,25 +163,32 @@ class Usage:
 
 def usage() -> Usage:
     """How many entries there are and how many bytes they take."""
-    sizes = [path.stat().st_size for path in _entries()]
-    return Usage(folder(), len(sizes), sum(sizes))
+    entries, nbytes = 0, 0
+    for subfolder in _subfolders():
+        for _, size, path in _files(subfolder):
+            entries += path.endswith(_SUFFIX)
+            nbytes += size
+    return Usage(folder(), entries, nbytes)
 
 
 def clear() -> Usage:
     """Remove every entry; says what was removed."""
     before = usage()
-    for path in _entries():
-        with contextlib.suppress(OSError):
-            path.unlink()
+    for subfolder in _subfolders():
+        for _, _, path in _files(subfolder):
+            with contextlib.suppress(OSError):
+                os.unlink(path)
     return before
 
 
-def _entries() -> list[Path]:
-    return sorted(folder().glob(f"??/*{_SUFFIX}"))
+def _subfolders() -> list[Path]:
+    where = place()
+    return [] if where.fault else sorted(path for path in where.folder.glob("??") if path.is_dir())
 
 
-def _path(key: str) -> Path:
-    return folder() / key[:2] / f"{key}{_SUFFIX}"
+def _path(key: str) -> Path | None:
+    where = place()
+    return None if where.fault else where.folder / key[:2] / f"{key}{_SUFFIX}"
 
 
 def _checksum(content: bytes) -> bytes:

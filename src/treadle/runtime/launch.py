@@ -27,7 +27,7 @@ from treadle.runtime.streams import Stream
 
 # Compilers are imported when there is something to compile: `import treadle` stays quick.
 if TYPE_CHECKING:
-    from treadle.runtime.build import Built
+    from treadle.runtime.built import Built
 
 MAX_BLOCK = 1024  # threads; devices with smaller workgroups run several threads a lane
 # The threads of a block that a launch by threads chooses, and how many of them in x where there are

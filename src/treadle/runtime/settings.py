@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
-from treadle.core.environment import is_on
+from treadle.core.environment import choice, is_on
 
 check: bool = is_on("TREADLE_CHECK")  # report accesses outside arrays and failed asserts
 eager: bool = is_on("TREADLE_EAGER")  # compute every array operation at once, by itself
 disk_cache: bool = not is_on("TREADLE_NO_CACHE")  # keep compiled code on disk
 # What kernels are printed as for CUDA devices: "ptx", loaded by the driver alone, or "cuda", which
 # NVIDIA's run-time compiler (nvidia-cuda-nvrtc) compiles.
-cuda_language: str = os.environ.get("TREADLE_CUDA_LANGUAGE", "ptx")
+cuda_language: str = choice("TREADLE_CUDA_LANGUAGE", ("ptx", "cuda"))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import platform
 from pathlib import Path
 
-_log = logging.getLogger("treadle")
+from treadle.core.environment import count
+
+_MOST_THREADS = 1024
 
 
 def processor_name() -> str:
@@ -23,11 +24,9 @@ def processor_name() -> str:
 
 def thread_count() -> int:
     """How many threads kernels may use: TREADLE_CPU_THREADS, or the processors we may run on."""
-    wanted = os.environ.get("TREADLE_CPU_THREADS", "")
-    if wanted.isdigit() and int(wanted) > 0:
-        return int(wanted)
-    if wanted:
-        _log.warning("TREADLE_CPU_THREADS=%s is no number from 1 on, and is ignored", wanted)
+    wanted = count("TREADLE_CPU_THREADS", _MOST_THREADS, "as many as the process may run on")
+    if wanted is not None:
+        return wanted
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

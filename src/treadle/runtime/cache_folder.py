@@ -1,0 +1,104 @@
+"""Where compiled code is kept on disk: a folder that nobody else can write to.
+
+What is in it is machine code that this process will run. So a folder of another user's, or one that
+others may write to, is not used, and neither is a file of another user's in it. Why a folder is not
+used is said once.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from treadle.core.environment import warn_once
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_POSIX = hasattr(os, "getuid")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder, and why it cannot be used ("" if it can)."""
+
+    folder: Path
+    fault: str = ""
+
+
+_found: dict[tuple[str | None, ...], Place] = {}  # by the variables that it depends on
+
+
+def place() -> Place:
+    """The folder of this process: made, and found to be safe, at its first use."""
+    variables = ("TREADLE_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "LOCALAPPDATA", "TMPDIR")
+    key = tuple(map(os.environ.get, variables))
+    known = _found.get(key)
+    if known is None:
+        known = _found[key] = _choose()
+    return known
+
+
+def _choose() -> Place:
+    chosen = os.environ.get("TREADLE_CACHE_DIR")
+    if chosen:
+        made = _prepared(Path(chosen))
+        if made.fault:
+            warn_once(
+                f"TREADLE_CACHE_DIR is {chosen!r}, and {made.fault}: compiled kernels are not kept"
+            )
+        return made
+    usual = _usual()
+    made = Place(Path(), "there is no home folder") if usual is None else _prepared(usual)
+    if not made.fault:
+        return made
+    user = f"-{os.getuid()}" if _POSIX else ""
+    spare = _prepared(Path(tempfile.gettempdir()) / f"treadle{user}")
+    if spare.folder.is_symlink():  # anybody may put one there
+        spare = Place(spare.folder, f"{spare.folder} is a link")
+    kept = f"are kept in {spare.folder}" if not spare.fault else f"are not kept ({spare.fault})"
+    warn_once(f"{made.fault}: compiled kernels {kept}; TREADLE_CACHE_DIR chooses another folder")
+    return spare
+
+
+def _usual() -> Path | None:
+    """The platform's folder for this; None where there is no home."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA")
+        inside: tuple[str, ...] = ("AppData", "Local")
+    elif sys.platform == "darwin":
+        base, inside = None, ("Library", "Caches")
+    else:
+        base, inside = os.environ.get("XDG_CACHE_HOME"), (".cache",)
+    if base and os.path.isabs(base):  # the standard has relative ones ignored
+        return Path(base) / "treadle"
+    try:
+        return Path.home().joinpath(*inside, "treadle")
+    except RuntimeError:
+        return None
+
+
+def _prepared(folder: Path) -> Place:
+    """A folder, which is there from now on, and what is wrong with it."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        facts = folder.stat()
+    except OSError as error:
+        return Place(folder, f"{folder} cannot be made ({error.strerror or error})")
+    return Place(folder, _fault(folder, facts))
+
+
+def _fault(folder: Path, facts: os.stat_result) -> str:
+    if _POSIX and not is_trusted(facts):
+        return f"{folder} belongs to another user (its number is {facts.st_uid})"
+    if _POSIX and facts.st_mode & _OTHERS_WRITE:
+        return f"others may write to {folder} (`chmod 700` ends that)"
+    return ""
+
+
+def is_trusted(facts: os.stat_result) -> bool:
+    """Whether a file or folder is this user's, or the administrator's."""
+    return not _POSIX or facts.st_uid in (os.geteuid(), 0)
