@@ -254,8 +254,12 @@ def cache(
     from treadle.runtime import disk_cache
 
     usage = disk_cache.clear() if clear else disk_cache.usage()
-    removed = "removed " if clear else ""
-    typer.echo(f"{removed}{usage.entries} kernels, {usage.nbytes / 1024:.0f} KiB in {usage.folder}")
+    size = f"{usage.nbytes / 1024:.0f} KiB"
+    if clear:
+        typer.echo(f"removed {usage.entries} kernels, {size} in {usage.folder}")
+    else:
+        most = f"{disk_cache.MOST_BYTES >> 20} MiB, and {disk_cache.KEPT_DAYS} days without use"
+        typer.echo(f"{usage.entries} kernels, {size} of at most {most}, in {usage.folder}")
 
 
 @app.command()

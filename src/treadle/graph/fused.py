@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 from treadle.core.dim3 import Dim3
+from treadle.core.recent import Recent
 from treadle.graph.emit.maps import LONG, LONG_ROW, TAIL, grid_axes
 from treadle.graph.program import FIXED, Program, Step
 from treadle.graph.strategy import Stage, Strategy
@@ -21,7 +22,7 @@ from treadle.runtime.launch import Launcher, Repeat, suitable_block
 from treadle.runtime.signature import Declared, DeclaredParameter, Signature
 
 MOST_THREADS = (1 << 31) - 1024  # along an axis of a grid
-_MOST_SIZES = 1024  # for each program; sizes beyond that are planned anew
+_RECENT_SIZES = 512  # of each program; others are planned anew
 _EMITTERS = {"reduce": "reductions", "rows": "rows", "product": "products"}
 _NO_OPERATIONS = frozenset({"load", "gather", "scalar", "constant", "index", "cast"})
 _COMPLEX_PARTS = {"c64": SCALARS["f32"], "c128": SCALARS["f64"]}
@@ -172,15 +173,13 @@ class Fused:
         self.device = device
         self._axes = program.kept + program.reduced
         self._launchers: dict[Any, Launcher] = {}
-        self._sizes: dict[tuple[int, ...], Sized] = {}
+        self._sizes: Recent[tuple[int, ...], Sized] = Recent(_RECENT_SIZES)
 
     def sized(self, integers: tuple[int, ...]) -> Sized:
         """The program for these extents (the first of the integers)."""
         extents = integers[: self._axes]
         found = self._sizes.get(extents)
         if found is None:
-            if len(self._sizes) >= _MOST_SIZES:
-                self._sizes.clear()
             found = self._sizes[extents] = self._plan(extents)
         return found
 
@@ -234,15 +233,9 @@ def _map_stage(variant: Hashable, threads: Dim3, axes: int, device: Device) -> S
     return Stage(variant, grid, block, threads=tuple(threads)[:axes])
 
 
-_programs: dict[Device, dict[Program, Fused]] = {}
-
-
 def fused_for(device: Device, program: Program) -> Fused:
     """A program's kernels on a device."""
-    known = _programs.get(device)
-    if known is None:
-        known = _programs[device] = {}
-    found = known.get(program)
+    found: Fused | None = device.programs.get(program)
     if found is None:
-        found = known[program] = Fused(program, device)
+        found = device.programs[program] = Fused(program, device)
     return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from treadle.core.recent import Recent
 from treadle.graph import kinds
 from treadle.graph.fused import Runner
 from treadle.graph.groups import Group
@@ -21,7 +22,7 @@ from treadle.kernels.product import Filling, filling
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.launch import Repeat
 
-_MOST_RECIPES = 4096
+_RECENT_RECIPES = 1024
 
 
 # A kernel to run (a plain tuple, since each small operation makes one): the node, its leaves, the
@@ -141,7 +142,7 @@ class Graph:
         return found
 
 
-_recipes: dict[Any, list[_Part]] = {}
+_recipes: Recent[Any, list[_Part]] = Recent(_RECENT_RECIPES)
 
 
 def remembered(graph: Graph) -> list[Task] | None:
@@ -156,8 +157,6 @@ def remember(graph: Graph, tasks: Sequence[Task]) -> None:
     """Remember the tasks of a graph."""
     if graph.key is None or any(task[0] not in graph.position for task in tasks):
         return
-    if len(_recipes) >= _MOST_RECIPES:
-        _recipes.clear()
     _recipes[graph.key] = graph.recipe(tasks)
 
 

@@ -1,7 +1,7 @@
 """Printed code with what a launch must know about it, and both as bytes for the disk.
 
-The bytes are plain data: a length, JSON of that length, the machine code if there is any. JSON holds
-the records below, each as a list of its name and its fields; nothing else can be made from it.
+The bytes are plain data: a length, JSON of that length, the machine code if there is any. JSON
+holds the records below, each as a list of its name and its fields; nothing else is made from it.
 """
 
 from __future__ import annotations

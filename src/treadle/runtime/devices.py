@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.core.errors import DeviceNotFound
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.core.once import once
+from treadle.core.recent import Recent
 from treadle.runtime.memory import Pool, Shared
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ _RANK = {
     ("cpu", "cpu"): 3, ("webgpu", "software"): 4,
 }  # fmt: skip
 
+# What a device keeps beside what somebody holds: compiled kernels, kernels of array expressions.
+_RECENT_KERNELS = 1024
+_RECENT_PROGRAMS = 512
+
 _log = logging.getLogger("treadle")
 _lock = threading.RLock()
 _opened: dict[tuple[str, str], Device] = {}
@@ -67,7 +72,8 @@ class Device:
         self._driver: base.Device | None = None
         self._pool: Pool | None = None
         self._stream: Stream | None = None
-        self.compiled: dict[Any, Any] = {}  # built kernels, by their printed code
+        self.compiled: Recent[str, Any] = Recent(_RECENT_KERNELS)  # by their keys on disk
+        self.programs: Recent[Any, Any] = Recent(_RECENT_PROGRAMS)  # the array library's kernels
         self.tables: dict[Any, Any] = {}  # arrays of numbers that kernels need again and again
         self.several_streams = False
         if limits is not None:
@@ -186,7 +192,7 @@ class Device:
             if self._driver is not None:
                 self._driver.close()
             self._driver = self._pool = self._stream = None
-            self.compiled = {}
+            self.compiled.clear()
             self.several_streams = False
 
     def __repr__(self) -> str:

@@ -34,6 +34,7 @@ MAX_BLOCK = 1024  # threads; devices with smaller workgroups run several threads
 # other axes.
 _LIKED_BLOCKS = {"cpu": (MAX_BLOCK, MAX_BLOCK), "webgpu": (256, 32), "cuda": (256, 32)}
 _FOLD_FROM = 65535  # blocks along an axis that every device takes as they are
+_MOST_PREPARED = 1024  # of a kernel; beyond it the older half is dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +288,9 @@ class Launcher:
                 _check_written(definition, classes, built.written)
                 names = tuple(parameter.name for parameter in definition.parameters)
                 pack = binding.make_packer(built.code.layout, names, bound)
+                if len(self._prepared) >= _MOST_PREPARED:  # captured numbers that change, say
+                    for old in list(self._prepared)[: _MOST_PREPARED // 2]:
+                        del self._prepared[old]
                 prepared = self._prepared[key] = Prepared(built, compiled, pack)
         return prepared
 

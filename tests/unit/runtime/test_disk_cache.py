@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import treadle as td
-from treadle.runtime import disk_cache
+from treadle.codegen.records import Binding, KernelCode, ParameterLayout
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import FormatError
+from treadle.core.printf import Conversion
+from treadle.core.source import Span
+from treadle.ir.nodes import Parameter
+from treadle.ir.passes.instrument import ReportSite, Spelling
+from treadle.ir.types import F32, F64, I32
+from treadle.runtime import cache_folder, disk_cache
+from treadle.runtime.built import Built, from_bytes, to_bytes
 
 
 @pytest.fixture(autouse=True)
@@ -51,10 +63,13 @@ def test_a_damaged_entry_is_dropped(folder, damage):
     assert disk_cache.load(key) == b"new"
 
 
-def test_clear_says_what_it_removed():
+def test_clear_says_what_it_removed(folder):
     for name in "abc":
         disk_cache.save(disk_cache.key_of(name), b"12345")
+    unfinished = entries(folder)[0].with_suffix(".part")
+    unfinished.write_bytes(b"half")
     assert disk_cache.clear().entries == 3
+    assert not unfinished.exists()
     assert disk_cache.usage().entries == 0
 
 
@@ -62,8 +77,182 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     monkeypatch.setenv("TREADLE_CACHE_DIR", str(blocked))
+    said = []
+    monkeypatch.setattr(cache_folder, "warn_once", said.append)
     disk_cache.save(disk_cache.key_of("x"), b"content")
     assert disk_cache.load(disk_cache.key_of("x")) is None
+    assert disk_cache.usage().entries == 0
+    (line,) = said
+    assert str(blocked) in line
+    assert line.endswith("compiled kernels are not kept")
+
+
+@pytest.fixture
+def said(monkeypatch):
+    lines = []
+    monkeypatch.setattr(cache_folder, "warn_once", lines.append)
+    return lines
+
+
+def test_a_folder_that_others_may_write_to_is_not_used(tmp_path, monkeypatch, said):
+    open_folder = tmp_path / "open"
+    open_folder.mkdir()
+    open_folder.chmod(0o777)
+    monkeypatch.setenv("TREADLE_CACHE_DIR", str(open_folder))
+    key = disk_cache.key_of("x")
+    disk_cache.save(key, b"content")
+    assert disk_cache.load(key) is None
+    assert not list(open_folder.iterdir())
+    (line,) = said
+    assert "chmod 700" in line
+
+
+def test_another_users_folder_is_not_used(tmp_path, monkeypatch, said):
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    monkeypatch.setattr(cache_folder, "is_trusted", lambda facts: facts.st_uid == os.geteuid())
+    theirs = tmp_path / "theirs"
+    theirs.mkdir(mode=0o700)
+    monkeypatch.setenv("TREADLE_CACHE_DIR", str(theirs))
+    assert disk_cache.load(disk_cache.key_of("x")) is None
+    assert "belongs to another user" in said[0]
+
+
+def test_another_users_entry_is_not_read(folder, monkeypatch):
+    key = disk_cache.key_of("x")
+    disk_cache.save(key, b"content")
+    monkeypatch.setattr(disk_cache, "is_trusted", lambda facts: False)
+    assert disk_cache.load(key) is None
+    assert entries(folder)  # and is not ours to remove
+
+
+def test_what_is_made_is_for_this_user_alone(tmp_path, monkeypatch):
+    chosen = tmp_path / "new" / "cache"
+    monkeypatch.setenv("TREADLE_CACHE_DIR", str(chosen))
+    disk_cache.save(disk_cache.key_of("x"), b"content")
+    assert chosen.stat().st_mode & 0o777 == 0o700
+    (entry,) = entries(chosen)
+    assert entry.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("base", ["", "relative/folder"])
+def test_cache_homes_that_count_as_not_set(tmp_path, monkeypatch, base):
+    monkeypatch.delenv("TREADLE_CACHE_DIR")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", base)
+    assert disk_cache.folder() == tmp_path / ".cache" / "treadle"
+
+
+def _homeless(self):
+    raise RuntimeError("Could not determine home directory.")
+
+
+def test_without_a_home_there_is_a_folder_among_the_temporary_files(tmp_path, monkeypatch, said):
+    for name in ("TREADLE_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", classmethod(_homeless))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    key = disk_cache.key_of("x")
+    disk_cache.save(key, b"content")
+    assert disk_cache.load(key) == b"content"
+    assert disk_cache.folder() == tmp_path / f"treadle-{os.getuid()}"
+    assert disk_cache.folder().stat().st_mode & 0o777 == 0o700
+    (line,) = said
+    assert line.startswith("there is no home folder: compiled kernels are kept in ")
+
+
+def test_a_user_without_home_and_name_computes(tmp_path):
+    """As in a container that runs with a number of its own."""
+    code = (
+        "import pwd\n"
+        "def unknown(number): raise KeyError(number)\n"
+        "pwd.getpwuid = unknown\n"
+        "import treadle as td\n"
+        "assert (td.ones(3, device='cpu') * 2 + 1).tolist() == [3, 3, 3]\n"
+        "assert td.zeros(3, device='cpu').tolist() == [0, 0, 0]\n"
+    )
+    unknown = ("HOME", "USER", "LOGNAME", "XDG_CACHE_HOME", "TREADLE_CACHE_DIR")
+    environment = {name: value for name, value in os.environ.items() if name not in unknown}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment | {"TMPDIR": str(tmp_path)},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    assert len(entries(tmp_path / f"treadle-{os.getuid()}")) == 1
+
+
+def test_what_was_used_longest_ago_goes_first(folder, monkeypatch):
+    monkeypatch.setattr(disk_cache, "MOST_BYTES", 256 * 5000)
+    keys = [f"ab{second:02x}{number:060x}" for number, second in enumerate((1, 2, 3, 4, 5, 6))]
+    for age, key in enumerate(keys[:4]):
+        disk_cache.save(key, bytes(1000))
+        path = folder / "ab" / f"{key}.entry"
+        when = time.time() - 10_000 * (4 - age)
+        os.utime(path, (when, when))
+    assert disk_cache.load(keys[0]) == bytes(1000)  # used now
+    disk_cache.save(keys[4], bytes(1000))
+    disk_cache.save(keys[5], bytes(1000))
+    left = [key for key in keys if disk_cache.load(key) is not None]
+    assert left == [keys[0], *keys[3:]]
+    assert disk_cache.usage().nbytes <= disk_cache.MOST_BYTES // 256
+
+
+def test_what_was_not_used_for_months_goes(folder):
+    old, new = disk_cache.key_of("old"), disk_cache.key_of("new")
+    new = new[:2] + old[:2] + new[4:]  # its second byte names the other's subfolder
+    disk_cache.save(old, b"content")
+    (path,) = entries(folder)
+    unfinished = path.with_suffix(".part")  # of a process that was killed
+    unfinished.write_bytes(b"half")
+    other = path.with_name("somebody else's")
+    other.write_bytes(b"left alone")
+    when = time.time() - (disk_cache.KEPT_DAYS + 1) * 86400
+    for each in (path, unfinished, other):
+        os.utime(each, (when, when))
+    disk_cache.save(new, b"content")
+    assert not path.exists()
+    assert not unfinished.exists()
+    assert other.exists()
+    assert disk_cache.load(new) == b"content"
+
+
+def test_one_entry_may_be_larger_than_its_share(monkeypatch):
+    monkeypatch.setattr(disk_cache, "MOST_BYTES", 256)
+    key = disk_cache.key_of("x")
+    disk_cache.save(key, bytes(1000))
+    assert disk_cache.load(key) == bytes(1000)
+
+
+_BUILT = Built(
+    KernelCode(
+        "llvm", "", "k", "entry", "text \U0001f9f5 \ud800", Dim3(4, 2), Dim3(8),
+        (Binding(("a", "b"), True),), ParameterLayout.of((Parameter("n", I32, ("size", 0)),)),
+        folded=True, requires=frozenset({"float64"}),
+    ),
+    (
+        ReportSite(
+            "print", Span("f.py", 3, 1, 9), ("x = ", F32, Spelling(Conversion("f", width="*"), F64))
+        ),
+    ),
+    frozenset({0, 2}),
+    frozenset(),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("binary", [None, b"", b"machine code"])
+def test_entries_are_plain_data(binary):
+    assert from_bytes(to_bytes(_BUILT, binary)) == (_BUILT, binary)
+
+
+@pytest.mark.parametrize("text", [
+    b"", b"[]", b"null", b"[1,true]", b'[["Path","/"],false]', b'[["system","ls"],false]',
+    b'[{"Built":1},false]', b'[["tuple",1],false]', b'[["Built",1],false]', b"[" * 100_000,
+])  # fmt: skip
+def test_nothing_else_is_made_from_an_entry(text):
+    data = len(text).to_bytes(8, "little") + text
+    with pytest.raises(FormatError, match="no compiled kernel"):
+        from_bytes(data)
 
 
 def _write_and_read(number):
