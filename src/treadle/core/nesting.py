@@ -7,13 +7,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from treadle.core import forks
 from treadle.core.errors import CompileError
 from treadle.core.source import NOWHERE, Span
 
 _FRAMES = 20_000  # an expression of some thousand operations; Python's own limit is 1000
 
-_lock = threading.Lock()
-_inside = 0  # how many blocks are entered, in all threads: the limit is the process's
+_lock = forks.lock()
+_inside: dict[int, int] = {}  # blocks that each thread has entered: the limit is the process's
 _limit_before = 0
 
 
@@ -41,17 +42,29 @@ def too_deep(name: str, span: Span = NOWHERE, text: str | None = None) -> Compil
 
 
 def _enter() -> None:
-    global _inside, _limit_before
+    global _limit_before
+    thread = threading.get_ident()
     with _lock:
         if not _inside:
             _limit_before = sys.getrecursionlimit()
             sys.setrecursionlimit(max(_limit_before, _FRAMES))
-        _inside += 1
+        _inside[thread] = _inside.get(thread, 0) + 1
 
 
 def _leave() -> None:
-    global _inside
+    thread = threading.get_ident()
     with _lock:
-        _inside -= 1
-        if not _inside:
-            sys.setrecursionlimit(_limit_before)
+        _inside[thread] -= 1
+        if not _inside[thread]:
+            del _inside[thread]
+            if not _inside:
+                sys.setrecursionlimit(_limit_before)
+
+
+@forks.in_child
+def _forget_other_threads(half_changed: bool) -> None:
+    others = [thread for thread in _inside if thread != threading.get_ident()]
+    for thread in others:
+        del _inside[thread]
+    if others and not _inside:
+        sys.setrecursionlimit(_limit_before)

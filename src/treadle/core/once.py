@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import Any, TypeVar
+
+from treadle.core import forks
 
 Made = TypeVar("Made")
 
@@ -15,7 +16,7 @@ def once(make: Callable[..., Made]) -> Callable[..., Made]:
     same time wait for one of them to make it. (With `cache` each would make its own, and what only
     one of them keeps would be freed under the other's feet.)
     """
-    lock = threading.RLock()
+    lock = forks.lock()
     known: dict[Hashable, Made] = {}
 
     @wraps(make)

@@ -6,12 +6,12 @@ file or the host gave it. All kernels of a module share it; it lives as long as 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 import numpy as np
 
+from treadle.core import forks
 from treadle.core.dtypes import BY_SHORT_NAME, DType
 from treadle.core.errors import CompileError, DtypeError, LaunchError, ShapeError, TreadleError
 from treadle.cuda_cpp.program import Program, Symbol
@@ -51,7 +51,7 @@ class Variable:
         self._host: np.ndarray[Any, Any] | None = None  # made of the symbol when it is asked for
         self._copies: dict[Device, DeviceArray] = {}
         self._host_knows = symbol.space == "constant"  # the value of every copy
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
 
     def _known(self) -> np.ndarray[Any, Any]:
         """The value that the host knows."""

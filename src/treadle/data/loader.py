@@ -282,7 +282,7 @@ class _Epoch:
         if not self.pending:
             return END
         task = self.pending.popleft()
-        wait_for(task, self.loader.timeout)
+        wait_for(task, self.loader.timeout, workers)
         if task.error is None:
             return task.value
         try:

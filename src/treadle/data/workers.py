@@ -6,8 +6,11 @@ import contextvars
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from treadle.core import forks
 
 if TYPE_CHECKING:
     from treadle.data.fetching import Fetch
@@ -46,6 +49,16 @@ class Task:
         self.done = threading.Event()
 
 
+_running: weakref.WeakSet[Workers] = weakref.WeakSet()
+
+
+@forks.in_child
+def _no_threads(half_changed: bool) -> None:
+    """Threads do not come along with a fork."""
+    for workers in list(_running):
+        workers.are_gone = True
+
+
 class Workers:
     """Some threads that take tasks in order. They know nothing of who waits for them, so that a
     loop that was left is collected, and stops them."""
@@ -62,6 +75,8 @@ class Workers:
         self.tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self.stopped = threading.Event()
         self.threads = []
+        self.are_gone = False
+        _running.add(self)
         for i in range(count):
             context = contextvars.copy_context()  # the default device, modes
             run = WorkerInfo(i, count, dataset)
@@ -78,6 +93,8 @@ class Workers:
 
     def close(self) -> None:
         """Stop the threads: those that are making an item finish it first."""
+        if self.are_gone:
+            return
         self.stopped.set()
         self.fetch.close()
         for _ in self.threads:
@@ -107,8 +124,13 @@ class Workers:
             del task  # the batch is not kept until the next one comes
 
 
-def wait_for(task: Task, timeout: float) -> None:
+def wait_for(task: Task, timeout: float, workers: Workers) -> None:
     """Wait until a task is done; TimeoutError after so many seconds, if they are not 0."""
+    if workers.are_gone:
+        raise RuntimeError(
+            "this loop over a DataLoader was begun before the process was forked, and its workers "
+            "are threads of the parent: begin a new loop in the child"
+        )
     limit = time.monotonic() + timeout if timeout else None
     while not task.done.wait(_WAKE_SECONDS):
         if limit is not None and time.monotonic() >= limit:

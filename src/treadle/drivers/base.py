@@ -33,6 +33,12 @@ FORKED = (
     "it was opened before this process was forked, and belongs to the parent: start workers with "
     "multiprocessing's 'spawn', or open devices only in the children"
 )
+# And why even memory of the host is of no use to a child.
+FORKED_AMIDST = (
+    "this process was forked while another thread of its parent was in the midst of computing, "
+    "and what that thread had half done is lost: start workers with multiprocessing's 'spawn', or "
+    "fork while no other thread computes"
+)
 
 
 class ArrayTooLarge(LaunchError):

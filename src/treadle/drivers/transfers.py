@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from treadle.core import forks
+
 # Below this a memcpy is over before a thread has woken up.
 _SHARE = 2 << 20
 _THREADS = min(8, max((os.cpu_count() or 1) // 2, 1))
@@ -16,6 +18,12 @@ _THREADS = min(8, max((os.cpu_count() or 1) // 2, 1))
 @functools.cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_THREADS - 1, thread_name_prefix="treadle-copy")
+
+
+@forks.in_child
+def _begin_anew(half_changed: bool) -> None:
+    """Threads do not come along with a fork."""
+    _pool.cache_clear()
 
 
 def copy_bytes(target: memoryview, source: memoryview) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import ref
 
+from treadle.core import forks
 from treadle.graph import kinds
 from treadle.graph.groups import Group
 from treadle.graph.node import Node
@@ -16,7 +16,7 @@ from treadle.runtime import memory
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.memory import Storage
 
-_lock = threading.RLock()
+_lock = forks.lock()
 # Called with each group before it runs, for those who want to see (`TREADLE_EXPLAIN`).
 watchers: list[Callable[[Group], None]] = []
 

@@ -11,10 +11,10 @@ import contextvars
 import importlib
 import logging
 import os
-import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from treadle.core import forks
 from treadle.core.errors import DeviceNotFound
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.core.once import once
@@ -49,7 +49,7 @@ _RECENT_KERNELS = 1024
 _RECENT_PROGRAMS = 512
 
 _log = logging.getLogger("treadle")
-_lock = threading.RLock()
+_lock = forks.lock()
 _opened: dict[tuple[str, str], Device] = {}
 _default: Device | None = None
 _scoped: contextvars.ContextVar[Device | None] = contextvars.ContextVar("device", default=None)

@@ -9,11 +9,11 @@ memory, captured constants, block, shared bytes, whether the grid is folded, che
 from __future__ import annotations
 
 import struct
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from treadle.core import forks
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.drivers import base
@@ -117,7 +117,7 @@ class Launcher:
     def __init__(self, definition: KernelDefinition) -> None:
         self.definition = definition
         self._prepared: dict[Any, Prepared] = {}
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
 
     def launch_threads(
         self, extent: int | Sequence[int], arguments: tuple[Any, ...], stream: Stream | None = None

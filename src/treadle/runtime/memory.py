@@ -13,12 +13,12 @@ What a recording uses is not handed out at all until the recording is released.
 from __future__ import annotations
 
 import contextlib
-import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from treadle.core import forks
 from treadle.core.errors import OutOfMemory, TreadleError
 from treadle.drivers.base import Buffer, Device, Event
 from treadle.runtime import profile
@@ -53,7 +53,7 @@ class Pool:
     def __init__(self, device: Device) -> None:
         self.device = device
         self.shared = Shared()
-        self._lock = threading.RLock()
+        self._lock = forks.lock()
         self._free: dict[int, list[Buffer]] = {}
         self._free_bytes = 0
         self._used_bytes = 0
@@ -279,7 +279,8 @@ class Shared:
 
     def __init__(self) -> None:
         self.placed: dict[Any, Placed] = {}  # other libraries' arrays as arguments, by their facts
-        self._lock = threading.RLock()  # the collector may come in between, with memory to hold
+        # Reentrant: the collector may come in between, with memory to hold.
+        self._lock = forks.lock()
         self._storages: weakref.WeakSet[Storage] = weakref.WeakSet()
         # Other libraries' memory that must live until work is done, which an event tells.
         self._held: deque[tuple[Event, object]] = deque()

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from treadle.core import forks
 from treadle.drivers import base
 from treadle.runtime import profile, streams
 from treadle.runtime.arrays import DeviceArray
@@ -43,7 +44,7 @@ class Traced(Graph):
         self.touched: dict[base.Buffer, None] = {}
         self.written: dict[base.Buffer, None] = {}
         self.recording = False
-        self.lock = threading.RLock()
+        self.lock = forks.lock()
         self._used = _Launches()
         self._reserved: list[base.Buffer] = []
         self._interrupted = interrupted

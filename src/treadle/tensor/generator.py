@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
+
+from treadle.core import forks
 
 if TYPE_CHECKING:
     from treadle.tensor.compiled.draws import Draws
@@ -63,7 +64,7 @@ class Generator:
     __slots__ = ("_lock", "_position", "_seed")
 
     def __init__(self, seed: int | None = None, *, position: int = 0) -> None:
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._seed = secrets.randbits(64) if seed is None else _word("a seed", seed)
         self._position = _word("a position", position)
         if (recording := recorder.get()) is not None:

@@ -182,3 +182,97 @@ def test_after_a_fork(device, status):
         capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
     assert done.stdout.strip() == status
+
+
+FORKS = """
+import os, sys, threading, time
+import treadle as td
+from treadle.core import forks
+
+device = sys.argv[1]
+x = td.ones(100_000, device="cpu").realize()
+done = threading.Event()
+
+def compute():
+    there = td.ones(100_000, device=device)
+    step = td.compile(lambda t: td.sin(t) * 2)
+    number = 0
+    while not done.is_set():
+        number += 1
+        y = step(there) + number
+        y += td.random.uniform((100_000,), device=device)
+        y.sum().item()
+
+threads = [threading.Thread(target=compute) for _ in range(2)]
+for thread in threads:
+    thread.start()
+codes = []
+for turn in range(6):
+    time.sleep(0.05 * turn)
+    child = os.fork()
+    if child == 0:
+        y = td.sqrt(x + turn) @ td.ones(100_000, device="cpu") + td.random.uniform((), device="cpu")
+        f = td.compile(lambda t: td.cos(t) + turn)
+        ok = abs(y.item() - 100_000 * (1 + turn) ** 0.5) < 100 and f(x).shape == (100_000,)
+        try:
+            there = td.ones(4, device=device).tolist()
+        except td.errors.DeviceLost as error:
+            ok = ok and device != "cpu" and "spawn" in str(error)
+        else:
+            ok = ok and device == "cpu" and there == [1.0] * 4
+        os._exit(0 if ok else 1)
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+done.set()
+for thread in threads:
+    thread.join()
+print(codes)
+"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "webgpu"])
+def test_forks_while_other_threads_compute(device):
+    """The locks of threads that the child lacks are free there, and what they guard is whole."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKS, device],
+        capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert done.stdout.strip() == "[0, 0, 0, 0, 0, 0]", done.stderr
+
+
+FORK_AMIDST = """
+import os, threading
+import treadle as td
+from treadle.core import forks, nesting
+from treadle.graph import realize
+
+forks.PATIENCE = 0.05
+x = td.ones(4, device="cpu").realize()
+begun, over = threading.Event(), threading.Event()
+
+def hold():
+    with realize._lock, nesting.deep_nesting():
+        begun.set()
+        over.wait()
+
+thread = threading.Thread(target=hold)
+thread.start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    try:
+        x.tolist()
+    except td.errors.DeviceLost as error:
+        os._exit(7 if "spawn" in str(error) and not nesting._inside else 8)
+    os._exit(9)
+over.set()
+thread.join()
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), x.tolist())
+"""
+
+
+def test_a_fork_amidst_a_computation_that_does_not_end():
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK_AMIDST],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.strip() == "7 [1.0, 1.0, 1.0, 1.0]", done.stderr

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import threading
 from dataclasses import dataclass
 from typing import Any
 
+from treadle.core import forks
 from treadle.core.errors import CompileError, refused_by_compiler
 from treadle.core.once import once
 from treadle.drivers.cpu.halves import with_conversions
@@ -31,11 +31,16 @@ class Compiler:
 
     def __init__(self) -> None:
         import llvmlite.binding as llvm
+        from llvmlite.binding import ffi
 
+        # Every call of llvmlite's takes a lock of its own, also when machine code is let go of.
+        inner = getattr(getattr(ffi.lib, "_lock", None), "_lock", None)
+        if inner is not None:
+            forks.adopt(inner)
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self._llvm = llvm
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._names = itertools.count()
         self.processor = str(llvm.get_host_cpu_name())
         self.features = _features(llvm)

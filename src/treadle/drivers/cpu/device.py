@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 import itertools
 import struct
-import threading
+import weakref
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from treadle.codegen.records import KernelCode
+from treadle.core import forks
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, DeviceLost, OutOfMemory
 from treadle.core.limits import DeviceInfo, Limits
@@ -39,6 +40,17 @@ FEATURES = frozenset({
     "float16", "float64", "int64", "subgroups", "timestamps", "float_atomics", "int64_atomics",
     "unified_memory",
 })  # fmt: skip
+
+
+_opened: weakref.WeakSet[Device] = weakref.WeakSet()
+
+
+@forks.in_child
+def _abandon_all(half_changed: bool) -> None:
+    """The child has the memory too, and goes on with it if it is whole."""
+    if half_changed:
+        for device in list(_opened):
+            device.abandon_after_fork()
 
 
 class Buffer(base.Buffer):
@@ -92,17 +104,19 @@ class Device(base.Device):
         self.info = info
         self.threads = machine.thread_count()
         self.closed = False
+        self._why = "was closed; open it again to use it"
         self._identities = itertools.count(1)
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._allocated = 0
         self._peak = 0
         self._count = 0
         self.default_stream = Stream(self)
+        _opened.add(self)
 
     def check_open(self) -> None:
         """DeviceLost if the device was closed."""
         if self.closed:
-            raise DeviceLost(f"the device {self.info.id} was closed; open it again to use it")
+            raise DeviceLost(f"the device {self.info.id} {self._why}")
 
     def allocate(self, size: int) -> Buffer:
         """New memory. OutOfMemory if the machine has not that much left."""
@@ -189,6 +203,11 @@ class Device(base.Device):
     def close(self) -> None:
         """Refuse further work; buffers go with those who hold them."""
         self.closed = True
+
+    def abandon_after_fork(self) -> None:
+        """In a forked child whose parent was interrupted in the midst of something."""
+        self.closed = True
+        self._why = f"is lost: {base.FORKED_AMIDST}"
 
     def cache_key(self) -> str:
         """Machine code is good for one processor, its features and one LLVM."""

@@ -8,12 +8,12 @@ queue entries, and small launches never come here.
 from __future__ import annotations
 
 import ctypes
-import os
 import queue
 import threading
 import time
 from typing import TypeAlias
 
+from treadle.core import forks
 from treadle.drivers.cpu import native
 
 # The call, what it points to, the counters, blocks a chunk, blocks in all.
@@ -23,10 +23,16 @@ Task: TypeAlias = tuple[bytes, tuple[bytes, ...], "ctypes.Array[ctypes.c_int64]"
 # some. Only what is touched takes memory.
 _STACK_BYTES = 16 << 20
 _SPINS = 20_000  # loads of a counter: some ten microseconds
-_lock = threading.Lock()
+_lock = forks.lock()
 _tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
 _started = 0
-_process = 0
+
+
+@forks.in_child
+def _begin_anew(half_changed: bool) -> None:
+    """Threads do not come along with a fork."""
+    global _started, _tasks
+    _started, _tasks = 0, queue.SimpleQueue()
 
 
 def run(
@@ -63,13 +69,11 @@ def _abandon(shared: ctypes.Array[ctypes.c_int64], total: int) -> None:
 
 
 def _start(count: int) -> None:
-    """See to it that there are that many helpers, in this process."""
-    global _started, _process, _tasks
-    if _started >= count and _process == os.getpid():
+    """See to it that there are that many helpers."""
+    global _started
+    if _started >= count:
         return
     with _lock:
-        if _process != os.getpid():  # a fork: threads do not come along
-            _process, _started, _tasks = os.getpid(), 0, queue.SimpleQueue()
         size = threading.stack_size(_STACK_BYTES)
         try:
             while _started < count:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import itertools
-import os
 import sys
-import threading
 import weakref
 from collections.abc import Iterator
 from typing import Any
 
 from treadle.codegen.records import KernelCode
+from treadle.core import forks
 from treadle.core.errors import DeviceLost, LaunchError, OutOfMemory, TreadleError
 from treadle.core.limits import DeviceInfo
 from treadle.drivers.base import FORKED, Buffer, CompiledKernel, Device
@@ -48,7 +47,7 @@ class CudaDevice(Device):
         self.library = library
         self.ordinal = card.ordinal
         self.architecture = card.architecture
-        self.lock = threading.RLock()
+        self.lock = forks.lock()
         self.lost: str | None = None
         self.several_streams = False
         self._card = card
@@ -439,7 +438,6 @@ class CudaDevice(Device):
     def abandon_after_fork(self) -> None:
         """In a forked child: the device belongs to the parent."""
         self._forked = True
-        self.lock = threading.RLock()  # another thread of the parent may have held it
         self.lost = None
         self.lose(FORKED)
 
@@ -451,10 +449,7 @@ class CudaDevice(Device):
 _DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 
 
-def _abandon_all() -> None:
+@forks.in_child
+def _abandon_all(half_changed: bool) -> None:
     for device in list(_opened):
         device.abandon_after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_abandon_all)

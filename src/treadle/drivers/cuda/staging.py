@@ -8,9 +8,10 @@ host copies one piece while the card fetches or brings another. Small reads land
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections import deque
 from typing import TYPE_CHECKING
+
+from treadle.core import forks
 
 if TYPE_CHECKING:
     from treadle.drivers.cuda.device import CudaDevice
@@ -68,7 +69,7 @@ class PinnedPool:
         self._keep = keep
         self._idle: deque[Pinned] = deque()
         self._count = 0
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self.size = size
 
     def take(self) -> Pinned:

@@ -8,12 +8,11 @@ something is unusual (a capture, several streams, a lost device) launches go the
 from __future__ import annotations
 
 import struct
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from treadle.core import polling
+from treadle.core import forks, polling
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.drivers.base import Buffer, CompiledKernel, Event, Stream
@@ -52,9 +51,9 @@ class CudaStream(Stream):
         self._place_address = self._place.address
         self._capture: Capture | None = None
         self._ring: UploadRing | None = None
-        self._ring_lock = threading.Lock()
+        self._ring_lock = forks.lock()
         self._crossing = 0  # an event to record and wait for at once
-        self._crossing_lock = threading.Lock()
+        self._crossing_lock = forks.lock()
 
     # ------------------------------------------------------------------ launching
 

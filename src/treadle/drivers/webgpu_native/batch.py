@@ -6,10 +6,10 @@ While a stream is being captured it appends to a `CaptureBatch` instead, which g
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from treadle.core import forks
 from treadle.drivers.webgpu_native import encode_loop as loop
 from treadle.drivers.webgpu_native.memory import (
     PARAMETER_BYTES,
@@ -30,7 +30,7 @@ MAX_DISPATCHES = 1024
 # In a staging chunk, parameter blocks come first and uploads behind them.
 UPLOAD_BYTES = SMALL_UPLOAD - PARAMETER_BYTES
 # Reentrant: a garbage collection inside may finish another stream, which settles its batch.
-_SETTLING = threading.RLock()
+_SETTLING = forks.lock()
 
 
 class Deferred:

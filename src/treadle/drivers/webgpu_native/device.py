@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import time
 import weakref
 from collections import deque
@@ -13,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.codegen.records import KernelCode
-from treadle.core import polling
+from treadle.core import forks, polling
 from treadle.core.errors import (
     DeviceLost,
     DeviceNotFound,
@@ -70,7 +68,7 @@ class WebgpuDevice(Device):
         native = self.native = adapter.native
         self.loop: EncodeLoop = encode_loop(native)
         self.validate = validate
-        self.lock = threading.RLock()
+        self.lock = forks.lock()
         self.lost: str | None = None
         self._forked = False
         self._errors: list[tuple[int, str]] = []
@@ -508,7 +506,6 @@ class WebgpuDevice(Device):
     def abandon_after_fork(self) -> None:
         """In a forked child: the device belongs to the parent."""
         self._forked = True
-        self.lock = threading.RLock()  # another thread of the parent may have held it
         self.lose(FORKED)
 
     def __del__(self) -> None:
@@ -522,13 +519,10 @@ class WebgpuDevice(Device):
 _CLOSED = "it was closed"
 
 
-def _abandon_all() -> None:
+@forks.in_child
+def _abandon_all(half_changed: bool) -> None:
     for device in list(_opened):
         device.abandon_after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_abandon_all)
 
 
 def _reduced_info(info: DeviceInfo, raw: Any, limits: Limits | None) -> DeviceInfo:

@@ -7,11 +7,11 @@ the host's clock: right to some tens of microseconds, and the price is the wait.
 from __future__ import annotations
 
 import struct
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from treadle.core import forks
 from treadle.core.errors import LaunchError
 from treadle.drivers.base import Event
 from treadle.drivers.webgpu_native.native import COPY_SRC, QUERY_RESOLVE, Handle
@@ -30,7 +30,7 @@ class TimestampPool:
 
     def __init__(self, device: WebgpuDevice) -> None:
         self._device = device
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._free: list[tuple[int, int]] = []
         self._sets: list[Handle] = []
         self.resolved = device.allocate_internal(_RESOLVED, QUERY_RESOLVE | COPY_SRC)

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from treadle.core import forks
+
 if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.provider import Library, Provider
 
@@ -65,6 +67,8 @@ class Native:
         self.name = provider.library
         self.version = library.version
         self.ffi = library.ffi
+        if (lock := getattr(library.ffi, "_lock", None)) is not None:
+            forks.adopt(lock)  # of cffi's: taken where it reads a type for the first time
         lib = self.lib = library.lib
         self.null = library.ffi.NULL
         self._listeners: dict[int, Listener] = {}  # of devices, by the number their callbacks get

@@ -8,16 +8,17 @@ imports nothing itself.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from typing import TYPE_CHECKING
+
+from treadle.core import forks
 
 if TYPE_CHECKING:
     from treadle.runtime.profile.session import Profile
     from treadle.runtime.streams import Stream
 
 active: Profile | None = None  # at most one, of the whole process
-lock = threading.RLock()  # held while a profile begins or ends, or a stream is made
+lock = forks.lock()  # held while a profile begins or ends, or a stream is made
 streams: weakref.WeakSet[Stream] = weakref.WeakSet()  # all there are
 
 

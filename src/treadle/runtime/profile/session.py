@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from treadle.core import forks
 from treadle.core.errors import TreadleError
 from treadle.runtime import profile as shared
 from treadle.runtime.profile.records import Amount, Entry, amount_of, clock
@@ -64,7 +65,7 @@ class Profile:
         self._drivers: dict[str, base.Device] = {}  # those met
         self._offsets: dict[str, float] = {}  # of a device's clock to the host's
         self._watched: list[tuple[Stream, WatchedStream]] = []
-        self._meeting = threading.RLock()
+        self._meeting = forks.lock()
 
     # ------------------------------------------------------------------ beginning and end
 

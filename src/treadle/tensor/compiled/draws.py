@@ -7,11 +7,11 @@ fills from the generators' states: so it draws what the function itself would dr
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from treadle.core import forks
 from treadle.core.dtypes import uint32
 from treadle.drivers.base import Buffer
 from treadle.graph.node import Node, computed, view_of
@@ -51,7 +51,7 @@ class Draws:
         self._live: list[tuple[Generator, np.ndarray, np.ndarray]] = []
         self._final: list[tuple[Generator, tuple[int, int]]] = []
         self._token: Token[Draws | None] | None = None
-        self._lock = threading.Lock()
+        self._lock = forks.lock()
         self._finished = False
 
     @property

@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
+from treadle.core import forks
 from treadle.graph.placeholders import within
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
@@ -97,7 +98,7 @@ class Compiled:
         self._traces: OrderedDict[tuple[Any, ...], Trace | Split] = OrderedDict()
         self._values: dict[str, set[Any]] = {}  # of numbers among the arguments
         self._warned = False
-        self._lock = threading.RLock()
+        self._lock = forks.lock()
 
     @property
     def traces(self) -> int:
@@ -120,7 +121,7 @@ class Compiled:
             return self._function(*args, **kwargs)
         if arguments.require_gradients():  # they go on behind it: a replay has no histories
             return self._function(*args, **kwargs)
-        lock = _locks.get(device) or _locks.setdefault(device, threading.RLock())
+        lock = _locks.get(device) or _locks.setdefault(device, forks.lock())
         with lock, self._lock:
             known = self._traces.get(key)
             if known is None:

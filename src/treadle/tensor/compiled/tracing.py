@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 import inspect
 import sys
-import threading
 import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+from treadle.core import forks
 from treadle.drivers.base import Buffer
 from treadle.graph import kinds, views
 from treadle.graph.history import Leaf, observed
@@ -40,7 +40,7 @@ from treadle.tensor.tensor import Cell, Tensor, cells_of, from_cell, written
 # Whether this thread is tracing: a compiled function that is called then is a part of the trace.
 is_tracing: ContextVar[bool] = ContextVar("is_tracing", default=False)
 # One trace at a time in a process: it wraps all streams.
-lock = threading.RLock()
+lock = forks.lock()
 # Those who have something to do before a function is traced: what they did within it would be done
 # again by each replay.
 preparing: WeakSet[Any] = WeakSet()
