@@ -14,8 +14,9 @@ from treadle.core.errors import AutogradError, ShapeError
 from treadle.graph import history
 from treadle.graph.history import RESULT, History, is_differentiable, recorded, recording
 from treadle.graph.node import Node, constant
+from treadle.tensor.cells import Cell
 from treadle.tensor.operands import number_as
-from treadle.tensor.tensor import Cell, Tensor, from_node
+from treadle.tensor.tensor import Tensor, from_node
 
 
 class FunctionCtx:

@@ -16,9 +16,10 @@ from treadle.core.errors import AutogradError, ShapeError
 from treadle.graph.history import recording
 from treadle.graph.node import Node, next_serial
 from treadle.graph.placeholders import Traced, within
+from treadle.tensor.cells import Cell, written
 from treadle.tensor.compiled.structure import children, is_nested
 from treadle.tensor.manipulation import moveaxis
-from treadle.tensor.tensor import Cell, Tensor, from_node, written
+from treadle.tensor.tensor import Tensor, from_node
 
 Dims = Any  # an axis, None, or these nested as arguments or results are
 _RANDOMNESS = ("error", "same", "different")

@@ -11,3 +11,4 @@ PRODUCT = "product"  # of matrices, read in place in its sources; detail: a kern
 CALL = "call"  # what is no fused kernel; detail: see `calls.py`
 PLACEHOLDER = "placeholder"  # of an example, within td.vmap; see `placeholders.py`
 COMPUTED = "computed"
+FAILED = "failed"  # a write that could not be done; detail: why

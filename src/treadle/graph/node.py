@@ -14,7 +14,7 @@ from weakref import ref
 from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
 from treadle.graph.history import History, record
-from treadle.graph.kinds import COMPUTED, CONSTANT, VIEW
+from treadle.graph.kinds import COMPUTED, CONSTANT, FAILED, VIEW
 from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
@@ -119,6 +119,13 @@ class Node:
         if readers:
             for reader in readers:
                 array.storage.add_reader(reader)
+
+    def fail(self, error: BaseException) -> None:
+        """What was to write the node's memory has failed, and is in no state to be tried again."""
+        reason = str(error) or type(error).__name__
+        self.detail = f"what was written in place here could not be computed: {reason}"
+        self.op = FAILED
+        self.sources = ()
 
     def __repr__(self) -> str:
         return f"<{self.op} {self.dtype}{list(self.shape)} on {self.device.id}>"

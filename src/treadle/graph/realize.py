@@ -21,8 +21,10 @@ _lock = forks.lock()
 watchers: list[Callable[[Group], None]] = []
 
 
-def realize(nodes: Iterable[Node]) -> None:
-    """Compute nodes, and forget what they were made of. Launches only; nothing is waited for."""
+def realize(nodes: Iterable[Node], planned: Callable[[], None] | None = None) -> None:
+    """Compute nodes, and forget what they were made of. Launches only; nothing is waited for.
+
+    `planned` is called when it is known how, before anything runs."""
     with _lock:
         pending = [node for node in nodes if node.array is None]
         if not pending:
@@ -33,6 +35,8 @@ def realize(nodes: Iterable[Node]) -> None:
         if tasks is None:
             tasks = _planned(pending, graph)
         del graph, pending, nodes
+        if planned is not None:
+            planned()
         while tasks:
             # Nothing else may hold a task while it runs: what its sources need goes back to the
             # pool as soon as their last reader was launched.
@@ -53,7 +57,7 @@ def _planned(pending: list[Node], graph: Graph) -> list[Task]:
 
 
 def _run(task: Task) -> None:
-    node, leaves, constants, integers, runner, target, repeats = task
+    node, leaves, _, _, _, target, _ = task
     if node.array is not None:
         return
     arrays = [leaf.array for leaf in leaves]
@@ -67,16 +71,27 @@ def _run(task: Task) -> None:
             raise ValueError("this tensor is memory that may only be read: copy it first")
         # What only this kernel is made of is let go of, and so not computed once more before it.
         node.sources = ()
-        finish_readers(result.storage, node)
+        try:
+            finish_readers(result.storage, node)
+            _launch(task, arrays)
+        except BaseException as error:
+            node.fail(error)
+            raise
     else:
         result = target.another()
         arrays.append(result)
-    if node.op == kinds.CONSTANT and _is_zero(node.detail):
-        _clear(result)
-    elif runner is not None:
+        if node.op == kinds.CONSTANT and _is_zero(node.detail):
+            _clear(result)
+        else:
+            _launch(task, arrays)
+    node.become(result)
+
+
+def _launch(task: Task, arrays: list[DeviceArray | None]) -> None:
+    _, _, constants, integers, runner, _, repeats = task
+    if runner is not None:
         scalars = _flat([each.detail for each in constants])
         runner.run(arrays, integers, scalars, repeats)  # type: ignore[arg-type]
-    node.become(result)
 
 
 def _is_zero(value: Any) -> bool:

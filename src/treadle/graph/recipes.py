@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from treadle.core.errors import TreadleError
 from treadle.core.recent import Recent
 from treadle.graph import kinds
 from treadle.graph.fused import Runner
@@ -103,6 +104,8 @@ class Graph:
                 detail = None
             elif op == kinds.PLACEHOLDER:
                 raise values_unknown()
+            elif op == kinds.FAILED:
+                raise TreadleError(detail)
             elif op == kinds.WRITE and cacheable:
                 cacheable = len(pending_readers(node.sources[0])) < 2
             saved = node.saved > 0

@@ -18,7 +18,8 @@ from treadle.kernels.device_code.updating import WIDTH
 from treadle.kernels.update import number_dtype
 from treadle.runtime.arrays import DeviceArray, bytes_of, is_contiguous, packed_strides
 from treadle.runtime.devices import Device
-from treadle.tensor.tensor import Cell, Tensor, from_cell, written
+from treadle.tensor.cells import Cell, written
+from treadle.tensor.tensor import Tensor, from_cell
 
 _ALIGNMENT = 64  # bytes
 

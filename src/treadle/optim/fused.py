@@ -19,8 +19,9 @@ from treadle.optim.groups import Group
 from treadle.optim.optimizer import Optimizer
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
+from treadle.tensor.cells import Cell
 from treadle.tensor.compiled import surroundings, tracing
-from treadle.tensor.tensor import Cell, Tensor, from_cell
+from treadle.tensor.tensor import Tensor, from_cell
 
 
 class Fused(Optimizer):

@@ -17,8 +17,9 @@ from treadle.graph import history
 from treadle.graph.history import record_as_one, recorded, recording
 from treadle.graph.node import Node, view_of
 from treadle.graph.views import whole
+from treadle.tensor.cells import Cell
 from treadle.tensor.precision import LOWERED, WIDENED, arguments_suited, lower
-from treadle.tensor.tensor import Cell, Tensor
+from treadle.tensor.tensor import Tensor
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -21,7 +21,8 @@ from treadle.graph.views import View
 from treadle.runtime.devices import Device
 
 if TYPE_CHECKING:
-    from treadle.tensor.tensor import Cell, Tensor
+    from treadle.tensor.cells import Cell
+    from treadle.tensor.tensor import Tensor
 
 Own = TypeVar("Own", bound="ForAutograd")
 _Hook = Callable[[Any], Any]

@@ -7,12 +7,8 @@ writes all of them, as in NumPy. What is read is computed then.
 
 from __future__ import annotations
 
-import gc
-import threading
-from contextvars import ContextVar
 from typing import Any
 from typing import cast as assume
-from weakref import WeakSet
 
 import numpy as np
 
@@ -25,7 +21,7 @@ from treadle.graph.node import Node, computed, is_deep, view_of
 from treadle.graph.placeholders import within
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import View
-from treadle.runtime import graphs, settings
+from treadle.runtime import settings
 from treadle.runtime.arrays import (
     DeviceArray,
     array_dtype,
@@ -35,26 +31,13 @@ from treadle.runtime.arrays import (
 )
 from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
+from treadle.tensor.cells import Cell, compute, compute_soon, written
 from treadle.tensor.dtypes import check_dtype
 from treadle.tensor.for_array_api import ForArrayApi
 from treadle.tensor.for_autograd import Boundary, ForAutograd
 from treadle.tensor.for_numpy import ForNumPy
 from treadle.tensor.indexing import basic, parse
 from treadle.tensor.operator_types import Operators
-
-
-class Cell:
-    """The current version of an array, for all tensors that see parts of it. No two cells have one
-    node, since a write may take over its node's memory."""
-
-    __slots__ = ("__weakref__", "value")
-
-    def __init__(self, value: Node) -> None:
-        self.value = value
-
-
-# Where a thread notes the cells that it writes, and what was in them.
-written: ContextVar[dict[Cell, Node] | None] = ContextVar("written", default=None)
 
 
 class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
@@ -113,7 +96,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         node = self._cell.value
         array = node.array
         if array is None:
-            _compute(node)
+            compute(node, self._cell)
             array = node.whole_array
         view = self._view
         if view is None:
@@ -165,13 +148,16 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         if old.history is not None or is_tracked or self._boundary is not None:
             self._follow(old, value, is_tracked)
         old.overwritten = True
-        cell.value = value
+        if noted is not None or within.get() is not None:
+            cell.value = value
+        else:
+            cell.defer(value)
         if within.get() is not None:
             return  # nothing can be computed now
         if is_deep(value) or value.eager or settings.eager:
-            _compute(value)
+            compute(value, cell)
         elif array is not None:
-            _states.cells.add(cell)
+            compute_soon(cell)
 
     def _follow(self, old: Node, value: Node, is_tracked: bool) -> None:
         """Give the new value of the cell its history; `is_tracked` says whether what is written
@@ -224,7 +210,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         >>> x = td.arange(3, device="cpu").realize()
         """
         if within.get() is None:
-            _compute(self._cell.value)
+            compute(self._cell.value, self._cell)
         return self
 
     # --- what it is ------------------------------------------------------------------------------
@@ -351,7 +337,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
             raise ShapeError(f"item() needs one element; this tensor has shape {self.shape}")
         array = node.array
         if array is None:
-            _compute(node)
+            compute(node, self._cell)
             array = node.whole_array
         offset = array.offset if view is None else array.offset + view.offset
         size = array.dtype.itemsize
@@ -510,46 +496,6 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         return made.to(dtype=dtype)
 
 
-class _States(threading.local):
-    """Cells that were in memory and have been written since. They are computed with whatever is
-    computed next: a program that trains reads its losses, and its parameters must not wait for
-    ever. Each thread has its own: one that prepares data must not decide when others' are."""
-
-    def __init__(self) -> None:
-        self.cells: WeakSet[Cell] = WeakSet()
-
-
-_states = _States()
-
-
-def _compute(node: Node) -> None:
-    """Compute a node, and the states that wait."""
-    waiting = _states.cells
-    if not waiting:
-        realize((node,))
-        return
-    cells = [cell for cell in waiting if cell.value.device is node.device]
-    for cell in cells:
-        waiting.discard(cell)
-    states = sorted((cell.value for cell in cells), key=lambda value: value.serial)
-    realize((node, *states))
-
-
-def compute_pending(device: Device) -> None:
-    """Compute all lazy tensors on a device. Looking for them takes milliseconds, so that making
-    one costs nothing for it."""
-    realize([cell.value for cell in cells_of(device) if cell.value.array is None])
-
-
-def cells_of(device: Device) -> list[Cell]:
-    """All the arrays there are on a device. (An object refers to its class, for the collector.)"""
-    found = gc.get_referrers(Cell)
-    return [cell for cell in found if type(cell) is Cell and cell.value.device is device]
-
-
-graphs.compute_pending = compute_pending
-
-
 def from_cell(cell: Cell, view: View | None) -> Tensor:
     """A tensor that sees a cell through a view."""
     made = Tensor.__new__(Tensor)
@@ -562,7 +508,7 @@ def from_cell(cell: Cell, view: View | None) -> Tensor:
 def from_node(node: Node) -> Tensor:
     """A tensor of a new lazy value, which is in no other cell."""
     if (node.eager or settings.eager or is_deep(node)) and within.get() is None:
-        _compute(node)
+        compute(node)
     made = Tensor.__new__(Tensor)
     made._cell = Cell(node)
     made._view = made._seen = made._boundary = None

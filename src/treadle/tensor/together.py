@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from treadle.graph.views import View
 from treadle.runtime.arrays import is_contiguous
-from treadle.tensor.tensor import Cell, Tensor, from_cell
+from treadle.tensor.cells import Cell
+from treadle.tensor.tensor import Tensor, from_cell
 
 
 def joined(tensors: Iterable[Tensor]) -> list[Tensor]:

@@ -14,6 +14,7 @@ from treadle.graph.history import recording
 from treadle.graph.views import View
 from treadle.runtime import settings
 from treadle.runtime.devices import Device, default_device
+from treadle.tensor.cells import Cell
 from treadle.tensor.compiled.structure import (
     assign,
     children,
@@ -24,7 +25,7 @@ from treadle.tensor.compiled.structure import (
 from treadle.tensor.creation import asarray
 from treadle.tensor.operands import mixed_devices
 from treadle.tensor.precision import lower
-from treadle.tensor.tensor import Cell, Tensor
+from treadle.tensor.tensor import Tensor
 
 
 class Source:

@@ -11,7 +11,8 @@ from collections.abc import Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from treadle.graph.history import Leaf, has_way_back
-from treadle.tensor.tensor import Cell, Tensor
+from treadle.tensor.cells import Cell
+from treadle.tensor.tensor import Tensor
 
 RESULTS = "it gives tensors that require gradients"
 _MADE = "it leaves gradients, x.grad, that no optimizer has memory for"

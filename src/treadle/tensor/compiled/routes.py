@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treadle.tensor.cells import Cell
 from treadle.tensor.for_autograd import Boundary
-from treadle.tensor.tensor import Cell, Tensor
+from treadle.tensor.tensor import Tensor
 
 _MOST = 100_000  # objects that are looked at, once for each trace
 # What leads to no tensors of the function's, or to too much.

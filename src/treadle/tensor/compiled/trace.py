@@ -21,12 +21,13 @@ from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray, bytes_of, numpy_dtype
 from treadle.runtime.memory import Storage
 from treadle.runtime.traced import Traced
+from treadle.tensor.cells import Cell
 from treadle.tensor.compiled.arguments import Arguments, Content, Source
 from treadle.tensor.compiled.draws import Draws
 from treadle.tensor.compiled.gradients import Given
 from treadle.tensor.compiled.routes import Step, is_current, steps_to
 from treadle.tensor.compiled.structure import Builder
-from treadle.tensor.tensor import Cell, Tensor, from_cell
+from treadle.tensor.tensor import Tensor, from_cell
 
 
 class Input(NamedTuple):

@@ -27,6 +27,7 @@ from treadle.graph.schedule import pending_readers
 from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray, array_dtype
 from treadle.runtime.traced import Traced
+from treadle.tensor.cells import Cell, cells_of, written
 from treadle.tensor.compiled import gradients
 from treadle.tensor.compiled import trace as traces
 from treadle.tensor.compiled.arguments import Arguments, Content, Source
@@ -35,7 +36,7 @@ from treadle.tensor.compiled.routes import tensors_within
 from treadle.tensor.compiled.structure import Builder, builder, collect, with_leaves
 from treadle.tensor.compiled.surroundings import Surroundings
 from treadle.tensor.compiled.trace import Input, Output, Outside, Result, Trace
-from treadle.tensor.tensor import Cell, Tensor, cells_of, from_cell, written
+from treadle.tensor.tensor import Tensor, from_cell
 
 # Whether this thread is tracing: a compiled function that is called then is a part of the trace.
 is_tracing: ContextVar[bool] = ContextVar("is_tracing", default=False)
