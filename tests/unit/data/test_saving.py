@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -11,6 +12,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import ml_dtypes
@@ -242,6 +244,93 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     with pytest.raises(FileNotFoundError):
         td.save({}, tmp_path / "nowhere" / "a.safetensors")
+
+
+def test_what_is_no_file_is_written_to(tmp_path):
+    state = {"x": tensor(3)}
+    td.save(state, "/dev/null")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    link = tmp_path / "nowhere"
+    link.symlink_to("/dev/null")
+    td.save(state, link)
+    assert link.is_symlink()
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+    pipe, path = tmp_path / "pipe", tmp_path / "a.safetensors"
+    os.mkfifo(pipe)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    td.save(state, pipe)
+    reader.join()
+    path.write_bytes(read[0])
+    assert same(td.load(path, device="cpu"), state)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+    with pytest.raises(IsADirectoryError):
+        td.save(state, tmp_path)
+    assert set(tmp_path.iterdir()) == {link, pipe, path}
+
+
+def test_a_file_that_is_open_is_written_to(tmp_path):
+    path = tmp_path / "a.safetensors"
+    program = "import treadle as td; td.save({'x': td.ones(3, device='cpu')}, '/dev/stdout')"
+    with path.open("wb") as file:
+        inode = os.fstat(file.fileno()).st_ino
+        subprocess.run([sys.executable, "-c", program], stdout=file, check=True)
+    assert path.stat().st_ino == inode
+    assert td.load(path, device="cpu")["x"].tolist() == [1, 1, 1]
+
+
+def test_links_are_followed(tmp_path):
+    state = {"x": tensor(3)}
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.symlink_to(second)
+    second.symlink_to(first)
+    with pytest.raises(OSError, match="symbolic links"):
+        td.save(state, first)
+    assert first.is_symlink()
+    assert second.is_symlink()
+    second.unlink()
+    td.save(state, first)  # a link to what is not there yet
+    assert first.is_symlink()
+    assert same(td.load(second, device="cpu"), state)
+
+
+def test_a_file_of_several_names_stays_one(tmp_path):
+    path, other = tmp_path / "a.safetensors", tmp_path / "b.safetensors"
+    td.save({"x": np.zeros(1000)}, path)
+    other.hardlink_to(path)
+    state = {"x": tensor(3)}
+    td.save(state, path)
+    assert path.samefile(other)
+    assert same(td.load(other, device="cpu"), state)
+    assert set(tmp_path.iterdir()) == {path, other}
+
+
+def test_a_mount_of_its_own_stays_one(tmp_path, monkeypatch):
+    path = tmp_path / "a.safetensors"
+    td.save({"x": np.zeros(1000)}, path)
+    inode = path.stat().st_ino
+
+    def is_busy(source, target):
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    monkeypatch.setattr(os, "replace", is_busy)
+    state = {"x": tensor(3)}
+    td.save(state, path)
+    assert path.stat().st_ino == inode
+    assert same(td.load(path, device="cpu"), state)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("name", ["a" * 250, "é" * 125, "x" * 255])
+def test_long_names(tmp_path, name):
+    state = {"x": tensor(3)}
+    for _ in range(2):
+        td.save(state, tmp_path / name)
+    assert same(td.load(tmp_path / name, device="cpu"), state)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_a_kill_during_a_save_leaves_a_whole_file(tmp_path):
