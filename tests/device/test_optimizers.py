@@ -180,12 +180,33 @@ def test_that_kept_gradients_stay(device):
     assert [each.tolist() for each in kept] == [[factor] * 3 for factor in (2, 3, 4)]
     assert x.tolist() == [1 - 2 - 3 - 4] * 3
     kept.clear()
-    home = id(x.grad)
+    assert x.grad is x.grad
+    assert not x._leaf.home._cell.tensors  # nobody has it: no copies
+
+
+def test_that_parts_of_kept_gradients_stay(device):
+    x, y = td.ones(4).requires_grad_(), td.ones(2).requires_grad_()
+    optimizer = _sgd(x, y)
+    (x * td.arange(4)).sum().backward()
+    optimizer.step()
+    whole = x.grad
+    part, back, cut = whole[1:3], td.flip(whole, axis=0), whole.detach()
+    whole[0] = 7.0  # they are one memory, and stay so
     for _ in range(2):
         optimizer.zero_grad()
-        x.sum().backward()
-        assert id(x.grad) == home  # nobody has it: no copies
+        (9 * x.sum() + y.sum()).backward()
         optimizer.step()
+        assert whole.tolist() == cut.tolist() == [7, 1, 2, 3]
+        assert part.tolist() == [1, 2]
+        assert back.tolist() == [3, 2, 1, 7]
+    part[0] = 5.0
+    assert whole.tolist() == [7, 5, 2, 3]
+    assert x.grad.tolist() == [9] * 4
+    x.grad = x.grad  # it is the same one
+    assert x._leaf.gradient is x._leaf.home
+    x.grad *= 2
+    optimizer.step()
+    assert x.tolist() == [1 - g - 9 - 9 - 18 for g in (0, 1, 2, 3)]
 
 
 def test_that_parameters_without_gradients_stay(device):

@@ -8,7 +8,6 @@ from time to time, so that the memory of what they were made of can go.
 from __future__ import annotations
 
 import heapq
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,10 +21,8 @@ from treadle.graph.placeholders import within
 from treadle.graph.realize import realize
 from treadle.tensor.compiled.tracing import is_tracing
 from treadle.tensor.operands import number_as
-from treadle.tensor.tensor import Tensor, from_cell, from_node
+from treadle.tensor.tensor import Tensor, from_node, keep_seen
 
-# To the tensor of a gradient's home: the optimizer's, the leaf's, a local one and the call's.
-_REFERENCES = 4
 COMPUTED_AFTER = 200  # histories: about two layers of a transformer
 
 
@@ -281,11 +278,9 @@ def _home_of(leaf: Leaf) -> Tensor:
     gradient it was, goes on with a copy; but not in a compiled function, whose replays leave
     gradients where they are."""
     home: Tensor = leaf.home
-    if sys.getrefcount(home) > _REFERENCES and not is_tracing.get():
-        kept = home.copied()
-        leaf.home = from_cell(home._cell, home._view)
-        home._cell, home._view, home._seen = kept._cell, kept._view, None
-    return leaf.home  # type: ignore[no-any-return]
+    if not is_tracing.get():
+        keep_seen(home)
+    return home
 
 
 def _check_hooked(changed: Any, gradient: Tensor) -> None:

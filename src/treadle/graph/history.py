@@ -248,13 +248,14 @@ class Leaf(History):
     """Where a backward pass ends: a tensor that was made to require gradients, and has one. If the
     tensor is a part of its cell, the history is that of the whole."""
 
-    __slots__ = ("_gradient", "accumulated", "home", "is_parameter", "owner")
+    __slots__ = ("_gradient", "_shown", "accumulated", "home", "is_parameter", "owner")
 
     def __init__(self, node: Node, is_parameter: bool = False) -> None:
         super().__init__(_Leaf(), node, ())
         self.is_parameter = is_parameter
         self._gradient: Any = None
         self.home: Any = None  # a tensor whose memory the gradient is to be in, for optimizers
+        self._shown: ref[Any] | None = None  # what sees the home, for those who ask for `grad`
         self.owner: ref[Any] | None = None  # the tensor whose `grad` this is
         self.accumulated: list[Callable[[Any], Any]] | None = None  # hooks for after it
 
@@ -270,6 +271,23 @@ class Leaf(History):
         if (noted := observed.get()) is not None:
             noted.setdefault(self, (False, None))
         self._gradient = value
+
+    def shown(self) -> Any:
+        """The gradient for who asks for it. The home is the optimizer's: another tensor sees it,
+        the same one as long as somebody has it."""
+        gradient = self.gradient
+        if gradient is None or gradient is not self.home:
+            return gradient
+        known = None if self._shown is None else self._shown()
+        if known is None or not known._sees_same(gradient):
+            known = gradient._seen_again()
+            self._shown = ref(known)
+        return known
+
+    def is_shown(self, value: Any) -> bool:
+        """Whether a tensor is what `shown` gave, and still sees the home."""
+        known = None if self._shown is None else self._shown()
+        return known is value and self.home is not None and known._sees_same(self.home)
 
 
 # The leaves whose gradients are looked at, or set, while a function is traced: whether they were

@@ -18,8 +18,8 @@ from treadle.kernels.device_code.updating import WIDTH
 from treadle.kernels.update import number_dtype
 from treadle.runtime.arrays import DeviceArray, bytes_of, is_contiguous, packed_strides
 from treadle.runtime.devices import Device
-from treadle.tensor.cells import Cell, written
-from treadle.tensor.tensor import Tensor, from_cell
+from treadle.tensor.cells import Cell, OwnedCell, written
+from treadle.tensor.tensor import Tensor, from_cell, owners_tensor
 
 _ALIGNMENT = 64  # bytes
 
@@ -57,8 +57,8 @@ class Flat:
         # It is more than a single parameter takes, so that none is the whole.
         self.size = end + unit
         self.values = self._new()
-        self.gradients = Cell(computed(self._new()))
-        self.homes = [self._view(self.gradients, k) for k in range(len(params))]
+        self.gradients = OwnedCell(computed(self._new()))
+        self.homes = [owners_tensor(self.gradients, self._place(k)) for k in range(len(params))]
         self.states: dict[str, tuple[Cell, list[Tensor]]] = {}
         self.steps = Cell(computed(zeros(self.device, float32, len(params) + 1)))
         self.counts = [from_cell(self.steps, View((), (), k)) for k in range(len(params))]
@@ -74,8 +74,11 @@ class Flat:
         return zeros(self.device, self.dtype, self.size)
 
     def _view(self, cell: Cell, k: int) -> Tensor:
+        return from_cell(cell, self._place(k))
+
+    def _place(self, k: int) -> View:
         shape = self.params[k].shape
-        return from_cell(cell, View(shape, packed_strides(shape), self.offsets[k]))
+        return View(shape, packed_strides(shape), self.offsets[k])
 
     def state(self, name: str, initial: float = 0.0) -> tuple[Cell, list[Tensor]]:
         """What is remembered under a name, as a whole and of each parameter."""

@@ -284,8 +284,6 @@ def _gathered(flat: Flat) -> tuple[int, ...]:
         if leaf is None or leaf.gradient is None:
             continue
         present.append(k)
-        if leaf.home is not flat.homes[k] and flat.is_home(leaf.home, k):
-            flat.homes[k] = leaf.home  # who had the one before goes on with a copy
         if leaf.gradient is not flat.homes[k]:
             flat.homes[k][...] = leaf.gradient
     return tuple(present)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 from contextvars import ContextVar
-from weakref import WeakSet, ref
+from typing import Any
+from weakref import WeakSet, WeakValueDictionary, ref
 
 from treadle.core.errors import DeviceLost, TreadleError
 from treadle.graph import kinds
@@ -87,6 +88,21 @@ class Cell:
             self.settle()
             return is_earlier
         return False
+
+
+class OwnedCell(Cell):
+    """A cell whose memory somebody fills again and again (an optimizer, with gradients), while who
+    was shown a part of it should keep what was in it: it knows the tensors that see it."""
+
+    __slots__ = ("tensors",)
+
+    def __init__(self, value: Node) -> None:
+        super().__init__(value)
+        self.tensors: WeakValueDictionary[int, Any] = WeakValueDictionary()  # by identity
+
+    def show(self, tensor: Any) -> None:
+        """Note a tensor that sees a part of it."""
+        self.tensors[id(tensor)] = tensor
 
 
 # All the cells there are. (Making one costs little for it: the set is one of plain references.)

@@ -202,7 +202,7 @@ class ForAutograd:
         """The gradient that backward passes have added up, or None."""
         leaf = self._own_leaf
         if leaf is not None:
-            return leaf.gradient
+            return leaf.shown()
         made = self._made
         if made is None:
             return None
@@ -229,7 +229,7 @@ class ForAutograd:
                     f"the tensor is on {self.device.id}, its gradient on {value.device.id}: move it"
                 )
         if leaf is not None:
-            leaf.gradient = value
+            leaf.gradient = leaf.home if value is not None and leaf.is_shown(value) else value
         elif value is not None:
             raise AutogradError("only a leaf that requires gradients has one: x.requires_grad_()")
 

@@ -31,7 +31,7 @@ from treadle.runtime.arrays import (
 )
 from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
-from treadle.tensor.cells import Cell, compute, compute_soon, written
+from treadle.tensor.cells import Cell, OwnedCell, compute, compute_soon, written
 from treadle.tensor.dtypes import check_dtype
 from treadle.tensor.for_array_api import ForArrayApi
 from treadle.tensor.for_autograd import Boundary, ForAutograd
@@ -112,6 +112,14 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         elif self._cell.value.history is not None and not recording.get():
             made._boundary = Boundary(None)
         return made
+
+    def _seen_again(self) -> Tensor:
+        """Another tensor of the same cell and view."""
+        return from_cell(self._cell, self._view)
+
+    def _sees_same(self, other: Tensor) -> bool:
+        """Whether it has the cell and view of another tensor."""
+        return self._cell is other._cell and self._view == other._view
 
     @property
     def _where(self) -> View:
@@ -498,11 +506,41 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
 
 def from_cell(cell: Cell, view: View | None) -> Tensor:
     """A tensor that sees a cell through a view."""
+    made = owners_tensor(cell, view)
+    if type(cell) is OwnedCell:
+        cell.show(made)
+    return made
+
+
+def owners_tensor(cell: Cell, view: View | None) -> Tensor:
+    """The same for who owns the cell, and is not one of those that are to keep what they saw."""
     made = Tensor.__new__(Tensor)
     made._cell = cell
     made._view = view
     made._seen = made._boundary = None
     return made
+
+
+def keep_seen(home: Tensor) -> None:
+    """The owner of a cell is about to fill a part of it: those who see that part go on with a copy
+    of what is in it."""
+    cell, place = home._cell, home._view
+    if type(cell) is not OwnedCell or place is None:
+        return
+    first, end = place.offset, place.offset + home.size
+    seen = [
+        tensor
+        for tensor in list(cell.tensors.values())
+        if tensor._cell is cell and first <= tensor._where.offset < end
+    ]
+    if not seen:
+        return
+    copy = home.copied()._cell
+    for tensor in seen:
+        view = tensor._where
+        tensor._cell, tensor._seen = copy, None
+        tensor._view = View(view.shape, view.strides, view.offset - first)
+        cell.tensors.pop(id(tensor), None)
 
 
 def from_node(node: Node) -> Tensor:
