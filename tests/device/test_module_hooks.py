@@ -52,6 +52,33 @@ def test_a_hook_that_is_called_after_an_error():
     assert seen == [None]
 
 
+def test_a_hook_that_is_always_called_is_called_once():
+    module, seen = Two(), []
+
+    def fails(module, args, out):
+        seen.append("fails")
+        raise ValueError("the first error")
+
+    def fails_too(module, args, out):
+        seen.append("fails too")
+        raise KeyError("the second")
+
+    module.register_forward_hook(lambda m, args, out: seen.append(len(out)), always_call=True)
+    module.register_forward_hook(fails, always_call=True)
+    module.register_forward_hook(lambda m, args, out: seen.append("never"))
+    module.register_forward_hook(fails_too, always_call=True)
+    module.register_forward_hook(lambda m, args, out: seen.append(out[0]), always_call=True)
+    with (
+        pytest.raises(ValueError, match="the first error"),
+        pytest.warns(
+            UserWarning, match=r"Two with always_call=True raised KeyError\('the second'\)"
+        ),
+    ):
+        module(ones(), ones(3.0))
+    assert seen[:-1] == [2, "fails", "fails too"]
+    assert seen[-1].tolist() == [3.0, 3.0]
+
+
 def test_backward_hooks_see_and_change_gradients(device):
     module = Two()
     seen = {}

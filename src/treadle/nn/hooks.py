@@ -3,6 +3,7 @@ through it."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -58,16 +59,38 @@ class Hooks:
 
 def called(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a module makes of arguments, with its hooks called."""
+    call = _Call(args, kwargs)
     try:
-        return _called(module, hooks, args, kwargs)
+        return _called(module, hooks, call, args, kwargs)
     except Exception:
-        for hook in hooks.after:
-            if hook.always_call:
-                _after(hook, module, args, kwargs, None)
+        for hook in tuple(hooks.after):
+            if hook.always_call and not any(hook is each for each in call.begun):
+                try:
+                    _after(hook, module, call.args, call.kwargs, call.result)
+                except Exception as error:  # noqa: BLE001  the first error is the one to be seen
+                    warnings.warn(
+                        f"a hook of {type(module).__name__} with always_call=True raised "
+                        f"{error!r}, after another error, which is raised",
+                        stacklevel=3,
+                    )
         raise
 
 
-def _called(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+class _Call:
+    """How far a call has come."""
+
+    __slots__ = ("args", "begun", "kwargs", "result")
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.args = args
+        self.kwargs = kwargs
+        self.result: Any = None
+        self.begun: list[Hook] = []  # those after forward that were called
+
+
+def _called(
+    module: Any, hooks: Hooks, call: _Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     for hook in tuple(hooks.before):
         if hook.with_kwargs:
             changed = hook.function(module, args, kwargs)
@@ -81,11 +104,13 @@ def _called(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, 
     gate = _Gate(module, hooks) if has_backward else None
     if gate is not None:
         args = gate.entered(args)
-    result = module.forward(*args, **kwargs)
+    call.args, call.kwargs = args, kwargs
+    result = call.result = module.forward(*args, **kwargs)
     for hook in tuple(hooks.after):
+        call.begun.append(hook)
         changed = _after(hook, module, args, kwargs, result)
         if changed is not None:
-            result = changed
+            result = call.result = changed
     return result if gate is None else gate.left(result)
 
 
