@@ -9,6 +9,7 @@ import time
 from treadle.codegen.records import Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, FormatError
+from treadle.core.interruptible import interruptibly
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.core.nesting import deep_nesting
 from treadle.core.version import __version__
@@ -124,6 +125,8 @@ def _from_disk(key: str, handle: base.Device) -> tuple[Built, base.CompiledKerne
     except FormatError:
         disk_cache.discard(key)
         return None
+    if binary is None:
+        return built, interruptibly(lambda: handle.compile(built.code))
     return built, handle.compile(built.code, binary)
 
 
@@ -147,7 +150,7 @@ def _from_scratch(
         for used in (lowering.writes_of(ready.kernel), lowering.reads_of(lowered.kernel))
     )
     built = Built(code, ready.sites, writes, reads)
-    compiled = handle.compile(code)
+    compiled = interruptibly(lambda: handle.compile(code))
     if settings.disk_cache:
         disk_cache.save(key, to_bytes(built, handle.binary(compiled)))
     return built, compiled

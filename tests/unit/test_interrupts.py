@@ -1,0 +1,75 @@
+"""Ctrl-C while a compiler, in C code, has the thread."""
+
+from __future__ import annotations
+
+import contextvars
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from treadle.core.interruptible import interruptibly
+
+COMPILE = """
+import sys, threading
+import treadle as td
+from treadle.runtime import build
+
+terms = "".join(
+    f"    s = td.sin(s * {k}.5) + td.cos(s) * td.exp(s - {k})\\n" for k in range(int(sys.argv[2]))
+)
+source = f"def big(x: td.Array[td.f32]):\\n    s = x[0]\\n{terms}    x[0] = s\\n"
+big = td.kernel(source=source)
+x = td.ones(32, device=sys.argv[1]).realize()
+interruptibly = build.interruptibly
+
+def announced(call):
+    return interruptibly(lambda: print("compiling", flush=True) or call())
+
+build.interruptibly = announced
+try:
+    big[1, 32](x)
+except KeyboardInterrupt:
+    going_on = any(thread.name == "treadle-compile" for thread in threading.enumerate())
+    print("heard", going_on, flush=True)
+    sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(("device", "terms"), [("cpu", "120"), ("webgpu", "400")])
+def test_a_compilation_is_interrupted(device, terms):
+    command = [sys.executable, "-c", COMPILE, device, terms]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "compiling\n"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert out == "heard True\n", err
+    assert process.returncode == 3, err
+
+
+def test_results_and_errors_come_through():
+    variable = contextvars.ContextVar("variable", default=0)
+    variable.set(5)
+    assert interruptibly(lambda: (variable.get(), threading.current_thread().name)) == (
+        5, "treadle-compile",
+    )  # fmt: skip
+
+    def fails():
+        raise ZeroDivisionError("in the thread")
+
+    with pytest.raises(ZeroDivisionError, match="in the thread"):
+        interruptibly(fails)
+
+
+def test_other_threads_call_themselves():
+    names = []
+    thread = threading.Thread(
+        target=lambda: interruptibly(lambda: names.append(threading.current_thread())),
+    )
+    thread.start()
+    thread.join()
+    assert names == [thread]
