@@ -4,12 +4,15 @@ itself; `scattered` does the same to a copy."""
 from __future__ import annotations
 
 from treadle.core.dtypes import DType, i32, i64
+from treadle.core.limits import MOST_NARROW
 from treadle.kernels.device_code import scattering
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.launching import alone, flat, new, start, zeros
 from treadle.kernels.sort import sort_with_order
+from treadle.lang.kernel import Kernel
 from treadle.runtime.arrays import DeviceArray
 
+_MOST_THREADS = 1 << 30  # of a launch
 _FEW = 4096  # indices that one thread of the CPU goes through by itself
 
 
@@ -37,6 +40,9 @@ def put(
         return
     if distinct or values.size == 1:
         scattering.put.launch(index.size, target, index, values, int(values.size > 1))
+        return
+    if target.size >= MOST_NARROW:  # a place for each element would take more memory than it does
+        _in_segments(target, index, values, "put")
         return
     last = zeros(target, i32, target.size)
     scattering.find_last.launch(index.size, last, index)
@@ -75,7 +81,7 @@ def add(target: DeviceArray, index: DeviceArray, values: DeviceArray) -> None:
         kernel = scattering.adder(form, parts)
         kernel.launch(index.size * parts, _parts(sums), index, _parts(values), step)
     if form != real:
-        scattering.converter(real, form).launch(target.size, target, sums)
+        _for_all(scattering.converter(real, form), target, sums)
 
 
 def fold(target: DeviceArray, index: DeviceArray, values: DeviceArray, how: str) -> None:
@@ -109,7 +115,7 @@ def fold(target: DeviceArray, index: DeviceArray, values: DeviceArray, how: str)
         seen = _seen_as(bits, folded)
         kernel.launch(index.size, seen, index, values, int(values.size > 1))
     if folded is not target:
-        scattering.caster(dtype).launch(target.size, target, folded)
+        _for_all(scattering.caster(dtype), target, folded)
 
 
 def scattered(
@@ -156,7 +162,8 @@ def _in_ranges(target: DeviceArray, index: DeviceArray, values: DeviceArray, how
     if index.size < _FEW:
         threads = 1
     chunk = -(-target.size // threads)
-    writer = scattering.range_writer(real, parts, how)
+    place = i64 if target.size * parts >= MOST_NARROW else i32
+    writer = scattering.range_writer(real, parts, how, place)
     step = int(values.size > 1)
     flat_values = _parts(values) if parts > 1 else values
     start(
@@ -166,8 +173,17 @@ def _in_ranges(target: DeviceArray, index: DeviceArray, values: DeviceArray, how
 
 def _as(form: DType, array: DeviceArray) -> DeviceArray:
     made = new(array, form, array.size)
-    scattering.caster(form).launch(array.size, made, array)
+    _for_all(scattering.caster(form), made, array)
     return made
+
+
+def _for_all(kernel: Kernel, *arrays: DeviceArray) -> None:
+    """Run a kernel of one thread for each element of flat arrays, in as many launches as it
+    takes."""
+    size = arrays[0].size
+    for first in range(0, size, _MOST_THREADS):
+        count = min(_MOST_THREADS, size - first)
+        kernel.launch(count, *(each.view((count,), (1,), each.offset + first) for each in arrays))
 
 
 def _seen_as(bits: DType, array: DeviceArray) -> DeviceArray:

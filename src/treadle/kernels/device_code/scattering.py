@@ -60,22 +60,23 @@ def converter(dtype: DType, form: DType) -> Kernel:
 
 
 @functools.cache
-def range_writer(form: DType, parts: int, how: str) -> Kernel:
+def range_writer(form: DType, parts: int, how: str, place: DType) -> Kernel:
     """A kernel whose threads work alone: each goes through all indices in order, and does what
-    belongs to its own range of the target's elements, of so many parts."""
+    belongs to its own range of the target's elements, of so many parts. Elements are counted as
+    `place`."""
     function = FUNCTIONS.get(how)
     most = parts
 
     @td.kernel(checked=False)
-    def write_range(target, index, values, step: td.i32, size: td.i32, chunk: td.i32):
-        low = td.grid(1) * chunk
+    def write_range(target, index, values, step: td.i32, size: place, chunk: place):
+        low = place(td.grid(1)) * chunk
         high = td.minimum(low + chunk, size)
         for i in range(index.size):
             at = index[i]
             if low <= at and at < high:
                 for part in td.static_range(most):
                     value = form(values[i * step * most + part])
-                    to = at * most + part
+                    to = place(at) * most + part
                     if how == "put":
                         target[to] = value
                     else:
@@ -149,6 +150,11 @@ def _product(a, b):
 
 
 @td.func
+def _last(a, b):
+    return b
+
+
+@td.func
 def _least(a, b):
     return td.minimum(a, b)
 
@@ -158,4 +164,4 @@ def _greatest(a, b):
     return td.maximum(a, b)
 
 
-FUNCTIONS = {"sum": _sum, "prod": _product, "min": _least, "max": _greatest}
+FUNCTIONS = {"put": _last, "sum": _sum, "prod": _product, "min": _least, "max": _greatest}
