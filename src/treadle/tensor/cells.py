@@ -38,7 +38,7 @@ class Cell:
     def __init__(self, value: Node) -> None:
         self.value = value
         self.before: Node | None = None
-        self.versions: list[ref[Node]] = []
+        self.versions: tuple[ref[Node], ...] = ()
         _cells.add(ref(self, _cells.discard))
 
     def defer(self, value: Node) -> None:
@@ -46,24 +46,22 @@ class Cell:
         old = self.value
         if old.array is not None:
             self.before = old
-            self.versions = []
+            self.versions = ()
         else:
-            self.versions.append(ref(old))
-            if len(self.versions) > _MOST_VERSIONS:
-                del self.versions[0]
+            self.versions = (*self.versions[-_MOST_VERSIONS:], ref(old))
         self.value = value
 
     def release(self) -> None:
         """Hold nothing of earlier versions, which are found only if the current one needs them."""
         if self.before is not None:
-            self.versions.insert(0, ref(self.before))
+            self.versions = (ref(self.before), *self.versions)
             self.before = None
 
     def settle(self) -> None:
         """The current version is there: forget the earlier ones."""
         if self.before is not None or self.versions:
             self.before = None
-            self.versions = []
+            self.versions = ()
 
     def recover(self, retry: bool) -> bool:
         """Go back to the last version that there is or, with `retry`, that can be computed. Whether
