@@ -33,13 +33,14 @@ _taken: dict[int, tuple[list[Any], bool]] = {}
 
 def lock() -> threading.RLock:
     """A new reentrant lock."""
-    return adopt(threading.RLock())
+    made = threading.RLock()
+    adopt(made)
+    return made
 
 
-def adopt(found: Any) -> Any:
-    """A lock that was made elsewhere, by another library, treated like those made here."""
+def adopt(found: Any) -> None:
+    """Treat a lock that was made elsewhere, by another library, like those made here."""
     _locks.add(weakref.ref(found, _locks.discard))
-    return found
 
 
 def _living() -> list[Any]:
