@@ -224,6 +224,27 @@ def test_what_needs_all_of_an_array_is_refused(device):
     same(x + 1, np.arange(20000) + 1)  # and nothing is broken after that
 
 
+def test_writes_that_are_refused_leave_the_old_elements(device):
+    data = np.arange(20000, dtype=np.float32)
+    x, places = td.asarray(data), td.asarray(np.arange(20000)[::-1].astype(np.int32))
+
+    def read_after(write):
+        write()
+        x.numpy()
+
+    for write in (
+        lambda: x.__iadd__(td.sort(x)),
+        lambda: x.__setitem__(slice(5, 9), td.take(x, places)[5:9]),
+        lambda: x.__setitem__(..., td.cumulative_sum(x)),
+        lambda: x.__setitem__(places, 7.0),
+    ):
+        with pytest.raises((td.errors.LaunchError, td.errors.UnsupportedOnTarget)):
+            read_after(write)
+        same(x, data)
+    x += 1
+    same(x, data + 1)
+
+
 @pytest.mark.parametrize(
     ("rows", "inner", "columns", "halves"), [(70, 130, 90, False), (9, 9000, 8, True)]
 )
