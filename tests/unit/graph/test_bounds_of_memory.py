@@ -8,6 +8,7 @@ import weakref
 import treadle as td
 from treadle.core.recent import Recent
 from treadle.graph import recipes
+from treadle.runtime import launch
 
 
 def test_kernels_of_many_expressions_are_let_go_of(monkeypatch):
@@ -32,3 +33,20 @@ def test_kernels_of_many_expressions_are_let_go_of(monkeypatch):
     assert 5 in alive
     assert len(alive) <= 4
     assert [compute(number) for number in range(6)] == first
+
+
+def test_launches_with_numbers_that_change_are_let_go_of(monkeypatch):
+    monkeypatch.setattr(launch, "_MOST_PREPARED", 4)
+    factor = 0
+
+    @td.kernel
+    def scale(x: td.Array[td.f32]):
+        i = td.grid(1)
+        x[i] = factor * x[i]
+
+    for factor in (1, 2, 3, 1, 4, 5, 6, 1):  # noqa: B007  the kernel captures it
+        x = td.ones(4, device="cpu").realize()
+        scale[1, 4](x)
+        assert x.tolist() == [factor] * 4
+    (held,) = (len(value) for value in vars(scale._launcher).values() if isinstance(value, dict))
+    assert 2 <= held <= 4
