@@ -73,6 +73,16 @@ def test_another_tensor_that_is_read(device, x):
     check(td.asarray([5.0], device=device) + 1, [6])
 
 
+def test_gradients_go_through_what_stayed(device):
+    w = td.asarray([0.0, 1.0], device=device).requires_grad_()
+    y = td.exp(w)
+    y *= impossible(device)[:2]
+    with pytest.raises(OutOfMemory):
+        y.numpy()
+    y.sum().backward()
+    np.testing.assert_allclose(w.grad.numpy(), np.exp([0, 1]), rtol=1e-6)
+
+
 def test_an_unwritten_tensor_fails_each_time(device):
     y = impossible(device) + 1
     for _ in range(2):

@@ -193,6 +193,11 @@ class History:
             assert together is not None
             together.overwritten_parts = {*together.overwritten_parts, self.options}
 
+    def restore(self, node: Node) -> None:
+        """This node is in its tensor again, as what was to replace it was dropped."""
+        if self._result is not None and self._result() is node:
+            self.overwritten = False
+
     def _written(self, what: str) -> AutogradError:
         return AutogradError(
             f"a value that the gradient of {self.derivative.name} needs ({what}, of shape "

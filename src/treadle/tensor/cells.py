@@ -82,6 +82,8 @@ class Cell:
             is_earlier = version is not self.value
             if is_earlier:
                 version.overwritten = False
+                if version.history is not None:
+                    version.history.restore(version)
                 self.value = version
             self.settle()
             return is_earlier
