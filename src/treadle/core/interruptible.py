@@ -3,12 +3,15 @@
 Python hears an interrupt between two of its own instructions, in the main thread. While that thread
 is in a compiler written in C, for seconds or minutes, nothing is heard. So the call is made by
 another thread, and the main thread waits, which can be interrupted. What was called then goes on
-until it ends, and what it gives is dropped.
+until it ends, and what it gives is dropped. A process that ends before it does skips the
+destructors of C++: they would take away what the compiler is still using.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextvars
+import ctypes
 import sys
 import threading
 from collections.abc import Callable
@@ -21,6 +24,7 @@ Result = TypeVar("Result")
 _STACK_BYTES = 64 << 20  # compilers recurse; only what is touched takes memory
 _WAKE_SECONDS = 0.2  # where a wait itself cannot be interrupted (Windows)
 _starting = forks.lock()
+_abandoned: list[threading.Thread] = []
 
 
 def interruptibly(call: Callable[[], Result]) -> Result:
@@ -35,8 +39,14 @@ def interruptibly(call: Callable[[], Result]) -> Result:
             thread.start()
         finally:
             threading.stack_size(size)
-    while not made.done.wait(_WAKE_SECONDS):
-        pass
+    try:
+        while not made.done.wait(_WAKE_SECONDS):
+            pass
+    except BaseException:  # an interrupt
+        if not _abandoned:
+            atexit.register(_before_exit)
+        _abandoned.append(thread)
+        raise
     if made.error is not None:
         try:
             raise made.error
@@ -44,6 +54,18 @@ def interruptibly(call: Callable[[], Result]) -> Result:
             made.error = None  # which has this frame in its traceback
     result: Result = made.result
     return result
+
+
+def _before_exit() -> None:
+    """Let the process end while C code still runs in another thread."""
+    if not any(thread.is_alive() for thread in _abandoned):
+        return
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+    if hasattr(libc, "on_exit"):  # GNU's: functions that exit() calls with the status
+        libc.on_exit(libc._exit, None)  # type: ignore[union-attr]
+        return
+    for thread in _abandoned:
+        thread.join()
 
 
 class _Call:
