@@ -129,6 +129,53 @@ def test_many_reductions_are_more_than_one_kernel(device, rng):
     assert total.item() == pytest.approx(data.sum(dtype=np.float64), abs=1e-4)
 
 
+def test_kernels_have_few_dear_operations(device, kernels):
+    values = np.linspace(0.1, 1.0, 8, dtype=np.float32)
+    x = td.asarray(values)
+    terms = [td.sin(x * (i + 0.5)) + (x + i) ** 2.5 for i in range(30)]
+    expected = sum(np.sin(values * (i + 0.5)) + (values + i) ** 2.5 for i in range(30))
+    np.testing.assert_allclose(sum(terms[1:], terms[0]).numpy(), expected, rtol=1e-4)
+    dear = [sum(step.op in ("sin", "pow") for step in group.program.steps) for group in kernels]
+    assert sum(dear) == 60
+    assert max(dear) <= 50
+
+
+def test_a_reduction_of_dear_functions(device, rng):
+    data = rng.random((3, 1000)).astype(np.float32)
+    wide, x = data.astype(np.float64), td.asarray(data)
+    np.testing.assert_allclose(td.sum(x**3.5).item(), np.sum(wide**3.5), rtol=1e-5)
+    np.testing.assert_allclose(td.sum(x**3.5, axis=1).numpy(), np.sum(wide**3.5, 1), rtol=1e-5)
+    np.testing.assert_allclose(td.sum(x**3.5, axis=0).numpy(), np.sum(wide**3.5, 0), rtol=1e-5)
+    norms = td.linalg.vector_norm(x, ord=3, axis=1)
+    np.testing.assert_allclose(norms.numpy(), np.sum(wide**3, 1) ** (1 / 3), rtol=1e-5)
+    turned = td.mean(td.exp(x * 1j), axis=1)
+    np.testing.assert_allclose(turned.numpy(), np.mean(np.exp(wide * 1j), 1), rtol=1e-4)
+
+
+@td.elementwise
+def dear_steps(x: td.f32) -> td.f32:
+    return td.sin(td.cos(x)) ** td.tan(x + 2.0)
+
+
+def test_a_reduction_of_a_dear_function_of_the_users(device, rng):
+    data = rng.random((2, 300)).astype(np.float32)
+    wide = data.astype(np.float64)
+    expected = np.sum(np.sin(np.cos(wide)) ** np.tan(wide + 2.0), 1)
+    np.testing.assert_allclose(td.sum(dear_steps(td.asarray(data)), axis=1).numpy(), expected, 1e-4)
+
+
+def test_expressions_of_a_thousand_terms(device, kernels, rng):
+    data = rng.random(8).astype(np.float32)
+    x = td.asarray(data)
+    terms = [x * (i + 0.5) for i in range(1000)]
+    while len(terms) > 1:
+        terms = [terms[i] + terms[i + 1] for i in range(0, len(terms) - 1, 2)] + (
+            terms[-1:] if len(terms) % 2 else []
+        )
+    np.testing.assert_allclose(terms[0].numpy(), data * 500000.0, rtol=1e-4)
+    assert len(kernels) < 60
+
+
 # --- writes --------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from treadle.core.errors import LaunchError
 from treadle.graph import kinds
 from treadle.graph.node import Node
+from treadle.graph.operations import cost_of
 from treadle.graph.pieces import cuts_rows, memory_of
 from treadle.graph.product_groups import axes_of, is_of_a_library, merged_apart, placed
 from treadle.graph.program import FIXED, NEXT, Access, Kind, Multiplied, Output, Program, Step
@@ -26,6 +27,7 @@ from treadle.graph.strategy import IN_PARTS
 from treadle.graph.views import View, compose, is_in_order, merge_axes, whole
 from treadle.kernels.device_code.multiplying import Form
 from treadle.kernels.factors import Product
+from treadle.kernels.machine import machine_of
 from treadle.kernels.product import integers_of, loadings_of
 from treadle.runtime.arrays import packed_strides
 
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
     from treadle.graph.schedule import Plan
 
 MOST_STEPS = 200  # in a kernel: compile time grows
+# What they may cost: a sine is much more code than an addition. Software drivers of GPUs take
+# more than linear time for it.
+_MOST_COST, _MOST_COST_IN_SOFTWARE = 2000, 200
+_VECTOR_COST, _VECTOR_COST_IN_SOFTWARE = 400, 50  # of what is done for neighbours at once
 _MOST_INDEX = 1 << 31
 _RAGGED = 1 << 16  # a map of so many points has a launch of its own for the last ones
 _LONG_ROW, _FEW_ROWS = 1 << 13, 64  # rows this long are only one kernel's if there are so many
@@ -154,6 +160,9 @@ class _Building:
         self.scalar_types: list[str] = []
         self.integers: list[int] = []
         self._buffers: dict[int, int] = {}
+        self.cost = 0
+        self._slow_to_compile = machine_of(node.device).slow_to_compile
+        self._most_cost = _MOST_COST_IN_SOFTWARE if self._slow_to_compile else _MOST_COST
         self._memo: dict[Key, int] = {}
         self._sources: dict[Key, list[Key]] = {}
         self.most = node.device.limits.max_buffers_per_kernel - 1  # beside the output
@@ -314,6 +323,9 @@ class _Building:
         """4 where every access along the last axis is of four neighbours that lie as a vector, of
         at most 16 bytes."""
         last = self.integers[axes - 1]
+        dear = _VECTOR_COST_IN_SOFTWARE if self._slow_to_compile else _VECTOR_COST
+        if self.mode == "map" and self.cost > dear:  # what comes from memory is not what counts
+            return 1
         if last % 4 and (self.mode != "map" or axes > 1 or not _RAGGED <= last < _MOST_INDEX):
             return 1
         for access in accesses:
@@ -395,9 +407,10 @@ class _Building:
             return True
         if node is self.node:
             return False
-        full = len(self.steps) + len(self._sources) > 2 * MOST_STEPS
+        full = len(self.steps) + len(self._sources) > 2 * MOST_STEPS or self.cost > self._most_cost
         if full and node not in self.plan.kept and node.op not in _FREE:
-            self.plan.keep(node, f"a kernel has about {MOST_STEPS} operations at most")
+            why = f"a kernel has about {MOST_STEPS} operations at most, fewer if they are dear"
+            self.plan.keep(node, why)
         return node in self.plan.kept
 
     def _needs(self, key: Key) -> list[Key]:
@@ -425,6 +438,7 @@ class _Building:
                 why = "a kernel multiplies matrices once" if several else _WHOLE
                 self.plan.keep(node, why)
             return []
+        self.cost += cost_of(node.op, node.dtype.short, node.detail)
         return [(original(source), view, inner) for source in node.sources]
 
     def _step(self, key: Key, sources: list[int]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from types import FunctionType
 from typing import Any
 
@@ -17,6 +17,7 @@ from treadle.core.dtypes import DType
 from treadle.graph.complex_operations import COMPLEX_DIRECT, complex_definition
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
+from treadle.ir.traverse import walk
 from treadle.ir.types import BF16, BOOL, F16, F32, SCALARS, Scalar, Type, Vector
 
 Direct = Callable[..., n.Expression]
@@ -86,20 +87,38 @@ DIRECT: dict[str, Direct] = {
     "complex": lambda x, y: n.Construct((x, y), Vector(x.type, 2)),  # of two floats
 }  # fmt: skip
 
-# What an operation costs beside an addition: how dear it is to compute a value twice.
+# What an operation costs beside an addition: how dear it is to compute a value twice, and how much
+# code it is. About a fifth of a function's IR (a test compares them).
 COSTS: dict[str, int] = dict.fromkeys(
     ("cast", "add", "subtract", "multiply", "negative", "abs", "where", "minimum", "maximum",
      "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and",
      "logical_or", "logical_not", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
      "square", "real", "imag", "complex"),
     1,
-) | dict.fromkeys(("constant", "index", "view"), 0) | {"gather": 50}  # fmt: skip
+) | dict.fromkeys(("constant", "index", "view"), 0) | {"gather": 50} | {
+    "sin": 40, "cos": 40, "tan": 45, "pow": 50, "lgamma": 60, "gamma": 70,
+    "remainder": 20, "erf": 20, "erfc": 25, "logaddexp": 20, "atan2": 15, "angle": 15,
+    "random_word": 20, "random_word_64": 20, "random_low": 20, "random_high": 20,
+    "random_below": 25, "random_below_64": 25, "random_chance": 25,
+    "random_normal": 45, "random_normal_64": 50, "exponential_f64": 15,
+}  # fmt: skip
 _USUAL_COST = 10
+_COMPLEX_COSTS = {"divide": 30, "reciprocal": 30, "sqrt": 20, "sign": 20, "angle": 20, "abs": 10}
+_COMPLEX_COST = 100  # of the other functions
+_COMPLEX_DTYPES = ("c64", "c128")
+_APPLIED_SHARE = 5  # parts of a user's function that cost as much as an addition
 
 
-def cost_of(op: str) -> int:
-    """What an operation costs beside an addition."""
-    return COSTS.get(op, _USUAL_COST)
+def cost_of(op: str, short: str = "f32", detail: Any = None) -> int:
+    """What an operation with a result of this dtype costs beside an addition."""
+    if isinstance(detail, Applied):
+        return detail.cost
+    cost = COSTS.get(op, _USUAL_COST)
+    if short in _COMPLEX_DTYPES:
+        if op in _COMPLEX_COSTS:
+            return _COMPLEX_COSTS[op]
+        return 4 * cost if cost < _USUAL_COST else _COMPLEX_COST
+    return cost
 
 
 # --- operations that are functions of the kernel language ----------------------------------------
@@ -114,8 +133,30 @@ class Applied:
     name: str
     functions: tuple[n.Function, ...]  # callees first, the function itself last
 
+    @cached_property
+    def cost(self) -> int:
+        """What it costs beside an addition."""
+        return max(size_of_functions(self.functions) // _APPLIED_SHARE, 1)
+
     def __repr__(self) -> str:
         return self.name
+
+
+_WORK = (n.Unary, n.Binary, n.Select, n.Cast, n.Bitcast, n.Intrinsic, n.Load)
+
+
+def size_of_functions(functions: Sequence[n.Function]) -> int:
+    """The operations that the last of some functions is written with, those of its callees too."""
+    sizes: dict[str, int] = {}
+    for function in functions:
+        size = 0
+        for part in walk(function.body):
+            if isinstance(part, n.Call):
+                size += sizes[part.function]
+            elif isinstance(part, _WORK):
+                size += 1
+        sizes[function.name] = size
+    return sizes[functions[-1].name]
 
 
 def direct_of(op: str, types: Sequence[Type]) -> Direct | None:

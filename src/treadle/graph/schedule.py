@@ -229,7 +229,8 @@ class Plan:
         """What it costs to compute a node again, from what is in memory."""
         weight: dict[Node, int] = {}
         for node in self.order:
-            total = _DEAREST if node.op in _DEAR else cost_of(node.op)
+            dear = node.op in _DEAR
+            total = _DEAREST if dear else cost_of(node.op, node.dtype.short, node.detail)
             if node.op == kinds.VIEW and node.size >= _SPREAD * node.sources[0].size:
                 weight[node] = 0
                 continue

@@ -17,6 +17,11 @@ class Machine:
     subgroup: int  # threads of a subgroup that can be counted on; 0 if none
     software: bool = False  # a GPU's driver that runs on a CPU
 
+    @property
+    def slow_to_compile(self) -> bool:
+        """Whether its driver takes more than linear time for long code, as software drivers do."""
+        return self.software and self.backend == "webgpu"
+
 
 def machine_of(device: Device) -> Machine:
     """A device's own."""

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from treadle.codegen.llvm.spelling import suffix
 
 VECTORIZED = "; all parallel loops are vectors"
+# What a function of a kernel is unless its calls together would become more lines than these: LLVM
+# takes seconds for a hundred sines.
+INLINED = "alwaysinline"
+_MOST_INLINED = 10000
+_CALL = re.compile(r"call [^@\n]*(@\"?treadle\.function\.[^(\"]*\"?)\(")
+_DEFINED = re.compile(r"define internal [^@\n]*(@\"?treadle\.function\.[^(\"]*\"?)\(")
 
 
 @dataclass(slots=True)
@@ -34,8 +42,29 @@ class Module:
     def text(self) -> str:
         """The whole module. Its first line says so if nothing is left to vectorize."""
         head = VECTORIZED if self.loops == {"lanes"} else ""
-        parts = [head, *self.functions, *self.declarations.values(), "\n".join(self.metadata)]
+        functions = _called_or_inlined(self.functions)
+        parts = [head, *functions, *self.declarations.values(), "\n".join(self.metadata)]
         return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _called_or_inlined(functions: list[str]) -> list[str]:
+    """Functions, callees first, of which those are called rather than inlined whose calls would
+    become too much code."""
+    calls = [Counter(_CALL.findall(text)) for text in functions]
+    total = sum(calls, Counter[str]())
+    lines: dict[str, int] = {}  # that a call becomes
+    found: list[str] = []
+    for text, inside in zip(functions, calls, strict=True):
+        defined = _DEFINED.match(text)
+        if defined is not None:
+            name = defined[1]
+            size = text.count("\n") + sum(lines[each] * count for each, count in inside.items())
+            if total[name] > 1 and total[name] * size > _MOST_INLINED:
+                text = text.replace(f" {INLINED} ", " noinline ", 1)
+                size = 1
+            lines[name] = size
+        found.append(text)
+    return found
 
 
 class Emitter:

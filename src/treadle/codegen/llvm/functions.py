@@ -1,7 +1,8 @@
 """The pure functions of a kernel: printed when first called, once for each way of calling them.
 
 A function is printed for scalars, or for lanes: then the arguments that differ among lanes are
-vectors, and the first one is the mask of lanes that call. All are inlined into their callers.
+vectors, and the first one is the mask of lanes that call. They are inlined into their callers, but
+for those that would make too much code of a kernel that calls them many times (`emitter.Module`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 
 from treadle.codegen.llvm.accesses import Scope
 from treadle.codegen.llvm.divergence import analyze
-from treadle.codegen.llvm.emitter import Emitter, Module
+from treadle.codegen.llvm.emitter import INLINED, Emitter, Module
 from treadle.codegen.llvm.expressions import result_type
 from treadle.codegen.llvm.lane_values import lane_memories
 from treadle.codegen.llvm.lanes import Lanes
@@ -72,7 +73,7 @@ class Functions:
             _lane_body(e, scope, function, values, width)
         header = (
             f"define internal {result_type(function.result, width)} {name}"
-            f"({', '.join(arguments)}) alwaysinline nounwind {{"
+            f"({', '.join(arguments)}) {INLINED} nounwind {{"
         )
         self.module.functions.append("\n".join((header, "entry:", *e.allocas, *e.lines, "}")))
 

@@ -55,9 +55,12 @@ def _is_fit(
     lanes: int,
     functions: Mapping[str, n.Function],
     given: Iterable[str] = (),
+    fit: set[str] | None = None,
 ) -> bool:
     """Whether a body can be printed in lanes: what cannot are variables that hold arrays, nested
-    parallel loops, and lanes' own memories that are seen as several types."""
+    parallel loops, and lanes' own memories that are seen as several types. `fit` are the functions
+    that were looked at already: each is, once, however often it is called."""
+    fit = set() if fit is None else fit
     parts = list(walk(body))
     declared = {part.variable.name for part in parts if isinstance(part, (n.Declare, n.For))}
     declared |= set(given)
@@ -78,7 +81,8 @@ def _is_fit(
             case n.Element(memory=name, type=type) if name in private:
                 if type != private[name].element:
                     return False
-            case n.Call(function=name):
+            case n.Call(function=name) if name not in fit:
+                fit.add(name)
                 function = functions[name]
                 own = {memory.name: memory for memory in function.memories}
                 names = [parameter.name for parameter in function.parameters]
@@ -86,7 +90,7 @@ def _is_fit(
                     holds_array(p.type) for p in function.parameters if isinstance(p, n.Variable)
                 ):
                     return False
-                if not _is_fit(function.body, own, lanes, functions, names):
+                if not _is_fit(function.body, own, lanes, functions, names, fit):
                     return False
     sizes = (size_of(m.element) * (m.length or 0) * lanes for m in private.values())
     return all(size <= _LARGEST_COPIES for size in sizes)

@@ -112,8 +112,11 @@ def needed(program: Program, wanted: Iterable[int], known: Collection[int]) -> l
 
 def cost(program: Program, steps: Iterable[int]) -> int:
     """What steps cost beside an addition."""
-    ops = [program.steps[step].op for step in steps]
-    return sum(_COSTS[op] if op in _COSTS else cost_of(op) for op in ops)
+    total = 0
+    for number in steps:
+        op, _, short, detail = program.steps[number]
+        total += _COSTS[op] if op in _COSTS else cost_of(op, short, detail)
+    return total
 
 
 def wanted_in(outline: Outline, number: int) -> list[int]:

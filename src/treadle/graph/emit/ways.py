@@ -38,7 +38,10 @@ _STRIPE = 32  # neighbouring rows that threads go along with, for memory's sake
 _JOIN_TURNS = 4  # parts whose states a thread loads at once: it waits for them, and does no more
 _SUBGROUP = 32  # threads that join without memory, or are near to
 _HELD, _HELD_IN_SOFTWARE = 32, 8  # words of a row in a thread: drivers compile them for long
-_HELD_COST = 4096  # what a thread computes of the elements that it holds: all of it is unrolled
+# What a thread computes of the elements that it holds, all of which is unrolled; and what it
+# computes at once of others. Software drivers take more than linear time to compile it.
+_HELD_COST, _HELD_COST_IN_SOFTWARE = 4096, 256
+_COST_IN_SOFTWARE = 100
 _LOADS = 2  # of a thread at least, rather than one in each of twice as many
 _HELD_BLOCK = 128  # threads of a block, if a row needs no more
 _HELD_THREADS = 1024  # of a row, where the device has them
@@ -169,8 +172,10 @@ def _threads(program: Program, rows: int, row: tuple[int, ...], machine: Machine
     along, across = _neighbours(program)
     by_row = program.kept == 0 or along >= across
     lanes = program.lanes if by_row and row else 1
+    if machine.slow_to_compile and outline.dear * lanes > _COST_IN_SOFTWARE:
+        lanes = 1
     units = math.prod(row) // lanes
-    unroll = _unroll(outline.dear, lanes)
+    unroll = _unroll(outline.dear, lanes, machine)
     if by_row:
         threads = min(most, _power_above(-(-units // min(unroll, 2))))
         own = machine.subgroup
@@ -205,8 +210,12 @@ def _held(
     lanes = program.lanes if by_row else 1
     units = math.prod(row) // lanes
     each = cost(program, outline.varying)
-    most_words = _HELD_IN_SOFTWARE if machine.software and machine.backend == "webgpu" else _HELD
-    words = min(most_words // max(outline.words, 1), _HELD_COST // max(each, 1))
+    slow = machine.slow_to_compile
+    most_words = _HELD_IN_SOFTWARE if slow else _HELD
+    most_cost = _HELD_COST_IN_SOFTWARE if slow else _HELD_COST
+    words = min(most_words // max(outline.words, 1), most_cost // max(each, 1))
+    if words < lanes:
+        return None
     threads = _power_above(-(-units // max(words // lanes, 1)))
     most = _most_threads(program, outline, machine, _HELD_THREADS)
     if by_row:
@@ -244,10 +253,13 @@ def _parts_of_threads(program: Program, blocks: int, units: int, way: Way) -> in
     return parts if parts > 1 and scratch_of(program).fits(program) else 1
 
 
-def _unroll(dear: int, lanes: int) -> int:
+def _unroll(dear: int, lanes: int, machine: Machine) -> int:
     """Elements (or groups of neighbours) that a thread has under way."""
-    turns = 8 if dear <= 12 else 4 if dear <= 60 else 2
-    return max(turns // (2 if lanes > 1 else 1), 1)
+    turns = 8 if dear <= 12 else 4 if dear <= 30 else 2
+    turns = max(turns // (2 if lanes > 1 else 1), 1)
+    if machine.slow_to_compile:
+        turns = min(turns, max(_COST_IN_SOFTWARE // max(dear * lanes, 1), 1))
+    return turns
 
 
 def _most_threads(
