@@ -19,6 +19,7 @@ from treadle.core.errors import LaunchError
 from treadle.graph import kinds
 from treadle.graph.node import Node
 from treadle.graph.operations import cost_of
+from treadle.graph.parts import is_part
 from treadle.graph.pieces import cuts_rows, memory_of
 from treadle.graph.product_groups import axes_of, is_of_a_library, merged_apart, placed
 from treadle.graph.program import FIXED, NEXT, Access, Kind, Multiplied, Output, Program, Step
@@ -50,6 +51,15 @@ _MOST_REDUCTIONS = 8  # in a kernel
 _FREE = frozenset({kinds.CONSTANT, kinds.INDEX, kinds.VIEW})  # they cost a kernel nothing
 
 
+class Moving(NamedTuple):
+    """One of a program's integers: it is where a part begins (`node` is the view or the write of
+    it, see `parts.is_part`) plus so much. Other parts have the same kernel."""
+
+    integer: int
+    node: Node
+    rest: int
+
+
 class Group(NamedTuple):
     """A kernel to run: `leaves` are the nodes of its buffers but the output's."""
 
@@ -59,6 +69,7 @@ class Group(NamedTuple):
     integers: tuple[int, ...]
     constants: tuple[Node, ...]
     reason: str
+    moving: tuple[Moving, ...] = ()
 
 
 class _Place(NamedTuple):
@@ -68,9 +79,12 @@ class _Place(NamedTuple):
     strides: tuple[int, ...]
     offset: int
     inner: bool
+    part: Node | None = None  # the view or the write of a part, where the offset is one's
 
 
-Key = tuple[Node, View | None, bool]  # a node, the view it is seen through, whether in inner space
+# A node, the view it is seen through, whether in inner space; the view of a part that is the last
+# one of those that it is seen through.
+Key = tuple[Node, View | None, bool, Node | None]
 
 
 class _TooMuch(Exception):
@@ -103,7 +117,7 @@ def build_group(plan: Plan, node: Node) -> Group:
             continue
         return Group(
             node, program, tuple(building.leaves), tuple(building.integers),
-            tuple(building.constants), reason,
+            tuple(building.constants), reason, tuple(building.moving),
         )  # fmt: skip
 
 
@@ -159,6 +173,7 @@ class _Building:
         self.constants: list[Node] = []
         self.scalar_types: list[str] = []
         self.integers: list[int] = []
+        self.moving: list[Moving] = []
         self._buffers: dict[int, int] = {}
         self.cost = 0
         self._slow_to_compile = machine_of(node.device).slow_to_compile
@@ -177,14 +192,15 @@ class _Building:
         node = self.node
         if node.op == kinds.WRITE:
             old, new = node.sources
-            step = self._value((self.plan.original(new), None, False))
+            step = self._value((self.plan.original(new), None, False, None))
             view = node.detail
             assert isinstance(view, View)
             offset = view.offset + (old.array.offset if old.array is not None else 0)
             self.leaves.append(old)
-            target = _Place(len(self.types), view.strides, offset, False)
+            part = node if is_part(node) else None
+            target = _Place(len(self.types), view.strides, offset, False, part)
         else:
-            step = self._value((node, None, False))
+            step = self._value((node, None, False, None))
             target = _Place(len(self.types), packed_strides(self.outer), 0, False)
         self.types.append(node.dtype.short)
         self.places.append(target)
@@ -290,7 +306,11 @@ class _Building:
                 axes.append(len(integers))
                 integers.append(stride)
         offset = FIXED
-        if place.offset:
+        if place.part is not None:  # wherever it begins, at 0 too
+            self.moving.append(
+                Moving(len(integers), place.part, place.offset - place.part.detail.offset)
+            )
+        if place.offset or place.part is not None:
             offset = len(integers)
             integers.append(place.offset)
         return Access(place.buffer, tuple(axes), offset)
@@ -358,8 +378,7 @@ class _Building:
             place.buffer >= 0
             and place is not target
             and _identity(self.leaves[place.buffer]) == storage
-            and (place.strides, place.offset, place.inner)
-            != (target.strides, target.offset, target.inner)
+            and (place[1:4] != target[1:4] or not _is_same_part(place.part, target.part))
             for place in self.places
         )
 
@@ -415,7 +434,7 @@ class _Building:
 
     def _needs(self, key: Key) -> list[Key]:
         """The sources whose elements a node's element is made of, and where they are seen from."""
-        node, view, inner = key
+        node, view, inner, part = key
         original = self.plan.original
         if self._is_leaf(node) or node.op in (kinds.CONSTANT, kinds.INDEX):
             return []
@@ -427,9 +446,11 @@ class _Building:
                 self.plan.keep(node, "its axes can't be followed through this view")
                 return []
             base = original(node.sources[0])
-            return [(base, _unless_whole(together, base), inner)]
+            if is_part(node):
+                return [(base, together, inner, node)]
+            return [(base, _unless_whole(together, base), inner, part)]
         if node.op == kinds.GATHER:
-            return [(original(node.sources[1]), view, inner)]
+            return [(original(node.sources[1]), view, inner, part)]
         if node.op == kinds.REDUCE:
             return self._reduction(node, view, inner)
         if node.op == kinds.PRODUCT:
@@ -439,16 +460,17 @@ class _Building:
                 self.plan.keep(node, why)
             return []
         self.cost += cost_of(node.op, node.dtype.short, node.detail)
-        return [(original(source), view, inner) for source in node.sources]
+        return [(original(source), view, inner, part) for source in node.sources]
 
     def _step(self, key: Key, sources: list[int]) -> int:
-        node, view, inner = key
+        node, view, inner, part = key
         if node.op == kinds.CONSTANT:
             self.constants.append(node)
             self.scalar_types.append(node.dtype.short)
             return self._add(Step("scalar", (), node.dtype.short, len(self.constants) - 1))
         if node.array is not None or (node is not self.node and node in self.plan.kept):
-            return self._add(Step("load", (), node.dtype.short, self._access(node, view, inner)))
+            access = self._access(node, view, inner, part)
+            return self._add(Step("load", (), node.dtype.short, access))
         if node.op in (kinds.VIEW, kinds.COPY):
             return sources[0]
         if node.op == kinds.INDEX:
@@ -508,17 +530,23 @@ class _Building:
 
     # --- memory ----------------------------------------------------------------------------------
 
-    def _access(self, node: Node, view: View | None, inner: bool) -> int:
+    def _access(self, node: Node, view: View | None, inner: bool, part: Node | None) -> int:
         offset = node.array.offset if node.array is not None else 0
-        return self._place_of(self._buffer(node), view, node.shape, offset, inner)
+        return self._place_of(self._buffer(node), view, node.shape, offset, inner, part)
 
     def _place_of(
-        self, buffer: int, view: View | None, shape: tuple[int, ...], offset: int, inner: bool
+        self,
+        buffer: int,
+        view: View | None,
+        shape: tuple[int, ...],
+        offset: int,
+        inner: bool,
+        part: Node | None = None,
     ) -> int:
         if view is None:
             place = _Place(buffer, packed_strides(shape), offset, inner)
         else:
-            place = _Place(buffer, view.strides, offset + view.offset, inner)
+            place = _Place(buffer, view.strides, offset + view.offset, inner, part)
         self.places.append(place)
         return len(self.places) - 1
 
@@ -543,7 +571,7 @@ class _Building:
             return []
         source, where, within = found
         source = self.plan.original(source)
-        return [(source, _unless_whole(where, source), within)]
+        return [(source, _unless_whole(where, source), within, None)]
 
     def _reduced_here(
         self, node: Node, view: View | None, inner: bool
@@ -605,6 +633,15 @@ class _Building:
         rows = math.prod(space) // max(length, 1)
         in_parts = self.device.backend != "cpu" or length >= IN_PARTS
         return in_parts or length <= _LONG_ROW or rows >= _FEW_ROWS
+
+
+def _is_same_part(one: Node | None, other: Node | None) -> bool:
+    """Whether two parts are one wherever it begins: all plans that are remembered together agree
+    about it."""
+    if one is None or other is None:
+        return one is other
+    same = one.sources[0] is other.sources[0]
+    return same and bool(one.detail.offset == other.detail.offset)
 
 
 def _unless_whole(view: View, base: Node) -> View | None:

@@ -57,7 +57,7 @@ def _planned(pending: list[Node], graph: Graph) -> list[Task]:
 
 
 def _run(task: Task) -> None:
-    node, leaves, _, _, _, target, _ = task
+    node, leaves, _, _, _, _, target, _ = task
     if node.array is not None:
         return
     arrays = [leaf.array for leaf in leaves]
@@ -88,7 +88,7 @@ def _run(task: Task) -> None:
 
 
 def _launch(task: Task, arrays: list[DeviceArray | None]) -> None:
-    _, _, constants, integers, runner, _, repeats = task
+    _, _, constants, integers, _, runner, _, repeats = task
     if runner is not None:
         scalars = _flat([each.detail for each in constants])
         runner.run(arrays, integers, scalars, repeats)  # type: ignore[arg-type]

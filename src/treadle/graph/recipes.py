@@ -7,15 +7,16 @@ differ. So a loop plans its first turn, and the later ones only look.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.core.errors import TreadleError
 from treadle.core.recent import Recent
 from treadle.graph import kinds
-from treadle.graph.fused import Runner
-from treadle.graph.groups import Group
+from treadle.graph.fused import Runner, Sized
+from treadle.graph.groups import Group, Moving
 from treadle.graph.node import Node
+from treadle.graph.parts import key_of
 from treadle.graph.pieces import memory_of, runner_for
 from treadle.graph.placeholders import values_unknown
 from treadle.graph.schedule import pending_readers, wanted_later
@@ -27,16 +28,16 @@ _RECENT_RECIPES = 1024
 
 
 # A kernel to run (a plain tuple, since each small operation makes one): the node, its leaves, the
-# constants that are numbers of the kernel, its integers; how it runs, None for what runs by itself
-# (a sort, say); an array like the result, None for what writes into its last leaf; the launches,
-# once they were made, when only their arguments change.
+# constants that are numbers of the kernel, its integers, of which some are where parts begin; how
+# it runs, None for what runs by itself (a sort, say); an array like the result, None for what
+# writes into its last leaf; the launches, once they were made, when only their arguments change.
 Task = tuple[
-    Node, Sequence[Node], Sequence[Node], tuple[int, ...],
+    Node, Sequence[Node], Sequence[Node], tuple[int, ...], tuple[Moving, ...],
     Runner | None, DeviceArray | None, list[Repeat],
 ]  # fmt: skip
 # The same with numbers for nodes: of pending ones from 0 on, of computed ones from -1 down.
 _Part = tuple[
-    int, tuple[int, ...], tuple[int, ...], tuple[int, ...],
+    int, tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[tuple[int, int, int], ...],
     Runner | None, DeviceArray | None, list[Repeat],
 ]  # fmt: skip
 
@@ -61,10 +62,11 @@ class Graph:
         parts: list[Any] = []
         numbers: dict[str, int] = {}  # equal numbers are one number in a kernel
         buffers: dict[int, int] = {}  # and arrays may share memory
+        begins: dict[tuple[int, int], int] = {}  # and parts may begin at the same element
         limit = roots[0].device.limits.max_binding_size
         stack = list(roots)
         stack.reverse()
-        cacheable = True
+        writes: list[Node] = []
         while stack:
             node = stack[-1]
             if node in position:
@@ -100,17 +102,24 @@ class Graph:
             op, detail = node.op, node.detail
             if op == kinds.CONSTANT:
                 detail = numbers.setdefault(repr(detail), len(numbers))
+            elif op == kinds.VIEW:
+                detail = key_of(node, numbered[0], begins)
             elif op == kinds.CALL:
                 detail = None
             elif op == kinds.PLACEHOLDER:
                 raise values_unknown()
             elif op == kinds.FAILED:
                 raise TreadleError(detail)
-            elif op == kinds.WRITE and cacheable:
-                cacheable = len(pending_readers(node.sources[0])) < 2
+            elif op == kinds.WRITE:
+                detail = key_of(node, numbered[0], begins)
+                writes.append(node)
             saved = node.saved > 0
             parts.append((op, detail, node.shape, node.dtype.short, saved, *numbered))
-        if cacheable:
+        if not any(
+            reader not in position
+            for write in writes
+            for reader in pending_readers(write.sources[0])
+        ):
             ends = [position[root] for root in roots]
             later = wanted_later(order)
             if later:
@@ -127,22 +136,36 @@ class Graph:
                 get(node),
                 [*map(get, leaves)],
                 [*map(get, constants)],
-                integers,
+                _moved(integers, moving, get) if moving else integers,
+                (),
                 runner,
                 like,
                 repeats,
             )
-            for node, leaves, constants, integers, runner, like, repeats in reversed(recipe)
+            for node, leaves, constants, integers, moving, runner, like, repeats in reversed(recipe)
         ]
 
     def recipe(self, tasks: Sequence[Task]) -> list[_Part]:
         """Tasks with numbers for this graph's nodes."""
         number = self.position.__getitem__
         found: list[_Part] = []
-        for node, leaves, constants, integers, runner, like, repeats in tasks:
+        for node, leaves, constants, integers, moving, runner, like, repeats in tasks:
             places = tuple(map(number, leaves)), tuple(map(number, constants))
-            found.append((number(node), *places, integers, runner, like, repeats))
+            own = tuple([(at, number(part), rest) for at, part, rest in moving])
+            found.append((number(node), *places, integers, own, runner, like, repeats))
         return found
+
+
+def _moved(
+    integers: tuple[int, ...],
+    moving: tuple[tuple[int, int, int], ...],
+    get: Callable[[int], Node],
+) -> tuple[int, ...]:
+    """A program's integers for the parts of another graph."""
+    numbers = list(integers)
+    for at, node, rest in moving:
+        numbers[at] = get(node).detail.offset + rest
+    return tuple(numbers)
 
 
 _recipes: Recent[Any, list[_Part]] = Recent(_RECENT_RECIPES)
@@ -160,6 +183,8 @@ def remember(graph: Graph, tasks: Sequence[Task]) -> None:
     """Remember the tasks of a graph."""
     if graph.key is None or any(task[0] not in graph.position for task in tasks):
         return
+    if any(task[4] and task[5] is not None and type(task[5]) is not Sized for task in tasks):
+        return  # pieces know where their parts begin
     _recipes[graph.key] = graph.recipe(tasks)
 
 
@@ -198,4 +223,4 @@ def task_of(group: Group) -> Task:
         if 0 not in integers[: program.kept]:
             memory = memory_of(node, group.leaves)
             runner = runner_for(node.device, program, integers, memory)
-    return node, group.leaves, group.constants, integers, runner, target, []
+    return node, group.leaves, group.constants, integers, group.moving, runner, target, []
