@@ -1,4 +1,4 @@
-"""Loops over rows and elements: one kernel for all of them, whichever come, and the right values."""
+"""Loops over rows and elements: one kernel for all, whichever come, and the right values."""
 
 from __future__ import annotations
 
