@@ -21,7 +21,8 @@ def kernels():
 
 
 def names(kernels):
-    return [group.program.name for group in kernels if group.program is not None]
+    every = [part for group in kernels for part in group.parts or (group,)]
+    return [group.program.name for group in every if group.program is not None]
 
 
 def test_a_chain_is_one_kernel(device, kernels, rng):

@@ -95,6 +95,20 @@ class NumPy:
     def running(self, x: Any) -> Any:
         return np.cumsum(x, axis=-1, dtype=np.int32)
 
+    def roll(self, x: Any, shift: Any, axis: Any) -> Any:
+        return np.roll(x, shift, axis)
+
+    def concat(self, arrays: Sequence[Any], axis: int | None) -> Any:
+        return np.concatenate(arrays, axis=axis)
+
+    def stack(self, arrays: Sequence[Any], axis: int) -> Any:
+        return np.stack(arrays, axis=axis)
+
+    def pad(self, x: Any, before: int, after: int, mode: str) -> Any:
+        names = {"circular": "wrap", "replicate": "edge"}
+        more = {"constant_values": 5} if mode == "constant" else {}
+        return np.pad(x, [(0, 0)] * (x.ndim - 1) + [(before, after)], names.get(mode, mode), **more)
+
 
 class Treadle(NumPy):
     """What it does in tensors on a device."""
@@ -150,6 +164,19 @@ class Treadle(NumPy):
 
     def running(self, x: Any) -> Any:
         return td.cumulative_sum(x, axis=-1, dtype=td.int32)
+
+    def roll(self, x: Any, shift: Any, axis: Any) -> Any:
+        return td.roll(x, shift, axis=axis)
+
+    def concat(self, arrays: Sequence[Any], axis: int | None) -> Any:
+        return td.concat(arrays, axis=axis)
+
+    def stack(self, arrays: Sequence[Any], axis: int) -> Any:
+        return td.stack(arrays, axis=axis)
+
+    def pad(self, x: Any, before: int, after: int, mode: str) -> Any:
+        value = 5 if mode == "constant" else None
+        return td.nn.functional.pad(x, (before, after), mode, value)
 
 
 _BINARY: list[Callable[[Any, Any], Any]] = [
@@ -326,6 +353,54 @@ class Run:
         if x.ndim:
             self.keep((self.space.sort if b % 2 else self.space.running)(x), True)
 
+    def roll(self, a: int, b: int, c: int) -> None:
+        x = self.arrays[self.pick(a)]
+        if not x.ndim or b % 7 == 0:
+            self.keep(self.space.roll(x, c % 11 - 5, None), True)
+        elif b % 3 == 0 and x.ndim > 1:
+            axes = (b % x.ndim, (b + 1) % x.ndim)
+            self.keep(self.space.roll(x, (c % 9 - 4, c % 5 - 2), axes), True)
+        else:
+            self.keep(self.space.roll(x, c % 9 - 4, b % x.ndim), True)
+
+    def concat(self, a: int, b: int, c: int) -> None:
+        x = self.arrays[self.pick(a)]
+        if not x.ndim or b % 5 == 0:
+            others = [self.arrays[self.pick(number)] for number in (b, c)]
+            self.keep(self.space.concat([x, *others], None), True)
+            return
+        axis = b % x.ndim
+        rest = (*x.shape[:axis], *x.shape[axis + 1 :])
+        fitting = [
+            y
+            for y in self.arrays
+            if y.ndim == x.ndim and (*y.shape[:axis], *y.shape[axis + 1 :]) == rest
+        ]
+        chosen = [fitting[number % len(fitting)] for number in (b, c)]
+        self.keep(self.space.concat([*chosen[: c % 3], x, *chosen[c % 3 :]], axis), True)
+
+    def stack(self, a: int, b: int, c: int) -> None:
+        x = self.arrays[self.pick(a)]
+        fitting = [y for y in self.arrays if y.shape == x.shape]
+        chosen = [fitting[number % len(fitting)] for number in (b, c)]
+        self.keep(self.space.stack([x, *chosen], c % (x.ndim + 1)), True)
+
+    def pad(self, a: int, b: int, c: int) -> None:
+        x = self.arrays[self.pick(a)]
+        if x.ndim and x.size:
+            mode = ("constant", "reflect", "replicate", "circular")[c % 4]
+            most = x.shape[-1] - (mode == "reflect") if c % 4 else 3
+            before, after = b % (most + 1), b // 7 % (most + 1)
+            self.keep(self.space.pad(x, before, after, mode), True)
+
+    def stencil(self, a: int, b: int, c: int) -> None:
+        """Neighbours, which are read from what may be pending."""
+        x = self.arrays[self.pick(a)]
+        if x.ndim:
+            axis = b % x.ndim
+            before, after = self.space.roll(x, 1, axis), self.space.roll(x, -1, axis)
+            self.keep(before + after - x * 2, True)
+
     def copy(self, a: int, b: int, c: int) -> None:
         self.keep(self.space.copy(self.arrays[self.pick(a)]), True)
 
@@ -337,7 +412,7 @@ _DO: list[Callable[..., None]] = [
     Run.binary, Run.binary, Run.unary, Run.extreme, Run.select, Run.part, Run.transpose, Run.flip,
     Run.reshape, Run.spread, Run.write, Run.write, Run.in_place, Run.masked, Run.total,
     Run.largest, Run.centered, Run.kernel, Run.mix, Run.take, Run.put, Run.copy, Run.read,
-    Run.apart,
+    Run.apart, Run.roll, Run.roll, Run.concat, Run.stack, Run.pad, Run.stencil,
 ]  # fmt: skip
 
 

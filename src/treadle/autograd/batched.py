@@ -173,6 +173,10 @@ class Batched:
             return Node(op, (self._made[sources[0]],), shape, node.dtype, node.device, detail)
         if op == kinds.GATHER:
             return self._gather(node)
+        if op == kinds.JOIN:
+            begins = tuple([(0, *begin) for begin in node.detail])
+            parts = tuple([self._with_axis(source) for source in sources])
+            return Node(op, parts, shape, node.dtype, node.device, begins)
         if op == kinds.WRITE:
             view = node.detail
             target = self._with_axis(sources[0])

@@ -20,6 +20,7 @@ _INFIX = {
     "bitwise_or": "|", "bitwise_xor": "^", "bitwise_left_shift": "<<",
     "bitwise_right_shift": ">>", "logical_and": "and", "logical_or": "or",
 }  # fmt: skip
+_MOST_TOLD = 4  # parts of a joined array
 _LONGEST = 60  # characters of an expression before it gets a name of its own
 
 
@@ -48,6 +49,8 @@ def describe(group: Group, names: dict[Node, str], mark: str = "") -> str:
     """A group in a few lines."""
     node, program = group.node, group.program
     names[node] = name = f"t{sum(each.startswith('t') for each in names.values()) + 1}"
+    if group.parts:
+        return _described_parts(group, names, mark)
     what = program.name if program is not None else node.detail.name
     form = "" if program is None or program.kind == "map" else f" ({program.kind})"
     lines = [
@@ -67,6 +70,30 @@ def describe(group: Group, names: dict[Node, str], mark: str = "") -> str:
         return "\n     ".join([*lines, f"{name} = {' @ '.join(leaves)}"])
     numbers = [repr(constant.detail) for constant in group.constants]
     lines += _Expression(program, leaves, numbers).lines(name)
+    return "\n     ".join(lines)
+
+
+def _described_parts(group: Group, names: dict[Node, str], mark: str) -> str:
+    """A joined array, with a line for each part, or for the first and the last ones."""
+    node, parts = group.node, group.parts
+    name = names[node]
+    lines = [
+        f"{mark}join: {name} = {_array(node)} on {node.device.id}, computed because "
+        f"{group.reason}; {len(parts)} part{'' if len(parts) == 1 else 's'}, each written into its "
+        "place"
+    ]
+    for number, part in enumerate(parts):
+        if _MOST_TOLD <= number < len(parts) - 1:
+            if number == _MOST_TOLD:
+                lines.append("…")
+            continue
+        for leaf in part.leaves:
+            if leaf not in names:
+                names[leaf] = f"x{sum(each.startswith('x') for each in names.values()) + 1}"
+        assert part.program is not None
+        leaves = [names[leaf] for leaf in part.leaves]
+        numbers = [repr(constant.detail) for constant in part.constants]
+        lines += _Expression(part.program, leaves, numbers).lines(f"{name}, part {number + 1}")
     return "\n     ".join(lines)
 
 
@@ -116,6 +143,8 @@ class _Expression:
         if step.op == "product":
             first, second = detail.buffers
             return f"({self.leaves[first]} @ {self.leaves[second]})"
+        if step.op == "join":
+            return f"join({', '.join(_bare(self.text[source]) for source, _ in detail)})"
         if step.op == "cast":
             return f"{step.type}({_bare(sources[0])})"
         if step.op == "reduce":

@@ -150,6 +150,7 @@ class Sized:
         """Compute the outputs, which are the last of the arrays. `repeats` are an earlier run's
         launches, whose arrays were of the same classes; or empty, and then filled."""
         scratch = [_scratch(self._device, short, count) for short, count in self._scratch]
+        scalars = _flat(scalars)
         known = len(repeats) == len(self._launches)
         found: list[Repeat] = []
         for number, (launch, stage) in enumerate(self._launches):
@@ -161,6 +162,16 @@ class Sized:
                 found.append(made)
         if not known:
             repeats[:] = found
+
+
+def _flat(scalars: Sequence[Any]) -> Sequence[Any]:
+    """Complex numbers as two."""
+    if not scalars or not any(type(value) is complex for value in scalars):
+        return scalars
+    found: list[Any] = []
+    for value in scalars:
+        found += [value.real, value.imag] if isinstance(value, complex) else [value]
+    return found
 
 
 class Fused:

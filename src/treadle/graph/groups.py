@@ -13,10 +13,12 @@ some of the axes makes these the reduced ones ("rows", as in a softmax).
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING, NamedTuple
 
 from treadle.core.errors import LaunchError
 from treadle.graph import kinds
+from treadle.graph.joins import Bound, sights
 from treadle.graph.node import Node
 from treadle.graph.operations import cost_of
 from treadle.graph.parts import is_part
@@ -70,6 +72,7 @@ class Group(NamedTuple):
     constants: tuple[Node, ...]
     reason: str
     moving: tuple[Moving, ...] = ()
+    parts: tuple[Group, ...] = ()  # of a joined array, each with its own kernel
 
 
 class _Place(NamedTuple):
@@ -83,8 +86,9 @@ class _Place(NamedTuple):
 
 
 # A node, the view it is seen through, whether in inner space; the view of a part that is the last
-# one of those that it is seen through.
-Key = tuple[Node, View | None, bool, Node | None]
+# one of those that it is seen through; and where the box of the loops begins that it is seen in,
+# if that is not all of them.
+Key = tuple[Node, View | None, bool, Node | None, tuple[int, ...] | None]
 
 
 class _TooMuch(Exception):
@@ -94,23 +98,57 @@ class _TooMuch(Exception):
 def build_group(plan: Plan, node: Node) -> Group:
     """The kernel that computes a node of a plan. It may keep further nodes of the plan."""
     reason = plan.reasons.get(node, "it is asked for")
+    if node.op == kinds.JOIN:
+        parts = [
+            _built(plan, node, f"it is part {at} of {len(node.sources)}", at - 1)
+            for at, part in enumerate(node.sources, 1)
+            if part.size
+        ]
+        return _of_parts(node, parts, reason)
     if node.op == kinds.CALL or is_of_a_library(node):
         sources = tuple(plan.original(source) for source in node.sources)
         return Group(node, None, sources, (), (), reason)
+    return _built(plan, node, reason)
+
+
+def _of_parts(node: Node, parts: list[Group], reason: str) -> Group:
+    """A joined array, whose parts are computed into their places one after the other."""
+    leaves: list[Node] = []
+    integers: list[int] = []
+    constants: list[Node] = []
+    moving: list[Moving] = []
+    for part in parts:
+        moving += [each._replace(integer=len(integers) + each.integer) for each in part.moving]
+        leaves += part.leaves
+        integers += part.integers
+        constants += part.constants
+    return Group(
+        node, None, tuple(leaves), tuple(integers), tuple(constants), reason, tuple(moving),
+        tuple(parts),
+    )  # fmt: skip
+
+
+def _built(plan: Plan, node: Node, reason: str, part: int | None = None) -> Group:
+    """The kernel of a node, or of one part of a joined array."""
     rows = True
+    root = node if part is None else plan.original(node.sources[part])
     while True:
-        building = _Building(plan, node, rows)
+        building = _Building(plan, node, rows, part)
         try:
             program = building.build()
         except _TooMuch:
             most = node.device.limits.max_buffers_per_kernel
-            _keep_some(plan, node, building.most, f"{node.device.id} binds {most} arrays at most")
+            _keep_some(plan, root, building.most, f"{node.device.id} binds {most} arrays at most")
             continue
         if node.op == kinds.WRITE and building.reads_what_it_writes():
             plan.keep(plan.original(node.sources[1]), "it reads elements that it writes elsewhere")
             continue
         if program.kind == "product" and node.op != kinds.PRODUCT and building.is_too_large():
             plan.keep(building.product, "a kernel would not see all of its arrays")
+            continue
+        if building.joined and building.is_too_large():
+            for join in building.joined:
+                plan.keep(join, "a kernel would not see all of the arrays that are joined")
             continue
         if program.kind == "rows" and rows and building.cuts_rows(program):
             rows = False
@@ -139,6 +177,9 @@ def _keep_some(plan: Plan, root: Node, most: int, why: str) -> None:
         else:
             sources = {plan.original(source) for source in node.sources}
             together = frozenset[Node]().union(*(read[source] for source in sources))
+            if len(together) > most and node.op == kinds.JOIN and node is not root:
+                plan.keep(node, why)
+                together = frozenset((node,))
             while len(together) > most:
                 largest = max(sources, key=lambda source: len(read[source]))
                 if len(read[largest]) < 2:
@@ -155,12 +196,15 @@ _NO_MEMORY = frozenset({kinds.CONSTANT, kinds.INDEX})
 class _Building:
     """One group while it is built."""
 
-    def __init__(self, plan: Plan, node: Node, rows: bool) -> None:
+    def __init__(self, plan: Plan, node: Node, rows: bool, part: int | None = None) -> None:
         self.plan = plan
+        self.part = part  # of a joined array, which this kernel computes
         self.node = node
         self.rows = rows  # whether several reductions of a row may be done, or what follows one
         self.device = node.device
         self.outer = node.detail.shape if node.op == kinds.WRITE else node.shape
+        if part is not None:
+            self.outer = node.sources[part].shape
         self.mode: Kind = "map"
         self.reduced: tuple[int, ...] = ()  # of the space that is reduced
         self.inner: tuple[int, ...] = ()
@@ -182,6 +226,10 @@ class _Building:
         self._sources: dict[Key, list[Key]] = {}
         self.most = node.device.limits.max_buffers_per_kernel - 1  # beside the output
         self._reductions: dict[Step, int] = {}
+        self.joined: list[Node] = []  # arrays whose parts are told apart
+        self._bounds: dict[Key, list[tuple[Bound, ...]]] = {}
+        self._joins: list[int] = []  # steps
+        self._axis_places: dict[tuple[int, bool], int] = {}
         self._gathers: list[tuple[int, int, int]] = []  # step, place, elements
         self._product: Node | None = None
         self._product_step = -1
@@ -192,15 +240,22 @@ class _Building:
         node = self.node
         if node.op == kinds.WRITE:
             old, new = node.sources
-            step = self._value((self.plan.original(new), None, False, None))
+            step = self._value((self.plan.original(new), None, False, None, None))
             view = node.detail
             assert isinstance(view, View)
             offset = view.offset + (old.array.offset if old.array is not None else 0)
             self.leaves.append(old)
             part = node if is_part(node) else None
             target = _Place(len(self.types), view.strides, offset, False, part)
+        elif self.part is not None:
+            step = self._value(
+                (self.plan.original(node.sources[self.part]), None, False, None, None)
+            )
+            strides = packed_strides(node.shape)
+            offset = sum(map(operator.mul, node.detail[self.part], strides))
+            target = _Place(len(self.types), strides, offset, False)
         else:
-            step = self._value((node, None, False, None))
+            step = self._value((node, None, False, None, None))
             target = _Place(len(self.types), packed_strides(self.outer), 0, False)
         self.types.append(node.dtype.short)
         self.places.append(target)
@@ -320,6 +375,22 @@ class _Building:
             numbers = (place_number, len(self.integers))
             self.steps[number] = self.steps[number]._replace(detail=numbers)
             self.integers.append(elements)
+        for number in self._joins:
+            step = self.steps[number]
+            parts = tuple(
+                [(source, tuple(map(self._numbered, bounds))) for source, bounds in step.detail]
+            )
+            self.steps[number] = step._replace(detail=parts)
+
+    def _numbered(self, bound: tuple[int, int | None, int | None]) -> tuple[int, int, int]:
+        """A range of a loop axis: the access that is its index, and the integers of its bounds."""
+        place, *bounds = bound
+        numbers = []
+        for each in bounds:
+            numbers.append(FIXED if each is None else len(self.integers))
+            if each is not None:
+                self.integers.append(each)
+        return place, numbers[0], numbers[1]
 
     def _is_big(self, points: int) -> bool:
         """Whether indices need 64 bits."""
@@ -342,6 +413,8 @@ class _Building:
     def _lanes(self, accesses: list[Access], axes: int) -> int:
         """4 where every access along the last axis is of four neighbours that lie as a vector, of
         at most 16 bytes."""
+        if self._joins:
+            return 1  # their parts are read one by one
         last = self.integers[axes - 1]
         dear = _VECTOR_COST_IN_SOFTWARE if self._slow_to_compile else _VECTOR_COST
         if self.mode == "map" and self.cost > dear:  # what comes from memory is not what counts
@@ -434,7 +507,7 @@ class _Building:
 
     def _needs(self, key: Key) -> list[Key]:
         """The sources whose elements a node's element is made of, and where they are seen from."""
-        node, view, inner, part = key
+        node, view, inner, part, first = key
         original = self.plan.original
         if self._is_leaf(node) or node.op in (kinds.CONSTANT, kinds.INDEX):
             return []
@@ -447,10 +520,15 @@ class _Building:
                 return []
             base = original(node.sources[0])
             if is_part(node):
-                return [(base, together, inner, node)]
-            return [(base, _unless_whole(together, base), inner, part)]
+                return [(base, together, inner, node, first)]
+            return [(base, _unless_whole(together, base), inner, part, first)]
         if node.op == kinds.GATHER:
-            return [(original(node.sources[1]), view, inner, part)]
+            return [(original(node.sources[1]), view, inner, part, first)]
+        if node.op == kinds.JOIN:
+            return self._parts(key)
+        if node.op in (kinds.REDUCE, kinds.PRODUCT) and first is not None:
+            self.plan.keep(node, "a part of what is joined takes it from memory")
+            return []
         if node.op == kinds.REDUCE:
             return self._reduction(node, view, inner)
         if node.op == kinds.PRODUCT:
@@ -460,24 +538,42 @@ class _Building:
                 self.plan.keep(node, why)
             return []
         self.cost += cost_of(node.op, node.dtype.short, node.detail)
-        return [(original(source), view, inner, part) for source in node.sources]
+        return [(original(source), view, inner, part, first) for source in node.sources]
+
+    def _parts(self, key: Key) -> list[Key]:
+        """The parts of a joined array that are seen, each in its box of the loops."""
+        node, view, inner, _, first = key
+        seen = sights(node, view, first)
+        if not seen:
+            self.plan.keep(node, "its parts are in no boxes of this kernel's loops")
+            return []
+        self.joined.append(node)
+        self._bounds[key] = [each.bounds for each in seen]
+        found: list[Key] = []
+        for each in seen:
+            part = self.plan.original(each.part)
+            where = each.first if any(bounds for bounds in self._bounds[key]) else first
+            found.append((part, _unless_whole(each.view, part), inner, None, where))
+        return found
 
     def _step(self, key: Key, sources: list[int]) -> int:
-        node, view, inner, part = key
+        node, view, inner, part, first = key
         if node.op == kinds.CONSTANT:
             self.constants.append(node)
             self.scalar_types.append(node.dtype.short)
             return self._add(Step("scalar", (), node.dtype.short, len(self.constants) - 1))
         if node.array is not None or (node is not self.node and node in self.plan.kept):
-            access = self._access(node, view, inner, part)
+            access = self._access(node, view, inner, part, first)
             return self._add(Step("load", (), node.dtype.short, access))
         if node.op in (kinds.VIEW, kinds.COPY):
             return sources[0]
         if node.op == kinds.INDEX:
-            place = self._place_of(-1, view, node.shape, 0, inner)
+            place = self._place_of(-1, view, node.shape, 0, inner, None, first)
             return self._add(Step("index", (), node.dtype.short, place))
         if node.op == kinds.GATHER:
             return self._gather(node, sources, inner)
+        if node.op == kinds.JOIN:
+            return self._join(node, sources, self._bounds[key], inner)
         if node.op == kinds.PRODUCT:
             return self._multiplied(node)
         if node.op == kinds.REDUCE:
@@ -487,6 +583,29 @@ class _Building:
     def _add(self, step: Step) -> int:
         self.steps.append(step)
         return len(self.steps) - 1
+
+    def _join(
+        self, node: Node, sources: list[int], bounds: list[tuple[Bound, ...]], inner: bool
+    ) -> int:
+        if len(sources) == 1:
+            return sources[0]
+        parts = [
+            (source, tuple([(self._axis_place(each.axis, inner), *each[1:]) for each in own]))
+            for source, own in zip(sources, bounds, strict=True)
+        ]
+        number = self._add(Step("join", (), node.dtype.short, tuple(parts)))
+        self._joins.append(number)
+        return number
+
+    def _axis_place(self, axis: int, inner: bool) -> int:
+        """An index along one axis of the loops, as an access without memory."""
+        known = self._axis_places.get((axis, inner))
+        if known is None:
+            known = self._axis_places[axis, inner] = len(self.places)
+            axes = range(len(self.inner if inner else self.outer))
+            strides = tuple([int(each == axis) for each in axes])
+            self.places.append(_Place(-1, strides, 0, inner))
+        return known
 
     def _reduce(self, step: Step) -> int:
         """A reduction is done once, though rows and what follows them see it in different axes."""
@@ -530,9 +649,16 @@ class _Building:
 
     # --- memory ----------------------------------------------------------------------------------
 
-    def _access(self, node: Node, view: View | None, inner: bool, part: Node | None) -> int:
+    def _access(
+        self,
+        node: Node,
+        view: View | None,
+        inner: bool,
+        part: Node | None,
+        first: tuple[int, ...] | None,
+    ) -> int:
         offset = node.array.offset if node.array is not None else 0
-        return self._place_of(self._buffer(node), view, node.shape, offset, inner, part)
+        return self._place_of(self._buffer(node), view, node.shape, offset, inner, part, first)
 
     def _place_of(
         self,
@@ -542,11 +668,15 @@ class _Building:
         offset: int,
         inner: bool,
         part: Node | None = None,
+        first: tuple[int, ...] | None = None,
     ) -> int:
         if view is None:
             place = _Place(buffer, packed_strides(shape), offset, inner)
         else:
             place = _Place(buffer, view.strides, offset + view.offset, inner, part)
+        if first is not None:  # indices count from the beginning of the loops, not of the box
+            back = sum(map(operator.mul, first, place.strides))
+            place = place._replace(offset=place.offset - back)
         self.places.append(place)
         return len(self.places) - 1
 
@@ -571,7 +701,7 @@ class _Building:
             return []
         source, where, within = found
         source = self.plan.original(source)
-        return [(source, _unless_whole(where, source), within, None)]
+        return [(source, _unless_whole(where, source), within, None, None)]
 
     def _reduced_here(
         self, node: Node, view: View | None, inner: bool

@@ -30,6 +30,9 @@ class Step(NamedTuple):
     "constant"  detail: a Python number that the code contains
     "index"     detail: the number of an access, whose place in its (missing) memory is the value
     "cast"      to `type`
+    "join"      detail: parts, each a step and the ranges of the loops where it is the value: an
+                index (an access without memory), and the integers of its bounds, or FIXED for none.
+                The last part is what is left. Only the part that is wanted is computed.
     "reduce"    sources: what is reduced; detail: the kind. Steps that depend on it have one value
                 for all of the reduced axes, unless they use other steps.
     "product"   detail: a `Multiplied`; an element of a product of matrices. The program then has

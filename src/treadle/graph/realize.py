@@ -90,7 +90,7 @@ def _run(task: Task) -> None:
 def _launch(task: Task, arrays: list[DeviceArray | None]) -> None:
     _, _, constants, integers, _, runner, _, repeats = task
     if runner is not None:
-        scalars = _flat([each.detail for each in constants])
+        scalars = [each.detail for each in constants]
         runner.run(arrays, integers, scalars, repeats)  # type: ignore[arg-type]
 
 
@@ -103,16 +103,6 @@ def _clear(array: DeviceArray) -> None:
     """Zero new memory, by the device's own means."""
     if array.size:
         array.device.default_stream.handle.fill_zero(array.buffer, 0, array.buffer.size)
-
-
-def _flat(scalars: list[Any]) -> list[Any]:
-    """Complex numbers as two."""
-    if not scalars or not any(type(value) is complex for value in scalars):
-        return scalars
-    found: list[Any] = []
-    for value in scalars:
-        found += [value.real, value.imag] if isinstance(value, complex) else [value]
-    return found
 
 
 def finish_readers(storage: Storage, writer: Node | None = None) -> None:

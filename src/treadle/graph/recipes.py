@@ -15,6 +15,7 @@ from treadle.core.recent import Recent
 from treadle.graph import kinds
 from treadle.graph.fused import Runner, Sized
 from treadle.graph.groups import Group, Moving
+from treadle.graph.joined import Parts
 from treadle.graph.node import Node
 from treadle.graph.parts import key_of
 from treadle.graph.pieces import memory_of, runner_for
@@ -168,6 +169,11 @@ def _moved(
     return tuple(numbers)
 
 
+def _takes_integers(runner: Runner | None) -> bool:
+    """Whether what runs a program takes its integers as they are."""
+    return runner is None or type(runner) is Sized or (type(runner) is Parts and runner.is_sized)
+
+
 _recipes: Recent[Any, list[_Part]] = Recent(_RECENT_RECIPES)
 
 
@@ -183,7 +189,7 @@ def remember(graph: Graph, tasks: Sequence[Task]) -> None:
     """Remember the tasks of a graph."""
     if graph.key is None or any(task[0] not in graph.position for task in tasks):
         return
-    if any(task[4] and task[5] is not None and type(task[5]) is not Sized for task in tasks):
+    if any(task[4] and not _takes_integers(task[5]) for task in tasks):
         return  # pieces know where their parts begin
     _recipes[graph.key] = graph.recipe(tasks)
 
@@ -215,12 +221,14 @@ def task_of(group: Group) -> Task:
     if node.op == kinds.PRODUCT and program is None:
         target = DeviceArray.described(node.device, node.dtype, node.shape)
         runner = ProductRunner(filling(node.device, node.dtype, node.detail))
-    elif program is not None:
+    elif group.parts or program is not None or node.op == kinds.JOIN:
         if node.size * node.dtype.itemsize > node.device.limits.max_buffer_size:
             DeviceArray.allocate(node.device, node.dtype, node.shape)  # OutOfMemory, in words
         if node.op != kinds.WRITE:
             target = DeviceArray.described(node.device, node.dtype, node.shape)
-        if 0 not in integers[: program.kept]:
+        if program is None:
+            runner = Parts(group)
+        elif 0 not in integers[: program.kept]:
             memory = memory_of(node, group.leaves)
             runner = runner_for(node.device, program, integers, memory)
     return node, group.leaves, group.constants, integers, group.moving, runner, target, []

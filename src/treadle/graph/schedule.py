@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from treadle.graph import kinds
 from treadle.graph.groups import Group, build_group
+from treadle.graph.joins import MOST_PARTS
 from treadle.graph.node import Node
 from treadle.graph.operations import cost_of
 from treadle.graph.product_groups import why_kept
@@ -143,6 +144,8 @@ class Plan:
         reducing: set[int] = set()  # groups with reductions
         self._keep_what_stands_alone()
         weight = self._weights()
+        if self._keep_what_joins_repeat(weight):
+            weight = self._weights()
         self._keep_rows_of_reductions()
         later = wanted_later(self.order)
         on_gpu = bool(self.roots) and not alone(self.roots[0].device)
@@ -168,11 +171,22 @@ class Plan:
                 mine = id(node)
             if node.op == kinds.REDUCE:
                 reducing.add(mine)
+            apart = node.op == kinds.JOIN and node in self.kept and not self._is_of_one(node)
             for source in map(self.original, node.sources):
                 if source.array is not None:
                     continue
+                if apart:  # each part is a kernel of its own
+                    mine = id(source)
                 known = group.get(source)
                 group[source] = mine if known is None or known == mine else _SHARED
+
+    def _is_of_one(self, join: Node) -> bool:
+        """Whether the parts of a joined array are views of one array, as those of a roll are."""
+        bases = {
+            self.original(part.sources[0]) if part.op == kinds.VIEW else part
+            for part in map(self.original, join.sources)
+        }
+        return len(bases) == 1
 
     def _keep_what_stands_alone(self) -> None:
         """Keep what is a kernel of its own, whoever reads it, and what such kernels take from
@@ -187,8 +201,35 @@ class Plan:
                 self.keep(node, "it writes an array")
             elif node.op == kinds.CALL:
                 self.keep(node, "it is a kernel of its own")
+            elif node.op == kinds.JOIN and len(node.sources) > MOST_PARTS:
+                self.keep(node, f"a kernel tells {MOST_PARTS} parts apart at most")
             elif node.op == kinds.PRODUCT and (why := why_kept(node)) is not None:
                 self.keep(node, why)
+
+    def _keep_what_joins_repeat(self, weight: dict[Node, int]) -> bool:
+        """Keep what is dear and would be computed at several points, since a part of a joined array
+        is made of it and something else is, too: as neighbours are, that come from rolls. Whether
+        there was any."""
+        if not any(node.op == kinds.JOIN for node in self.order):
+            return False
+        readers: dict[Node, set[Node]] = {}
+        parts: set[Node] = set()
+        for node in self.order:
+            if node in self.same or node.op == kinds.VIEW:
+                continue
+            for source in map(self.original, node.sources):
+                while source.op == kinds.VIEW and source.array is None:
+                    source = self.original(source.sources[0])
+                readers.setdefault(source, set()).add(node)
+                if node.op == kinds.JOIN:
+                    parts.add(source)
+        found = False
+        for part in parts:
+            is_free = part.array is None and part not in self.kept
+            if is_free and weight[part] > _CHEAP and len(readers[part]) > 1:
+                self.keep(part, "several points of a kernel read it, through what is joined")
+                found = True
+        return found
 
     def _keep_rows_of_reductions(self) -> None:
         """Keep what a reduction gathers if it is made of other reductions' results, one of each,

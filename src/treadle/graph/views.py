@@ -109,6 +109,15 @@ def reach(view: View) -> tuple[int, int]:
     return low, high + 1
 
 
+def begin_of(view: View, base_shape: Integers) -> Integers:
+    """Where a box of a base begins, along its axes.
+
+    >>> begin_of(slice_axis(whole((2, 7)), 1, 5, 1, 2), (2, 7))
+    (0, 5)
+    """
+    return tuple(_digits(view.offset, base_shape))
+
+
 # --- other views of the same base ----------------------------------------------------------------
 
 
@@ -333,6 +342,36 @@ def _compose_digits(outer: View, extents: Integers, steps: Integers, start: int)
     for digit, step in zip(first, steps, strict=True):
         start += digit * step
     return View(shape, tuple(composed), start)
+
+
+def along_axes(view: View, extents: Integers) -> tuple[Integers, tuple[Integers, ...]] | None:
+    """A view's indices along the axes of its base: of its first element, and by how much they
+    change with a step along each of its own axes. None if they do not change evenly.
+
+    >>> along_axes(View((3, 2), (4, -1), 1), (3, 4))
+    ((0, 1), ((1, 0), (0, -1)))
+    """
+    shape, strides, offset = view
+    first = _digits(offset, extents)
+    low, high = list(first), list(first)
+    moves: list[Integers] = []
+    for extent, stride in zip(shape, strides, strict=True):
+        if not stride or extent == 1:
+            moves.append((0,) * len(extents))
+            continue
+        after = _digits(offset + stride, extents)
+        change = tuple([to - since for to, since in zip(after, first, strict=True)])
+        for axis, step in enumerate(change):
+            if step < 0:
+                low[axis] += step * (extent - 1)
+                if low[axis] < 0:
+                    return None
+            elif step:
+                high[axis] += step * (extent - 1)
+                if high[axis] >= extents[axis]:
+                    return None
+        moves.append(change)
+    return tuple(first), tuple(moves)
 
 
 def _digits(index: int, extents: Integers) -> list[int]:

@@ -1,6 +1,7 @@
 """New tensors put together from the elements of others.
 
-Each part is computed into its place: what makes a part fuses with writing it.
+What is joined is read where it lies, by the kernel that uses it. Where it has to be in memory, each
+part is computed into its place: what makes a part fuses with writing it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from treadle.graph import kinds, views
 from treadle.graph.node import Node, view_of
 from treadle.graph.views import View
 from treadle.runtime.devices import Device
+from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.creation import asarray, unwritten
 from treadle.tensor.dtypes import default_integer, promote
@@ -32,16 +34,19 @@ Part = tuple[View, Node]  # a view of the whole, and what goes there
 def assembled(
     shape: tuple[int, ...], dtype: DType, device: Device, parts: Iterable[Part]
 ) -> Tensor:
-    """A tensor whose parts, which cover it, are these values."""
+    """A tensor whose parts, which cover it, are these values: boxes along its axes."""
     placed = [(view, cast(value, dtype)) for view, value in parts]
-    node = unwritten(shape, dtype, device)
-    with histories.recorded(False):  # not as writes, of which each would have to copy the gradient
-        for view, value in placed:
-            if value.size:
-                node = Node(kinds.WRITE, (node, value), shape, dtype, device, view)
+    there = [(view, value) for view, value in placed if value.size]
+    with histories.recorded(False):  # as one operation, below
+        if there:
+            begins = tuple([views.begin_of(view, shape) for view, _ in there])
+            values = tuple([value for _, value in there])
+            node = Node(kinds.JOIN, values, shape, dtype, device, begins)
+        else:
+            node = unwritten(shape, dtype, device)
     if histories.recording.get() and any(value.history is not None for _, value in placed):
-        where, values = [view for view, _ in placed], [value for _, value in placed]
-        histories.record_as_one(histories.derivatives["assembled"], [node], values, where)
+        where, sources = [view for view, _ in placed], [value for _, value in placed]
+        histories.record_as_one(histories.derivatives["assembled"], [node], sources, where)
     return from_node(node)
 
 
@@ -253,7 +258,13 @@ def roll(
     total = [0] * len(shape)
     for place, by in zip(axes, shifts, strict=True):
         total[one_axis("roll", place, len(shape))] += by
-    return assembled(shape, x.dtype, x.device, _rolled(x, total))
+    return rolled(x, tuple(total))
+
+
+@as_one
+def rolled(x: Tensor, shifts: tuple[int, ...]) -> Tensor:
+    """A tensor moved by so much along each of its axes."""
+    return assembled(x.shape, x.dtype, x.device, _rolled(x, shifts))
 
 
 def _integers(values: Any) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from treadle.graph.node import Node, constant, view_of
 from treadle.graph.views import View
 from treadle.kernels.scatter import scattered
 from treadle.tensor.as_one import as_one
+from treadle.tensor.assembly import rolled
 from treadle.tensor.indexed import gathered, index_dtype
 from treadle.tensor.operands import number_as
 from treadle.tensor.reductions import sum as total
@@ -126,4 +127,9 @@ NODES: dict[str, tuple[Rule, tuple[int, ...]]] = {
     "moved": (_of_moved, ()),
 }
 
-RULES: dict[str, Rule] = {"added_at": _added_at}
+
+def _rolled(g: Tensor, shifts: tuple[int, ...]) -> Any:
+    return {"x": rolled(g, tuple([-shift for shift in shifts]))}
+
+
+RULES: dict[str, Rule] = {"added_at": _added_at, "rolled": _rolled}

@@ -151,6 +151,8 @@ class Body:
                 return ir.cast(self.place(step.detail, point), type)
             case "gather":
                 return self._gather(step, point, values)
+            case "join":
+                return self._join(step, point, values, loaded)
             case "cast":
                 return cast(values[step.sources[0]], type)
         return self.apply(step.op, step.detail, [values[s] for s in step.sources])
@@ -162,6 +164,46 @@ class Body:
         checks = [ir.check(at, self.integers[size])]
         place = at if access.offset == FIXED else ir.add(self.integers[access.offset], at)
         return ir.load(self.buffers[access.buffer], place, checks)
+
+    def _join(
+        self,
+        step: Step,
+        point: Sequence[n.Expression],
+        values: Values,
+        loaded: Mapping[int, n.Expression],
+    ) -> n.Expression:
+        """The part that is at this point: only what it is made of is computed."""
+        b = self.builder
+        found = b.variable(self.fresh("part"), type_named(step.type))
+
+        def choose(parts: Sequence[Any]) -> None:
+            (source, bounds), *rest = parts
+            if not rest:
+                b.assign(found, self.evaluate(point, [source], values, loaded)[source])
+                return
+            with b.when(self._inside(bounds, point)):
+                b.assign(found, self.evaluate(point, [source], values, loaded)[source])
+            with b.otherwise():
+                choose(rest)
+
+        choose(step.detail)
+        return found
+
+    def _inside(
+        self, bounds: Sequence[tuple[int, int, int]], point: Sequence[n.Expression]
+    ) -> n.Expression:
+        """Whether a point is between all bounds."""
+        tests: list[n.Expression] = []
+        for access, low, high in bounds:
+            at = self.place(access, point)
+            if low != FIXED:
+                tests.append(ir.binary("ge", at, self.integers[low]))
+            if high != FIXED:
+                tests.append(ir.less(at, self.integers[high]))
+        test, *others = tests
+        for other in others:
+            test = ir.both(test, other)
+        return test
 
     def apply(self, op: str, detail: Any, operands: Sequence[n.Expression]) -> n.Expression:
         """An operation on values. They must be variables or constants: some use them twice."""

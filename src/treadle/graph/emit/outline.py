@@ -14,11 +14,12 @@ from typing import NamedTuple
 from treadle.graph.emit.body import type_named
 from treadle.graph.emit.combine import Reduction, kept_name, kept_type, reduction_of
 from treadle.graph.operations import cost_of
-from treadle.graph.program import FIXED, Output, Program
+from treadle.graph.program import FIXED, Output, Program, Step
 from treadle.ir.types import size_of
 
 _FREE = ("constant", "scalar")
 _COSTS = {"load": 1, "gather": 4, "scalar": 0, "reduce": 0}
+_READING = ("load", "gather", "join")
 _DEAR = 8  # what a value costs that is rather stored and read again
 _MOST_BUFFERS = 8  # that every device lets a kernel have
 
@@ -64,7 +65,7 @@ def outline_of(program: Program) -> Outline:
         if step.op == "reduce":
             groups.setdefault(depth[number], []).append(reduction_of(program, number))
             depth[number] += 1
-        elif _moves(program, number) or any(source in varying for source in step.sources):
+        elif _moves(program, number) or any(source in varying for source in _sources(step)):
             varying.add(number)
     passes = tuple(tuple(groups[level]) for level in sorted(groups))
     each = tuple(o for o in program.outputs if _covers_row(program, o.access))
@@ -76,6 +77,11 @@ def outline_of(program: Program) -> Outline:
         held = _held(program, outline)
         outline = replace(outline, held=held, words=_words(program, outline, held))
     return replace(outline, dear=_dearest(program, outline))
+
+
+def _sources(step: Step) -> Sequence[int]:
+    """The steps that a step is made of, of a joined array all parts."""
+    return [source for source, _ in step.detail] if step.op == "join" else step.sources
 
 
 def _dearest(program: Program, outline: Outline) -> int:
@@ -92,6 +98,8 @@ def _covers_row(program: Program, access: int) -> bool:
 
 def _moves(program: Program, number: int) -> bool:
     step = program.steps[number]
+    if step.op == "join":
+        return any(_covers_row(program, at) for _, bounds in step.detail for at, *_ in bounds)
     if step.op not in ("load", "index"):
         return False
     assert isinstance(step.detail, int)
@@ -116,6 +124,8 @@ def cost(program: Program, steps: Iterable[int]) -> int:
     for number in steps:
         op, _, short, detail = program.steps[number]
         total += _COSTS[op] if op in _COSTS else cost_of(op, short, detail)
+        if op == "join":
+            total += cost(program, needed(program, _sources(program.steps[number]), ()))
     return total
 
 
@@ -179,9 +189,7 @@ def _after(outline: Outline, number: int) -> range:
 def _reads(program: Program, outline: Outline, number: int, known: Collection[int]) -> bool:
     """Whether a pass reads elements: they may lie where the output does."""
     steps = needed(program, wanted_in(outline, number), known)
-    return any(
-        program.steps[step].op in ("load", "gather") and step in outline.varying for step in steps
-    )
+    return any(program.steps[step].op in _READING and step in outline.varying for step in steps)
 
 
 def _takes(program: Program, output: Output, step: int) -> bool:
@@ -211,7 +219,7 @@ def _held(program: Program, outline: Outline) -> tuple[frozenset[int], ...]:
 def _is_worth_holding(
     program: Program, outline: Outline, step: int, known: Collection[int]
 ) -> bool:
-    from_memory = program.steps[step].op in ("load", "gather")
+    from_memory = program.steps[step].op in _READING
     return from_memory or _price(program, outline, step, known) >= _DEAR
 
 
