@@ -90,6 +90,7 @@ def _large() -> list[tuple[Expression, float | None]]:
         (expressions.sum_along(1, _ROWS), None),
         (expressions.softmax(_ROWS), None),
         (expressions.layer_norm(_ROWS), None),
+        (expressions.gray_scott(_ROWS), None),
     ]
 
 
@@ -123,6 +124,7 @@ def _of_cpu() -> list[tuple[Expression, float | None]]:
         (expressions.sum_along(1, summed), 0.8),
         (expressions.softmax(rows), 1 / 2),
         (expressions.layer_norm(rows), 1 / 2),
+        (expressions.gray_scott(rows // 2), None),
     ]
 
 

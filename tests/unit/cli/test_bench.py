@@ -24,6 +24,7 @@ BANDWIDTH = [
     "sum along axis 1 of 101 x 101",
     "softmax of 67 x 67",
     "layer norm of 67 x 67",
+    "two steps of Gray-Scott by rolls, 33 x 33",
 ]
 
 

@@ -79,6 +79,7 @@ def the_expressions(sizes: Sizes, device: Device) -> list[Expression]:
         expressions.sum_along(1, summed),
         expressions.softmax(rows),
         expressions.layer_norm(rows),
+        expressions.gray_scott(rows // 2),
     ]
 
 

@@ -133,6 +133,30 @@ def layer_norm(edge: int) -> Expression:
     )  # fmt: skip
 
 
+def _gray_scott(roll: Callable[[Any, int, int], Any], u: Any, v: Any) -> Any:
+    for _ in range(2):
+        reaction = u * v * v
+        around_u, around_v = (
+            roll(x, 1, 0) + roll(x, -1, 0) + roll(x, 1, 1) + roll(x, -1, 1) - 4.0 * x
+            for x in (u, v)
+        )
+        u, v = (
+            u + 0.16 * around_u - reaction + 0.04 * (1.0 - u),
+            v + 0.08 * around_v + reaction - 0.1 * v,
+        )
+    return u
+
+
+def gray_scott(edge: int) -> Expression:
+    """Two steps of a reaction of two fields that diffuse, their neighbours found by rolls."""
+    return Expression(
+        f"two steps of Gray-Scott by rolls, {edge} x {edge}", (edge, edge),
+        lambda xp, u, v: _gray_scott(lambda x, by, axis: xp.roll(x, by, axis=axis), u, v),
+        lambda torch, u, v: _gray_scott(torch.roll, u, v),
+        ((edge, edge),), writes=True,
+    )  # fmt: skip
+
+
 def _count(count: int) -> str:
     """A number of elements as people say it.
 
