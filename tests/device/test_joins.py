@@ -199,3 +199,21 @@ def test_the_explanation_shows_joins(device):
     text = str(td.explain(td.concat([x * 2, y])))
     assert "2 parts, each written into its place" in text
     assert "part 1 = x1 * 2.0" in text
+
+
+def test_what_is_dear_is_computed_once(device, kernels, rng):
+    data = rng.random((6, 7)).astype(np.float32)
+    x = td.asarray(data)
+    padded = td.nn.functional.pad(td.tan(td.sin(x)), (1, 1, 1, 1), mode="reflect")
+    found = padded[:-2, 1:-1] + padded[2:, 1:-1] - padded[1:-1, :-2] * padded[1:-1, 2:]
+    right = np.pad(np.tan(np.sin(data)), 1, mode="reflect")
+    expected = right[:-2, 1:-1] + right[2:, 1:-1] - right[1:-1, :-2] * right[1:-1, 2:]
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-5)
+    sines = [step.op for each in kernels for step in each.program.steps if step.op == "sin"]
+    assert len(sines) == 1
+    assert len(kernels) == 2
+    kernels.clear()
+    both = td.concat([td.sin(x), td.cos(x)]) * 2  # of which each element has one
+    expected = np.concatenate([np.sin(data), np.cos(data)]) * 2
+    np.testing.assert_allclose(both.numpy(), expected, rtol=1e-5, atol=1e-6)
+    assert len(kernels) == 1

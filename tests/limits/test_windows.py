@@ -78,6 +78,24 @@ def test_slices_are_seen_through_one_window(device, data):
     assert x[130, 96].item() == data[130, 96]
 
 
+def test_what_is_joined(device, data):
+    x, row = td.asarray(data), td.asarray(data[0])
+    around, expected = x * -4, data * np.float32(-4)
+    for shift, axis in ((1, 0), (-1, 0), (1, 1), (-1, 1)):
+        around = around + td.roll(x, shift, axis=axis)
+        expected = expected + np.roll(data, shift, axis)
+    same(around, expected, 1e-5)
+    same(td.roll(x, (5, -7), axis=(0, 1))[1:, ::2] * 2, np.roll(data, (5, -7), (0, 1))[1:, ::2] * 2)
+    both, right = td.concat([x, row[None, :], x * 2]), np.concatenate([data, data[:1], data * 2])
+    same(both, right)
+    same(both[100:240] + 1, right[100:240] + 1)
+    same(td.sum(both, axis=0), right.sum(0), 1e-4)
+    same(td.max(both, axis=1), right.max(1))
+    small, some = td.concat([row, row + 1]), np.concatenate([data[0], data[0] + 1])
+    same(small[None, :97] + x, some[None, :97] + data)  # a small one beside a large one
+    same(td.stack([x, x + 1], axis=1), np.stack([data, data + 1], axis=1))
+
+
 def test_only_corners_are_printed(device, data):
     text = repr(td.asarray(data))
     assert str(np.round(data[-1, -1] * 1e4) / 1e4)[:6] in text

@@ -143,9 +143,7 @@ class Plan:
         group: dict[Node, int] = {}
         reducing: set[int] = set()  # groups with reductions
         self._keep_what_stands_alone()
-        weight = self._weights()
-        if self._keep_what_joins_repeat(weight):
-            weight = self._weights()
+        weight = self._weights(self._repeated())
         self._keep_rows_of_reductions()
         later = wanted_later(self.order)
         on_gpu = bool(self.roots) and not alone(self.roots[0].device)
@@ -206,30 +204,30 @@ class Plan:
             elif node.op == kinds.PRODUCT and (why := why_kept(node)) is not None:
                 self.keep(node, why)
 
-    def _keep_what_joins_repeat(self, weight: dict[Node, int]) -> bool:
-        """Keep what is dear and would be computed at several points, since a part of a joined array
-        is made of it and something else is, too: as neighbours are, that come from rolls. Whether
-        there was any."""
+    def _repeated(self) -> set[Node]:
+        """The nodes that would be computed for several points of one kernel, since a joined array
+        is made of them: of a roll beside what is rolled, or of an array that was padded and is seen
+        through several views."""
         if not any(node.op == kinds.JOIN for node in self.order):
-            return False
-        readers: dict[Node, set[Node]] = {}
-        parts: set[Node] = set()
+            return set()
+        sights: dict[Node, set[Node]] = {}  # a node's views that are read, and joins that have it
+        joins: dict[Node, list[Node]] = {}
         for node in self.order:
             if node in self.same or node.op == kinds.VIEW:
                 continue
-            for source in map(self.original, node.sources):
+            for seen in map(self.original, node.sources):
+                source = seen
                 while source.op == kinds.VIEW and source.array is None:
                     source = self.original(source.sources[0])
-                readers.setdefault(source, set()).add(node)
                 if node.op == kinds.JOIN:
-                    parts.add(source)
-        found = False
-        for part in parts:
-            is_free = part.array is None and part not in self.kept
-            if is_free and weight[part] > _CHEAP and len(readers[part]) > 1:
-                self.keep(part, "several points of a kernel read it, through what is joined")
-                found = True
-        return found
+                    joins.setdefault(source, []).append(node)
+                    seen = node
+                sights.setdefault(source, set()).add(seen)
+        found: set[Node] = set()
+        for node in reversed(self.order):
+            if len(sights.get(node, ())) > 1 or any(join in found for join in joins.get(node, ())):
+                found.add(node)
+        return found.intersection(joins)
 
     def _keep_rows_of_reductions(self) -> None:
         """Keep what a reduction gathers if it is made of other reductions' results, one of each,
@@ -266,8 +264,9 @@ class Plan:
             reads[node] = mine
         return found
 
-    def _weights(self) -> dict[Node, int]:
-        """What it costs to compute a node again, from what is in memory."""
+    def _weights(self, repeated: set[Node]) -> dict[Node, int]:
+        """What it costs to compute a node again, from what is in memory. Of the repeated ones those
+        that are dear are kept."""
         weight: dict[Node, int] = {}
         for node in self.order:
             dear = node.op in _DEAR
@@ -275,10 +274,16 @@ class Plan:
             if node.op == kinds.VIEW and node.size >= _SPREAD * node.sources[0].size:
                 weight[node] = 0
                 continue
-            for source in node.sources:
-                if source.array is None and source not in self.kept:
-                    total += weight[source]
+            sources = [
+                weight[source]
+                for source in node.sources
+                if source.array is None and source not in self.kept
+            ]
+            # Of what is joined one part is computed, the one that is there.
+            total += max(sources, default=0) if node.op == kinds.JOIN else sum(sources)
             weight[node] = min(total, _DEAREST)
+            if node in repeated and weight[node] > _CHEAP:
+                self.keep(node, "several points of a kernel read it, through what is joined")
         return weight
 
 

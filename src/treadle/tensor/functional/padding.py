@@ -1,7 +1,7 @@
 """Elements around a tensor: a number, or what reflections or repetitions of it have there.
 
-The padded tensor is not made in memory: its elements are taken from the input by the kernel that
-reads them.
+The padded tensor is joined of the input and what is beside it, and not made in memory: the kernel
+that reads it reads the input.
 """
 
 from __future__ import annotations
@@ -12,17 +12,14 @@ from typing import Any
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
-from treadle.graph.node import Node
 from treadle.tensor.as_one import as_one
-from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
-from treadle.tensor.functional.places import Places, counted, inside_all, taken
-from treadle.tensor.manipulation import operand
-from treadle.tensor.operands import values_of
+from treadle.tensor.assembly import concat
+from treadle.tensor.manipulation import broadcast_to, operand
+from treadle.tensor.operands import number_as, values_of
 from treadle.tensor.tensor import Tensor, from_node
 
 __all__ = ["pad"]
 
-_abs = FUNCTIONS["abs"]
 Pairs = dict[int, tuple[int, int]]  # by axis, the numbers of elements before and after
 
 
@@ -45,8 +42,8 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
     x = operand("pad", input)
     if not isinstance(x.dtype, DType):
         raise DtypeError(f"pad takes numbers, not structs ({x.dtype})")
-    if mode not in _PLACES:
-        raise ValueError(f"pad: mode is one of {', '.join(_PLACES)}, not {mode!r}")
+    if mode not in _SIDES:
+        raise ValueError(f"pad: mode is one of {', '.join(_SIDES)}, not {mode!r}")
     if mode != "constant" and value is not None:
         raise ValueError(f"pad: mode {mode!r} takes no value: its elements are the input's")
     pairs = _pairs(pad, x.shape)
@@ -60,22 +57,17 @@ def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = Non
 @as_one
 def padded(x: Tensor, mode: str, value: Any, pairs: Pairs) -> Tensor:
     """A tensor with elements before and after it along axes, at least one of them."""
-    places = []
     for axis, (before, after) in pairs.items():
-        if before or after:
-            extent = x.shape[axis]
-            found, inside = _PLACES[mode](counted(x, before + extent + after, -before), extent)
-            places.append(Places(axis, found, (axis,), inside))
-    wider = {each.axis: each.values.size for each in places}
-    shape = tuple([wider.get(axis, extent) for axis, extent in enumerate(x.shape)])
-    kept = {axis: axis for axis in range(x.ndim) if axis not in wider}
-    result = taken(x, shape, kept, places)
-    if value is None or (value == 0 and x.dtype.kind != "bool"):
-        return result
-    outer = values_of(value, shape, x.dtype, x.device)
-    test = inside_all(shape, places)
-    assert test is not None
-    return from_node(Node("where", (test, result._node, outer), shape, x.dtype, x.device))
+        if not (before or after):
+            continue
+        extent = x.shape[axis]
+        sides = [
+            _SIDES[mode](x, axis, max(count, 0), is_after, value)
+            for is_after, count in enumerate((before, after))
+        ]
+        wide = concat([sides[0], x, sides[1]], axis=axis) if max(before, after) > 0 else x
+        x = _part(wide, axis, max(-before, 0), before + extent + after)
+    return x
 
 
 def _pairs(pad: Sequence[int], shape: tuple[int, ...]) -> Pairs:
@@ -130,28 +122,34 @@ def _check_room(mode: str, shape: tuple[int, ...], axis: int, most: int) -> None
         )
 
 
-# --- places in the input, of indices that begin before it and end behind it -----------------------
-
-Found = tuple[Tensor, Tensor | None]
+# --- what is beside a tensor along an axis ------------------------------------------------------
 
 
-def _constant(at: Tensor, extent: int) -> Found:
-    return at, (at >= 0) & (at < extent)
+def _part(x: Tensor, axis: int, start: int, count: int, step: int = 1) -> Tensor:
+    return x._seen_through(views.slice_axis(x._where, axis, start, step, count))
 
 
-def _reflect(at: Tensor, extent: int) -> Found:
-    return (extent - 1) - _abs((extent - 1) - _abs(at)), None
+def _constant(x: Tensor, axis: int, count: int, is_after: bool, value: Any) -> Tensor:
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :])
+    number = number_as(0, x.dtype) if value is None else value
+    return from_node(values_of(number, shape, x.dtype, x.device))
 
 
-def _replicate(at: Tensor, extent: int) -> Found:
-    return clip(at, 0, extent - 1), None
+def _reflect(x: Tensor, axis: int, count: int, is_after: bool, value: Any) -> Tensor:
+    first = x.shape[axis] - 2 if is_after else count
+    return _part(x, axis, max(first, 0), count, -1)
 
 
-def _circular(at: Tensor, extent: int) -> Found:
-    return where(at < 0, at + extent, where(at >= extent, at - extent, at)), None
+def _replicate(x: Tensor, axis: int, count: int, is_after: bool, value: Any) -> Tensor:
+    edge = _part(x, axis, x.shape[axis] - 1 if is_after and count else 0, min(count, 1))
+    return broadcast_to(edge, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
 
 
-_PLACES: dict[str, Callable[[Tensor, int], Found]] = {
+def _circular(x: Tensor, axis: int, count: int, is_after: bool, value: Any) -> Tensor:
+    return _part(x, axis, 0 if is_after else x.shape[axis] - count, count)
+
+
+_SIDES: dict[str, Callable[[Tensor, int, int, bool, Any], Tensor]] = {
     "constant": _constant,
     "reflect": _reflect,
     "replicate": _replicate,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from treadle.graph import views
-from treadle.graph.node import Node, constant, view_of
+from treadle.graph.node import constant
 from treadle.graph.views import View
 from treadle.tensor.indexed import Term, gathered, index_dtype, sum_of
 from treadle.tensor.operands import cast, number_as
@@ -56,19 +56,6 @@ def taken(
     ]
     index = sum_of(View(shape, steps, where.offset), terms, source)
     return from_node(gathered(source, index))
-
-
-def inside_all(shape: tuple[int, ...], places: Sequence[Places]) -> Node | None:
-    """Whether all places of an element are inside; None if all elements' are."""
-    found: Node | None = None
-    for each in places:
-        if each.inside is not None:
-            seen = view_of(each.inside._node, _spread(each, shape))
-            if found is None:
-                found = seen
-            else:
-                found = Node("logical_and", (found, seen), shape, seen.dtype, seen.device)
-    return found
 
 
 def _spread(places: Places, shape: tuple[int, ...]) -> View:
