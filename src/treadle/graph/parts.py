@@ -11,8 +11,13 @@ from typing import Any
 
 from treadle.graph import kinds
 from treadle.graph.node import Node
+from treadle.graph.readers import pending_readers
 
 _MOST_INDEX = 1 << 31
+# A write of a few elements, made by as few operations, is done at once: it is a kernel of its own
+# anyway, and all that are alike share a plan, which those of longer programs would not.
+_FEW_ELEMENTS = 1 << 12
+_FEW_OPERATIONS = 8
 _ALIGNED = 4  # elements that GPUs load at once
 
 
@@ -43,3 +48,29 @@ def key_of(node: Node, source: int, found: dict[tuple[int, int], int]) -> Any:
     shape, strides, offset = node.detail
     number = found.setdefault((source, offset), len(found))
     return shape, strides, number, offset % _ALIGNED if node.device.backend != "cpu" else 0
+
+
+def is_short(write: Node) -> bool:
+    """Whether a write of a part should be done at once: what it writes to is in memory, or nearly,
+    and nothing else still has to read that."""
+    old, values = write.sources
+    if write.depth > _FEW_OPERATIONS or values.size > _FEW_ELEMENTS:
+        return False
+    if old.array is None and (old.op != kinds.WRITE or old.sources[0].op != kinds.CONSTANT):
+        return False
+    return is_part(write) and not _is_read_elsewhere(write, old)
+
+
+def _is_read_elsewhere(write: Node, old: Node) -> bool:
+    """Whether what is written has pending readers that are no part of the values."""
+    readers = pending_readers(old)
+    if len(readers) < 2:
+        return False
+    inside = {write}
+    todo = [write.sources[1]]
+    while todo:
+        node = todo.pop()
+        if node.array is None and node not in inside:
+            inside.add(node)
+            todo += node.sources
+    return not inside.issuperset(readers)

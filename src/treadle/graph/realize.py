@@ -10,8 +10,9 @@ from treadle.core import forks
 from treadle.graph import kinds
 from treadle.graph.groups import Group
 from treadle.graph.node import Node
+from treadle.graph.readers import pending_readers
 from treadle.graph.recipes import Graph, Task, remember, remembered, task_of
-from treadle.graph.schedule import Plan, pending_readers
+from treadle.graph.schedule import Plan
 from treadle.runtime import memory
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.memory import Storage

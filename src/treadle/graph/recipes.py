@@ -20,7 +20,8 @@ from treadle.graph.node import Node
 from treadle.graph.parts import key_of
 from treadle.graph.pieces import memory_of, runner_for
 from treadle.graph.placeholders import values_unknown
-from treadle.graph.schedule import pending_readers, wanted_later
+from treadle.graph.readers import pending_readers
+from treadle.graph.schedule import wanted_later
 from treadle.kernels.product import Filling, filling
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.launch import Repeat

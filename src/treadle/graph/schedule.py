@@ -16,6 +16,7 @@ from treadle.graph.joins import MOST_PARTS
 from treadle.graph.node import Node
 from treadle.graph.operations import cost_of
 from treadle.graph.product_groups import why_kept
+from treadle.graph.readers import pending_readers
 from treadle.graph.views import is_whole
 from treadle.kernels.launching import alone
 
@@ -310,22 +311,4 @@ def wanted_later(order: Sequence[Node]) -> set[Node]:
             if reader is not None and reader.array is None and reader not in inside:
                 found.add(node)
                 break
-    return found
-
-
-def pending_readers(node: Node) -> list[Node]:
-    """The nodes that still have to read an array, through views of it or directly."""
-    found: list[Node] = []
-    todo = [node]
-    while todo:
-        one = todo.pop()
-        readers = one.array.storage.readers if one.array is not None else one.readers
-        for reference in readers or ():
-            reader = reference()
-            if reader is None or reader.array is not None:
-                continue
-            if reader.op == kinds.VIEW:
-                todo.append(reader)
-            else:
-                found.append(reader)
     return found

@@ -144,6 +144,11 @@ def compute(node: Node, cell: Cell | None = None) -> None:
     _compute_cells((node, *states), cells)
 
 
+def compute_alone(node: Node, cell: Cell) -> None:
+    """Compute a cell's version, and leave the states that wait."""
+    _compute_cells((node,), [cell])
+
+
 def _compute_cells(nodes: tuple[Node, ...], cells: list[Cell]) -> None:
     def release() -> None:
         for each in cells:

@@ -18,6 +18,7 @@ from treadle.graph import history as histories
 from treadle.graph import kinds, views
 from treadle.graph.history import recorded, recording
 from treadle.graph.node import Node, computed, is_deep, view_of
+from treadle.graph.parts import is_short
 from treadle.graph.placeholders import within
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import View
@@ -31,7 +32,7 @@ from treadle.runtime.arrays import (
 )
 from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
-from treadle.tensor.cells import Cell, OwnedCell, compute, compute_soon, written
+from treadle.tensor.cells import Cell, OwnedCell, compute, compute_alone, compute_soon, written
 from treadle.tensor.dtypes import check_dtype
 from treadle.tensor.for_array_api import ForArrayApi
 from treadle.tensor.for_autograd import Boundary, ForAutograd
@@ -164,6 +165,8 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
             return  # nothing can be computed now
         if is_deep(value) or value.eager or settings.eager:
             compute(value, cell)
+        elif view is not None and is_short(value):
+            compute_alone(value, cell)
         elif array is not None:
             compute_soon(cell)
 

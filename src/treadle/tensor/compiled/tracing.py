@@ -22,8 +22,8 @@ from treadle.drivers.base import Buffer
 from treadle.graph import kinds, views
 from treadle.graph.history import Leaf, observed
 from treadle.graph.node import Node, computed
+from treadle.graph.readers import pending_readers
 from treadle.graph.realize import finish_readers, realize, watchers
-from treadle.graph.schedule import pending_readers
 from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray, array_dtype
 from treadle.runtime.traced import Traced
