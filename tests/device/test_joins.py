@@ -217,3 +217,13 @@ def test_what_is_dear_is_computed_once(device, kernels, rng):
     expected = np.concatenate([np.sin(data), np.cos(data)]) * 2
     np.testing.assert_allclose(both.numpy(), expected, rtol=1e-5, atol=1e-6)
     assert len(kernels) == 1
+
+
+def test_rolls_of_many_rolls_are_cut(device, kernels, rng):
+    data = rng.random((6, 5)).astype(np.float32)
+    x, right = td.asarray(data), data
+    for turn in range(30):
+        x, right = td.roll(x, 1, axis=turn % 2), np.roll(right, 1, turn % 2)
+        x, right = x + turn, right + np.float32(turn)
+    np.testing.assert_array_equal(x.numpy(), right)
+    assert len(kernels) < 20

@@ -30,6 +30,7 @@ _ALONE = (kinds.CALL, kinds.WRITE, kinds.PRODUCT)  # they compute nothing of the
 _SHARED = -1  # several kernels need it
 _LATER = "it is needed later, by a derivative or by what is not computed yet"
 _DEAREST = 1 << 20
+_MOST_NESTED = 4  # joined arrays in each other
 _SPREAD = 8  # what is seen over so many times its elements is kept itself, rather than its readers
 
 
@@ -267,9 +268,18 @@ class Plan:
 
     def _weights(self, repeated: set[Node]) -> dict[Node, int]:
         """What it costs to compute a node again, from what is in memory. Of the repeated ones those
-        that are dear are kept."""
+        that are dear are kept, and joined arrays that are in each other too often: a kernel has a
+        branch for each."""
         weight: dict[Node, int] = {}
+        nested: dict[Node, int] = {}
         for node in self.order:
+            inside = max(
+                (nested[s] for s in node.sources if s.array is None and s not in self.kept),
+                default=0,
+            )
+            nested[node] = inside + (node.op == kinds.JOIN)
+            if nested[node] > _MOST_NESTED:
+                self.keep(node, f"a kernel nests {_MOST_NESTED} joined arrays at most")
             dear = node.op in _DEAR
             total = _DEAREST if dear else cost_of(node.op, node.dtype.short, node.detail)
             if node.op == kinds.VIEW and node.size >= _SPREAD * node.sources[0].size:
