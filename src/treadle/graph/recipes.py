@@ -13,8 +13,9 @@ from typing import Any
 from treadle.core.errors import TreadleError
 from treadle.core.recent import Recent
 from treadle.graph import kinds
+from treadle.graph.draft import Moving
 from treadle.graph.fused import Runner, Sized
-from treadle.graph.groups import Group, Moving
+from treadle.graph.groups import Group
 from treadle.graph.joined import Parts
 from treadle.graph.node import Node
 from treadle.graph.parts import key_of
