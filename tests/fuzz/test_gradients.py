@@ -167,6 +167,21 @@ def _joined(program: Program, x: Any, step: Step) -> Any:
     return program.space.stack([x, x * 2])
 
 
+def _rolled(program: Program, x: Any, step: Step) -> Any:
+    axis, by = program.axis(x, step), step.c % 7 - 3
+    if program.space is td:
+        return td.roll(x, by, axis=axis) - x * td.roll(x, -by, axis=axis)
+    return torch.roll(x, by, axis) - x * torch.roll(x, -by, axis)
+
+
+def _put_together(program: Program, x: Any, step: Step) -> Any:
+    axis = program.axis(x, step)
+    parts = [x[_slice(x, axis, step.c)], x * 3]
+    return (td.concat(parts, axis=axis) if program.space is td else torch.cat(parts, axis))[
+        _slice(x, axis, step.c // 5)
+    ]
+
+
 def _copied(program: Program, x: Any, step: Step) -> Any:
     return x.detach() * x if step.c % 2 else x.clone()
 
@@ -179,6 +194,7 @@ def _written_unrecorded(program: Program, x: Any, step: Step) -> None:
 _OPERATIONS: list[Callable[[Program, Any, Step], Any]] = [
     _function, _of_two, _part, _swapped, _reshaped, _spread, _write, _in_place, _taken, _put,
     _reduced, _joined, _copied, _part, _in_place, _function, _written_unrecorded,
+    _rolled, _put_together,
 ]  # fmt: skip
 
 
