@@ -62,7 +62,7 @@ def padded(x: Tensor, mode: str, value: Any, pairs: Pairs) -> Tensor:
             continue
         extent = x.shape[axis]
         sides = [
-            _SIDES[mode](x, axis, max(count, 0), is_after, value)
+            _SIDES[mode](x, axis, max(count, 0), bool(is_after), value)
             for is_after, count in enumerate((before, after))
         ]
         wide = concat([sides[0], x, sides[1]], axis=axis) if max(before, after) > 0 else x
