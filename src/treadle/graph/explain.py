@@ -41,7 +41,8 @@ def explain(nodes: Sequence[Node]) -> Explanation:
     groups = Plan(pending).groups()
     names: dict[Node, str] = {}
     texts = [describe(group, names, f"{at}. ") for at, group in enumerate(groups, 1)]
-    count = f"{len(groups)} kernel{'' if len(groups) == 1 else 's'}"
+    kernels = sum(max(len(group.parts), 1) for group in groups)
+    count = f"{kernels} kernel{'' if kernels == 1 else 's'}"
     return Explanation("\n".join([count, *texts]))
 
 
@@ -79,8 +80,8 @@ def _described_parts(group: Group, names: dict[Node, str], mark: str) -> str:
     name = names[node]
     lines = [
         f"{mark}join: {name} = {_array(node)} on {node.device.id}, computed because "
-        f"{group.reason}; {len(parts)} part{'' if len(parts) == 1 else 's'}, each written into its "
-        "place"
+        f"{group.reason}; {len(parts)} part{'' if len(parts) == 1 else 's'}, each written by a "
+        "kernel into its place"
     ]
     for number, part in enumerate(parts):
         if _MOST_TOLD <= number < len(parts) - 1:
