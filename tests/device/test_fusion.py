@@ -130,18 +130,18 @@ def test_many_reductions_are_more_than_one_kernel(device, rng):
     assert total.item() == pytest.approx(data.sum(dtype=np.float64), abs=1e-4)
 
 
-def test_kernels_have_few_dear_operations(device, kernels):
+def test_kernels_have_few_expensive_operations(device, kernels):
     values = np.linspace(0.1, 1.0, 8, dtype=np.float32)
     x = td.asarray(values)
     terms = [td.sin(x * (i + 0.5)) + (x + i) ** 2.5 for i in range(30)]
     expected = sum(np.sin(values * (i + 0.5)) + (values + i) ** 2.5 for i in range(30))
     np.testing.assert_allclose(sum(terms[1:], terms[0]).numpy(), expected, rtol=1e-4)
-    dear = [sum(step.op in ("sin", "pow") for step in group.program.steps) for group in kernels]
-    assert sum(dear) == 60
-    assert max(dear) <= 50
+    counts = [sum(step.op in ("sin", "pow") for step in group.program.steps) for group in kernels]
+    assert sum(counts) == 60
+    assert max(counts) <= 50
 
 
-def test_a_reduction_of_dear_functions(device, rng):
+def test_a_reduction_of_expensive_functions(device, rng):
     data = rng.random((3, 1000)).astype(np.float32)
     wide, x = data.astype(np.float64), td.asarray(data)
     np.testing.assert_allclose(td.sum(x**3.5).item(), np.sum(wide**3.5), rtol=1e-5)
@@ -154,15 +154,17 @@ def test_a_reduction_of_dear_functions(device, rng):
 
 
 @td.elementwise
-def dear_steps(x: td.f32) -> td.f32:
+def expensive_steps(x: td.f32) -> td.f32:
     return td.sin(td.cos(x)) ** td.tan(x + 2.0)
 
 
-def test_a_reduction_of_a_dear_function_of_the_users(device, rng):
+def test_a_reduction_of_an_expensive_elementwise_function(device, rng):
     data = rng.random((2, 300)).astype(np.float32)
     wide = data.astype(np.float64)
     expected = np.sum(np.sin(np.cos(wide)) ** np.tan(wide + 2.0), 1)
-    np.testing.assert_allclose(td.sum(dear_steps(td.asarray(data)), axis=1).numpy(), expected, 1e-4)
+    np.testing.assert_allclose(
+        td.sum(expensive_steps(td.asarray(data)), axis=1).numpy(), expected, 1e-4
+    )
 
 
 def test_expressions_of_a_thousand_terms(device, kernels, rng):

@@ -202,7 +202,7 @@ def test_the_explanation_shows_joins(device):
     assert "part 1 = x1 * 2.0" in text
 
 
-def test_what_is_dear_is_computed_once(device, kernels, rng):
+def test_what_is_expensive_is_computed_once(device, kernels, rng):
     data = rng.random((6, 7)).astype(np.float32)
     x = td.asarray(data)
     padded = td.nn.functional.pad(td.tan(td.sin(x)), (1, 1, 1, 1), mode="reflect")

@@ -50,7 +50,7 @@ class Building(Draft):
         super().__init__(plan, node, part)
         self.rows = rows  # whether several reductions of a row may be done, or what follows one
         self.reductions = 0
-        self.joined: list[Node] = []  # arrays whose parts are told apart
+        self.joined: list[Node] = []  # arrays whose parts are distinguished
         self._most_cost = _MOST_COST_IN_SOFTWARE if self.slow_to_compile else _MOST_COST
         self._memo: dict[Key, int] = {}
         self._sources: dict[Key, list[Key]] = {}
@@ -145,7 +145,7 @@ class Building(Draft):
             return False
         full = len(self.steps) + len(self._sources) > 2 * MOST_STEPS or self.cost > self._most_cost
         if full and node not in self.plan.kept and node.op not in _FREE:
-            why = f"a kernel has about {MOST_STEPS} operations at most, fewer if they are dear"
+            why = f"a kernel has about {MOST_STEPS} operations at most, fewer if they are expensive"
             self.plan.keep(node, why)
         return node in self.plan.kept
 

@@ -241,8 +241,8 @@ class Draft:
         if self._joins:
             return 1  # their parts are read one by one
         last = self.integers[axes - 1]
-        dear = _VECTOR_COST_IN_SOFTWARE if self.slow_to_compile else _VECTOR_COST
-        if self.mode == "map" and self.cost > dear:  # what comes from memory is not what counts
+        most = _VECTOR_COST_IN_SOFTWARE if self.slow_to_compile else _VECTOR_COST
+        if self.mode == "map" and self.cost > most:  # what comes from memory is not what counts
             return 1
         if last % 4 and (self.mode != "map" or axes > 1 or not _RAGGED <= last < _MOST_INDEX):
             return 1

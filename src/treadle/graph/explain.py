@@ -20,7 +20,7 @@ _INFIX = {
     "bitwise_or": "|", "bitwise_xor": "^", "bitwise_left_shift": "<<",
     "bitwise_right_shift": ">>", "logical_and": "and", "logical_or": "or",
 }  # fmt: skip
-_MOST_TOLD = 4  # parts of a joined array
+_MOST_SHOWN = 4  # parts of a joined array
 _LONGEST = 60  # characters of an expression before it gets a name of its own
 
 
@@ -84,8 +84,8 @@ def _described_parts(group: Group, names: dict[Node, str], mark: str) -> str:
         "kernel into its place"
     ]
     for number, part in enumerate(parts):
-        if _MOST_TOLD <= number < len(parts) - 1:
-            if number == _MOST_TOLD:
+        if _MOST_SHOWN <= number < len(parts) - 1:
+            if number == _MOST_SHOWN:
                 lines.append("…")
             continue
         for leaf in part.leaves:

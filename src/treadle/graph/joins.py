@@ -13,7 +13,7 @@ from treadle.graph.node import Node
 from treadle.graph.views import Integers, View, along_axes, whole
 from treadle.runtime.arrays import packed_strides
 
-MOST_PARTS = 8  # that a kernel tells apart
+MOST_PARTS = 8  # that a kernel chooses from
 _NOWHERE = ([0], [0])  # the box of a part that is not seen
 
 

@@ -87,7 +87,7 @@ DIRECT: dict[str, Direct] = {
     "complex": lambda x, y: n.Construct((x, y), Vector(x.type, 2)),  # of two floats
 }  # fmt: skip
 
-# What an operation costs beside an addition: how dear it is to compute a value twice, and how much
+# What an operation costs beside an addition: what computing a value twice takes, and how much
 # code it is. About a fifth of a function's IR (a test compares them).
 COSTS: dict[str, int] = dict.fromkeys(
     ("cast", "add", "subtract", "multiply", "negative", "abs", "where", "minimum", "maximum",

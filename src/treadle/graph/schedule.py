@@ -202,7 +202,7 @@ class Plan:
             elif node.op == kinds.CALL:
                 self.keep(node, "it is a kernel of its own")
             elif node.op == kinds.JOIN and len(node.sources) > MOST_PARTS:
-                self.keep(node, f"a kernel tells {MOST_PARTS} parts apart at most")
+                self.keep(node, f"a kernel chooses from {MOST_PARTS} parts at most")
             elif node.op == kinds.PRODUCT and (why := why_kept(node)) is not None:
                 self.keep(node, why)
 
@@ -268,8 +268,8 @@ class Plan:
 
     def _weights(self, repeated: set[Node]) -> dict[Node, int]:
         """What it costs to compute a node again, from what is in memory. Of the repeated ones those
-        that are dear are kept, and joined arrays that are in each other too often: a kernel has a
-        branch for each."""
+        that are expensive are kept, and joined arrays that are in each other too often: a kernel
+        has a branch for each."""
         weight: dict[Node, int] = {}
         nested: dict[Node, int] = {}
         for node in self.order:
@@ -280,8 +280,10 @@ class Plan:
             nested[node] = inside + (node.op == kinds.JOIN)
             if nested[node] > _MOST_NESTED:
                 self.keep(node, f"a kernel nests {_MOST_NESTED} joined arrays at most")
-            dear = node.op in _DEAR
-            total = _DEAREST if dear else cost_of(node.op, node.dtype.short, node.detail)
+            if node.op in _DEAR:
+                total = _DEAREST
+            else:
+                total = cost_of(node.op, node.dtype.short, node.detail)
             if node.op == kinds.VIEW and node.size >= _SPREAD * node.sources[0].size:
                 weight[node] = 0
                 continue
