@@ -45,6 +45,7 @@ class Module:
     _non_persistent_buffers_set: set[str]
     # The buffers that a state dict may lack, since older ones do.
     _may_lack: frozenset[str] = frozenset()
+    _traced_members = _MEMBERS  # where traces look for attributes
 
     def __init__(self) -> None:
         put = self.__dict__

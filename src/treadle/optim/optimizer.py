@@ -33,6 +33,10 @@ class Optimizer:
     # What may be remembered of each element of a parameter, so that a state of something else is
     # refused. None: that is not known, and nothing is checked.
     _elementwise: ClassVar[tuple[str, ...] | None] = None
+    # What traces of functions that use an optimizer depend on besides the names in them, and what
+    # not: steps are recorded with the states, and tell of those that are others.
+    _traced_always: ClassVar[tuple[str, ...]] = ("_hooks",)
+    _traced_never: ClassVar[tuple[str, ...]] = ("state",)
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -307,13 +311,13 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(step)
     def hooked(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        for hook in tuple(self._hooks["before step"]):
+        for hook in tuple(self._hooks.get("before step", ())):
             changed = hook(self, args, kwargs)
             if changed is not None:
                 args, kwargs = changed
         result = step(self, *args, **kwargs)
         self._steps_taken += 1
-        for hook in tuple(self._hooks["after step"]):
+        for hook in tuple(self._hooks.get("after step", ())):
             hook(self, args, kwargs)
         return result
 

@@ -6,7 +6,7 @@ changed there, so that nothing waits and a compiled step can be replayed.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from treadle.core.dtypes import float32, int32
 from treadle.core.errors import AutogradError, LaunchError
@@ -41,6 +41,8 @@ class GradScaler:
     >>> w.tolist(), scaler.get_scale()
     ([0.0, 0.0, 0.0], 1024.0)
     """
+
+    _traced_never: ClassVar[tuple[str, ...]] = ("_scale",)  # told of otherwise, as `Optimizer` does
 
     def __init__(
         self,

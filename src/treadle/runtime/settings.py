@@ -6,6 +6,7 @@ from treadle.core.environment import choice, is_on
 
 check: bool = is_on("TREADLE_CHECK")  # report accesses outside arrays and failed asserts
 eager: bool = is_on("TREADLE_EAGER")  # compute every array operation at once, by itself
+check_compiled: bool = is_on("TREADLE_COMPILE_CHECK")  # compare each replay with Python's results
 disk_cache: bool = not is_on("TREADLE_NO_CACHE")  # keep compiled code on disk
 # What kernels are printed as for CUDA devices: "ptx", loaded by the driver alone, or "cuda", which
 # NVIDIA's run-time compiler (nvidia-cuda-nvrtc) compiles.

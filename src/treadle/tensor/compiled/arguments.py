@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -53,7 +53,6 @@ class Arguments:
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
         device: Device | None,
-        around: Callable[[list[Any]], None],
     ) -> None:
         self.args = args
         self.kwargs = kwargs
@@ -71,7 +70,6 @@ class Arguments:
             raise self._refused(name) or error from None
         self.device = self._find(device)
         self._tell(parts, name)
-        around(parts)
         # Another stream once the device was closed.
         parts += (self.device.default_stream, settings.check, recording.get(), lower.get())
         self.key = tuple(parts)

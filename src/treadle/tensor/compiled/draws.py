@@ -59,6 +59,12 @@ class Draws:
         """The arrays' memory."""
         return [array.buffer for array, _ in self._chunks]
 
+    @property
+    def generators(self) -> list[Generator]:
+        """The generators that draws go on with, and those that get a state."""
+        found = [each for each, _, _ in self._live] + [each for each, _ in self._final]
+        return list(dict.fromkeys(found))
+
     # ------------------------------------------------------------------ while tracing
 
     def begin(self) -> None:

@@ -4,42 +4,56 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import threading
 import types
 import warnings
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 from treadle.core import forks
+from treadle.core.errors import LaunchError
+from treadle.graph.history import placing
 from treadle.graph.placeholders import within
-from treadle.runtime.devices import Device
+from treadle.graph.realize import watchers
+from treadle.runtime import settings
+from treadle.runtime.devices import Device, default_device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.compiled import tracing
 from treadle.tensor.compiled.arguments import Arguments
+from treadle.tensor.compiled.beside import checked, names_of
+from treadle.tensor.compiled.guards import PASSED, Guard, checker, now
 from treadle.tensor.compiled.structure import named_leaves
-from treadle.tensor.compiled.surroundings import Surroundings
+from treadle.tensor.compiled.surroundings import structure
 from treadle.tensor.compiled.trace import Trace
 from treadle.tensor.compiled.tracing import Split, Tracing
+from treadle.tensor.compiled.watch import Watch
 
 _MOST_TRACES = 64  # of a function; the one that was used longest ago goes first
 _MANY_VALUES = 8  # of a number, each of which had a trace of its own
+_MANY_CHANGES = 3  # calls in a row that changed what they read: a cache that fills is done by then
+_MOST_NAMES = 4  # that are warned of after one trace
 
 _locks: dict[Device, threading.RLock] = {}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @overload
-def compile(function: _Function, /, *, device: str | Device | None = None) -> _Function: ...
+def compile(
+    function: _Function, /, *, strict: bool = False, device: str | Device | None = None
+) -> _Function: ...
 
 
 @overload
 def compile(
-    function: None = None, /, *, device: str | Device | None = None
+    function: None = None, /, *, strict: bool = False, device: str | Device | None = None
 ) -> Callable[[_Function], _Function]: ...
 
 
-def compile(function: Any = None, /, *, device: str | Device | None = None) -> Any:
+def compile(
+    function: Any = None, /, *, strict: bool = False, device: str | Device | None = None
+) -> Any:
     """Make a function of tensors one that runs its Python once and is replayed from then on.
 
     The first call with arguments of a kind records what the function does on the device; later
@@ -48,14 +62,19 @@ def compile(function: Any = None, /, *, device: str | Device | None = None) -> A
     Tensors are of one kind if shape, dtype and the memory they share are the same; everything else
     has to be equal. So a number that changes is traced anew: pass it as a tensor.
 
+    What the function, and all that it calls, read around it (variables, closures, attributes,
+    elements of containers) is looked at before each replay; if something there has changed, the
+    function is traced anew. What cannot be looked at so is warned of by name; with `strict` it is
+    refused. `TREADLE_COMPILE_CHECK=1` has each replay compared with what Python computes.
+
     Writes into arguments, and into tensors that the function has from outside (parameters of a
     model), are done by every replay, and random draws go on. Other effects of its Python (printing,
     appending to a list, `self.x = y`) happen when it is traced. A function that reads a tensor, or
-    waits, cannot be replayed; its Python then runs at every call, and `TREADLE_EXPLAIN=1` tells
-    which line it is.
+    waits, cannot be replayed, nor one that changes what it reads itself (`self.calls += 1`); its
+    Python then runs at every call, and `TREADLE_EXPLAIN=1` tells which line it is.
 
     `device` is where the function runs if no argument is a tensor. TypeError for arguments that
-    have no hash, LaunchError for tensors on two devices.
+    have no hash, LaunchError for tensors on two devices, and for what `strict` refuses.
 
     >>> import treadle as td
     >>> @td.compile
@@ -68,7 +87,7 @@ def compile(function: Any = None, /, *, device: str | Device | None = None) -> A
     (0.5, 1)
     """
     if function is None:
-        return functools.partial(compile, device=device)
+        return functools.partial(compile, strict=strict, device=device)
     if not callable(function):
         raise TypeError(f"td.compile takes a function, not {type(function).__name__}")
     if isinstance(function, Compiled):
@@ -83,38 +102,68 @@ def compile(function: Any = None, /, *, device: str | Device | None = None) -> A
             raise TypeError(
                 f"td.compile takes an ordinary function, and {function.__name__} is {what}"
             )
-    return Compiled(function, None if device is None else find_device(device))
+    return Compiled(function, None if device is None else find_device(device), strict)
+
+
+class _Entry(NamedTuple):
+    """A trace, or the knowledge that there is none, and what it expects around the function."""
+
+    check: Callable[[], int]
+    guards: list[Guard]
+    found: Trace | Split
+
+    def fits(self) -> bool:
+        """Whether all around the function is as it was."""
+        found = self.found
+        return self.check() == PASSED and (type(found) is Split or found.is_current())  # type: ignore[union-attr]
+
+    def changed(self) -> Guard | None:
+        """What is not as it was; None if that is a gradient."""
+        failed = self.check()
+        return None if failed == PASSED else self.guards[failed]
+
+    def release(self) -> None:
+        """Let the memory go."""
+        if isinstance(self.found, Trace):
+            self.found.release()
 
 
 class Compiled:
     """What `td.compile` makes of a function; it is called like the function."""
 
-    def __init__(self, function: Callable[..., Any], device: Device | None) -> None:
+    _traced_inside = "_function"  # what a trace of another function depends on
+
+    def __init__(self, function: Callable[..., Any], device: Device | None, strict: bool) -> None:
         functools.update_wrapper(self, function)
         self._function = function
         self._name: str = getattr(function, "__qualname__", type(function).__name__)
         self._device = device
-        self._around = Surroundings(function)
-        self._traces: OrderedDict[tuple[Any, ...], Trace | Split] = OrderedDict()
+        self._strict = strict
+        # By arguments; of each those that were used last come first.
+        self._traces: OrderedDict[tuple[Any, ...], list[_Entry]] = OrderedDict()
         self._values: dict[str, set[Any]] = {}  # of numbers among the arguments
+        self._unsteady: Counter[tuple[Any, ...]] = Counter()  # runs that changed what they read
+        self._changes: Counter[str] = Counter()  # of what is no number, by name
         self._warned = False
+        self._told: set[str] = set()
         self._lock = forks.lock()
 
     @property
     def traces(self) -> int:
         """For how many kinds of arguments there is a trace, or the knowledge that there is none."""
-        return len(self._traces)
+        return sum(map(len, self._traces.values()))
 
     def clear(self) -> None:
         """Forget the traces and let their memory go. The next call traces anew."""
         with self._lock:
             self._drop(0)
+            self._unsteady.clear()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, or replay what it did for such arguments."""
         if tracing.is_tracing.get() or within.get() is not None:
             return self._function(*args, **kwargs)
-        arguments = Arguments(self._name, args, kwargs, self._device, self._around.tell)
+        arguments = Arguments(self._name, args, kwargs, self._device)
         device, key = arguments.device, arguments.key
         if device.default_stream.keeping is not None or arguments.overlap():
             # It is a part of a graph of the user's, or has another library's memory twice.
@@ -123,36 +172,116 @@ class Compiled:
             return self._function(*args, **kwargs)
         lock = _locks.get(device) or _locks.setdefault(device, forks.lock())
         with lock, self._lock:
-            known = self._traces.get(key)
-            if known is None:
+            entries = self._traces.get(key)
+            found = None if entries is None else self._fitting(key, entries)
+            if found is None:
                 return self._trace(arguments)
-            self._traces.move_to_end(key)
-            if type(known) is Trace:
-                if known.is_current():
-                    return known.run(arguments)
-                known.release()
-                del self._traces[key]
-                return self._trace(arguments)
+            if type(found) is Trace:
+                if settings.check_compiled:
+                    names = names_of(self._traces[key][0].guards)
+                    return checked(self._name, found, self._function, arguments, names)
+                return found.run(arguments)
         return self._function(*args, **kwargs)
+
+    def _fitting(self, key: tuple[Any, ...], entries: list[_Entry]) -> Trace | Split | None:
+        """What was traced for such arguments, and with the same around the function."""
+        self._traces.move_to_end(key)
+        if entries[0].fits():
+            return entries[0].found
+        changed = entries[0].changed()
+        if changed is not None:
+            self._notice_change(changed)
+        for entry in list(entries):
+            if entry.fits():
+                entries.remove(entry)
+                entries.insert(0, entry)
+                return entry.found
+            changed = entry.changed()
+            if changed is None or changed.is_replaced:
+                entries.remove(entry)
+                entry.release()
+        if not entries:
+            del self._traces[key]
+        return None
 
     def _trace(self, arguments: Arguments) -> Any:
         """A first call."""
         with tracing.lock:
-            run = Tracing(self._name, self._function, arguments, self._around)
+            run = Tracing(self._name, self._function, arguments, self._strict)
             result, found = run.run()
         if found is not None:
-            if isinstance(found, Trace):
-                found.watch(run.roots())
-            self._drop(_MOST_TRACES - 1)
-            self._traces[arguments.key] = found
-            self._notice(arguments)
+            self._keep(arguments, run.watch, found)
         return result
 
+    def _keep(self, arguments: Arguments, watch: Watch, found: Trace | Split) -> None:
+        """Keep a trace, with what it depends on, if the function leaves that as it was."""
+        key, guards = arguments.key, [*watch.guards, *_always()]
+        check = checker(guards)
+        failed = check()
+        if failed != PASSED:
+            self._unsteady[key] += 1
+            if isinstance(found, Trace):
+                found.release()
+                if self._unsteady[key] < _MANY_CHANGES and not self._strict:
+                    return
+                why = f"it changes {guards[failed].name}, which it reads"
+                found = Split(why, "")
+                self._tell(
+                    f"{why}: its Python runs at every call. Let it be a tensor, and write into "
+                    "that (x[...] = y)"
+                )
+            guards = _always()
+            check = checker(guards)
+        elif isinstance(found, Trace):
+            self._unsteady.pop(key, None)
+            for name, what in list(watch.unreachable.items())[:_MOST_NAMES]:
+                self._tell(
+                    f"it uses {name}, {what}: a replay goes on with what was found there when it "
+                    "was traced. Pass what it needs of it as an argument, or as a tensor"
+                )
+        self._drop(_MOST_TRACES - 1)
+        self._traces.setdefault(key, []).insert(0, _Entry(check, guards, found))
+        self._traces.move_to_end(key)
+        self._notice(arguments)
+
+    def _tell(self, what: str) -> None:
+        """Warn, once, of what makes replays impossible or doubtful; LaunchError if strict."""
+        text = f"{self._name} is compiled, and {what}"
+        if self._strict:
+            raise LaunchError(f"{text} (strict=True refuses it)")
+        if what not in self._told:
+            self._told.add(what)
+            warnings.warn(text, stacklevel=5)
+
     def _drop(self, most: int) -> None:
-        while len(self._traces) > most:
-            _, old = self._traces.popitem(last=False)
-            if isinstance(old, Trace):
-                old.release()
+        while self.traces > most:
+            key, entries = next(iter(self._traces.items()))
+            entries.pop().release()
+            if not entries:
+                del self._traces[key]
+
+    def _notice_change(self, guard: Guard) -> None:
+        """Explain why the trace that was used last does not fit, and warn of what changes often."""
+        value = now(guard)
+        if watchers:
+            sys.stderr.write(
+                f"treadle: {self._name}, which is compiled, needs another trace: "
+                f"{guard.name} has changed\n"
+            )
+        if type(value) is int or type(value) is float:
+            for each in (guard.value, value):
+                if type(each) is int or type(each) is float:
+                    self._count(f"the variable {guard.name}", each)
+            return
+        self._changes[guard.name] += 1
+        if self._changes[guard.name] == _MANY_VALUES and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{self._name} is compiled, and needed another trace {_MANY_VALUES} times "
+                f"because {guard.name} had changed. Leave it as it is, and write into the tensors "
+                "that it has (x[...] = y)",
+                stacklevel=5,
+            )
 
     def _notice(self, arguments: Arguments) -> None:
         """Warn of a number that has a trace for each of its values."""
@@ -160,8 +289,6 @@ class Compiled:
             for path, value in named_leaves(name, argument):
                 if type(value) is int or type(value) is float:
                     self._count(f"its argument {path}", value)
-        for name, value in self._around.numbers():
-            self._count(f"the variable {name}", value)
 
     def _count(self, what: str, value: float) -> None:
         seen = self._values.setdefault(what, set())
@@ -183,7 +310,18 @@ class Compiled:
     def __repr__(self) -> str:
         count = len(self._traces)
         told = f"{count} trace{'' if count == 1 else 's'}"
-        splits = [each for each in self._traces.values() if isinstance(each, Split)]
+        found = [each.found for entries in self._traces.values() for each in entries]
+        splits = [each for each in found if isinstance(each, Split)]
         if splits:
             told += f", {len(splits)} of them run in Python: {splits[-1]}"
         return f"<compiled {self._name}: {told}>"
+
+
+def _always() -> list[Guard]:
+    """What every trace depends on."""
+    name = "an optimizer or a scaler"
+    return [
+        Guard("{0}[0] == {1}", (structure, structure[0]), name, is_replaced=True),
+        Guard("{0}() is {1}", (default_device, default_device()), "the default device"),
+        Guard("{0}() is {1}", (placing.get, placing.get()), "anomaly detection"),
+    ]

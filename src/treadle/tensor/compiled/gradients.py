@@ -11,8 +11,9 @@ from collections.abc import Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from treadle.graph.history import Leaf, has_way_back
+from treadle.graph.views import View
 from treadle.tensor.cells import Cell
-from treadle.tensor.tensor import Tensor
+from treadle.tensor.tensor import Tensor, from_cell
 
 RESULTS = "it gives tensors that require gradients"
 _MADE = "it leaves gradients, x.grad, that no optimizer has memory for"
@@ -25,6 +26,8 @@ class Given(NamedTuple):
     is_read: bool
     before: Any
     after: Any
+    cell: Cell | None  # where it is, whatever becomes of the tensor: steps in Python may move it
+    view: View | None
 
     @property
     def is_current(self) -> bool:
@@ -33,12 +36,20 @@ class Given(NamedTuple):
 
     def put(self) -> None:
         """Leave what the function left."""
-        self.leaf._gradient = self.after
+        after, cell = self.after, self.cell
+        if cell is not None and after._cell is not cell:
+            after = from_cell(cell, self.view)
+        self.leaf._gradient = after
 
 
 def given(noted: Mapping[Leaf, tuple[bool, Any]]) -> list[Given]:
     """What has become of the gradients that were looked at."""
-    return [Given(leaf, *first, leaf._gradient) for leaf, first in noted.items()]
+    found = []
+    for leaf, first in noted.items():
+        after = leaf._gradient
+        cell, view = (None, None) if after is None else (after._cell, after._view)
+        found.append(Given(leaf, *first, after, cell, view))
+    return found
 
 
 def reason(results: Iterable[Tensor], found: Iterable[Given], outside: Container[Cell]) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from treadle.runtime.foreign import kind_of
+from treadle.tensor.compiled.places import is_library_class
 from treadle.tensor.tensor import Tensor
 
 LEAF = object()  # what stands for an array in a key
@@ -55,9 +56,12 @@ def take_apart(value: Any, parts: list[Any], leaves: list[Any]) -> None:
     elif isinstance(value, Tensor) or kind_of(value) is not None:
         parts += (kind, LEAF)
         leaves.append(value)
-    else:
+    elif is_library_class(kind) or kind.__eq__ is object.__eq__:  # type: ignore[comparison-overlap]
         hash(value)
         parts += (kind, value)
+    else:  # equal ones may differ in what the function reads of them
+        hash(value)
+        parts += (kind, value, id(value))
 
 
 def is_nested(value: Any) -> bool:

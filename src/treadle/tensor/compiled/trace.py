@@ -8,7 +8,7 @@ has in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +25,8 @@ from treadle.tensor.cells import Cell
 from treadle.tensor.compiled.arguments import Arguments, Content, Source
 from treadle.tensor.compiled.draws import Draws
 from treadle.tensor.compiled.gradients import Given
-from treadle.tensor.compiled.routes import Step, is_current, steps_to
 from treadle.tensor.compiled.structure import Builder
+from treadle.tensor.generator import Generator
 from treadle.tensor.tensor import Tensor, from_cell
 
 
@@ -110,16 +110,21 @@ class Trace:
         self._results = list(results)
         self._build = build
         self._changes = list(changes)  # containers of the arguments that the function changes
-        self._gradients = list(gradients)
-        self._steps: list[Step] = []
+        self.gradients = list(gradients)
 
-    def watch(self, roots: Iterable[Any]) -> None:
-        """Remember where, from some objects on, the tensors from outside were found."""
-        self._steps = steps_to(self._outside.cells, roots)
+    @property
+    def outside_cells(self) -> list[Cell]:
+        """The arrays from outside that it uses."""
+        return self._outside.cells
+
+    @property
+    def generators(self) -> list[Generator]:
+        """The generators that it draws from, or sets."""
+        return self._draws.generators
 
     def is_current(self) -> bool:
-        """Whether they are still found there, and gradients as they were."""
-        return is_current(self._steps) and all(each.is_current for each in self._gradients)
+        """Whether gradients are as the function found them."""
+        return not self.gradients or all(each.is_current for each in self.gradients)
 
     def run(self, arguments: Arguments, first: bool = False) -> Any:
         """Do what the function does, with these arguments."""
@@ -138,7 +143,7 @@ class Trace:
         for source, taken in zip(sources, self._inputs, strict=True):
             if taken.final is not None:
                 copy_back(taken.final, source)
-        for each in self._gradients:
+        for each in self.gradients:
             each.put()
         cells = [Cell(computed(copied(output))) for output in self._outputs]
         values = [result(arguments, cells) for result in self._results]

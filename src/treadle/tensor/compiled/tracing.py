@@ -18,6 +18,7 @@ from typing import Any
 from weakref import WeakSet
 
 from treadle.core import forks
+from treadle.core.errors import LaunchError
 from treadle.drivers.base import Buffer
 from treadle.graph import kinds, views
 from treadle.graph.history import Leaf, observed
@@ -32,10 +33,18 @@ from treadle.tensor.compiled import gradients
 from treadle.tensor.compiled import trace as traces
 from treadle.tensor.compiled.arguments import Arguments, Content, Source
 from treadle.tensor.compiled.draws import Draws
+from treadle.tensor.compiled.noting import noted
 from treadle.tensor.compiled.routes import tensors_within
-from treadle.tensor.compiled.structure import Builder, builder, collect, with_leaves
-from treadle.tensor.compiled.surroundings import Surroundings
+from treadle.tensor.compiled.structure import (
+    Builder,
+    builder,
+    collect,
+    is_array,
+    named_leaves,
+    with_leaves,
+)
 from treadle.tensor.compiled.trace import Input, Output, Outside, Result, Trace
+from treadle.tensor.compiled.watch import Watch
 from treadle.tensor.tensor import Tensor, from_cell
 
 # Whether this thread is tracing: a compiled function that is called then is a part of the trace.
@@ -63,12 +72,12 @@ class Tracing:
     """One run of a function for its trace."""
 
     def __init__(
-        self, name: str, function: Callable[..., Any], arguments: Arguments, around: Surroundings
+        self, name: str, function: Callable[..., Any], arguments: Arguments, strict: bool
     ) -> None:
         self.name = name
         self._function = function
         self._arguments = arguments
-        self._around = around
+        self._strict = strict
         self._split: Split | None = None
         self._lasting = True  # whether it will be so at the next call
         realize([s.cell.value for s in arguments.sources if s.data is None])
@@ -79,6 +88,7 @@ class Tracing:
         self._draws = Draws(arguments.device)
         self._graph = Traced(arguments.device, self._interrupted)
         self._before: dict[Cell, Node] = {}
+        self.watch = Watch(self._before)
         self._written: dict[Cell, Node] = {}  # by this thread, and what was there before
         self._containers: list[tuple[Any, Content]] = []
         self._results: list[Result] = []
@@ -93,7 +103,7 @@ class Tracing:
             each.prepare_trace(graph.device)
         traced, present = set(self._cells), cells_of(graph.device)
         realize([cell.value for cell in present])
-        self._before = {cell: cell.value for cell in present if cell not in traced}
+        self._before.update((cell, cell.value) for cell in present if cell not in traced)
         del traced, present
         try:
             graph.begin()
@@ -103,16 +113,18 @@ class Tracing:
         if trace is None:
             graph.release()
             self._tell()
+            self.watch.end()
+            self.watch.settle()
             return result, self._split if self._lasting else None
         del result
+        self.watch.end()
         escaped = self._escaped()
         found = trace.run(self._arguments, first=True)
         self._leave(escaped)
+        self.watch.settle()
+        own = (each.after for each in gradients.given(self._observed))
+        self.watch.check_reached(trace.outside_cells, own)
         return found, trace
-
-    def roots(self) -> list[Any]:
-        """What the function is given and finds around it."""
-        return [*(value for _, value in self._arguments.named()), *self._around.values()]
 
     def _recorded(self) -> tuple[Any, Trace | None]:
         """Call the function; its result, and the trace if it was recorded to its end. Whatever
@@ -148,7 +160,15 @@ class Tracing:
         self._containers = [(mine, Content(mine)) for _, mine in made]
         count = len(self._arguments.args)
         kwargs = dict(zip(sorted(self._arguments.kwargs), given[count:], strict=True))
-        result = self._function(*given[:count], **kwargs)
+        given_objects = [
+            (path, each)
+            for name, value in self._arguments.named()
+            for path, each in named_leaves(name, value)
+            if not is_array(each)
+        ]
+        self.watch.begin(self._function, given_objects)
+        with noted(self.watch):
+            result = self._function(*given[:count], **kwargs)
         if inspect.isgenerator(result) or inspect.isawaitable(result):
             raise TypeError(
                 f"{self.name} gives {type(result).__name__}s, which run after it has returned: "
@@ -377,7 +397,8 @@ class Tracing:
         }
         # Those that wait for arrays from outside alone may be another thread's, unless the function
         # has put them where it finds them.
-        for tensor in tensors_within(self.roots()):
+        given = [value for _, value in self._arguments.named()]
+        for tensor in tensors_within([*given, *self.watch.roots]):
             cell = tensor._cell
             if cell.value.device is self._graph.device and _waits(cell.value):
                 found[cell] = None
@@ -391,13 +412,14 @@ class Tracing:
             else:
                 cell.value = computed(cell.value.array.copy_to(self._graph.device))
         if escaped:
-            warnings.warn(
+            text = (
                 f"{self.name} is compiled, and keeps {len(escaped)} of the tensors that it makes "
-                "outside of itself, as in self.x = y: that happens when it is traced and not "
-                "again, so they stay as they are now. Return them, or write into tensors that "
-                "exist: self.x[...] = y",
-                stacklevel=5,
+                "outside of itself, as in self.x = y: a replay does not do that again. Return "
+                "them, or write into tensors that exist: self.x[...] = y"
             )
+            if self._strict:
+                raise LaunchError(f"{text} (strict=True refuses it)")
+            warnings.warn(text, stacklevel=5)
 
 
 def _memory_for(source: Source, arguments: Arguments) -> DeviceArray:

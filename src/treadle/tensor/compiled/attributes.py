@@ -1,0 +1,239 @@
+"""Attributes of objects and classes, noted as guards: where Python finds them, in Python's order.
+
+Descriptors of the class come first, then what the object has itself, then the rest of the class,
+then dicts in which objects of some classes look for more, as modules do for their parameters.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import types
+from collections.abc import Iterable, Iterator
+from datetime import date
+from typing import Any, NamedTuple
+
+from treadle.tensor.compiled.guards import MISSING, Guard
+from treadle.tensor.compiled.places import is_library_class
+from treadle.tensor.compiled.reads import NOTHING, Reads
+
+_PLAIN_METACLASSES = ("type", "ABCMeta", "EnumType", "EnumMeta")
+_NOW = frozenset({"now", "today", "utcnow"})
+# What looks attributes up as Python does, so that a guard may do so.
+_READERS: tuple[Any, ...] = tuple(
+    each.__getattribute__ for each in (object, types.ModuleType, threading.local, functools.partial)
+)
+
+
+class _Found(NamedTuple):
+    """What a class has under a name, and the class that it is in."""
+
+    owner: type
+    raw: Any
+
+
+class Attributes:
+    """The guards that were found, and how attributes are."""
+
+    def __init__(self) -> None:
+        self._guards: dict[tuple[str, int, Any], Guard] = {}
+        self._classes: dict[tuple[type, str], _Found | None] = {}
+        self._operated: set[type] = set()
+        self.unreachable: dict[str, str] = {}  # by name: what it is
+
+    @property
+    def guards(self) -> list[Guard]:
+        """What was found, in its order."""
+        return list(self._guards.values())
+
+    def _add(
+        self, test: str, holder: Any, key: Any, name: str, *others: Any, read: str = "",
+        value: Any = MISSING, is_replaced: bool = False,
+    ) -> None:  # fmt: skip
+        known = (test, id(holder), key if type(key) is str else id(key))
+        if known not in self._guards:
+            self._guards[known] = Guard(
+                test, (holder, key, *others), name, read, value, is_replaced
+            )
+
+    def _place(
+        self, read: str, holder: Any, key: Any, value: Any, name: str, reads: Reads,
+        is_looked_at: bool = True, is_variable: bool = False,
+    ) -> None:  # fmt: skip
+        raise NotImplementedError
+
+    def _register(self, function: Any, reads: Reads, name: str) -> None:
+        raise NotImplementedError
+
+    def _class(self, value: type, reads: Reads, name: str) -> None:
+        if is_library_class(value):
+            if issubclass(value, date) and not _NOW.isdisjoint(reads.attributes):
+                self.unreachable.setdefault(name, "which gives another value each time")
+            return
+        simple = type(value).__name__ in _PLAIN_METACLASSES
+        names: Iterable[str] = reads.attributes
+        if reads.every:
+            names = {*names, *(each for each in vars(value) if not each.startswith("__"))}
+        for attribute in names:
+            found = self._found(value, attribute)
+            if found is None:
+                above = self._found(type(value), attribute)
+                if above is not None and not is_library_class(above.owner):
+                    self._of_class(
+                        type(value), above, attribute, f"{name}.{attribute}", reads, True
+                    )
+                if attribute in reads.perhaps:
+                    self._add("not hasattr({0}, {1})", value, attribute, f"{name}.{attribute}")
+                continue
+            self._of_class(value, found, attribute, f"{name}.{attribute}", reads, simple)
+        for function in ("__init__", "__new__"):
+            made = self._found(value, function)
+            if made is not None and isinstance(
+                made.raw, (types.FunctionType, classmethod, staticmethod)
+            ):
+                self._register(getattr(made.raw, "__func__", made.raw), reads, name)
+
+    def _of_class(
+        self, kind: type, found: _Found, attribute: str, name: str, reads: Reads, simple: bool
+    ) -> None:
+        """What a class, or one that it inherits from, has under a name."""
+        raw = found.raw
+        if is_library_class(found.owner):
+            return
+        is_bound = hasattr(type(raw), "__get__") and not isinstance(raw, types.FunctionType)
+        look = reads.attributes.get(attribute, True)
+        if simple and attribute.isidentifier() and not is_bound:
+            self._place(f"{{0}}.{attribute}", kind, None, raw, name, reads, look)
+        else:
+            self._place("{0}.__dict__[{1}]", found.owner, attribute, raw, name, reads, look)
+
+    def _found(self, kind: type, attribute: str) -> _Found | None:
+        known = (kind, attribute)
+        if known not in self._classes:
+            self._classes[known] = next(
+                (_Found(each, each.__dict__[attribute]) for each in kind.__mro__
+                 if attribute in each.__dict__), None,
+            )  # fmt: skip
+        return self._classes[known]
+
+    def _attributes(self, value: Any, reads: Reads, name: str) -> None:
+        """The attributes of an object that are read by name."""
+        kind = type(value)
+        own = _own(value)
+        is_library = is_library_class(kind)
+        names: Iterable[str] = reads.attributes
+        watched = getattr(kind, "_traced_always", ())
+        if reads.every and not is_library:
+            names = {*names, *(own or ()), *_slots(kind)}
+        elif watched:
+            names = {*names, *watched}
+        if is_library and hasattr(kind, "_traced_never"):
+            names = [each for each in names if each not in kind._traced_never]
+        reader = kind.__getattribute__
+        is_plain_object = reader in _READERS
+        if not is_library and not isinstance(value, types.ModuleType):
+            self._add("type({0}) is {1}", value, kind, f"the class of {name}")
+            self._operators(kind)
+        for attribute in names:
+            if attribute.startswith("__") and attribute.endswith("__"):
+                continue
+            place = f"{name}.{attribute}"
+            look = reads.attributes.get(attribute, True)
+            found = self._found(kind, attribute)
+            raw = None if found is None else found.raw
+            if found is not None and _is_data(raw):
+                if isinstance(raw, types.MemberDescriptorType):
+                    self._slot(value, attribute, place, reads, look, raw)
+                elif not isinstance(raw, types.GetSetDescriptorType):
+                    self._of_class(kind, found, attribute, place, reads, False)
+            elif own is not None and attribute in own:
+                if is_plain_object and attribute.isidentifier():
+                    read, holder, key = f"{{0}}.{attribute}", value, None
+                else:
+                    read, holder, key = "{0}[{1}]", own, attribute
+                self._place(read, holder, key, own[attribute], place, reads, look)
+            elif found is not None:
+                self._inherited(value, own, found, attribute, place, reads, is_plain_object)
+            elif own is not None:
+                self._member(value, own, attribute, place, reads)
+
+    def _operators(self, kind: type) -> None:
+        """The methods of a class that are called without their names."""
+        if kind in self._operated:
+            return
+        self._operated.add(kind)
+        for each in kind.__mro__:
+            if is_library_class(each):
+                continue
+            for method, raw in list(vars(each).items()):
+                if method.startswith("__") and isinstance(raw, types.FunctionType):
+                    name = f"{each.__name__}.{method}"
+                    self._of_class(kind, _Found(each, raw), method, name, NOTHING, False)
+
+    def _slot(
+        self, value: Any, attribute: str, name: str, reads: Reads, look: bool, raw: Any
+    ) -> None:
+        try:
+            held = raw.__get__(value, type(value))
+        except AttributeError:
+            self._add("not hasattr({0}, {1})", value, attribute, name)
+            return
+        self._place("{0}." + attribute, value, None, held, name, reads, look)
+
+    def _inherited(
+        self, value: Any, own: dict[str, Any] | None, found: _Found, attribute: str, name: str,
+        reads: Reads, is_plain_object: bool,
+    ) -> None:  # fmt: skip
+        """What an object has of its class, as long as it has none of its own."""
+        raw = found.raw
+        if own is not None:
+            self._add("{1} not in {0}", own, attribute, name)
+        if isinstance(raw, types.FunctionType):
+            self._register(raw, reads, name)
+        self._of_class(
+            type(value), found, attribute, name, reads,
+            is_plain_object and type(type(value)).__name__ in _PLAIN_METACLASSES,
+        )  # fmt: skip
+
+    def _member(
+        self, value: Any, own: dict[str, Any], attribute: str, name: str, reads: Reads
+    ) -> None:
+        """An attribute that an object has not; it may look it up in dicts of its own, as a module
+        its parameters."""
+        missing = [own]
+        for members in getattr(type(value), "_traced_members", ()):
+            held = own.get(members)
+            if held is None:
+                continue
+            if attribute in held:
+                self._place("{0}." + members, value, None, held, name, NOTHING, False)
+                look = reads.attributes.get(attribute, True)
+                self._place("{0}[{1}]", held, attribute, held[attribute], name, reads, look)
+                return
+            missing.append(held)
+        if attribute in reads.perhaps:
+            for held in missing:
+                self._add("{1} not in {0}", held, attribute, name)
+
+
+def _own(value: Any) -> dict[str, Any] | None:
+    """The dict of an object's attributes."""
+    if isinstance(value, threading.local):
+        return value.__dict__
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return own if isinstance(own, dict) else None
+
+
+def _slots(kind: type) -> Iterator[str]:
+    for each in kind.__mro__:
+        for name, raw in each.__dict__.items():
+            if isinstance(raw, types.MemberDescriptorType):
+                yield name
+
+
+def _is_data(raw: Any) -> bool:
+    """Whether what a class has goes before what its objects have."""
+    return hasattr(type(raw), "__set__") or hasattr(type(raw), "__delete__")

@@ -1,0 +1,103 @@
+"""Telling a watch which Python functions run on this thread."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any
+
+from treadle.tensor.compiled.places import NOBODYS, whose
+from treadle.tensor.compiled.watch import Watch
+
+_TOOLS = range(6)
+
+
+@contextmanager
+def noted(watch: Watch) -> Iterator[None]:
+    """Have a watch told of the functions that run within."""
+    if sys.version_info >= (3, 12):
+        tool = next((each for each in _TOOLS if sys.monitoring.get_tool(each) is None), None)
+        if tool is not None:
+            with _monitored(watch, tool):
+                yield
+            return
+    with _profiled(watch):
+        yield
+
+
+@contextmanager
+def _profiled(watch: Watch) -> Iterator[None]:
+    """By the thread's profiling function; one that is there is called as well, a profiler of the
+    standard library's rests."""
+    before: Any = sys.getprofile()
+    rests = hasattr(before, "disable") and hasattr(before, "enable")
+    if rests:
+        before.disable()
+
+    def note(frame: Any, event: str, value: Any) -> None:
+        if before is not None and not rests:
+            before(frame, event, value)
+        if event == "call":
+            if whose(frame.f_code) != NOBODYS:
+                _tell(watch, frame)
+        elif event == "return" and value is not None:
+            watch.left(frame, value)
+
+    sys.setprofile(note)
+    try:
+        yield
+    finally:
+        sys.setprofile(None if rests else before)
+        if rests:
+            before.enable()
+
+
+def _tell(watch: Watch, frame: FrameType) -> None:
+    """What is around a function may be anything: an object whose attributes raise, say."""
+    try:
+        watch.entered(frame)
+    except Exception as error:  # noqa: BLE001 - it is the user's, who is told of it
+        code = frame.f_code
+        where = f"{code.co_filename}:{code.co_firstlineno}"
+        watch.unreachable[f"what {code.co_name} ({where}) reads"] = (
+            f"which could not be looked at ({type(error).__name__}: {error})"
+        )
+
+
+if sys.version_info >= (3, 12):
+
+    @contextmanager
+    def _monitored(watch: Watch, tool: int) -> Iterator[None]:
+        """By the interpreter's monitoring, as one of its tools."""
+        monitoring = sys.monitoring
+        events = monitoring.events
+        thread = threading.get_ident()
+
+        def entered(code: CodeType, place: int) -> Any:
+            if whose(code) == NOBODYS:
+                return monitoring.DISABLE
+            if threading.get_ident() == thread:
+                _tell(watch, sys._getframe(1))
+            return None
+
+        def left(code: CodeType, place: int, value: Any) -> None:
+            if value is not None and threading.get_ident() == thread:
+                watch.left(sys._getframe(1), value)
+
+        monitoring.use_tool_id(tool, "treadle")
+        try:
+            monitoring.register_callback(tool, events.PY_START, entered)
+            monitoring.register_callback(tool, events.PY_RESUME, entered)
+            monitoring.register_callback(tool, events.PY_RETURN, left)
+            monitoring.register_callback(tool, events.PY_YIELD, left)
+            monitoring.set_events(
+                tool, events.PY_START | events.PY_RESUME | events.PY_RETURN | events.PY_YIELD
+            )
+            monitoring.restart_events()
+            yield
+        finally:
+            monitoring.set_events(tool, 0)
+            monitoring.free_tool_id(tool)

@@ -1,0 +1,93 @@
+"""Whose code is whose: libraries' own variables are set once, and no trace depends on them."""
+
+from __future__ import annotations
+
+import sys
+import types
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+_PACKAGE = str(Path(__file__).parents[2])
+_NUMPY = str(Path(np.__file__).parent)
+# Of this package, what is written as users write: modules, schedules, datasets.
+_AS_USERS = tuple(
+    str(Path(_PACKAGE, *parts)) for parts in (("nn",), ("optim", "lr_scheduler"), ("data",))
+)
+# What is called from there is no part of a function: it makes kernels, and launches them.
+_BELOW = tuple(
+    str(Path(_PACKAGE, part)) for part in ("codegen", "drivers", "ir", "kernels", "lang", "runtime")
+)
+_USERS = ("treadle.nn", "treadle.optim.lr_scheduler", "treadle.data")
+# Attributes of modules are looked up by the guards themselves.
+_LOOKUPS = frozenset({"__getattr__", "__setattr__", "__delattr__", "_forget"})
+MODULE = str(Path(_PACKAGE, "nn", "module.py"))
+MEMBERS = ("_parameters", "_buffers", "_modules", "_hooks")  # what it reads of `__dict__`
+# What computes nothing of a function's numbers.
+_BESIDE = frozenset(
+    {"abc", "ast", "asyncio", "bdb", "codecs", "dis", "encodings", "importlib",
+     "inspect", "linecache", "locale", "logging", "opcode", "pdb", "posixpath", "re",
+     "selectors", "sre_compile", "sre_parse", "threading", "token", "tokenize", "traceback",
+     "typing", "unittest", "warnings", "zipimport"}
+)  # fmt: skip
+_OTHERS = frozenset(
+    {"_pytest", "cffi", "coverage", "hypothesis", "jax", "llvmlite", "numpy", "pluggy", "pytest",
+     "rich", "scipy", "torch", "wgpu"}
+)  # fmt: skip
+_SITE = ("site-packages", "dist-packages")
+
+
+_STANDARD = str(Path(types.__file__).parent)
+NOBODYS, LIBRARY, USERS = range(3)
+
+
+def whose(code: types.CodeType) -> int:
+    """USERS: a trace depends on what the code reads. LIBRARY: so it does if such code calls it, and
+    not this package, which has libraries of its own. NOBODYS: it does not."""
+    if code.co_name == "__del__":  # which runs anywhere
+        return NOBODYS
+    if code.co_name in _LOOKUPS and code.co_filename == MODULE:
+        return NOBODYS
+    return _whose_file(code.co_filename)
+
+
+@lru_cache(maxsize=4096)
+def _whose_file(file: str) -> int:
+    if file.startswith(_PACKAGE):
+        return USERS if file.startswith(_AS_USERS) else NOBODYS
+    if file.startswith(_NUMPY):
+        return NOBODYS
+    if file == "<string>":  # made by the standard library, for dataclasses say
+        return LIBRARY
+    if file.startswith("<frozen "):
+        return NOBODYS if file[8:].rstrip(">").split(".")[0] in _BESIDE else LIBRARY
+    parts = Path(file).parts
+    for at, part in enumerate(parts[:-1]):
+        if part in _SITE:
+            return NOBODYS if parts[at + 1].removesuffix(".py") in _OTHERS else LIBRARY
+    if file.startswith(_STANDARD):
+        name = Path(file[len(_STANDARD) :]).parts[1].removesuffix(".py")
+        return NOBODYS if name in _BESIDE else LIBRARY
+    return USERS
+
+
+@lru_cache(maxsize=4096)
+def is_below(file: str) -> bool:
+    """Whether a file is this package's that computes what tensors' functions ask for."""
+    return file.startswith(_BELOW)
+
+
+@lru_cache(maxsize=4096)
+def is_library_module(name: str | None) -> bool:
+    """Whether a module is one whose names nobody changes."""
+    if name is None or name.startswith(_USERS):
+        return False
+    first = name.split(".")[0]
+    return first == "treadle" or first in _OTHERS or first in sys.stdlib_module_names
+
+
+def is_library_class(kind: type) -> bool:
+    """Whether a class is such a module's."""
+    name = kind.__module__
+    return isinstance(name, str) and name != "__main__" and is_library_module(name)

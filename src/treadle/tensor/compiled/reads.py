@@ -1,0 +1,114 @@
+"""What a Python function's bytecode reads of what is around it: names, and how they are used."""
+
+from __future__ import annotations
+
+import dis
+import types
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+# Methods that change a container and give nothing of what is in it.
+_CHANGES = frozenset(
+    {"add", "append", "appendleft", "clear", "extend", "extendleft", "insert", "update"}
+)
+# Names of what reads attributes whose names are not in the code.
+_ANY_NAME = frozenset(
+    {"vars", "dir", "__dict__", "__getattribute__", "__getstate__", "__reduce_ex__", "__slots__"}
+)
+_BY_NAME = frozenset({"getattr", "hasattr"})
+_CALLS = ("PRECALL", "CALL", "CALL_KW")
+_VARIABLES = ("LOAD_GLOBAL", "LOAD_NAME")
+_CELLS = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+_NO_READS = ("STORE", "DELETE", "IMPORT_NAME")
+
+
+class Reads(NamedTuple):
+    """The names that code reads. Of variables and attributes there is whether what they mean is
+    looked at, and not only added to, as a list is by `append`."""
+
+    variables: dict[str, bool]  # of the module
+    cells: dict[str, bool]  # of the functions around
+    attributes: dict[str, bool]
+    perhaps: frozenset[str]  # attributes that may be missing without an error
+    modules: tuple[str, ...]  # that are imported
+    every: bool  # attributes by names that are not known
+
+
+NOTHING = Reads({}, {}, {}, frozenset(), (), False)
+
+
+@lru_cache(maxsize=4096)
+def reads_of(code: types.CodeType) -> Reads:
+    """What code reads. Of the functions that are defined in it only what they have through it: they
+    have bytecode of their own."""
+    steps = [each for each in dis.get_instructions(code) if each.opname not in ("CACHE", "NOP")]
+    variables: dict[str, bool] = {}
+    cells: dict[str, bool] = {}
+    attributes: dict[str, bool] = {}
+    modules: list[str] = []
+    every = bool(_ANY_NAME.intersection(code.co_names))
+    for at, step in enumerate(steps):
+        name, op = step.argval, step.opname
+        if op in _CELLS:
+            cells[name] = cells.get(name, False) or _is_looked_at(steps, at)
+        elif step.opcode in dis.hasname and not op.startswith(_NO_READS):
+            known = variables if op in _VARIABLES else attributes
+            known[name] = known.get(name, False) or _is_looked_at(steps, at)
+            if op in _VARIABLES and name in _BY_NAME:
+                every = every or not _has_constant_name(steps, at)
+        elif op == "IMPORT_NAME":
+            modules.append(name)
+        elif op == "MATCH_CLASS":
+            every = True
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            passed = reads_of(inner).cells
+            for name in set(inner.co_freevars).intersection(code.co_freevars):
+                cells[name] = cells.get(name, False) or passed.get(name, True)
+    texts = {part for text in _texts(code.co_consts) for part in text.split(".")}
+    texts = {each for each in texts if each.isidentifier()}
+    for each in texts:
+        attributes[each] = True
+    perhaps = texts
+    if "AttributeError" in variables:
+        perhaps = perhaps | attributes.keys()
+    return Reads(variables, cells, attributes, frozenset(perhaps), tuple(modules), every)
+
+
+def _is_looked_at(steps: Sequence[dis.Instruction], at: int) -> bool:
+    """Whether what an instruction loads is used for more than to change it."""
+    after = steps[at + 1 : at + 3]
+    if not after:
+        return True
+    if after[0].opname in ("LOAD_METHOD", "LOAD_ATTR") and after[0].argval in _CHANGES:
+        return False
+    return not (len(after) == 2 and after[1].opname == "STORE_SUBSCR")
+
+
+def _has_constant_name(steps: Sequence[dis.Instruction], at: int) -> bool:
+    """Whether the second argument of the `getattr` that an instruction loads is a constant."""
+    depth, is_constant = 0, False
+    for step in steps[at + 1 :]:
+        if step.opname in _CALLS and depth in (2, 3):
+            return is_constant
+        if step.opcode in dis.hasjrel or step.opcode in dis.hasjabs:
+            return False
+        try:
+            change = dis.stack_effect(step.opcode, step.arg, jump=False)
+        except ValueError:
+            return False
+        depth += change
+        if depth < 0 or (depth == 2 and is_constant):  # it has been made of the constant
+            return False
+        if depth == 2:
+            is_constant = step.opname == "LOAD_CONST" and change == 1
+    return False
+
+
+def _texts(constants: Sequence[Any]) -> Iterator[str]:
+    for each in constants:
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, (tuple, frozenset)):
+            yield from _texts(tuple(each))

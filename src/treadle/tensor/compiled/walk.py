@@ -1,0 +1,439 @@
+"""What names lead to, from what a function has: places, and the objects there, noted as guards.
+
+An object that was there before the trace is looked at for the names that some code reads: its
+attributes of those names, what a container has in it, what a function has around it. Each kind of
+object has its way of being looked at; the table is at the end.
+"""
+
+from __future__ import annotations
+
+import builtins
+import ctypes
+import functools
+import gc
+import io
+import mmap
+import operator
+import random
+import sys
+import types
+import weakref
+from array import array
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from treadle.graph.history import recording
+from treadle.lang.kernel import Function, Kernel
+from treadle.tensor.cells import Cell
+from treadle.tensor.compiled.attributes import Attributes
+from treadle.tensor.compiled.guards import MISSING, Guard, is_plain
+from treadle.tensor.compiled.places import NOBODYS, is_library_module, whose
+from treadle.tensor.compiled.reads import NOTHING, Reads, reads_of
+from treadle.tensor.generator import Generator
+from treadle.tensor.tensor import Tensor
+
+_ONE_BY_ONE = 64  # elements of a list that have a guard each
+_CACHED = type(functools.lru_cache(lambda: None))
+_OF_ARRAYS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
+# What a library's names mean for good.
+_DEFINED = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type)
+_BYTES = (bytearray, memoryview, array)
+_BUFFERS = (ctypes.Array, ctypes._SimpleCData, ctypes.Structure, mmap.mmap)
+# Objects that go on by themselves when they are used.
+_MOVING = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+_DRAWING = frozenset({"random", "numpy.random", "secrets", "time", "uuid"})
+ITERABLE = (list, tuple, set, frozenset, deque)
+
+
+class Walk(Attributes):
+    """The guards that were found. `before` has the arrays that were there."""
+
+    def __init__(self, before: Container[Cell]) -> None:
+        super().__init__()
+        self._before = before
+        self._held: dict[int, Any] = {}  # objects that were there before, and have been seen
+        self._walked: set[tuple[int, int, bool]] = set()
+        self._todo: deque[tuple[Any, Reads, str, bool, bool]] = deque()
+        self._is_walking = False
+        self._codes: dict[types.CodeType, Reads] = {}  # that have run
+        self._functions: dict[types.CodeType, list[types.FunctionType]] = {}
+        self._ran: set[tuple[int, int]] = set()
+        self._names: dict[str, None] = {}  # that functions made of names read
+        self.cells: set[Cell] = set()  # arrays that guards watch
+
+    # ------------------------------------------------------------------ variables and functions
+
+    def _variables(self, space: dict[str, Any], reads: Reads, is_library: bool = False) -> None:
+        is_library = is_library and is_library_module(space.get("__name__"))
+        for name, is_looked_at in reads.variables.items():
+            if is_library and isinstance(space.get(name), _DEFINED):
+                continue
+            if name in space:
+                self._place("{0}[{1}]", space, name, space[name], name, reads, is_looked_at, True)
+            elif not is_library and (hasattr(builtins, name) or name in reads.perhaps):
+                self._add("{1} not in {0}", space, name, name)
+        for name in self._named_otherwise(space, reads):
+            module = sys.modules.get(name)
+            if module is not None and not is_library_module(name):
+                self._place("{0}[{1}]", sys.modules, name, module, name, reads)
+            elif module is not None:
+                self._walk(module, reads, name)
+
+    def _named_otherwise(self, space: dict[str, Any], reads: Reads) -> Iterator[str]:
+        """The modules that code imports, or takes from `sys.modules`; what it takes from
+        `globals()`."""
+        yield from reads.modules
+        if "globals" in reads.variables and "globals" not in space:
+            known = [name for name in reads.attributes if name in space]
+            for name in known:
+                self._place("{0}[{1}]", space, name, space[name], name, reads, True, True)
+            if not known:
+                self.unreachable.setdefault("globals()", "which it reads by names that it makes")
+        if "modules" in reads.attributes and any(
+            space.get(name) is sys for name in reads.variables
+        ):
+            yield from reads.attributes
+            yield str(space.get("__name__"))
+
+    def _begins(self, function: types.FunctionType, reads: Reads) -> None:
+        """A function that runs, or is compiled: its closure and its defaults."""
+        if (id(function), id(reads)) in self._ran:
+            return
+        self._ran.add((id(function), id(reads)))
+        self._held[id(function)] = function
+        name = function.__qualname__
+        code = function.__code__
+        if not is_library_module(function.__module__):
+            self._add("{0}.__code__ is {1}", function, code, f"the code of {name}")
+        for each, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            try:
+                value = cell.cell_contents
+            except ValueError:  # it has no value yet
+                self._add("not hasattr({0}, 'cell_contents')", cell, None, each)
+                continue
+            if each in reads.cells:
+                self._place(
+                    "{0}.cell_contents", cell, None, value, each, reads, reads.cells[each], True
+                )
+        if function.__defaults__ is not None:
+            self._place("{0}.__defaults__", function, None, function.__defaults__,
+                        f"{name}.__defaults__", reads)  # fmt: skip
+        if function.__kwdefaults__ is not None:
+            self._place("{0}.__kwdefaults__", function, None, function.__kwdefaults__,
+                        f"{name}.__kwdefaults__", reads)  # fmt: skip
+
+    def _register(self, function: Any, reads: Reads, name: str) -> None:
+        """A function that may run."""
+        if not isinstance(function, types.FunctionType):
+            self._walk(function, reads, name)
+            return
+        known = self._functions.setdefault(function.__code__, [])
+        if any(each is function for each in known):
+            return
+        known.append(function)
+        if whose(function.__code__) == NOBODYS:  # a library's wrapper around something
+            for cell in function.__closure__ or ():
+                try:
+                    value = cell.cell_contents
+                except ValueError:
+                    continue
+                self._place("{0}.cell_contents", cell, None, value, name, reads)
+        elif function.__code__ in self._codes:
+            self._begins(function, reads_of(function.__code__))
+
+    # ------------------------------------------------------------------ places and what is there
+
+    def _place(
+        self, read: str, holder: Any, key: Any, value: Any, name: str, reads: Reads,
+        is_looked_at: bool = True, is_variable: bool = False,
+    ) -> None:  # fmt: skip
+        """A value at a place that the function reads: `read` with a holder and a key."""
+        if isinstance(value, Tensor) and value._cell not in self._before:
+            return  # the function has put it there itself
+        known = (read, id(holder), key if type(key) is str else id(key))
+        if known not in self._guards:
+            if is_plain(value):
+                test = f"{read} is {{2}} or same({read}, {{2}})"
+                guard = Guard(test, (holder, key, value), name, read, value)
+            else:
+                test, gone = f"{read} is {{2}}", not is_variable
+                guard = Guard(test, (holder, key, value), name, read, value, gone)
+            self._guards[known] = guard
+        if isinstance(value, Tensor):
+            self._tensor(value, name, is_variable)
+        elif not is_plain(value):
+            self._walk(value, reads, name, is_looked_at)
+
+    def _walk(
+        self, value: Any, reads: Reads, name: str, is_looked_at: bool = True, is_given: bool = False
+    ) -> None:
+        """Look at an object that was there before, and at what it leads to; however deep."""
+        self._todo.append((value, reads, name, is_looked_at, is_given))
+        if self._is_walking:
+            return
+        self._is_walking = True
+        try:
+            while self._todo:
+                self._look(*self._todo.popleft())
+        finally:
+            self._is_walking = False
+            self._todo.clear()
+
+    def _look(
+        self, value: Any, reads: Reads, name: str, is_looked_at: bool, is_given: bool
+    ) -> None:
+        """What the names that are read lead to from an object."""
+        kind = type(value)
+        if kind is Tensor:
+            self._tensor(value, name)
+            return
+        if is_plain(value):
+            return
+        self._held[id(value)] = value
+        known = (id(value), id(reads), is_looked_at)
+        if known in self._walked:
+            return
+        self._walked.add(known)
+        if is_given and isinstance(value, (*ITERABLE, dict)):
+            self._attributes(value, reads, name)
+            return
+        walk = _WALKS.get(kind)
+        if walk is None:
+            for base, each in _WALKS.items():
+                if isinstance(value, base):
+                    walk = each
+                    break
+        if walk is None:
+            self._object(value, reads, name)
+        elif is_looked_at:
+            walk(self, value, reads, name)
+        if walk is not None and kind not in _WALKS and not isinstance(value, types.ModuleType):
+            self._attributes(value, reads, name)
+
+    def _tensor(self, tensor: Tensor, name: str, is_variable: bool = False) -> None:
+        cell, view, boundary = tensor._cell, tensor._view, tensor._boundary
+        if cell in self._before:
+            self.cells.add(cell)
+            test = "{0}._cell is {1} and {0}._view is {2} and {0}._boundary is {3}"
+            gone = not is_variable
+            self._add(test, tensor, cell, name, view, boundary, is_replaced=gone)
+            leaf = None if boundary is None else boundary.leaf
+            if leaf is not None and recording.get():
+                for hooks in ("hooks", "accumulated"):
+                    held, called = getattr(leaf, hooks), f"the hooks of {name}"
+                    self._place(f"{{0}}.{hooks}", leaf, None, held, called, NOTHING)
+
+    # ------------------------------------------------------------------ containers
+
+    def _list(self, value: list[Any], reads: Reads, name: str) -> None:
+        if len(value) > _ONE_BY_ONE:
+            self._elements("{0}", value, value, reads, name)
+            return
+        self._add("len({0}) == {1}", value, len(value), f"the length of {name}", is_replaced=True)
+        for at, each in enumerate(list(value)):
+            self._place("{0}[{1}]", value, at, each, f"{name}[{at}]", reads)
+
+    def _elements(
+        self, read: str, holder: Any, values: Iterable[Any], reads: Reads, name: str
+    ) -> None:
+        """Many elements, or such as have no places: compared together."""
+        known = list(values)
+        if any(isinstance(each, Tensor) and each._cell not in self._before for each in known):
+            known_own = [each for each in known if not isinstance(each, Tensor)]
+            for at, each in enumerate(known_own):
+                self._walk(each, reads, f"{name}[{at}]")
+            return
+        self._add(f"same_elements({read}, {{1}})", holder, known, name, is_replaced=True)
+        for at, each in enumerate(known):
+            if not is_plain(each):
+                self._walk(each, reads, f"{name}[{at}]")
+
+    def _tuple(self, value: tuple[Any, ...], reads: Reads, name: str) -> None:
+        for at, each in enumerate(value):
+            if not is_plain(each):
+                self._walk(each, reads, f"{name}[{at}]")
+
+    def _dict(self, value: dict[Any, Any], reads: Reads, name: str) -> None:
+        keys, called = list(value), f"the keys of {name}"
+        if not keys:
+            self._add("not {0}", value, None, called, is_replaced=True)
+        elif all(type(each) is str for each in keys):
+            self._add("[*{0}] == {1}", value, keys, called, is_replaced=True)
+        else:
+            self._elements("[*{0}]", value, keys, NOTHING, called)
+        if type(value).__getitem__ is not dict.__getitem__ or len(value) > _ONE_BY_ONE:
+            self._elements("[*{0}.values()]", value, dict.values(value), reads, name)
+            return
+        for key, each in list(value.items()):
+            self._place("{0}[{1}]", value, key, each, f"{name}[{key!r}]", reads)
+
+    def _set(self, value: Any, reads: Reads, name: str) -> None:
+        known = {id(each): each for each in value}
+        if not known:
+            self._add("not {0}", value, None, name)
+        elif not any(isinstance(e, Tensor) and e._cell not in self._before for e in value):
+            self._add("same_members({0}, {1})", value, known, name)
+        for each in known.values():
+            self._walk(each, reads, f"a member of {name}")
+
+    def _deque(self, value: deque[Any], reads: Reads, name: str) -> None:
+        self._elements("{0}", value, value, reads, name)
+
+    def _array(self, value: Any, reads: Reads, name: str) -> None:
+        held = value.copy()
+        self._add("same_numbers({0}, {1}, {2})", value, held, name, held.tobytes())
+        if value.dtype == object:
+            for each in value.flat:
+                self._walk(each, reads, f"an element of {name}")
+
+    def _bytes(self, value: Any, reads: Reads, name: str) -> None:
+        data = memoryview(value).tobytes()
+        self._add("same_bytes({0}, {1})", value, data, name)
+
+    # ------------------------------------------------------------------ functions
+
+    def _function(self, value: types.FunctionType, reads: Reads, name: str) -> None:
+        self._register(value, reads, name)
+        if value.__dict__:
+            self._attributes(value, reads, name)
+
+    def _method(self, value: types.MethodType, reads: Reads, name: str) -> None:
+        self._walk(value.__self__, reads, f"{name}.__self__")
+        self._register(value.__func__, reads, name)
+
+    def _partial(self, value: functools.partial[Any], reads: Reads, name: str) -> None:
+        for part in ("func", "args", "keywords"):
+            read = f"{{0}}.{part}"
+            self._place(read, value, None, getattr(value, part), f"{name}.{part}", reads)
+
+    def _partial_method(self, value: functools.partialmethod[Any], reads: Reads, name: str) -> None:
+        self._attributes(value, reads._replace(attributes={"func": True, "args": True,
+                                                           "keywords": True}), name)  # fmt: skip
+
+    def _wrapped(self, value: Any, reads: Reads, name: str) -> None:
+        self._register(value.__func__, reads, name)
+
+    def _property(self, value: property, reads: Reads, name: str) -> None:
+        for each in (value.fget, value.fset):
+            if each is not None:
+                self._register(each, reads, name)
+
+    def _cached(self, value: Any, reads: Reads, name: str) -> None:
+        """A function with a cache runs or does not: what it reads counts, and its results."""
+        self._compiled_later(value.__wrapped__, name)
+        todo = gc.get_referents(value)
+        while todo:
+            each = todo.pop()
+            if type(each).__name__ == "_lru_list_elem":  # a result, and its neighbour
+                todo += gc.get_referents(each)
+            elif type(each) is dict and each is not value.__dict__:
+                todo += each.values()
+            elif not isinstance(each, (types.FunctionType, type)):
+                self._walk(each, reads, f"{name}()")
+
+    def _kernel(self, value: Any, reads: Reads, name: str) -> None:
+        """A kernel is compiled for what it captures."""
+        self._compiled_later(value.definition, name)
+
+    def _compiled_later(self, function: Any, name: str) -> None:
+        if isinstance(function, types.FunctionType):
+            reads = reads_of(function.__code__)
+            self._variables(function.__globals__, reads)
+            self._begins(function, reads)
+        else:
+            self._walk(function, NOTHING, name)
+
+    def _context_variable(self, value: ContextVar[Any], reads: Reads, name: str) -> None:
+        self._place("{0}.get({1})", value, MISSING, value.get(MISSING), f"{name}.get()", reads)
+
+    def _reference(self, value: Any, reads: Reads, name: str) -> None:
+        self._place("{0}()", value, None, value(), f"{name}()", reads)
+
+    def _proxy(self, value: Any, reads: Reads, name: str) -> None:
+        try:
+            self._walk(value.__repr__.__self__, reads, name)
+        except (ReferenceError, AttributeError):
+            self.unreachable.setdefault(name, "a proxy of another object")
+
+    def _getter(self, value: Any, reads: Reads, name: str) -> None:
+        """`operator.attrgetter` and `methodcaller`, which read by names of their own."""
+        for text in value.__reduce__()[1]:
+            if isinstance(text, str):
+                self._names.update(dict.fromkeys(text.split(".")))
+
+    def _module(self, value: types.ModuleType, reads: Reads, name: str) -> None:
+        real = sys.modules.get(value.__name__) is value
+        if real and value.__name__ in _DRAWING:
+            self.unreachable.setdefault(
+                name, "a module whose functions give other values each time"
+            )
+        if not real or not is_library_module(value.__name__):
+            self._attributes(value, reads, name)
+        elif value is np and "random" in reads.attributes:
+            self._module(np.random, reads, f"{name}.random")
+
+    def _referents(self, value: Any, reads: Reads, name: str) -> None:
+        """A view of a dict."""
+        for each in gc.get_referents(value):
+            self._walk(each, reads, name)
+
+    def _nothing(self, value: Any, reads: Reads, name: str) -> None:
+        """What does not change, or what traces look at otherwise."""
+
+    def _moving(self, value: Any, reads: Reads, name: str) -> None:
+        self.unreachable.setdefault(
+            name, f"a {type(value).__name__}, which goes on when it is used"
+        )
+
+    def _builtin(self, value: Any, reads: Reads, name: str) -> None:
+        owner = value.__self__
+        if isinstance(owner, _MOVING):
+            self._moving(owner, reads, name)
+        elif getattr(owner, "__name__", "") in _DRAWING:
+            self.unreachable.setdefault(name, "which gives another value each time")
+        elif owner is not None and not isinstance(owner, (types.ModuleType, type)):
+            self._walk(owner, reads, name)
+
+    # ------------------------------------------------------------------ attributes
+
+    def _object(self, value: Any, reads: Reads, name: str) -> None:
+        kind = type(value)
+        inner = getattr(kind, "_traced_inside", None)
+        if inner is not None:
+            self._walk(getattr(value, inner), reads, name)
+            return
+        if hasattr(kind, "__next__") and not isinstance(value, io.IOBase):
+            self._moving(value, reads, name)
+        elif isinstance(value, _BUFFERS):
+            self._bytes(value, reads, name)
+        elif any(hasattr(kind, each) for each in _OF_ARRAYS):
+            self.unreachable.setdefault(name, f"an array of another library ({kind.__name__})")
+        call = self._found(kind, "__call__")
+        if call is not None:
+            self._register(call.raw, reads, f"{name}.__call__")
+        self._attributes(value, reads, name)
+
+
+_Walk = Callable[[Walk, Any, Reads, str], None]
+_WALKS: dict[type, _Walk] = {
+    list: Walk._list, tuple: Walk._tuple, dict: Walk._dict, set: Walk._set,
+    frozenset: Walk._set, deque: Walk._deque, np.ndarray: Walk._array,
+    types.FunctionType: Walk._function, types.MethodType: Walk._method,
+    functools.partial: Walk._partial, functools.partialmethod: Walk._partial_method,
+    classmethod: Walk._wrapped, staticmethod: Walk._wrapped, property: Walk._property,
+    _CACHED: Walk._cached, Kernel: Walk._kernel, Function: Walk._kernel,
+    ContextVar: Walk._context_variable, weakref.ref: Walk._reference,
+    types.ModuleType: Walk._module, types.BuiltinFunctionType: Walk._builtin,
+    Generator: Walk._nothing, np.dtype: Walk._nothing, np.ufunc: Walk._nothing,
+    weakref.ProxyType: Walk._proxy, weakref.CallableProxyType: Walk._proxy,
+    operator.attrgetter: Walk._getter, operator.methodcaller: Walk._getter,
+    types.MappingProxyType: Walk._referents, type({}.keys()): Walk._referents,
+    type({}.values()): Walk._referents, type({}.items()): Walk._referents,
+    types.CodeType: Walk._nothing, slice: Walk._nothing,
+    **dict.fromkeys(_BYTES, Walk._bytes), **dict.fromkeys(_MOVING, Walk._moving),
+    type: Walk._class,
+}  # fmt: skip

@@ -1,0 +1,225 @@
+"""What a function finds around it while it is traced, noted as guards.
+
+Each Python function that runs is seen when it begins (`noting.py`). Its bytecode tells which names
+it reads (`reads.py`), so what they mean there and then is looked up (`walk.py`): variables of its
+module and of the functions around it, its defaults, attributes of what it is given, and so on
+through objects and containers, as far as the names lead. What is found first is what the trace
+depends on; what the function puts there later is its own.
+"""
+
+from __future__ import annotations
+
+import gc
+import types
+import weakref
+from collections.abc import Container, Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from treadle.tensor.cells import Cell
+from treadle.tensor.compiled.guards import is_plain
+from treadle.tensor.compiled.places import LIBRARY, MEMBERS, MODULE, is_below, whose
+from treadle.tensor.compiled.reads import NOTHING, Reads, reads_of
+from treadle.tensor.compiled.routes import tensors_within
+from treadle.tensor.compiled.walk import ITERABLE, Walk
+from treadle.tensor.tensor import Tensor
+
+
+class Watch(Walk):
+    """What was found around one run of a function. `before` has the arrays that were there."""
+
+    def __init__(self, before: Container[Cell]) -> None:
+        super().__init__(before)
+        self._wider: dict[tuple[types.CodeType, int], Reads] = {}
+        # Objects that may be the function's own: with what reads them, and what they are called.
+        self._pending: list[tuple[Any, Reads, str]] = []
+        self._runs: dict[tuple[int, int, int], Any] = {}  # code and its module's variables
+        self._asked: set[tuple[int, int]] = set()
+        self._inner: set[types.CodeType] = set()  # of functions that are made by others
+        self._beside: set[types.CodeType] = set()  # code that is called by the library alone
+
+    @property
+    def roots(self) -> list[Any]:
+        """The objects that were seen."""
+        return list(self._held.values())
+
+    # ------------------------------------------------------------------ what runs
+
+    def begin(self, function: Any, given: Iterable[tuple[str, Any]]) -> None:
+        """The function that is traced, and the objects it is given."""
+        self._walk(function, NOTHING, _name_of(function))
+        for name, value in given:
+            if not isinstance(value, (*ITERABLE, dict)):
+                self._walk(value, NOTHING, f"argument {name}")
+
+    def entered(self, frame: types.FrameType) -> None:
+        """A function begins, or goes on."""
+        code = frame.f_code
+        is_library = whose(code) == LIBRARY
+        if is_library and code not in self._functions and not self._is_noted(frame.f_back):
+            return
+        caller = frame.f_back
+        if caller is not None and (
+            is_below(caller.f_code.co_filename) or caller.f_code in self._beside
+        ):
+            self._beside.add(code)
+            return
+        values = frame.f_locals
+        if code not in self._functions and code.co_argcount:
+            self._method_of(values.get(code.co_varnames[0]), code)
+        while True:
+            names = len(self._names)
+            self._begun(code, frame.f_globals, values, is_library)
+            if len(self._names) == names:  # else something was found that reads by other names
+                return
+
+    def _begun(
+        self, code: types.CodeType, space: dict[str, Any], values: dict[str, Any], is_library: bool
+    ) -> None:
+        reads = self._reads(code)
+        run = (id(code), id(space), id(reads))  # codes are equal that look alike
+        if run not in self._runs:
+            self._runs[run] = (code, space, reads)
+            self._codes[code] = reads
+            self._inner.update(each for each in code.co_consts if isinstance(each, types.CodeType))
+            self._variables(space, reads, is_library)
+        for function in self._functions.get(code, ()):
+            self._begins(function, reads)
+        for name in _given_names(code):
+            value = values.get(name)
+            if value is not None:
+                self._given(value, reads, name)
+
+    def _reads(self, code: types.CodeType) -> Reads:
+        """What code reads, and what is read by functions that have names of their own."""
+        reads = reads_of(code)
+        if reads.every and code.co_filename == MODULE:
+            reads = _of_module(code)
+        if not self._names:
+            return reads
+        known = self._wider.get((code, len(self._names)))
+        if known is None:
+            attributes = {**reads.attributes, **dict.fromkeys(self._names, True)}
+            known = reads._replace(attributes=attributes)
+            self._wider[code, len(self._names)] = known
+        return known
+
+    def _is_noted(self, frame: types.FrameType | None) -> bool:
+        return frame is not None and frame.f_code in self._codes
+
+    def _method_of(self, owner: Any, code: types.CodeType) -> None:
+        """A method that was called without its name: an operator's, say."""
+        kind = owner if isinstance(owner, type) else type(owner)
+        found = self._found(kind, code.co_name)
+        raw = None if found is None else found.raw
+        for each in (raw, *(getattr(raw, name, None) for name in ("__func__", "fget", "func"))):
+            if isinstance(each, types.FunctionType) and each.__code__ is code:
+                self._functions.setdefault(code, []).append(each)
+
+    def left(self, frame: types.FrameType, value: Any) -> None:
+        """A function gives a value to another one."""
+        caller = frame.f_back
+        if caller is not None and self._is_noted(caller):
+            self._given(value, self._codes[caller.f_code], f"{frame.f_code.co_name}()")
+
+    def end(self) -> None:
+        """The function is done: let go what it may have made itself."""
+        pending, self._pending = self._pending, []
+        for value, reads, name in pending:
+            if id(value) in self._held:
+                self._walk(value, reads, name)
+                continue
+            try:
+                self._pending.append((weakref.ref(value), reads, name))
+            except TypeError:
+                continue
+
+    def settle(self) -> None:
+        """Look at what it was given by others, or is kept by them."""
+        for reference, reads, name in self._pending:
+            value = reference()
+            if value is not None:
+                self._walk(value, reads, name)
+        self._pending = []
+        unknown = [
+            code
+            for code in self._codes.keys() - self._functions.keys() - self._inner
+            if code.co_freevars or code.co_argcount or code.co_kwonlyargcount
+        ]
+        for function in gc.get_referrers(*unknown) if unknown else ():
+            if isinstance(function, types.FunctionType) and function.__code__ in unknown:
+                self._begins(function, reads_of(function.__code__))
+
+    def check_reached(self, used: Iterable[Cell], gradients: Iterable[Any]) -> None:
+        """Note the arrays from outside that a trace uses and no guard watches. Those of gradients,
+        optimizers and scalers are looked at otherwise."""
+        library = [each for each in self._held.values() if hasattr(type(each), "_traced_never")]
+        known = {each._cell for each in gradients if each is not None}
+        known.update(each._cell for each in tensors_within(library))
+        unknown = [each for each in used if each not in self.cells and each not in known]
+        for tensor in gc.get_referrers(*unknown) if unknown else ():
+            if isinstance(tensor, Tensor):
+                name = f"a tensor of shape {tensor.shape} and dtype {tensor.dtype}"
+                self.unreachable.setdefault(name, "which no name leads to")
+
+    # ------------------------------------------------------------------ what is given
+
+    def _given(self, value: Any, reads: Reads, name: str) -> None:
+        """What a function is given by another one. It may be new: then nothing depends on it."""
+        kind = type(value)
+        if kind is Tensor or is_plain(value) or kind is np.ndarray or kind is types.CodeType:
+            return
+        todo, seen = [(value, name)], set[int]()
+        while todo:
+            each, called = todo.pop()
+            kind = type(each)
+            if kind is Tensor or is_plain(each) or kind is np.ndarray or id(each) in seen:
+                continue
+            seen.add(id(each))
+            if isinstance(each, ITERABLE):
+                todo += [(inner, f"{called}[{at}]") for at, inner in enumerate(each)]
+                if kind in ITERABLE:
+                    continue
+            elif isinstance(each, dict):
+                todo += [(inner, f"{called}[{key!r}]") for key, inner in list(each.items())]
+                if kind is dict:
+                    continue
+            elif _is_view(each):
+                todo += [(inner, called) for inner in gc.get_referents(each)]
+                continue
+            if id(each) in self._held:
+                self._walk(each, reads, called, is_given=True)
+            elif (id(each), id(reads)) not in self._asked:
+                self._asked.add((id(each), id(reads)))
+                self._walk(type(each), reads, type(each).__name__)  # which was there before
+                self._pending.append((each, reads, called))
+
+
+@lru_cache(64)
+def _of_module(code: types.CodeType) -> Reads:
+    """What code of modules reads: of their `__dict__` always the same."""
+    reads = reads_of(code)
+    attributes = {**reads.attributes, **dict.fromkeys(MEMBERS, True)}
+    return reads._replace(attributes=attributes, every=False)
+
+
+def _given_names(code: types.CodeType) -> Iterator[str]:
+    """The names of what code is given: arguments, and variables of the functions around it."""
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)  # *args and **kwargs
+    yield from code.co_varnames[:count]
+    yield from code.co_freevars
+
+
+def _is_view(value: Any) -> bool:
+    """Whether a value is an iterator over others, or a view of a dict."""
+    kind = type(value)
+    return kind.__module__ in ("builtins", "itertools", "collections") and (
+        hasattr(kind, "__next__") or kind.__name__ in ("dict_keys", "dict_values", "dict_items")
+    )
+
+
+def _name_of(function: Any) -> str:
+    return getattr(function, "__qualname__", None) or type(function).__name__
