@@ -35,6 +35,9 @@ _OTHERS = frozenset(
     {"_pytest", "cffi", "coverage", "hypothesis", "jax", "llvmlite", "numpy", "pluggy", "pytest",
      "rich", "scipy", "torch", "wgpu"}
 )  # fmt: skip
+# What runs when an object is gone that a weak dict or set has.
+_CALLBACKS = frozenset({"remove", "_remove", "_commit_removals", "__call__"})
+_WEAK_MODULES = ("weakref.py", "_weakrefset.py")
 _SITE = ("site-packages", "dist-packages")
 
 
@@ -45,7 +48,9 @@ NOBODYS, LIBRARY, USERS = range(3)
 def whose(code: types.CodeType) -> int:
     """USERS: a trace depends on what the code reads. LIBRARY: so it does if such code calls it, and
     not this package, which has libraries of its own. NOBODYS: it does not."""
-    if code.co_name == "__del__":  # which runs anywhere
+    if code.co_name == "__del__" or (
+        code.co_name in _CALLBACKS and code.co_filename.endswith(_WEAK_MODULES)
+    ):  # which run anywhere
         return NOBODYS
     if code.co_name in _LOOKUPS and code.co_filename == MODULE:
         return NOBODYS
