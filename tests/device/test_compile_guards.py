@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import cProfile
 import ctypes
 import functools
@@ -369,6 +370,12 @@ def test_what_no_guard_reaches_is_told_by_name():
 
     with pytest.warns(UserWarning, match="it uses datetime"):
         _on_cpu(lambda x: x * datetime.now().year)(X)
+
+    variable = contextvars.ContextVar("variable")
+    context = contextvars.copy_context()
+    context.run(variable.set, td.ones(3, device="cpu").realize())
+    with pytest.warns(UserWarning, match=r"a tensor of shape \(3,\) .* which no name leads to"):
+        _on_cpu(lambda x: x * context[variable])(X)
 
     def drawing(x):
         return x * random.random() * np.random.rand()  # noqa: NPY002
