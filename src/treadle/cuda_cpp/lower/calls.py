@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from treadle.core.source import Span
@@ -10,8 +11,8 @@ from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant, zero_of
 from treadle.cuda_cpp.lower.classes import CONSTRUCTORS
 from treadle.cuda_cpp.lower.context import Context, Returns
-from treadle.cuda_cpp.lower.conversions import convert, explicit_cast, rvalue, underlying
-from treadle.cuda_cpp.lower.dispatch import lower, second_operand
+from treadle.cuda_cpp.lower.conversions import as_base, convert, explicit_cast, rvalue, underlying
+from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.functions import (
     call_function,
     refuse_recursion,
@@ -23,10 +24,11 @@ from treadle.cuda_cpp.lower.initializers import (
     initialize_by_default,
     member_defaults,
 )
-from treadle.cuda_cpp.lower.inlining import bind_argument, frozen, inline, run_body
+from treadle.cuda_cpp.lower.inlining import bind_argument, inline, run_body
 from treadle.cuda_cpp.lower.members import member_of
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.operators import initialize
+from treadle.cuda_cpp.lower.order import OBJECT, Operands, frozen, kept, operands_of
 from treadle.cuda_cpp.lower.overloads import Chosen, choose, viable
 from treadle.cuda_cpp.lower.pointers import pointer_of
 from treadle.cuda_cpp.lower.values import (
@@ -72,8 +74,7 @@ def call(cx: Context, node: tree.Call) -> Value:
     if isinstance(function, TypeValue):
         return _construct_call(cx, function.type, node, span)
     if not isinstance(function, FunctionSet):
-        values = arguments(cx, node.arguments)
-        made = call_operator(cx, "()", [function, *values], span)
+        made = _call_object(cx, function, node)
         if made is not None:
             return made
         if pointer_of(cx, function) is not None:
@@ -81,12 +82,30 @@ def call(cx: Context, node: tree.Call) -> Value:
         raise cx.error(f"{describe(function)} cannot be called", span)
     if function.builtin:
         return builtin_names.call(cx, function, node)
-    values = arguments(cx, node.arguments)
+    operands = operands_of(cx, node.arguments)
+    values: Sequence[Value] = operands.values
     found, _ = viable(cx, function.overloads, values, function.arguments, span)
-    if not found and builtin_names.is_function(function.name):
-        return builtin_names.call_with(cx, function.name, values, node)  # an overload of CUDA's own
+    if not found and builtin_names.is_function(function.name):  # an overload of CUDA's own
+        return builtin_names.call_with(cx, function.name, operands.emit(cx), node)
     chosen = choose(cx, function.name, function.overloads, values, function.arguments, span)
-    return _call_chosen(cx, chosen, _unbraced(cx, values, chosen), function.receiver, span)
+    receiver = _receiver(cx, function, operands)
+    values = operands.emit(cx, lambda: chosen.types)
+    return _call_chosen(cx, chosen, _unbraced(cx, values, chosen), receiver, span)
+
+
+def _call_object(cx: Context, function: Value, node: tree.Call) -> Value | None:
+    """`object(arguments)`: the object comes before its arguments."""
+    given = operands_of(cx, node.arguments)
+    operands = Operands([function, *given.values], [[], *given.blocks])
+    return operator_call(cx, "()", operands, node.function.span)
+
+
+def _receiver(cx: Context, function: FunctionSet, operands: Operands) -> Value | None:
+    """What a method is called on, which is known before its arguments are evaluated."""
+    if function.receiver is None:
+        return None
+    receiver: Value = kept(cx, function.receiver, OBJECT, operands.effects, cx.span)
+    return receiver
 
 
 def _unbraced(cx: Context, values: Sequence[Value], chosen: Chosen) -> list[Value]:
@@ -109,6 +128,8 @@ def _call_chosen(
         receiver = cx.this
     elif receiver is not None:
         receiver = _as_object(cx, receiver, span)
+    if receiver is not None and chosen.overload.owner is not None:
+        receiver = as_base(cx, receiver, chosen.overload.owner, span)
     return call_function(cx, chosen, values, receiver, span)
 
 
@@ -119,26 +140,33 @@ def _as_object(cx: Context, receiver: Value, span: Span) -> Value:
     return frozen(cx, receiver, span)
 
 
-def arguments(cx: Context, nodes: Sequence[Any]) -> list[Value]:
-    """Arguments in order; those that were only read before another one did something are kept."""
-    values: list[Value] = []
-    for node in nodes:
-        if isinstance(node, tree.InitializerList):
-            values.append(Braced(node))
-            continue
-        if values and isinstance(values[-1], Rvalue):
-            values[-1], value = second_operand(cx, values[-1], node)
-        else:
-            value = lower(cx, node)
-        values.append(value)
-    return values
+def arguments(cx: Context, nodes: Sequence[Any], type: CppType | None = None) -> list[Value]:
+    """Arguments of a built-in function, or of a constructor of `type`, evaluated in order."""
+    operands = operands_of(cx, nodes)
+    if type is None:
+        return operands.emit(cx)
+    return operands.emit(cx, lambda: constructed_from(cx, type, operands.values))
+
+
+def constructed_from(
+    cx: Context, type: CppType, values: Sequence[Value]
+) -> Sequence[CppType | None]:
+    """The types of the parameters that these values become where they make a `type`."""
+    if isinstance(type, VectorType):
+        return [type.element] * len(values)
+    if isinstance(type, ClassType) and has_constructors(type) and type != DIM3:
+        overloads = [one for one in _constructors(type) if not one.declaration.note]
+        found, _ = viable(cx, overloads, values, None, cx.span)
+        if found:
+            return choose(cx, type.name, overloads, values, None, cx.span).types
+    return ()
 
 
 # --- constructors --------------------------------------------------------------------------------
 
 
 def _construct_call(cx: Context, type: CppType, node: tree.Call, span: Span) -> Value:
-    values = arguments(cx, node.arguments)
+    values = arguments(cx, node.arguments, type)
     if len(values) == 1 and not isinstance(type, (ClassType, VectorType)):
         return explicit_cast(cx, values[0], type, "c", span)
     return construct(cx, type, values, span)
@@ -360,7 +388,7 @@ def _run_initializers(
                 value = construct(cx, field.type, [value], name.span)
             initialize(cx, part, value, name.span)
         elif isinstance(field.type, ClassType) and has_constructors(field.type):
-            run_constructor(cx, part, field.type, arguments(cx, written), name.span)
+            run_constructor(cx, part, field.type, arguments(cx, written, field.type), name.span)
         else:
             fill(cx, part, field.type, tree.InitializerList(tuple(written), ()), name.span)
 
@@ -371,7 +399,7 @@ def _base_initializer(
     for base in type.bases:
         declaration = base.template
         if isinstance(declaration, tree.StructDeclaration) and declaration.name == name.text:
-            run_constructor(cx, place, base, arguments(cx, written), name.span)
+            run_constructor(cx, place, base, arguments(cx, written, base), name.span)
             return
     raise cx.error(f"{type} has no field or base {name.text}", name.span)
 
@@ -383,6 +411,41 @@ def call_operator(
     cx: Context, op: str, values: Sequence[Value], span: Span, members_only: bool = False
 ) -> Value | None:
     """A call of an operator that the file declares; None if it declares none that fits."""
+    found = chosen_operator(cx, op, values, span, members_only)
+    return None if found is None else found.call(cx, values, span)
+
+
+def operator_call(cx: Context, op: str, operands: Operands, span: Span) -> Value | None:
+    """The same, of operands that are still to be evaluated, in the order that they are in."""
+    found = chosen_operator(cx, op, operands.values, span)
+    if found is None:
+        return None
+    return found.call(cx, operands.emit(cx, lambda: found.types), span)
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A function of the file that an operator calls: a method of its first operand, or another."""
+
+    chosen: Chosen
+    is_method: bool
+
+    @property
+    def types(self) -> tuple[CppType, ...]:
+        """The types that the operands become."""
+        return (OBJECT, *self.chosen.types) if self.is_method else self.chosen.types
+
+    def call(self, cx: Context, values: Sequence[Value], span: Span) -> Value:
+        """Its value."""
+        if not self.is_method:
+            return call_function(cx, self.chosen, values, None, span)
+        return _call_chosen(cx, self.chosen, values[1:], values[0], span)
+
+
+def chosen_operator(
+    cx: Context, op: str, values: Sequence[Value], span: Span, members_only: bool = False
+) -> Operator | None:
+    """The operator of the file that is meant; None if there is none that fits."""
     name = f"operator{op}"
     found: list[Chosen] = []
     owner: CppType = getattr(values[0], "type", VOID)
@@ -392,17 +455,14 @@ def call_operator(
             methods = [one for one in entity.overloads if not one.declaration.note]
             found = viable(cx, methods, values[1:], None, span)[0]
     if found:
-        chosen = choose(cx, name, [one.overload for one in found], values[1:], None, span)
-        return call_function(cx, chosen, values[1:], _as_object(cx, values[0], span), span)
+        methods = [one.overload for one in found]
+        return Operator(choose(cx, name, methods, values[1:], None, span), True)
     if members_only:
         return None
     overloads = _free_operators(cx, name, values)
-    if not overloads:
+    if not overloads or not viable(cx, overloads, values, None, span)[0]:
         return None
-    if not viable(cx, overloads, values, None, span)[0]:
-        return None
-    chosen = choose(cx, name, overloads, values, None, span)
-    return call_function(cx, chosen, values, None, span)
+    return Operator(choose(cx, name, overloads, values, None, span), False)
 
 
 def _free_operators(cx: Context, name: str, values: Sequence[Value]) -> list[Overload]:

@@ -134,6 +134,7 @@ def _make(
         )
     if declaration.packing is not None:
         _refuse_gaps(cx, declaration, type)
+    _refuse_hidden_fields(cx, declaration, type)
     if bases and type.fields and not holds_pointer(type):
         _refuse_shared_padding(cx, declaration, type)
     home.names["<class>"] = type
@@ -159,6 +160,20 @@ def _refuse_gaps(cx: Context, declaration: tree.StructDeclaration, type: ClassTy
         end += size_of(field.type)
     if end % max((align_of(field.type) for field in all_fields(type)), default=1):
         raise cx.error(refusal_message("packed"), declaration.span)
+
+
+def _refuse_hidden_fields(
+    cx: Context, declaration: tree.StructDeclaration, type: ClassType
+) -> None:
+    """CompileError for a field with the name of another one, of a base's: fields go by names."""
+    names: set[str] = set()
+    for field in all_fields(type) if type.bases else ():
+        if field.name in names:
+            raise cx.error(
+                f"{type} has two fields {field.name}, one of a base's: give them different names",
+                declaration.span,
+            )
+        names.add(field.name)
 
 
 def _refuse_shared_padding(

@@ -10,12 +10,14 @@ import math
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, minus, over, wider
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.objects import load, member
+from treadle.cuda_cpp.lower.objects import load, load_by_fields
 from treadle.cuda_cpp.lower.pointers import (
     ZERO,
     address,
+    base_offset,
     follow,
     in_steps_of,
+    moved_by_bytes,
     pointer_of,
     seen_as,
     unit_of,
@@ -63,6 +65,7 @@ from treadle.cuda_cpp.meaning.types import (
     Reference,
     StringType,
     Void,
+    all_fields,
     decay,
     holds_array,
     ir_type,
@@ -226,7 +229,7 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
         if not type.const and not type.rvalue and not is_object:
             return IMPOSSIBLE
         if not type.const and not type.rvalue and given != type.to:
-            return EXACT if _derives(given, type.to) else IMPOSSIBLE
+            return EXACT if derives(given, type.to) else IMPOSSIBLE
         return rank_of(cx, value, type.to)
     given = decay(given)
     if given == type:
@@ -245,7 +248,7 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
         if isinstance(given, Pointer):
             if given.to == type.to:
                 return EXACT
-            if isinstance(type.to, Void) or _derives(given.to, type.to):
+            if isinstance(type.to, Void) or derives(given.to, type.to):
                 return CONVERSION
         if isinstance(given, StringType):
             return EXACT
@@ -253,7 +256,7 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
     if type == BOOL and isinstance(given, (Pointer, NullPointer)):
         return CONVERSION
     if isinstance(type, ClassType):
-        if _derives(given, type):
+        if derives(given, type):
             return CONVERSION
         from treadle.cuda_cpp.lower.calls import has_converting_constructor
 
@@ -268,10 +271,20 @@ def _has_conversion(cx: Context, given: CppType, type: CppType) -> bool:
     return isinstance(given, ClassType) and conversion_to(cx, given, type) is not None
 
 
-def _derives(given: CppType, base: CppType) -> bool:
+def binds_directly(value: Value, type: Reference) -> bool:
+    """Whether a reference is bound to the object itself, and not to a converted copy of it."""
+    if isinstance(value, Rvalue):
+        return False
+    given = getattr(value, "type", None)
+    in_parts = isinstance(value, (ArrayValue, Exploded, Items))
+    return given == type.to or in_parts or (given is not None and derives(given, type.to))
+
+
+def derives(given: CppType | None, base: CppType) -> bool:
+    """Whether a class has another one as a base, or as a base of its bases."""
     if not isinstance(given, ClassType) or not isinstance(base, ClassType):
         return False
-    return any(one == base or _derives(one, base) for one in given.bases)
+    return any(one == base or derives(one, base) for one in given.bases)
 
 
 def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
@@ -292,7 +305,7 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
         if target is not None and underlying(given) is not None:
             expression, _ = number(cx, value, span)
             return Rvalue(number_as(expression, target, span), type)
-        if isinstance(type, ClassType) and _derives(given, type):
+        if isinstance(type, ClassType) and derives(given, type):
             return _base_part(cx, value, type, span)
         if isinstance(given, ClassType):
             from treadle.cuda_cpp.lower.calls import call_conversion
@@ -335,49 +348,51 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
     if pointer is None:
         raise cx.error(f"{describe(value)} is no pointer to {type.to}", span)
     same = pointer.to == type.to or isinstance(type.to, Void) or isinstance(pointer.to, Void)
-    if not same and not _derives(pointer.to, type.to):
+    if not same and not derives(pointer.to, type.to):
         raise cx.error(
             f"{describe(value)} is no pointer to {type.to}: cast it, if its bytes are meant", span
         )
     if isinstance(pointer.to, Void) and not isinstance(type.to, Void):
         raise cx.error(f"a void pointer becomes {type} only by a cast", span)
+    if isinstance(type.to, ClassType) and derives(pointer.to, type.to):
+        return _base_pointer(cx, pointer, type.to)
     return seen_as(pointer, type.to)
+
+
+def as_base(cx: Context, value: Value, base: CppType, span: Span) -> Value:
+    """An object that a reference to its base is bound to, or that a method of its base is called
+    on: the same object, as one of the base's type. Others as they are."""
+    given = getattr(value, "type", None)
+    if not isinstance(base, ClassType) or given is None or not derives(given, base):
+        return value
+    match value:
+        case Rvalue():
+            return _base_part(cx, value, base, span)
+        case Lvalue(place=place):
+            return Lvalue(place, base)  # its fields have the same names
+        case ChoiceLvalue(tag, choices):
+            parts = tuple(c if c is None else as_base(cx, c, base, span) for c in choices)
+            return ChoiceLvalue(tag, parts, base)
+        case Exploded(fields=fields):
+            return Exploded(base, {one.name: fields[one.name] for one in all_fields(base)})
+    return follow(cx, _base_pointer(cx, address(cx, value, span), base), span)
 
 
 def _base_part(cx: Context, value: Value, base: ClassType, span: Span) -> Value:
     """The base of an object, as a copy of the fields that it has."""
-    from treadle.cuda_cpp.meaning.types import all_fields
-
-    fields = [
-        rvalue(cx, member(cx, value, field.name, field.type, span), span).expression
-        for field in all_fields(base)
-    ]
-    return Rvalue(n.Construct(tuple(fields), ir_type(base), span), base)
+    return load_by_fields(cx, value, base, span)
 
 
-def as_base(cx: Context, value: Value, base: ClassType, span: Span) -> Value:
-    """An object that a reference to its base is bound to: where the two have functions of one name,
-    it is the base's that are meant."""
-    given = getattr(value, "type", None)
-    if not isinstance(given, ClassType) or not _derives(given, base) or not _hides(given, base):
-        return value  # the base's members are found by name
-    return _cast_reference(cx, value, Reference(base), span)
+def _base_pointer(cx: Context, pointer: PointerValue, base: ClassType) -> PointerValue:
+    """A pointer to an object as one to its base, which may begin further inside."""
+    assert isinstance(pointer.to, ClassType)
+    return moved_by_bytes(cx, pointer, base_offset(ir_type(pointer.to), base), base)
 
 
-def _hides(given: ClassType, base: ClassType) -> bool:
-    """Whether a class has a function, type or constant of a name that its base has too."""
-    return any(
-        not name.startswith("<") and name in base.scope.names
-        for one in _between(given, base)
-        for name in one.scope.names
-    )
-
-
-def _between(given: ClassType, base: ClassType) -> list[ClassType]:
-    """A class and its bases, those of `base` itself left out."""
-    if given == base:
-        return []
-    return [given, *(one for parent in given.bases for one in _between(parent, base))]
+def _derived_pointer(cx: Context, pointer: PointerValue, type: ClassType) -> PointerValue:
+    """A pointer to a base as one to the object that it is known to be a part of."""
+    assert isinstance(pointer.to, ClassType)
+    return moved_by_bytes(cx, pointer, -base_offset(ir_type(type), pointer.to), type)
 
 
 # --- casts ---------------------------------------------------------------------------------------
@@ -388,10 +403,10 @@ def explicit_cast(cx: Context, value: Value, type: CppType, style: str, span: Sp
     if isinstance(type, Void):
         return Rvalue(ZERO, VOID)
     if isinstance(type, Reference):
-        return _cast_reference(cx, value, type, span)
+        return _cast_reference(cx, value, type, style, span)
     given: CppType = decay(getattr(value, "type", VOID))
     if isinstance(type, Pointer):
-        return _cast_to_pointer(cx, value, type, span)
+        return _cast_to_pointer(cx, value, type, style, span)
     pointer = pointer_of(cx, value)
     if pointer is not None and isinstance(type, Arithmetic):
         if type == BOOL:
@@ -406,16 +421,25 @@ def explicit_cast(cx: Context, value: Value, type: CppType, style: str, span: Sp
     return convert(cx, value, type, span)
 
 
-def _cast_reference(cx: Context, value: Value, type: Reference, span: Span) -> Value:
-    """`reinterpret_cast<int&>(x)`: the same bytes as another type."""
-    if getattr(value, "type", None) == type.to:
+def _cast_reference(cx: Context, value: Value, type: Reference, style: str, span: Span) -> Value:
+    """`reinterpret_cast<int&>(x)`: the same bytes as another type. Other casts know classes."""
+    given: CppType = getattr(value, "type", VOID)
+    if given == type.to:
         return value
+    if style != "reinterpret":
+        if derives(given, type.to):
+            return as_base(cx, value, type.to, span)
+        if isinstance(type.to, ClassType) and derives(type.to, given):
+            if isinstance(value, Lvalue) and value.place.type == ir_type(type.to):
+                return Lvalue(value.place, type.to)
+            whole = _derived_pointer(cx, address(cx, value, span), type.to)
+            return follow(cx, whole, span)
     if isinstance(value, (*OBJECTS, ArrayValue)):
         return follow(cx, seen_as(address(cx, value, span), type.to), span)
     raise cx.error(f"{describe(value)} cannot be seen as {type}", span)
 
 
-def _cast_to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
+def _cast_to_pointer(cx: Context, value: Value, type: Pointer, style: str, span: Span) -> Value:
     if isinstance(value, Null) or (isinstance(value, Rvalue) and value.literal_zero):
         return PointerValue((NullTarget(),), ZERO, unit_of(type.to), type.to)
     pointer = pointer_of(cx, value)
@@ -424,6 +448,11 @@ def _cast_to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Va
             f"{describe(value)} cannot become a pointer: addresses are no numbers on most devices",
             span,
         )
+    if style != "reinterpret" and isinstance(type.to, ClassType):
+        if derives(pointer.to, type.to):
+            return _base_pointer(cx, pointer, type.to)
+        if derives(type.to, pointer.to):
+            return _derived_pointer(cx, pointer, type.to)
     return seen_as(pointer, type.to)
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
-    OBJECTS,
     condition,
     rvalue,
 )
@@ -20,11 +18,9 @@ from treadle.cuda_cpp.lower.values import (
 from treadle.cuda_cpp.meaning.types import (
     VOID,
     CppType,
-    holds_array,
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
-from treadle.ir.traverse import walk
 
 # What lowers each kind of expression: `expressions` fills it in.
 HANDLERS: dict[type, Callable[[Context, Any], Value]] = {}
@@ -74,38 +70,3 @@ def type_of(cx: Context, expression: Any) -> CppType:
         cx.lowering.unevaluated -= 1
     type: CppType = getattr(value, "type", VOID)
     return type
-
-
-def second_operand(cx: Context, first: Value, expression: Any) -> tuple[Value, Value]:
-    """The value of a second operand; if it does something, the first one was read before."""
-    block = cx.blocks[-1]
-    before = len(block)
-    second = lower(cx, expression)
-    if len(block) > before and isinstance(first, Rvalue) and depends_on_variables(first.expression):
-        kept = n.Variable(cx.lowering.unique("value"), first.expression.type, cx.span)
-        block.insert(before, n.Declare(kept, first.expression, cx.span))
-        first = Rvalue(kept, first.type)
-    return first, second
-
-
-def left_first(cx: Context, first: Value, expression: Any) -> tuple[Value, Value]:
-    """The operands of a shift: C++17 reads the left one before it does anything of the right."""
-    with cx.aside() as inside:
-        second = lower(cx, expression)
-    if inside:
-        first = kept_value(cx, first, cx.span)
-        cx.blocks[-1].extend(inside)
-    return first, second
-
-
-def depends_on_variables(expression: n.Expression) -> bool:
-    """Whether a value depends on what statements may change."""
-    return any(isinstance(node, (n.Load, n.Variable)) for node in walk(expression))
-
-
-def kept_value(cx: Context, value: Value, span: Span) -> Value:
-    """A number, vector or small object as it is now."""
-    if not isinstance(value, (Rvalue, *OBJECTS)) or holds_array(value.type):
-        return value
-    read = rvalue(cx, value, span)
-    return Rvalue(cx.copied(read.expression), read.type, literal_zero=read.literal_zero)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from treadle.cuda_cpp.lower.calls import arguments, call, construct
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.calls import arguments, call, construct, operator_call
 from treadle.cuda_cpp.lower.conditionals import lower_conditional, lower_logical, lower_place
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
@@ -10,10 +11,7 @@ from treadle.cuda_cpp.lower.conversions import (
 )
 from treadle.cuda_cpp.lower.dispatch import (
     HANDLERS,
-    kept_value,
-    left_first,
     lower,
-    second_operand,
     type_of,
 )
 from treadle.cuda_cpp.lower.identifiers import lower_name, lower_this
@@ -26,7 +24,15 @@ from treadle.cuda_cpp.lower.members import (
     lower_subscript,
 )
 from treadle.cuda_cpp.lower.names import is_auto, resolve
-from treadle.cuda_cpp.lower.operators import assign, binary, stepped, unary
+from treadle.cuda_cpp.lower.operators import (
+    assign,
+    binary,
+    is_object_of_class,
+    operator_of_assignment,
+    stepped,
+    unary,
+)
+from treadle.cuda_cpp.lower.order import Operands, kept, lowered_apart
 from treadle.cuda_cpp.lower.values import (
     Null,
     Rvalue,
@@ -41,6 +47,7 @@ from treadle.cuda_cpp.meaning.types import (
     ClassType,
     CppType,
     NoLayout,
+    Reference,
     Void,
     align_of,
     size_of,
@@ -92,12 +99,20 @@ def _binary(cx: Context, node: tree.Binary) -> Value:
     chain = _left_chain(node)
     value = lower(cx, chain[-1].left)
     for one in reversed(chain):
-        if one.op in ("<<", ">>"):
-            value, right = left_first(cx, value, one.right)
-        else:
-            value, right = second_operand(cx, value, one.right)
-        value = binary(cx, one.op, value, right, one.span)
+        operands = Operands([value], [[]])
+        operands.add(*lowered_apart(cx, one.right))
+        value = _combined(cx, one.op, operands, one.span)
     return value
+
+
+def _combined(cx: Context, op: str, operands: Operands, span: Span) -> Value:
+    """An operator on operands that are evaluated from left to right."""
+    if any(map(is_object_of_class, operands.values)):
+        made = operator_call(cx, op, operands, span)
+        if made is not None:
+            return made
+    left, right = operands.emit(cx)
+    return binary(cx, op, left, right, span, overloaded=False)
 
 
 def _left_chain(node: tree.Binary) -> list[tree.Binary]:
@@ -113,13 +128,25 @@ def _assign(cx: Context, node: tree.Assign) -> Value:
         target = lower(cx, node.target)
         value = from_list(cx, getattr(target, "type", VOID), node.value, node.span)
         return assign(cx, node.op, target, value, node.span)
-    value = lower(cx, node.value)
+    value = lower(cx, node.value)  # the right operand comes first
     with cx.aside() as inside:
         target = lower_place(cx, node.target)
-    if inside:  # the target does something, and the value is read before
-        value = kept_value(cx, value, node.span)
-        cx.blocks[-1].extend(inside)
+    if inside:
+        type = _right_type(cx, node.op, target, value, node.span)
+        value = kept(cx, value, type, inside, node.span)
+        cx.emit(*inside)
     return assign(cx, node.op, target, value, node.span)
+
+
+def _right_type(cx: Context, op: str, target: Value, value: Value, span: Span) -> CppType | None:
+    """The type of the parameter that the right operand of an assignment becomes, if it is one."""
+    chosen = operator_of_assignment(cx, op, target, value, span)
+    if chosen is not None:
+        return chosen.types[1]
+    own = getattr(target, "type", None)
+    if op == "=" and isinstance(own, ClassType):  # that of the operator= that it has by itself
+        return Reference(own, True)
+    return None
 
 
 # --- parts ---------------------------------------------------------------------------------------
@@ -145,7 +172,7 @@ def _construct(cx: Context, node: tree.Construct) -> Value:
         if isinstance(only, tree.InitializerList):
             return from_list(cx, type, only, node.span)
         return explicit_cast(cx, lower(cx, only), type, "c", node.span)
-    return construct(cx, type, arguments(cx, node.arguments), node.span)
+    return construct(cx, type, arguments(cx, node.arguments, type), node.span)
 
 
 def _initializer_list(cx: Context, node: tree.InitializerList) -> Value:

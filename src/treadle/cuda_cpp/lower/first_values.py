@@ -18,7 +18,7 @@ from treadle.cuda_cpp.lower.calls import has_constructors
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
-from treadle.cuda_cpp.lower.initializers import from_list, member_defaults
+from treadle.cuda_cpp.lower.initializers import from_list, member_defaults, without_base_braces
 from treadle.cuda_cpp.meaning.types import (
     Arithmetic,
     ArrayOf,
@@ -105,6 +105,7 @@ class _Memory:
             raise self.cx.error(f"{len(initializer.items)} values for one {type}", initializer.span)
 
     def _list(self, type: CppType, offset: int, node: tree.InitializerList) -> None:
+        node = without_base_braces(type, node)
         one = node.items[0] if len(node.items) == 1 else None
         if one is not None and (
             (isinstance(one, tree.StringLiteral) and _is_text(type)) or self._is_whole(type, one)

@@ -11,7 +11,7 @@ from treadle.cuda_cpp.lower.members import (
     address_of,
     member_of,
 )
-from treadle.cuda_cpp.lower.names import known_entity, lookup, named_type
+from treadle.cuda_cpp.lower.names import known_entity, lookup, named_type, scope_of
 from treadle.cuda_cpp.lower.values import (
     FunctionSet,
     TypeValue,
@@ -63,7 +63,7 @@ def _host_only(node: tree.Name, code: tree.HostCode) -> str:
 def _find_value(cx: Context, node: tree.Name) -> Any:
     """What a name means: a local, a member of the object at hand, something of the file."""
     if node.scope:
-        return lookup(cx, node)
+        return lookup(cx, node) or _qualified_field(cx, node)
     scope: Scope | None = cx.scope
     while scope is not None:
         found = scope.own(node.text)
@@ -79,6 +79,15 @@ def _find_value(cx: Context, node: tree.Name) -> Any:
                 return member_of(cx, cx.this, node, node.span)
         scope = scope.parent
     return None
+
+
+def _qualified_field(cx: Context, node: tree.Name) -> Value | None:
+    """`B::x` in a method: a field of the object at hand, or of its base."""
+    home = None if cx.this is None else scope_of(cx, node.scope)
+    type = None if home is None else home.names.get("<class>")
+    if cx.this is None or not isinstance(type, ClassType) or find_field(type, node.text) is None:
+        return None
+    return member_of(cx, cx.this, node, node.span)
 
 
 def _builtin(cx: Context, node: tree.Name) -> Value:

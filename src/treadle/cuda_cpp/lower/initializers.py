@@ -13,6 +13,7 @@ from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.members import member_of
 from treadle.cuda_cpp.lower.objects import store, subscript
 from treadle.cuda_cpp.lower.operators import initialize
+from treadle.cuda_cpp.lower.order import Operands
 from treadle.cuda_cpp.lower.pointers import follow, moved, pointer_of, seen_as
 from treadle.cuda_cpp.lower.values import Exploded, Items, Rvalue, Value
 from treadle.cuda_cpp.meaning.types import (
@@ -41,7 +42,7 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
     from treadle.cuda_cpp.lower.calls import arguments, construct, has_constructors
 
     if isinstance(type, VectorType):
-        items = [_item(cx, type.element, one) for one in node.items]
+        items = _items_in_order(cx, [type.element] * len(node.items), node.items)
         if len(items) > type.count:
             raise cx.error(f"{len(items)} values for a {type}", span)
         parts = [rvalue(cx, one, span).expression for one in items]
@@ -49,7 +50,7 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
         return Rvalue(n.Construct(tuple(parts), ir_type(type), span), type)
     if isinstance(type, ClassType):
         if has_constructors(type):
-            return construct(cx, type, arguments(cx, node.items), span)
+            return construct(cx, type, arguments(cx, node.items, type), span)
         return _aggregate(cx, type, node, span)
     if isinstance(type, ArrayOf):
         raise cx.error("a list initializes an array only where it is declared", span)
@@ -70,6 +71,16 @@ def _item(cx: Context, type: CppType, node: Any) -> Value:
     if isinstance(node, tree.InitializerList):
         return from_list(cx, type, node, node.span)
     return convert(cx, lower(cx, node), type, node.span)
+
+
+def _items_in_order(cx: Context, types: Sequence[CppType], nodes: Sequence[Any]) -> list[Value]:
+    """The values of a list's items, each read before the next one does anything."""
+    operands = Operands()
+    for type, node in zip(types, nodes, strict=True):
+        with cx.aside() as block:
+            value = _item(cx, type, node)
+        operands.add(value, block)
+    return operands.emit(cx)
 
 
 def _named(
@@ -107,13 +118,10 @@ def _aggregate(cx: Context, type: ClassType, node: tree.InitializerList, span: S
         return made
     given = _named(cx, fields, braced(cx, type, node), type)
     defaults = member_defaults(type)
-    parts = []
-    for field in fields:
-        item = given.get(field.name, defaults.get(field.name))
-        if item is None:
-            item = tree.InitializerList((), (), span)
-        parts.append(rvalue(cx, _item(cx, field.type, item), span).expression)
-    return construct_value(type, parts, span)
+    empty = tree.InitializerList((), (), span)
+    items = [given.get(field.name, defaults.get(field.name)) or empty for field in fields]
+    values = _items_in_order(cx, [field.type for field in fields], items)
+    return construct_value(type, [rvalue(cx, one, span).expression for one in values], span)
 
 
 def construct_value(type: ClassType, parts: Sequence[n.Expression], span: Span) -> Rvalue:
@@ -130,8 +138,25 @@ def construct_value(type: ClassType, parts: Sequence[n.Expression], span: Span) 
     return Rvalue(n.Construct(operands, struct, span), type)
 
 
+def without_base_braces(type: CppType, node: tree.InitializerList) -> tree.InitializerList:
+    """A list for a class with bases, whose own braces are left out: their fields are its own."""
+    if not isinstance(type, ClassType) or not type.bases or any(node.names):
+        return node
+    items: list[Any] = []
+    for at, item in enumerate(node.items):
+        base = type.bases[at] if at < len(type.bases) else None
+        if base is None or not isinstance(item, tree.InitializerList):
+            items += node.items[at:]
+            break
+        given = without_base_braces(base, item).items
+        empty = tree.InitializerList((), (), item.span)
+        items += [*given, *[empty] * (len(all_fields(base)) - len(given))]
+    return tree.InitializerList(tuple(items), (), node.span)
+
+
 def braced(cx: Context, type: CppType, node: tree.InitializerList) -> tree.InitializerList:
     """A list with the inner braces that people leave out: `{1, 2, 3, 4}` for two float2."""
+    node = without_base_braces(type, node)
     parts = _parts(type, len(node.items))
     if any(node.names) or not any(map(_has_parts, parts)):
         return node

@@ -14,24 +14,17 @@ from treadle.cuda_cpp.lower.context import (
     Context,
     Returns,
 )
-from treadle.cuda_cpp.lower.conversions import as_base, convert, rvalue
+from treadle.cuda_cpp.lower.conversions import as_base, binds_directly, convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.initializers import from_list
 from treadle.cuda_cpp.lower.operators import initialize
+from treadle.cuda_cpp.lower.order import frozen
 from treadle.cuda_cpp.lower.overloads import Chosen
 from treadle.cuda_cpp.lower.values import (
-    ArrayValue,
-    BitsLvalue,
-    ChoiceLvalue,
     Exploded,
-    Items,
     Lvalue,
     Nothing,
-    ParameterPointer,
-    PointerValue,
-    PointerVariable,
     Rvalue,
-    ScatteredLvalue,
     Value,
 )
 from treadle.cuda_cpp.lower.variables import declare_object
@@ -236,68 +229,16 @@ def bind_argument(
 
 
 def _bind_reference(cx: Context, type: Reference, value: Value, span: Span) -> Any:
-    given = getattr(value, "type", None)
-    is_object = not isinstance(value, Rvalue)
-    if is_object and (given == type.to or isinstance(value, (ArrayValue, Exploded, Items))):
+    if binds_directly(value, type):
+        if isinstance(type.to, ClassType):
+            value = as_base(cx, value, type.to, span)
         return frozen(cx, value, span)
-    if is_object and isinstance(given, ClassType) and isinstance(type.to, ClassType):
-        return frozen(cx, as_base(cx, value, type.to, span), span)
     converted = convert(cx, value, type.to, span)
     if isinstance(converted, Rvalue):
         if isinstance(converted.expression, n.Constant):
             return Known(converted)
         return Lvalue(cx.let_as("value", converted.expression, span), converted.type)
     return frozen(cx, converted, span)
-
-
-def frozen(cx: Context, value: Value, span: Span) -> Value:
-    """An object or pointer whose place is computed now, whatever happens to the variables in it."""
-    match value:
-        case ParameterPointer():
-            return value
-        case PointerValue():
-            tag = value.tag if value.tag is None else cx.copied(value.tag)
-            return PointerValue(value.targets, _kept(cx, value.offset), value.unit, value.to, tag)
-        case Lvalue(place, type):
-            return Lvalue(_frozen_place(cx, place), type)
-        case BitsLvalue(place, type):
-            return BitsLvalue(_frozen_place(cx, place), type)
-        case ArrayValue(first, type):
-            kept = frozen(cx, first, span)
-            assert isinstance(kept, PointerValue)
-            return ArrayValue(kept, type)
-        case ScatteredLvalue():
-            return ScatteredLvalue(value.target, _kept(cx, value.offset), value.unit, value.type)
-        case ChoiceLvalue(tag, choices, type):
-            parts = tuple(c if c is None else frozen(cx, c, span) for c in choices)
-            return ChoiceLvalue(cx.copied(tag), parts, type)
-        case PointerVariable():
-            return value
-    return value
-
-
-def _kept(cx: Context, offset: n.Expression) -> n.Expression:
-    if isinstance(offset, n.Constant):
-        return offset
-    if isinstance(offset, n.Variable) and offset.name in cx.lowering.parameter_keys:
-        return offset
-    return cx.let_as("offset", offset)
-
-
-def _frozen_place(cx: Context, place: n.Place) -> n.Place:
-    match place:
-        case n.Variable():
-            return place
-        case n.Member(base=base):
-            return replace(place, base=_frozen_place(cx, base))
-        case n.Item(base=base):
-            index = _kept(cx, place.index)
-            checks = tuple(n.Check(index, c.bound, c.axis) for c in place.checks)
-            return replace(place, base=_frozen_place(cx, base), index=index, checks=checks)
-        case n.Element():
-            index = _kept(cx, place.index)
-            checks = tuple(n.Check(index, c.bound, c.axis) for c in place.checks)
-            return replace(place, index=index, checks=checks)
 
 
 def single_return(declaration: tree.FunctionDeclaration) -> tree.Return | None:

@@ -9,12 +9,11 @@ from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.classes import find_field
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import (
-    number,
-)
-from treadle.cuda_cpp.lower.dispatch import lower, second_operand
-from treadle.cuda_cpp.lower.names import known_entity
+from treadle.cuda_cpp.lower.conversions import as_base, derives, number
+from treadle.cuda_cpp.lower.dispatch import lower
+from treadle.cuda_cpp.lower.names import known_entity, scope_of
 from treadle.cuda_cpp.lower.objects import component_type, member, subscript
+from treadle.cuda_cpp.lower.order import Operands, lowered_apart, second_operand
 from treadle.cuda_cpp.lower.pointers import address, as_index, follow, pointer_of
 from treadle.cuda_cpp.lower.values import (
     ChosenPointer,
@@ -63,12 +62,16 @@ def dereference(cx: Context, operand: Value, span: Span) -> Value:
 def lower_subscript(cx: Context, node: tree.Subscript) -> Value:
     base = lower(cx, node.base)
     if isinstance(getattr(base, "type", None), ClassType):
-        from treadle.cuda_cpp.lower.calls import call_operator
+        from treadle.cuda_cpp.lower.calls import operator_call
 
-        made = call_operator(cx, "[]", [base, lower(cx, node.index)], node.span)
+        operands = Operands([base], [[]])
+        operands.add(*lowered_apart(cx, node.index))
+        made = operator_call(cx, "[]", operands, node.span)
         if made is not None:
             return made
-    base, index = second_operand(cx, base, node.index)
+        base, index = operands.emit(cx)
+    else:
+        base, index = second_operand(cx, base, node.index)
     in_parts = isinstance(base, (Items, ObjectAddress))
     if not in_parts and pointer_of(cx, base) is None and pointer_of(cx, index) is not None:
         base, index = index, base  # 3[a] is a[3]
@@ -98,7 +101,9 @@ def _arrow(cx: Context, base: Value, span: Span) -> Value:
 
 
 def member_of(cx: Context, base: Value, name: tree.Name, span: Span) -> Value:
-    """`base.name`: a component, a field, a method, a static member."""
+    """`base.name`: a component, a field, a method, a static member; `base.B::name` is of a base."""
+    if name.scope:
+        base, name = as_qualified(cx, base, name, span), tree.Name(name.text, (), name.arguments)
     type: CppType = getattr(base, "type", VOID)
     component = component_type(type, name.text)
     if component is not None:
@@ -106,6 +111,17 @@ def member_of(cx: Context, base: Value, name: tree.Name, span: Span) -> Value:
     if isinstance(type, ClassType):
         return _of_class(cx, base, type, name, span)
     raise cx.error(f"{describe(base)} has no member {name.text}", span)
+
+
+def as_qualified(cx: Context, value: Value, name: tree.Name, span: Span) -> Value:
+    """An object as the class, of its own or a base's, that stands before `::` in a name."""
+    home = scope_of(cx, name.scope)
+    type = None if home is None else home.names.get("<class>")
+    given = getattr(value, "type", None)
+    if isinstance(type, ClassType) and (type == given or derives(given, type)):
+        return as_base(cx, value, type, span)
+    named = "::".join(part.text for part in name.scope)
+    raise cx.error(f"{describe(value)} has no base {named}", span)
 
 
 def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: Span) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import constant, is_constant, plus
+from treadle.cuda_cpp.lower.arithmetic import constant, is_constant, plus, zero_of
 from treadle.cuda_cpp.lower.context import Again, Context
 from treadle.cuda_cpp.lower.exploded import part_at
 from treadle.cuda_cpp.lower.parameter_values import read_parameter
@@ -16,6 +16,7 @@ from treadle.cuda_cpp.lower.pointers import (
     element,
     follow,
     in_steps_of,
+    is_base_of,
     moved,
     pointer_of,
     seen_as,
@@ -69,6 +70,8 @@ def load(cx: Context, value: Value, span: Span) -> Rvalue:
         case Rvalue():
             return value
         case Lvalue(place, type):
+            if isinstance(type, ClassType) and is_base_of(place, type):
+                return load_by_fields(cx, value, type, span)
             known = read_parameter(cx, place, span)
             return Rvalue(load_place(place, span) if known is None else known, type)
         case BitsLvalue(place, type):
@@ -88,6 +91,18 @@ def load(cx: Context, value: Value, span: Span) -> Rvalue:
     raise cx.error(f"a value is needed here, not {describe(value)}", span)
 
 
+def load_by_fields(cx: Context, value: Value, type: ClassType, span: Span) -> Rvalue:
+    """The fields of a class that an object has, which may have more: that of a base."""
+    struct = ir_type(type)
+    assert isinstance(struct, ir.Struct)
+    values = {
+        one.name: load(cx, member(cx, value, one.name, one.type, span), span).expression
+        for one in all_fields(type)
+    }
+    parts = tuple(values.get(one.name) or zero_of(one.type, span) for one in struct.fields)
+    return Rvalue(n.Construct(parts, struct, span), type)
+
+
 def load_place(place: n.Place, span: Span) -> n.Expression:
     """The value at a place of the IR."""
     if isinstance(place, n.Variable):
@@ -101,6 +116,11 @@ def load_place(place: n.Place, span: Span) -> n.Expression:
 def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
     """Put a value of the object's own type into it."""
     match value:
+        case Lvalue(place, type) if isinstance(type, ClassType) and is_base_of(place, type):
+            kept = cx.let(new)
+            for one in all_fields(type):
+                part = n.Extract(kept, one.name, ir_type(one.type), span)
+                store(cx, member(cx, value, one.name, one.type, span), part, span)
         case Lvalue(place):
             refuse_constant(cx, place, span)
             cx.emit(n.Assign(place, new, span))
@@ -310,7 +330,7 @@ def member(cx: Context, value: Value, name: str, type: CppType, span: Span) -> V
             if isinstance(owner, ClassType) and owner.is_union:
                 start = address(cx, value, span)
                 if isinstance(start.targets[0], ObjectTarget):
-                    demand_memory(cx, place, span)
+                    demand_memory(cx, place)
                 return follow(cx, seen_as(start, type), span)
             inner = n.Member(place, name, stored_type(cx, type, span), span)
             if isinstance(type, ArrayOf):

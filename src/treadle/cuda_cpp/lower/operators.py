@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
@@ -55,6 +56,9 @@ from treadle.cuda_cpp.meaning.types import (
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
+if TYPE_CHECKING:
+    from treadle.cuda_cpp.lower.calls import Operator
+
 _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "rem"}
 _BITWISE = {"&": "and", "|": "or", "^": "xor"}
 _SHIFTS = {"<<": "shl", ">>": "shr"}
@@ -62,16 +66,20 @@ _COMPARISONS = {"<": "lt", ">": "gt", "<=": "le", ">=": "ge", "==": "eq", "!=": 
 _SYMBOLS = {**_ARITHMETIC, **_BITWISE, **_SHIFTS, **_COMPARISONS}
 
 
-def _is_object_of_class(value: Value) -> bool:
+def is_object_of_class(value: Value) -> bool:
+    """Whether operators of the file may take a value."""
     return isinstance(getattr(value, "type", None), (ClassType, VectorType, EnumType))
 
 
-def binary(cx: Context, op: str, left: Value, right: Value, span: Span) -> Value:
-    """`left op right` for every operator but assignment, `&&`, `||` and the comma."""
-    if _is_object_of_class(left) or _is_object_of_class(right):
+def binary(
+    cx: Context, op: str, left: Value, right: Value, span: Span, overloaded: bool = True
+) -> Value:
+    """`left op right` for every operator but assignment, `&&`, `||` and the comma. Operators of the
+    file are not looked for where they were already."""
+    if is_object_of_class(left) or is_object_of_class(right):
         from treadle.cuda_cpp.lower.calls import call_operator
 
-        made = call_operator(cx, op, [left, right], span)
+        made = call_operator(cx, op, [left, right], span) if overloaded else None
         if made is not None:
             return made
         left, right = _as_number(cx, left, span), _as_number(cx, right, span)
@@ -291,7 +299,7 @@ def _place_of(variable: PointerVariable, target: Target) -> int:
 
 def unary(cx: Context, op: str, operand: Value, span: Span) -> Value:
     """`+ - ! ~` (of numbers; `* & ++ --` are elsewhere)."""
-    if _is_object_of_class(operand):
+    if is_object_of_class(operand):
         from treadle.cuda_cpp.lower.calls import call_operator
 
         made = call_operator(cx, op, [operand], span)
@@ -328,7 +336,7 @@ def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> 
         by = constant(1 if op == "++" else -1, ir.I32)
         _point(cx, operand, moved(cx, pointer, by, span), span)
         return pointer if postfix else operand
-    if _is_object_of_class(operand):
+    if is_object_of_class(operand):
         from treadle.cuda_cpp.lower.calls import call_operator
 
         arguments: list[Value] = [operand]
@@ -364,19 +372,27 @@ def _int() -> Arithmetic:
 
 def assign(cx: Context, op: str, target: Value, value: Value, span: Span) -> Value:
     """`target = value`, `target += value` and so on."""
-    if isinstance(getattr(target, "type", None), ClassType) or (
-        op != "=" and _is_object_of_class(target)
-    ):
-        from treadle.cuda_cpp.lower.calls import call_operator
-
-        made = call_operator(cx, op, [target, value], span, members_only=op == "=")
-        if made is not None:
-            return made
+    chosen = operator_of_assignment(cx, op, target, value, span)
+    if chosen is not None:
+        made: Value = chosen.call(cx, [target, value], span)
+        return made
     if op != "=":
         value = binary(cx, op[:-1], target, value, span)
         if isinstance(target, OBJECTS) and isinstance(value, Rvalue):
             value = _back(cx, value, target, span)
     return initialize(cx, target, value, span)
+
+
+def operator_of_assignment(
+    cx: Context, op: str, target: Value, value: Value, span: Span
+) -> Operator | None:
+    """The operator of the file that an assignment calls; None if C++'s own is meant."""
+    of_class = isinstance(getattr(target, "type", None), ClassType)
+    if not of_class and (op == "=" or not is_object_of_class(target)):
+        return None
+    from treadle.cuda_cpp.lower.calls import chosen_operator
+
+    return chosen_operator(cx, op, [target, value], span, members_only=op == "=")
 
 
 def initialize(cx: Context, target: Value, value: Value, span: Span) -> Value:

@@ -25,10 +25,12 @@ from treadle.cuda_cpp.lower.values import (
 )
 from treadle.cuda_cpp.meaning.types import (
     ArrayOf,
+    ClassType,
     CppType,
     NoLayout,
     Void,
     align_of,
+    all_fields,
     count_of,
     innermost,
     ir_type,
@@ -139,6 +141,29 @@ def moved(cx: Context, pointer: PointerValue, by: n.Expression, span: Span) -> P
         step *= unit // common
     offset = plus(aligned.offset, times(by, step))
     return PointerValue(aligned.targets, offset, aligned.unit, pointer.to, aligned.tag)
+
+
+def moved_by_bytes(cx: Context, pointer: PointerValue, further: int, to: ClassType) -> PointerValue:
+    """The pointer some bytes further, to an object of another class."""
+    if not further:
+        return seen_as(pointer, to)
+    for target in pointer.targets:
+        if isinstance(target, ObjectTarget):
+            demand_memory(cx, target.place)
+    start = pointer.offset, pointer.unit
+    offset, unit = _further(start, constant(further, ir.I32), 1, align_of(to))
+    return PointerValue(pointer.targets, offset, unit, to, pointer.tag)
+
+
+def base_offset(type: ir.Type, base: ClassType) -> int:
+    """Where in an object its base begins."""
+    fields = all_fields(base)
+    return ir.field_offset(type, fields[0].name) if fields and isinstance(type, ir.Struct) else 0
+
+
+def is_base_of(place: n.Place, type: CppType) -> bool:
+    """Whether an object is the base, of this type, of what is at a place."""
+    return isinstance(type, ClassType) and place.type != ir_type(type)
 
 
 def seen_as(pointer: PointerValue, to: CppType) -> PointerValue:
@@ -254,11 +279,11 @@ def _object(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> V
         both_numbers = isinstance(place.type, ir.Scalar) and isinstance(type, ir.Scalar)
         if both_numbers and ir.size_of(place.type) == ir.size_of(type):
             return BitsLvalue(place, pointer.to)
-    demand_memory(cx, place, span)
+    demand_memory(cx, place)
     raise cx.error("this object is seen as bytes of another type, and has none here", span)
 
 
-def demand_memory(cx: Context, place: n.Place, span: Span) -> None:
+def demand_memory(cx: Context, place: n.Place) -> None:
     """See to it that, in the next run, a variable has bytes that pointers can go through."""
     root = root_of(place)
     if isinstance(root, n.Variable):
@@ -295,17 +320,20 @@ def address(cx: Context, value: Value, span: Span) -> PointerValue:
         case ArrayValue(first, type):
             return PointerValue(first.targets, first.offset, first.unit, type, first.tag)
         case Lvalue(place, type):
-            return _address_of_place(cx, place, type)
+            found = _address_of_place(cx, place, type)
+            if isinstance(type, ClassType) and is_base_of(place, type):
+                return moved_by_bytes(cx, found, base_offset(place.type, type), type)
+            return found
         case ScatteredLvalue(target, offset, unit, type):
             return PointerValue((target,), offset, unit, type)
         case BitsLvalue(place, type):
             return PointerValue((ObjectTarget(place),), ZERO, unit_of(type), type)
         case ChoiceLvalue(tag, choices, type):
-            found = [NULL if c is None else address(cx, c, span) for c in choices]
-            first = next(p for p in found if p is not NULL)
-            same = all(p is NULL or (p.offset, p.unit) == (first.offset, first.unit) for p in found)
+            all_ = [NULL if c is None else address(cx, c, span) for c in choices]
+            first = next(p for p in all_ if p is not NULL)
+            same = all(p is NULL or (p.offset, p.unit) == (first.offset, first.unit) for p in all_)
             if same:
-                targets = tuple(p.targets[0] for p in found)
+                targets = tuple(p.targets[0] for p in all_)
                 return PointerValue(targets, first.offset, first.unit, type, tag)
     raise cx.error("only an object in memory has an address", span)
 

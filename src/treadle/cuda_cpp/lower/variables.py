@@ -7,7 +7,7 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context, key_of
-from treadle.cuda_cpp.lower.conversions import as_base, convert, rvalue
+from treadle.cuda_cpp.lower.conversions import as_base, binds_directly, convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluate import evaluate
 from treadle.cuda_cpp.lower.exploded import MOST_ITEMS
@@ -15,6 +15,7 @@ from treadle.cuda_cpp.lower.initializers import construct_into, fill, from_list,
 from treadle.cuda_cpp.lower.names import is_auto, resolve, with_auto
 from treadle.cuda_cpp.lower.objects import copy_object, subscript
 from treadle.cuda_cpp.lower.operators import assign_pointer
+from treadle.cuda_cpp.lower.order import frozen, operands_of
 from treadle.cuda_cpp.lower.pointers import ZERO, follow, pointer_of, unit_of
 from treadle.cuda_cpp.lower.templates import bind_arguments
 from treadle.cuda_cpp.lower.values import (
@@ -28,6 +29,7 @@ from treadle.cuda_cpp.lower.values import (
     PointerVariable,
     Rvalue,
     Value,
+    describe,
 )
 from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Known
 from treadle.cuda_cpp.meaning.types import (
@@ -103,16 +105,15 @@ def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
 
 def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> Any:
     from treadle.cuda_cpp.lower.conditionals import lower_place
-    from treadle.cuda_cpp.lower.inlining import frozen
 
     if node.initializer is None:
         raise cx.error(f"the reference {node.name} refers to nothing", node.span)
     value = (lower if type.const else lower_place)(cx, _only(cx, node))
-    given = getattr(value, "type", None)
-    other = isinstance(given, Arithmetic) and given != type.to  # `const float &x = an_int`
-    if isinstance(value, Rvalue) or (other and type.const):
+    if not binds_directly(value, type) and (type.const or isinstance(value, Rvalue)):
         converted = convert(cx, value, type.to, node.span)
         return declare_object(cx, node.name, type.to, key_of(cx, node), converted, node.span)
+    if not binds_directly(value, type):
+        raise cx.error(f"{type} {node.name} cannot refer to {describe(value)}", node.span)
     if isinstance(type.to, ClassType):
         value = as_base(cx, value, type.to, node.span)
     return frozen(cx, value, node.span)
@@ -171,7 +172,8 @@ def _constructed(
         value = from_list(cx, type, arguments, node.span)
         return declare_object(cx, node.name, type, key_of(cx, node), value, node.span)
     place = uninitialized(cx, node.name, type, key_of(cx, node), node.span)
-    values = calls.arguments(cx, arguments.items)
+    operands = operands_of(cx, arguments.items)
+    values = operands.emit(cx, lambda: calls.constructed_from(cx, type, operands.values))
     construct_into(cx, place, type, values, node.span)
     return place
 

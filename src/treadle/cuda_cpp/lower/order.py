@@ -1,0 +1,281 @@
+"""The order in which operands are evaluated, and what is kept of one while another one runs.
+
+Each operand is lowered into a block of its own, and the blocks follow one another in C++'s order. A
+value that was read before is copied if what runs behind it changes what it was read from. An
+operand that a reference is bound to is an object, not a value: its place is kept, and it is read
+when the function reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import OBJECTS, binds_directly, convert, rvalue
+from treadle.cuda_cpp.lower.dispatch import lower
+from treadle.cuda_cpp.lower.pointers import pointer_of
+from treadle.cuda_cpp.lower.values import (
+    ArrayValue,
+    BitsLvalue,
+    Braced,
+    ChoiceLvalue,
+    ChosenPointer,
+    Exploded,
+    FunctionSet,
+    Items,
+    ItemTarget,
+    Lvalue,
+    ObjectAddress,
+    ObjectTarget,
+    ParameterPointer,
+    PointerValue,
+    PointerVariable,
+    Rvalue,
+    ScatteredLvalue,
+    Value,
+)
+from treadle.cuda_cpp.meaning.types import VOID, CppType, Reference, holds_array
+from treadle.cuda_cpp.syntax import tree
+from treadle.ir import nodes as n
+from treadle.ir.traverse import root_of, statements_in, walk
+
+Block = Sequence[n.Statement]
+OBJECT = Reference(VOID, True)  # what a method is called on, whatever its class
+
+
+@dataclass(slots=True)
+class Operands:
+    """Operands in the order of their evaluation, with what each does, which is emitted at last."""
+
+    values: list[Value] = field(default_factory=list)
+    blocks: list[list[n.Statement]] = field(default_factory=list)
+
+    def add(self, value: Value, block: list[n.Statement]) -> None:
+        """One more operand, evaluated behind the others."""
+        self.values.append(value)
+        self.blocks.append(block)
+
+    @property
+    def effects(self) -> list[n.Statement]:
+        """All that they do."""
+        return [statement for block in self.blocks for statement in block]
+
+    def emit(
+        self, cx: Context, types: Callable[[], Sequence[CppType | None]] | None = None
+    ) -> list[Value]:
+        """Do what they do, in order. `types` gives the types of the parameters that they become;
+        without one, an operand is read where it stands."""
+        last = max((at for at, block in enumerate(self.blocks) if block), default=-1)
+        wanted: Sequence[CppType | None] | None = None
+        found: list[Value] = []
+        for at, (value, block) in enumerate(zip(self.values, self.blocks, strict=True)):
+            cx.emit(*block)
+            if at < last:
+                behind = [one for later in self.blocks[at + 1 :] for one in later]
+                if wanted is None and is_changed(cx, value, behind):
+                    wanted = types() if types is not None else ()
+                type = wanted[at] if wanted is not None and at < len(wanted) else None
+                value = kept(cx, value, type, behind, cx.span)
+            found.append(value)
+        return found
+
+
+def lowered_apart(cx: Context, expression: Any) -> tuple[Value, list[n.Statement]]:
+    """An expression's value, and what it does, which is not emitted yet."""
+    with cx.aside() as block:
+        value = lower(cx, expression)
+    return value, block
+
+
+def operands_of(cx: Context, nodes: Sequence[Any]) -> Operands:
+    """Arguments, from left to right."""
+    found = Operands()
+    for node in nodes:
+        if isinstance(node, tree.InitializerList):
+            found.add(Braced(node), [])
+        else:
+            found.add(*lowered_apart(cx, node))
+    return found
+
+
+def second_operand(cx: Context, first: Value, expression: Any) -> tuple[Value, Value]:
+    """The operands of a built-in operator: the first one is read before the second one runs."""
+    both = Operands([first], [[]])
+    both.add(*lowered_apart(cx, expression))
+    first, second = both.emit(cx)
+    return first, second
+
+
+# --- what is kept --------------------------------------------------------------------------------
+
+
+def kept(cx: Context, value: Value, type: CppType | None, behind: Block, span: Span) -> Value:
+    """An operand as it is now, if statements behind it change what it is read from. `type` is that
+    of the parameter that it becomes; None reads it, as the built-in operators do."""
+    if not is_changed(cx, value, behind):
+        return value
+    if isinstance(type, Reference):
+        if type is OBJECT and not isinstance(value, Rvalue):
+            return frozen(cx, value, span)
+        if type is not OBJECT and binds_directly(value, type):
+            return frozen(cx, value, span)
+        type = None if type is OBJECT else type.to
+    if type is not None:
+        value = convert(cx, value, type, span)
+    if isinstance(value, (Rvalue, *OBJECTS)) and not holds_array(value.type):
+        read = rvalue(cx, value, span)
+        return Rvalue(cx.copied(read.expression), read.type, literal_zero=read.literal_zero)
+    if isinstance(value, (PointerVariable, ChosenPointer)):
+        value = pointer_of(cx, value) or value
+    return frozen(cx, value, span)
+
+
+def frozen(cx: Context, value: Value, span: Span) -> Value:
+    """An object or pointer whose place is computed now, whatever happens to the variables in it."""
+    match value:
+        case ParameterPointer():
+            return value
+        case PointerValue():
+            tag = value.tag if value.tag is None else cx.copied(value.tag)
+            return PointerValue(value.targets, _kept(cx, value.offset), value.unit, value.to, tag)
+        case Lvalue(place, type):
+            return Lvalue(_frozen_place(cx, place), type)
+        case BitsLvalue(place, type):
+            return BitsLvalue(_frozen_place(cx, place), type)
+        case ArrayValue(first, type):
+            begin = frozen(cx, first, span)
+            assert isinstance(begin, PointerValue)
+            return ArrayValue(begin, type)
+        case ScatteredLvalue():
+            return ScatteredLvalue(value.target, _kept(cx, value.offset), value.unit, value.type)
+        case ChoiceLvalue(tag, choices, type):
+            parts = tuple(c if c is None else frozen(cx, c, span) for c in choices)
+            return ChoiceLvalue(cx.copied(tag), parts, type)
+    return value
+
+
+def _kept(cx: Context, offset: n.Expression) -> n.Expression:
+    if isinstance(offset, n.Constant):
+        return offset
+    if isinstance(offset, n.Variable) and offset.name in cx.lowering.parameter_keys:
+        return offset
+    return cx.let_as("offset", offset)
+
+
+def _frozen_place(cx: Context, place: n.Place) -> n.Place:
+    match place:
+        case n.Variable():
+            return place
+        case n.Member(base=base):
+            return replace(place, base=_frozen_place(cx, base))
+        case n.Item(base=base):
+            index = _kept(cx, place.index)
+            checks = tuple(n.Check(index, c.bound, c.axis) for c in place.checks)
+            return replace(place, base=_frozen_place(cx, base), index=index, checks=checks)
+        case n.Element():
+            index = _kept(cx, place.index)
+            checks = tuple(n.Check(index, c.bound, c.axis) for c in place.checks)
+            return replace(place, index=index, checks=checks)
+
+
+# --- what changes what ---------------------------------------------------------------------------
+
+_ANY = "any memory"
+_GLOBAL = "memory of the device"  # arrays of a kernel may be one another
+
+
+def is_changed(cx: Context, value: Value, behind: Block) -> bool:
+    """Whether statements may change what a value is read from, or where an object is."""
+    if not behind:
+        return False
+    written = _written(cx, behind)
+    if not written:
+        return False
+    for part in _parts(value):
+        for node in walk(part):
+            if isinstance(node, n.Variable) and node.name in written:
+                return True
+            if isinstance(node, n.Element):
+                place = _space(cx, node.memory)
+                if place in written or (_ANY in written and place[0] != "local"):
+                    return True
+    return False
+
+
+def _written(cx: Context, block: Block) -> set[Any]:
+    """The variables and memories that statements write to."""
+    found: set[Any] = set()
+    for statement in statements_in(tuple(block)):
+        match statement:
+            case n.Assign(place=place) | n.Atomic(place=place):
+                root = root_of(place)
+                if isinstance(root, n.Variable):
+                    found.add(root.name)
+                else:
+                    assert isinstance(root, n.Element)
+                    found.add(_space(cx, root.memory))
+            case n.Barrier() | n.Fence() | n.CallStatement():
+                found.add(_ANY)
+    return found
+
+
+def _space(cx: Context, memory: str) -> tuple[str, str]:
+    target = cx.lowering.memory_targets.get(memory)
+    if target is not None and target.space in ("local", "shared"):
+        return target.space, memory
+    return _GLOBAL, ""
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """The expressions and places of the IR that a value is made of."""
+    match value:
+        case Rvalue(expression=expression):
+            yield expression
+        case Lvalue(place=place) | BitsLvalue(place=place):
+            yield place
+        case PointerValue():
+            yield value.offset
+            if value.tag is not None:
+                yield value.tag
+            for target in value.targets:
+                if isinstance(target, (ItemTarget, ObjectTarget)):
+                    yield from _indices(target.place)
+        case ArrayValue(first=first):
+            yield from _parts(first)
+        case ScatteredLvalue(target=target, offset=offset):
+            yield n.Element(target.memory, offset, target.element)
+        case ChoiceLvalue(tag=tag, choices=choices):
+            yield tag
+            for one in choices:
+                yield from _parts(one)
+        case PointerVariable(offset=offset, tag=tag):
+            yield offset
+            if tag is not None:
+                yield tag
+        case ChosenPointer(items=items, place=place):
+            yield place
+            for one in items:
+                yield from _parts(one)
+        case Exploded(fields=fields):
+            for one in fields.values():
+                yield from _parts(one)
+        case Items(items=items):
+            for one in items:
+                yield from _parts(one)
+        case ObjectAddress(object=exploded):
+            yield from _parts(exploded)
+        case FunctionSet(receiver=receiver):
+            yield from _parts(receiver)
+
+
+def _indices(place: n.Place) -> Iterator[n.Expression]:
+    """Where in an object a place is."""
+    while isinstance(place, (n.Member, n.Item)):
+        if isinstance(place, n.Item):
+            yield place.index
+        place = place.base
+    if isinstance(place, n.Element):
+        yield place.index
