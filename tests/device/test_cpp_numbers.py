@@ -587,3 +587,30 @@ def test_constant_expressions(device):
     td.cuda_module(CONSTANTS).known[1, 1](out)
     expected = [24, 6, 15, 11, 41, -2, 197, 15, 25, 15, 77, 55, -4]
     assert out.tolist() == expected
+
+
+_NARROW = {"char": np.int8, "short": np.int16, "int": np.int32, "unsigned": np.uint32}
+_LIMITS = (0, 5, -5, 100, 255, 65535, 2147483647, -2147483648, 4294967295, 4294967296)
+
+
+@pytest.mark.parametrize("name", _NARROW)
+def test_widened_numbers_compared_with_constants(device, name):
+    """Mesa's llvmpipe compares them as if they were other numbers, where it sees both."""
+    whole = np.iinfo(_NARROW[name])
+    given = np.array([0, 1, 3, 5, 100, whole.max, whole.min, whole.max // 2], whole.dtype)
+    tests = [f"a {op} {limit}LL" for limit in _LIMITS for op in ("<", "<=", ">", ">=")]
+    tests += [f"{limit}LL {op} a" for limit in _LIMITS for op in ("<", ">=", "==")]
+    lines = "".join(f"out[{k * 8} + i] = {test};" for k, test in enumerate(tests))
+    lines += f"out[{len(tests) * 8} + i] = min(a, least) + (a < least ? 100 : a > 7);"
+    kernel = (
+        f"__global__ void k(const {name} *in, int *out) {{ int i = threadIdx.x; "
+        f"long long a = in[i], least = 5; {lines} }}"
+    )
+    out = td.zeros((len(tests) + 1) * 8, dtype=td.int32, device=device)
+    td.cuda_module(kernel).k[1, 8](td.asarray(given, device=device), out)
+    found = out.numpy().reshape(-1, 8)
+    wide = [int(one) for one in given]
+    for test, row in zip(tests, found, strict=False):
+        expected = [int(eval(test.replace("LL", ""), {"a": a})) for a in wide]
+        assert row.tolist() == expected, test
+    assert found[-1].tolist() == [min(a, 5) + (100 if a < 5 else a > 7) for a in wide]

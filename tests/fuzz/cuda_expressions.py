@@ -134,9 +134,6 @@ def binary(op: str, left: Expression, right: Expression) -> Expression:
 
         return Expression(text, type, shift)
     type = meeting(left.type, right.type)
-    if op in _COMPARISONS and type.bits == 64:
-        # Mesa's llvmpipe takes i64(x) for not negative, where it compares it with a constant.
-        return binary(op, cast(INT, left), cast(INT, right))
 
     def both(env: Environment) -> tuple[Number, Number]:
         return type.holds(one(env)), type.holds(other(env))

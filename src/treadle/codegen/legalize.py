@@ -14,6 +14,7 @@
     "wide_mul_high"        the upper half of a 64-bit product (of 8 and 16 bits: always replaced)
     "wide_bits"            popcount, clz, ctz, reverse_bits of 64 bits
     "narrow_bits"          the same of 8 and 16 bits
+    "wide_order"           <, <=, > and >= of signed 64-bit integers: by unsigned ones
 
 Where an operand is a constant that makes the plain operation safe, it stays plain. Legalizing
 twice is legalizing once: prelude functions are left alone.
@@ -28,14 +29,15 @@ from typing import Any
 from treadle.codegen import prelude
 from treadle.ir import nodes as n
 from treadle.ir.traverse import rewrite_block
-from treadle.ir.types import F16, F32, I32, U32, Scalar, Vector
+from treadle.ir.types import F16, F32, I32, I64, U32, U64, Scalar, Vector
 
 MISSING = frozenset({
     "floordiv", "mod", "div", "rem", "half_div", "float_rem", "float_floordiv", "float_mod",
     "shift", "float_to_int", "float_min_max",
-    "mul_high", "wide_mul_high", "wide_bits", "narrow_bits",
+    "mul_high", "wide_mul_high", "wide_bits", "narrow_bits", "wide_order",
 })  # fmt: skip
 
+_ORDERS = ("lt", "le", "gt", "ge")
 _BIT_COUNTS = ("popcount", "clz", "ctz")
 
 
@@ -86,6 +88,9 @@ class _Rewriter:
             return self.division(node)
         if node.op in ("shl", "shr") and "shift" in self.missing:
             return self.shift(node)
+        if node.op in _ORDERS and node.left.type == I64 and "wide_order" in self.missing:
+            left, right = _sign_flipped(node.left), _sign_flipped(node.right)
+            return n.Binary(node.op, left, right, node.type, node.span)
         return node
 
     def division(self, node: n.Binary) -> n.Expression:
@@ -213,6 +218,15 @@ class _Rewriter:
             self.need("rem", element)
         function = prelude.operation(op, element)
         self.needed.setdefault(function.name, function)
+
+
+def _sign_flipped(value: n.Expression) -> n.Expression:
+    """A signed 64-bit integer as an unsigned one in the same order."""
+    sign = 1 << 63
+    if isinstance(value, n.Constant):
+        return n.Constant(int(value.value) % (1 << 64) ^ sign, U64, value.span)
+    bits = n.Cast(value, U64, value.span)
+    return n.Binary("xor", bits, n.Constant(sign, U64, value.span), U64, value.span)
 
 
 def _by_zero(node: n.Binary) -> n.Expression:

@@ -55,6 +55,27 @@ def test_results_stay_the_same(type, op):
     assert np.array_equal(np.signbit(outcomes[0]), np.signbit(outcomes[1])) or not type.is_float
 
 
+@pytest.mark.parametrize("op", ["lt", "le", "gt", "ge"])
+@pytest.mark.parametrize("right", [None, -3, 1 << 40], ids=str)
+def test_order_of_signed_numbers_by_that_of_unsigned_ones(op, right):
+    b = Builder("order", block=1)
+    x, y, out = b.buffer("x", t.I64), b.buffer("y", t.I64), b.buffer("out", t.U32)
+    i = b.let("i", global_index())
+    other = load(y, i) if right is None else n.Constant(right, t.I64)
+    b.store(out, i, n.Cast(binary(op, load(x, i), other), t.U32))
+    legal = legalize(b.kernel(), frozenset({"wide_order"}))
+    verify(legal)
+    compared = [node for node in walk(legal.body) if isinstance(node, n.Binary) and node.op == op]
+    assert [node.left.type for node in compared] == [t.U64]
+    numbers = [0, 1, -1, -3, -(1 << 63), (1 << 63) - 1, 1 << 40]
+    pairs = np.array([(a, c) for a in numbers for c in numbers], np.int64)
+    found = np.zeros(len(pairs), np.uint32)
+    run(legal, len(pairs), {"x": pairs[:, 0].copy(), "y": pairs[:, 1].copy(), "out": found})
+    second = pairs[:, 1] if right is None else right
+    compare = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}[op]
+    np.testing.assert_array_equal(found, compare(pairs[:, 0], second))
+
+
 def test_twice_is_once_and_functions_are_made_once():
     b = Builder("several", block=1)
     x = b.buffer("x", t.F32)

@@ -32,7 +32,10 @@ MISSING = frozenset({
     "float_min_max",
     "wide_mul_high", "wide_bits", "narrow_bits",
 })  # fmt: skip
-"""What WGSL lacks, for `legalize`; "mul_high" too where there are no 64-bit integers."""
+"""What WGSL lacks, for `legalize`; "mul_high" too where there are no 64-bit integers.
+
+Where there are, "wide_order" is missing too: Mesa's llvmpipe, which sees through variables, is
+wrong about signed ones that were widened from fewer bits and are compared with constants."""
 
 
 def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> KernelCode:
@@ -116,7 +119,7 @@ def _prepared(module: Module, kernel: n.Kernel, workgroup: Dim3) -> n.Kernel:
             )
     kernel = scalarize(fold(unroll_around_views(unroll(_with_sizes(kernel, workgroup)))))
     if "int64" in module.available:
-        kernel = legalize(kernel, MISSING)
+        kernel = legalize(kernel, MISSING | {"wide_order"})
     else:
         kernel = legalize(fold(pair_words(kernel, workgroup)), MISSING | {"mul_high"})
     if not module.options.folded:
