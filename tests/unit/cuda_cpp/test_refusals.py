@@ -211,6 +211,40 @@ MISTAKES = [
     ("an empty reference", kernel("int &/**/r;"), "refers to nothing"),
     ("too many values", kernel("int /**/a[2] = {1, 2, 3};"), "3 values for an array of 2"),
     ("a field that is none", kernel("A a = /**/{.z = 1};", DERIVED), "A has no field z"),
+    ("a write through a pointer to const",
+     kernel("const float *p = x; p[1] /**/= 2;"), "this float is const here, and only read"),
+    ("a write to a constant", kernel("const int c = x[0]; c /**/= 2;"), "int is const here"),
+    ("a write to a constant array",
+     kernel("const int c[2] = {1, 2}; c[0] /**/= 2;"), "int is const here"),
+    ("a write to a constant's field", kernel("const A a{1}; a = 1;", "struct A { int b;"
+     "__device__ A &operator=(int v) { b /**/= v; return *this; } };"), "int is const here"),
+    ("a write in a const method", kernel("A a; a.f();",
+     "struct A { int b; __device__ void f() const { b /**/= 1; } };"), "int is const here"),
+    ("a write through a reference to const",
+     kernel("f(x[0]);", "__device__ void f(const float &r) { r /**/= 1; }"), "is const here"),
+    ("an atomic on what is const",
+     kernel("const float *p = x; /**/atomicAdd(p, 1);"), "float is const here"),
+    ("a constant pointer",
+     kernel("float *const p = x; p /**/= x + 1;"), "this pointer is const"),
+    ("a pointer that loses its const",
+     kernel("const float *p = x; float */**/q = p;"), r"a const float\* becomes no float\*"),
+    ("a const argument", kernel("const float *p = x; /**/f(p);", "__device__ void f(float *q) {}"),
+     r"a const float\* becomes no float\*"),
+    ("a reference to another type", kernel("int &/**/r = x[0];"), "cannot refer to a value"),
+    ("a second variable of a name",
+     kernel("int a = 1;\nint /**/a = 2; x[0] = a;"), "a is declared here already, in line"),
+    ("a variable called as a parameter",
+     kernel("x[0] = f(1);", "__device__ int f(int a) { int /**/a = 2; return a; }"),
+     "a is declared here already"),
+    ("half a number in braces", kernel("int i{/**/2.5};"), "2.5 in braces becomes no int"),
+    ("a large number in braces", kernel("int a[2] = {1, /**/5000000000};"), "becomes no int"),
+    ("a number in a field", kernel("A a{/**/300};", "struct A { char c; };"), "becomes no char"),
+    ("a number in a constant", kernel("x[0] = c[0];", "__constant__ unsigned c[1] = {/**/-1};"),
+     "-1 in braces becomes no unsigned int"),
+    ("a volatile number as a constant",
+     kernel("x[0] = /**/v;", "static volatile int v = 3;"), "v is a variable of the host"),
+    ("a volatile number that lasts", kernel("static volatile int /**/v = 3; x[0] = v++;"),
+     "v is static, and outlives"),
 ]  # fmt: skip
 
 
@@ -230,3 +264,28 @@ def test_constructs(source, words):
 def test_mistakes(source, words):
     message = refused(source).message
     assert re.search(words, message), message
+
+
+ALLOWED = """
+struct M { int a; mutable int m; __device__ int get() const { m++; return a + m; } };
+template <class T> __device__ T last(T *p, int n) { T *q = p; q += n - 1; return *q; }
+struct D { int a = 2.5; };
+__global__ void k(const int *in, int *x) {
+    const M m{3, 4}; x[0] = m.get();
+    x[1] = last(in, 2);
+    const int *p = in; p++; x[2] = *p;
+    int *w = const_cast<int *>((const int *)x); w[3] = 6;
+    const int &r = x[4]; const_cast<int &>(r) = 8;
+    int *const f = x; f[5] = 9;
+    volatile bool done = false; volatile int n = 0; while (!done) { n++; if (n > 3) done = true; }
+    x[6] = n;
+    D d; int i(3.7); const unsigned char text[] = "\xc3"; float q{1e-50}; x[7] = d.a + i + text[0];
+    { int i = 1; x[8] = i; }
+}
+"""
+
+
+def test_what_looks_like_these_mistakes():
+    x = td.zeros(9, dtype=td.int32, device="cpu")
+    td.cuda_module(ALLOWED).k[1, 1](td.asarray([5, 7], dtype=td.int32, device="cpu"), x)
+    assert x.tolist() == [8, 7, 7, 6, 8, 9, 4, 2 + 3 + 0xC3, 1]

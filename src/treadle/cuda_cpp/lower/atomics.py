@@ -8,7 +8,7 @@ from treadle.cuda_cpp.lower.arithmetic import cast
 from treadle.cuda_cpp.lower.builtin_names import expect, handler
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import number
-from treadle.cuda_cpp.lower.objects import for_each_choice, refuse_constant
+from treadle.cuda_cpp.lower.objects import for_each_choice, refuse_const, refuse_constant
 from treadle.cuda_cpp.lower.pointers import follow, pointer_of
 from treadle.cuda_cpp.lower.values import ChoiceLvalue, Lvalue, Nothing, Rvalue, Value, describe
 from treadle.cuda_cpp.meaning.types import VOID, Arithmetic, EnumType
@@ -75,6 +75,7 @@ def _update(
             "an atomic works on memory that several threads share; this object belongs to one "
             "thread: update it plainly"
         )
+    refuse_const(cx, place, cx.span)
     refuse_constant(cx, place.place, cx.span)
     if op in ("inc", "dec"):
         _wrapping(cx, op, place.place, operands[0], result)

@@ -42,7 +42,7 @@ from treadle.cuda_cpp.lower.values import (
     describe,
 )
 from treadle.cuda_cpp.lower.variables import construct_items, uninitialized
-from treadle.cuda_cpp.lower.writes import assigned_names
+from treadle.cuda_cpp.lower.writes import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.meaning.scopes import Functions, Overload, Scope
 from treadle.cuda_cpp.meaning.types import (
     DIM3,
@@ -323,6 +323,7 @@ def run_constructor(
     inner.memories = cx.memories
     inner.blocks = [cx.blocks[-1]]
     inner.span = span
+    refuse_redeclaration(cx, constructor)
     assigned = assigned_names(cx, constructor)
     arguments = with_defaults(cx, chosen, values)
     for parameter, kind, value in zip(

@@ -297,6 +297,16 @@ def find_field(type: ClassType, name: str) -> tuple[tuple[Field, ...], Field] | 
     return None
 
 
+def is_mutable(type: ClassType, name: str) -> bool:
+    """Whether a field may be written to where its object is const."""
+    declaration = type.template
+    members = declaration.members if isinstance(declaration, tree.StructDeclaration) else ()
+    for member in members:
+        if isinstance(member, tree.VariableDeclaration) and member.name == name:
+            return "mutable" in member.specifiers
+    return any(is_mutable(base, name) for base in type.bases)
+
+
 def enumerator(cx: Context, entity: Enumerator) -> tuple[CppType, n.Constant]:
     """The type and value of one name of an enum: its own expression, or one more than the last."""
     from treadle.cuda_cpp.lower.names import class_or_enum

@@ -72,6 +72,7 @@ class Facts:
     inlined: set[Any] = field(default_factory=set)  # functions that can be no functions of the IR
     # The names that functions (by identity) may write to.
     assigned_names: dict[int, frozenset[str]] = field(default_factory=dict)
+    checked: set[int] = field(default_factory=set)  # functions found to declare nothing twice
     changed: bool = False  # in a way that makes the current run useless at its end
 
 

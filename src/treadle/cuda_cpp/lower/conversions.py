@@ -6,6 +6,7 @@ The rules are those of C++17 [conv] and [expr.arith.conv], for the types that ke
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded, minus, over, wider
@@ -43,6 +44,7 @@ from treadle.cuda_cpp.lower.values import (
     ScatteredLvalue,
     Text,
     Value,
+    as_const,
     describe,
 )
 from treadle.cuda_cpp.meaning.types import (
@@ -70,6 +72,7 @@ from treadle.cuda_cpp.meaning.types import (
     holds_array,
     ir_type,
 )
+from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
@@ -355,8 +358,9 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
     if isinstance(pointer.to, Void) and not isinstance(type.to, Void):
         raise cx.error(f"a void pointer becomes {type} only by a cast", span)
     if isinstance(type.to, ClassType) and derives(pointer.to, type.to):
-        return _base_pointer(cx, pointer, type.to)
-    return seen_as(pointer, type.to)
+        pointer = _base_pointer(cx, pointer, type.to)
+    const = pointer.const or type.const
+    return replace(seen_as(pointer, type.to), const=const)
 
 
 def as_base(cx: Context, value: Value, base: CppType, span: Span) -> Value:
@@ -368,8 +372,8 @@ def as_base(cx: Context, value: Value, base: CppType, span: Span) -> Value:
     match value:
         case Rvalue():
             return _base_part(cx, value, base, span)
-        case Lvalue(place=place):
-            return Lvalue(place, base)  # its fields have the same names
+        case Lvalue():
+            return replace(value, type=base)  # its fields have the same names
         case ChoiceLvalue(tag, choices):
             parts = tuple(c if c is None else as_base(cx, c, base, span) for c in choices)
             return ChoiceLvalue(tag, parts, base)
@@ -381,6 +385,18 @@ def as_base(cx: Context, value: Value, base: CppType, span: Span) -> Value:
 def _base_part(cx: Context, value: Value, base: ClassType, span: Span) -> Value:
     """The base of an object, as a copy of the fields that it has."""
     return load_by_fields(cx, value, base, span)
+
+
+def refuse_lost_const(cx: Context, written: object, value: Value, span: Span) -> None:
+    """CompileError for a pointer to const that becomes a plain `int *`. Types of templates and
+    typedefs may stand for const ones, so it is about those alone that are written out."""
+    plain = isinstance(written, tree.PointerType) and isinstance(written.to, tree.BuiltinType)
+    if plain and isinstance(value, (PointerValue, PointerVariable, ArrayValue)):
+        pointer = pointer_of(cx, value)
+        if pointer is not None and pointer.const:
+            raise cx.error(
+                f"a {pointer.type} becomes no {pointer.to}*: what it points to is const", span
+            )
 
 
 def _base_pointer(cx: Context, pointer: PointerValue, base: ClassType) -> PointerValue:
@@ -424,19 +440,41 @@ def explicit_cast(cx: Context, value: Value, type: CppType, style: str, span: Sp
 def _cast_reference(cx: Context, value: Value, type: Reference, style: str, span: Span) -> Value:
     """`reinterpret_cast<int&>(x)`: the same bytes as another type. Other casts know classes."""
     given: CppType = getattr(value, "type", VOID)
-    if given == type.to:
-        return value
-    if style != "reinterpret":
-        if derives(given, type.to):
-            return as_base(cx, value, type.to, span)
-        if isinstance(type.to, ClassType) and derives(type.to, given):
-            if isinstance(value, Lvalue) and value.place.type == ir_type(type.to):
-                return Lvalue(value.place, type.to)
-            whole = _derived_pointer(cx, address(cx, value, span), type.to)
-            return follow(cx, whole, span)
-    if isinstance(value, (*OBJECTS, ArrayValue)):
-        return follow(cx, seen_as(address(cx, value, span), type.to), span)
-    raise cx.error(f"{describe(value)} cannot be seen as {type}", span)
+    if given != type.to and not isinstance(value, (*OBJECTS, ArrayValue)):
+        raise cx.error(f"{describe(value)} cannot be seen as {type}", span)
+    if given != type.to and style != "reinterpret" and derives(given, type.to):
+        value = as_base(cx, value, type.to, span)
+    elif given != type.to:
+        pointer = _whole_address(cx, value, type.to, style, span)
+        if pointer is None:  # a base in an object whose whole is asked for
+            assert isinstance(value, Lvalue)
+            value = replace(value, type=type.to)
+        else:
+            value = follow(cx, pointer, span)
+    return as_const(value) if type.const else without_const(value)
+
+
+def _whole_address(
+    cx: Context, value: Value, to: CppType, style: str, span: Span
+) -> PointerValue | None:
+    """Where an object of type `to` begins that a reference is cast to; None if it is the very
+    object that the reference was bound to as its base."""
+    given: CppType = getattr(value, "type", VOID)
+    if style == "reinterpret" or not isinstance(to, ClassType) or not derives(to, given):
+        return seen_as(address(cx, value, span), to)
+    if isinstance(value, Lvalue) and value.place.type == ir_type(to):
+        return None
+    return _derived_pointer(cx, address(cx, value, span), to)
+
+
+def without_const(value: Value) -> Value:
+    """An object that a cast makes writable."""
+    match value:
+        case Lvalue() | BitsLvalue() | ScatteredLvalue():
+            return replace(value, const=False)
+        case ArrayValue(first=first):
+            return replace(value, first=replace(first, const=False))
+    return value
 
 
 def _cast_to_pointer(cx: Context, value: Value, type: Pointer, style: str, span: Span) -> Value:
@@ -450,10 +488,10 @@ def _cast_to_pointer(cx: Context, value: Value, type: Pointer, style: str, span:
         )
     if style != "reinterpret" and isinstance(type.to, ClassType):
         if derives(pointer.to, type.to):
-            return _base_pointer(cx, pointer, type.to)
-        if derives(type.to, pointer.to):
-            return _derived_pointer(cx, pointer, type.to)
-    return seen_as(pointer, type.to)
+            pointer = _base_pointer(cx, pointer, type.to)
+        elif derives(type.to, pointer.to):
+            pointer = _derived_pointer(cx, pointer, type.to)
+    return replace(seen_as(pointer, type.to), const=type.const)
 
 
 def _address_as_number(cx: Context, pointer: PointerValue, type: Arithmetic, span: Span) -> Value:

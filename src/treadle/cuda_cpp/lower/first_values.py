@@ -18,7 +18,12 @@ from treadle.cuda_cpp.lower.calls import has_constructors
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
-from treadle.cuda_cpp.lower.initializers import from_list, member_defaults, without_base_braces
+from treadle.cuda_cpp.lower.initializers import (
+    from_list,
+    member_defaults,
+    refuse_narrowing,
+    without_base_braces,
+)
 from treadle.cuda_cpp.meaning.types import (
     Arithmetic,
     ArrayOf,
@@ -76,21 +81,23 @@ class _Memory:
     cx: Context
     made: bytearray = field(repr=False)
 
-    def initialize(self, type: CppType, offset: int, initializer: Any) -> None:
-        """Put an initializer's value at an offset."""
+    def initialize(
+        self, type: CppType, offset: int, initializer: Any, listed: bool = False
+    ) -> None:
+        """Put an initializer's value at an offset. Numbers in lists may not become others."""
         while (
             isinstance(initializer, tree.InitializerList)
             and len(initializer.items) == 1
             and not _has_parts(type)
         ):
-            initializer = initializer.items[0]
+            initializer, listed = initializer.items[0], initializer.braces
         if isinstance(initializer, tree.StringLiteral) and _is_text(type):
             assert isinstance(type, ArrayOf)
             text = initializer.text.encode("latin-1", "replace")
             self._fits(len(text), type.length or 0, type, initializer.span)
             self.made[offset : offset + len(text)] = text
         elif not isinstance(initializer, tree.InitializerList):
-            self._expression(type, offset, initializer)
+            self._expression(type, offset, initializer, listed)
         elif isinstance(type, ClassType) and has_constructors(type):
             with self.cx.aside() as emitted:
                 value = rvalue(
@@ -110,7 +117,7 @@ class _Memory:
         if one is not None and (
             (isinstance(one, tree.StringLiteral) and _is_text(type)) or self._is_whole(type, one)
         ):
-            self.initialize(type, offset, one)
+            self.initialize(type, offset, one, True)
             return
         if any(node.names):
             self._by_name(type, offset, node)
@@ -141,7 +148,7 @@ class _Memory:
                 or (isinstance(item, tree.StringLiteral) and _is_text(part))
                 or self._is_whole(part, item)
             ):
-                self.initialize(part, place, rest.take())
+                self.initialize(part, place, rest.take(), True)
             else:
                 self._parts(part, place, rest)  # its braces are left out
 
@@ -154,7 +161,7 @@ class _Memory:
         for one, (part, place, default) in zip(fields, self._places(type, offset), strict=False):
             item = given.get(one.name, default)
             if item is not None:
-                self.initialize(part, place, item)
+                self.initialize(part, place, item, one.name in given)
 
     def _places(self, type: CppType, offset: int) -> Any:
         """The parts of a type: their types, offsets, and what the class itself gives them."""
@@ -179,11 +186,12 @@ class _Memory:
             return False
         return type_of(self.cx, item) == type
 
-    def _expression(self, type: CppType, offset: int, node: Any) -> None:
+    def _expression(self, type: CppType, offset: int, node: Any, listed: bool) -> None:
         with self.cx.aside() as emitted:
-            value = rvalue(
-                self.cx, convert(self.cx, lower(self.cx, node), type, node.span), node.span
-            )
+            read = lower(self.cx, node)
+            if listed:
+                refuse_narrowing(self.cx, read, type, node.span)
+            value = rvalue(self.cx, convert(self.cx, read, type, node.span), node.span)
         self._constant(value.expression, ir_type(type), offset, emitted, node.span)
 
     def _constant(

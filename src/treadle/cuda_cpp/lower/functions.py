@@ -23,7 +23,7 @@ from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.initializers import from_list
 from treadle.cuda_cpp.lower.inlining import inline, single_return
-from treadle.cuda_cpp.lower.names import is_auto, resolve
+from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve
 from treadle.cuda_cpp.lower.overloads import Chosen
 from treadle.cuda_cpp.lower.statements import lower_statement
 from treadle.cuda_cpp.lower.templates import argument_key, spelled
@@ -31,9 +31,10 @@ from treadle.cuda_cpp.lower.values import (
     Lvalue,
     Rvalue,
     Value,
+    as_const,
 )
 from treadle.cuda_cpp.lower.variables import declare_object
-from treadle.cuda_cpp.lower.writes import assigned_names
+from treadle.cuda_cpp.lower.writes import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.meaning.scopes import Scope
 from treadle.cuda_cpp.meaning.types import (
     VOID,
@@ -210,6 +211,7 @@ def _lower_function(cx: Context, chosen: Chosen, result: CppType, instance: Any)
     lowering = cx.lowering
     declaration = chosen.declaration
     assert declaration.body is not None
+    refuse_redeclaration(cx, declaration)
     outer_names, lowering.names = lowering.names, {}
     try:
         scope = Scope(chosen.scope, declaration.name.text, "function")
@@ -285,9 +287,9 @@ def bind_value(
     key = (cx.path, id(parameter))
     if parameter.name in assigned:
         cx.lowering.facts.assigned.add(key)
-    cx.scope.names[parameter.name] = value_object(
-        cx, parameter.name, variable, type, key, parameter.span
-    )
+    bound = value_object(cx, parameter.name, variable, type, key, parameter.span)
+    const = is_const(parameter.type) or isinstance(parameter.type, tree.ReferenceType)
+    cx.scope.names[parameter.name] = as_const(bound) if const else bound
 
 
 def value_object(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Container, Sequence
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import constant, zero_of
+from treadle.cuda_cpp.lower.arithmetic import constant, folded, zero_of
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
@@ -17,6 +18,8 @@ from treadle.cuda_cpp.lower.order import Operands
 from treadle.cuda_cpp.lower.pointers import follow, moved, pointer_of, seen_as
 from treadle.cuda_cpp.lower.values import Exploded, Items, Rvalue, Value
 from treadle.cuda_cpp.meaning.types import (
+    BOOL,
+    Arithmetic,
     ArrayOf,
     ClassType,
     CppType,
@@ -58,6 +61,8 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
         return convert(cx, Rvalue(constant(0, ir.I32), _int(), literal_zero=True), type, span)
     if len(node.items) > 1:
         raise cx.error(f"{len(node.items)} values for one {type}", span)
+    if not node.braces and not isinstance(node.items[0], tree.InitializerList):
+        return convert(cx, lower(cx, node.items[0]), type, node.span)
     return _item(cx, type, node.items[0])
 
 
@@ -70,15 +75,52 @@ def _int() -> CppType:
 def _item(cx: Context, type: CppType, node: Any) -> Value:
     if isinstance(node, tree.InitializerList):
         return from_list(cx, type, node, node.span)
-    return convert(cx, lower(cx, node), type, node.span)
+    value = lower(cx, node)
+    refuse_narrowing(cx, value, type, node.span)
+    return convert(cx, value, type, node.span)
 
 
-def _items_in_order(cx: Context, types: Sequence[CppType], nodes: Sequence[Any]) -> list[Value]:
-    """The values of a list's items, each read before the next one does anything."""
+def refuse_narrowing(cx: Context, value: Value, type: CppType, span: Span) -> None:
+    """CompileError for a constant in braces that its type cannot hold: C++ takes none that changes,
+    nor one with a point for an integer. Of what is known at run time compilers warn at most."""
+    is_written = span.line  # the characters of a text are not
+    if not isinstance(value, Rvalue) or not isinstance(type, Arithmetic) or not is_written:
+        return
+    known = folded(value.expression)
+    given = value.type
+    if not isinstance(known, n.Constant) or not isinstance(given, Arithmetic) or type == BOOL:
+        return
+    if _holds(type, given, known.value):
+        return
+    raise cx.error(
+        f"{known.value} in braces becomes no {type}, which would change it: write it as one, or "
+        f"cast it, as in ({type})",
+        span,
+    )
+
+
+def _holds(type: Arithmetic, given: Arithmetic, value: bool | int | float) -> bool:
+    """Whether a constant keeps its value in another type."""
+    if given.scalar.is_float and not type.scalar.is_float:
+        return False
+    kept = constant(value, type.scalar).value
+    if given.scalar.is_float:  # rounded is well, infinite is not
+        return math.isfinite(kept) or not math.isfinite(value)
+    return kept == value
+
+
+def _items_in_order(
+    cx: Context, types: Sequence[CppType], nodes: Sequence[Any], own: Container[int] = ()
+) -> list[Value]:
+    """The values of a list's items, each read before the next one does anything. `own` are those
+    that a class gives to its fields itself, which stand in no list."""
     operands = Operands()
     for type, node in zip(types, nodes, strict=True):
         with cx.aside() as block:
-            value = _item(cx, type, node)
+            if id(node) in own and not isinstance(node, tree.InitializerList):
+                value = convert(cx, lower(cx, node), type, node.span)
+            else:
+                value = _item(cx, type, node)
         operands.add(value, block)
     return operands.emit(cx)
 
@@ -120,7 +162,8 @@ def _aggregate(cx: Context, type: ClassType, node: tree.InitializerList, span: S
     defaults = member_defaults(type)
     empty = tree.InitializerList((), (), span)
     items = [given.get(field.name, defaults.get(field.name)) or empty for field in fields]
-    values = _items_in_order(cx, [field.type for field in fields], items)
+    own = {id(item) for item in defaults.values()}
+    values = _items_in_order(cx, [field.type for field in fields], items, own)
     return construct_value(type, [rvalue(cx, one, span).expression for one in values], span)
 
 

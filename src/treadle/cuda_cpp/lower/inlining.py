@@ -14,9 +14,16 @@ from treadle.cuda_cpp.lower.context import (
     Context,
     Returns,
 )
-from treadle.cuda_cpp.lower.conversions import as_base, binds_directly, convert, rvalue
+from treadle.cuda_cpp.lower.conversions import (
+    as_base,
+    binds_directly,
+    convert,
+    refuse_lost_const,
+    rvalue,
+)
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.initializers import from_list
+from treadle.cuda_cpp.lower.names import is_const
 from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.order import frozen
 from treadle.cuda_cpp.lower.overloads import Chosen
@@ -26,9 +33,10 @@ from treadle.cuda_cpp.lower.values import (
     Nothing,
     Rvalue,
     Value,
+    as_const,
 )
 from treadle.cuda_cpp.lower.variables import declare_object
-from treadle.cuda_cpp.lower.writes import assigned_names
+from treadle.cuda_cpp.lower.writes import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.meaning.scopes import Known, Scope
 from treadle.cuda_cpp.meaning.types import (
     VOID,
@@ -72,7 +80,7 @@ def inline(
         scope,
         path=(*cx.path, (instance, cx.calls)),
         returns=Returns(result),
-        this=receiver,
+        this=as_const(receiver) if declaration.const else receiver,
         depth=cx.depth + 1,
         name=declaration.name.text,
         isolated=cx.isolated,
@@ -80,6 +88,7 @@ def inline(
     inner.memories = cx.memories
     inner.blocks = [cx.blocks[-1]]
     inner.span = span
+    refuse_redeclaration(cx, declaration)
     assigned = assigned_names(cx, declaration)
     for parameter, type, value in zip(declaration.parameters, chosen.types, values, strict=False):
         bind_argument(inner, parameter, type, value, assigned, span)
@@ -207,6 +216,7 @@ def bind_argument(
     if isinstance(type, Reference):
         bound = _bind_reference(cx, type, value, span)
     else:
+        refuse_lost_const(cx, parameter.type, value, span)
         converted = convert(cx, value, type, span)
         if isinstance(converted, Rvalue):
             converted = replace(converted, expression=folded(converted.expression))
@@ -225,7 +235,8 @@ def bind_argument(
         else:
             bound = declare_object(cx, parameter.name or "unused", type, key, converted, span)
     if parameter.name:
-        cx.scope.names[parameter.name] = bound
+        const = type.const if isinstance(type, Reference) else is_const(parameter.type)
+        cx.scope.names[parameter.name] = as_const(bound) if const else bound
 
 
 def _bind_reference(cx: Context, type: Reference, value: Value, span: Span) -> Any:

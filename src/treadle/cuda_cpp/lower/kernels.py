@@ -12,6 +12,7 @@ from treadle.cuda_cpp import program as records
 from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.context import Context, Lowering, Returns
 from treadle.cuda_cpp.lower.functions import value_object
+from treadle.cuda_cpp.lower.names import is_const
 from treadle.cuda_cpp.lower.objects import subscript
 from treadle.cuda_cpp.lower.operators import assign_pointer
 from treadle.cuda_cpp.lower.parameter_values import remember, without_unread
@@ -26,6 +27,7 @@ from treadle.cuda_cpp.lower.values import (
     MemoryTarget,
     ParameterPointer,
     PointerValue,
+    as_const,
 )
 from treadle.cuda_cpp.lower.variables import (
     array_memory,
@@ -33,7 +35,7 @@ from treadle.cuda_cpp.lower.variables import (
     declare_pointer,
     new_memory,
 )
-from treadle.cuda_cpp.lower.writes import assigned_names
+from treadle.cuda_cpp.lower.writes import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.meaning.scopes import Overload, Scope
 from treadle.cuda_cpp.meaning.types import (
     PADDING,
@@ -77,6 +79,7 @@ def lower_once(
     name = declaration.name.text
     cx = Context(lowering, Scope(scope, name, "function"), returns=Returns(VOID), name=name)
     cx.span = declaration.span
+    refuse_redeclaration(cx, declaration)
     assigned = assigned_names(cx, declaration)
     names = [one.name for one in instance.parameters]
     launch = list(zip(names, arguments, strict=False))
@@ -175,7 +178,7 @@ def _bind(
                 cx.lowering.facts.assigned.add(key)
             bound = _value(cx, part)
     if parameter.name:
-        cx.scope.names[parameter.name] = bound
+        cx.scope.names[parameter.name] = as_const(bound) if is_const(parameter.type) else bound
 
 
 def _apart(
@@ -197,7 +200,7 @@ def _apart(
             assign_pointer(cx, variable, pointer, span)
             return variable
         return ParameterPointer(
-            pointer.targets, pointer.offset, pointer.unit, pointer.to, None, key
+            pointer.targets, pointer.offset, pointer.unit, pointer.to, None, type.const, key
         )
     if isinstance(type, ArrayOf):
         return Items(
@@ -233,7 +236,8 @@ def _buffer(cx: Context, part: _Part) -> PointerValue:
         bound = n.Binary("add", offset, size, index)
     target = MemoryTarget(buffer.name, "global", argument.element, bound, type.const)
     lowering.memory_targets[buffer.name] = target
-    return PointerValue((target,), offset, ir.size_of(argument.element), type.to)
+    size_ = ir.size_of(argument.element)
+    return PointerValue((target,), offset, size_, type.to, const=type.const)
 
 
 def _value(cx: Context, part: _Part) -> Any:

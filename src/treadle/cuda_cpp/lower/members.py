@@ -7,9 +7,9 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
-from treadle.cuda_cpp.lower.classes import find_field
+from treadle.cuda_cpp.lower.classes import find_field, is_mutable
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import as_base, derives, number
+from treadle.cuda_cpp.lower.conversions import as_base, derives, number, without_const
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.names import known_entity, scope_of
 from treadle.cuda_cpp.lower.objects import component_type, member, subscript
@@ -132,6 +132,8 @@ def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: 
                 base = base.fields[field.name]
             else:
                 base = member(cx, base, field.name, field.type, span)
+        if is_mutable(type, name.text):
+            base = without_const(base)
         return base
     entity: Any = None if type.scope is None else type.scope.own(name.text)
     match entity:

@@ -116,9 +116,9 @@ def resolve(cx: Context, written: tree.TypeTree) -> CppType:
         case tree.ConstType(of):
             return resolve(cx, of)
         case tree.PointerType(to):
-            return Pointer(resolve(cx, to), _is_const(to))
+            return Pointer(resolve(cx, to), is_const(to))
         case tree.ReferenceType(to, rvalue):
-            return Reference(resolve(cx, to), _is_const(to), rvalue)
+            return Reference(resolve(cx, to), is_const(to), rvalue)
         case tree.ArrayType(of, size):
             length = None if size is None else constant_integer(cx, size, "the length of an array")
             if length is not None and length < 0:
@@ -132,7 +132,8 @@ def resolve(cx: Context, written: tree.TypeTree) -> CppType:
             raise cx.error(refusal_message("function_pointer"), span)
 
 
-def _is_const(written: tree.TypeTree) -> bool:
+def is_const(written: tree.TypeTree) -> bool:
+    """Whether a type is const."""
     return isinstance(written, tree.ConstType) and written.const
 
 
@@ -154,7 +155,7 @@ def with_auto(cx: Context, written: tree.TypeTree, stands_for: CppType) -> CppTy
             if isinstance(stands_for, Pointer):
                 return Pointer(with_auto(cx, to, stands_for.to), stands_for.const)
         case tree.ReferenceType(to, rvalue):
-            return Reference(with_auto(cx, to, stands_for), _is_const(to), rvalue)
+            return Reference(with_auto(cx, to, stands_for), is_const(to), rvalue)
     raise cx.error(f"auto cannot stand for {stands_for} here", written.span)
 
 

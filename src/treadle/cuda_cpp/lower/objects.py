@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
@@ -115,6 +116,7 @@ def load_place(place: n.Place, span: Span) -> n.Expression:
 
 def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
     """Put a value of the object's own type into it."""
+    refuse_const(cx, value, span)
     match value:
         case Lvalue(place, type) if isinstance(type, ClassType) and is_base_of(place, type):
             kept = cx.let(new)
@@ -134,6 +136,17 @@ def store(cx: Context, value: Value, new: n.Expression, span: Span) -> None:
             for_each_choice(cx, tag, choices, lambda one: store(cx, one, kept, span), span)
         case _:
             raise cx.error(f"{describe(value)} cannot be assigned to", span)
+
+
+def refuse_const(cx: Context, value: Value, span: Span) -> None:
+    """CompileError for an object that is const where it is written to."""
+    const = value.first.const if isinstance(value, ArrayValue) else getattr(value, "const", False)
+    if const:
+        raise cx.error(
+            f"this {value.type} is const here, and only read: it is declared so, or reached "
+            "through a pointer or reference to const",
+            span,
+        )
 
 
 def refuse_constant(cx: Context, place: n.Place, span: Span) -> None:
@@ -242,6 +255,7 @@ def _numbers_of(value: n.Expression, span: Span) -> list[n.Expression]:
 
 def copy_object(cx: Context, target: Value, source: Value, type: CppType, span: Span) -> None:
     """Copy an object with arrays in it, part by part."""
+    refuse_const(cx, target, span)
     if not holds_array(type):
         store(cx, target, load(cx, source, span).expression, span)
         return
@@ -326,7 +340,7 @@ def _copy_items(cx: Context, target: Value, source: Value, type: ArrayOf, span: 
 def member(cx: Context, value: Value, name: str, type: CppType, span: Span) -> Value:
     """Member variable `name` (of type `type`) of an object or value."""
     match value:
-        case Lvalue(place, owner):
+        case Lvalue(place, owner, const):
             if isinstance(owner, ClassType) and owner.is_union:
                 start = address(cx, value, span)
                 if isinstance(start.targets[0], ObjectTarget):
@@ -334,15 +348,15 @@ def member(cx: Context, value: Value, name: str, type: CppType, span: Span) -> V
                 return follow(cx, seen_as(start, type), span)
             inner = n.Member(place, name, stored_type(cx, type, span), span)
             if isinstance(type, ArrayOf):
-                return _array_member(cx, inner, type)
-            return Lvalue(inner, type)
-        case ScatteredLvalue(target, offset, unit, owner):
+                return _array_member(cx, inner, type, const)
+            return Lvalue(inner, type, const)
+        case ScatteredLvalue(target, offset, unit, owner, const):
             at = _offset_of(owner, name)
             start = PointerValue((target,), offset, unit, type)
             aligned = in_steps_of(cx, start, 1)
             assert aligned is not None
             further = plus(aligned.offset, constant(at, ir.I32))
-            return follow(cx, PointerValue((target,), further, 1, type), span)
+            return follow(cx, PointerValue((target,), further, 1, type, const=const), span)
         case ChoiceLvalue(tag, choices):
             parts = tuple(None if c is None else member(cx, c, name, type, span) for c in choices)
             return ChoiceLvalue(tag, parts, type)
@@ -351,8 +365,8 @@ def member(cx: Context, value: Value, name: str, type: CppType, span: Span) -> V
     raise cx.error(f"{describe(value)} has no members", span)
 
 
-def _array_member(cx: Context, place: n.Member, type: ArrayOf) -> ArrayValue:
-    first = PointerValue((ItemTarget(place),), ZERO, unit_of(type), type)
+def _array_member(cx: Context, place: n.Member, type: ArrayOf, const: bool) -> ArrayValue:
+    first = PointerValue((ItemTarget(place),), ZERO, unit_of(type), type, const=const)
     return ArrayValue(first, type)
 
 
@@ -378,7 +392,8 @@ def subscript(cx: Context, value: Value, index: n.Expression, span: Span) -> Val
         assert isinstance(place.type, ir.Array)
         item = n.Item(place, index, place.type.element, (), span)
         inner = value.type.element
-        return ArrayValue(PointerValue((ItemTarget(item),), ZERO, unit_of(inner), inner), inner)
+        first = PointerValue((ItemTarget(item),), ZERO, unit_of(inner), inner)
+        return ArrayValue(replace(first, const=value.first.const), inner)
     if isinstance(value, ChoiceLvalue) and isinstance(value.type, ArrayOf):
         parts = tuple(c if c is None else subscript(cx, c, index, span) for c in value.choices)
         return ChoiceLvalue(value.tag, parts, value.type.element)

@@ -431,6 +431,8 @@ def _point(
 ) -> None:
     """Let what holds a pointer point elsewhere."""
     if isinstance(target, PointerVariable):
+        if target.fixed:
+            raise cx.error("this pointer is const, and points to nothing else", span)
         assign_pointer(cx, target, pointer, span)
         return
     if isinstance(target, ParameterPointer):

@@ -140,17 +140,16 @@ def frozen(cx: Context, value: Value, span: Span) -> Value:
             return value
         case PointerValue():
             tag = value.tag if value.tag is None else cx.copied(value.tag)
-            return PointerValue(value.targets, _kept(cx, value.offset), value.unit, value.to, tag)
-        case Lvalue(place, type):
-            return Lvalue(_frozen_place(cx, place), type)
-        case BitsLvalue(place, type):
-            return BitsLvalue(_frozen_place(cx, place), type)
+            offset = _kept(cx, value.offset)
+            return PointerValue(value.targets, offset, value.unit, value.to, tag, value.const)
+        case Lvalue(place=place) | BitsLvalue(place=place):
+            return replace(value, place=_frozen_place(cx, place))
         case ArrayValue(first, type):
             begin = frozen(cx, first, span)
             assert isinstance(begin, PointerValue)
             return ArrayValue(begin, type)
         case ScatteredLvalue():
-            return ScatteredLvalue(value.target, _kept(cx, value.offset), value.unit, value.type)
+            return replace(value, offset=_kept(cx, value.offset))
         case ChoiceLvalue(tag, choices, type):
             parts = tuple(c if c is None else frozen(cx, c, span) for c in choices)
             return ChoiceLvalue(cx.copied(tag), parts, type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, is_constant, over, plus, times
@@ -65,7 +66,7 @@ def pointer_of(cx: Context, value: Value) -> PointerValue | None:
         case PointerValue():
             return value
         case ArrayValue(first, type):
-            return PointerValue(first.targets, first.offset, first.unit, type.element, first.tag)
+            return replace(first, to=type.element)
         case ChosenPointer():
             from treadle.cuda_cpp.lower.exploded import chosen_pointer
 
@@ -75,7 +76,12 @@ def pointer_of(cx: Context, value: Value) -> PointerValue | None:
             if not targets:  # this is the first run: what was assigned so far will do
                 targets = tuple(cx.lowering.facts.targets.get(value.key, ())[:1])
             return PointerValue(
-                targets or (NullTarget(),), value.offset, value.unit, value.to, value.tag
+                targets or (NullTarget(),),
+                value.offset,
+                value.unit,
+                value.to,
+                value.tag,
+                value.const,
             )
     return None
 
@@ -92,7 +98,12 @@ def in_steps_of(cx: Context, pointer: PointerValue, unit: int) -> PointerValue |
         offset = over(pointer.offset, unit // pointer.unit)
     else:
         return None
-    return PointerValue(pointer.targets, offset, unit, pointer.to, pointer.tag)
+    return _plain(pointer, offset, unit, pointer.to)
+
+
+def _plain(pointer: PointerValue, offset: n.Expression, unit: int, to: CppType) -> PointerValue:
+    """A pointer into the same memories, elsewhere."""
+    return PointerValue(pointer.targets, offset, unit, to, pointer.tag, pointer.const)
 
 
 def _alignment(type: CppType) -> int:
@@ -140,7 +151,7 @@ def moved(cx: Context, pointer: PointerValue, by: n.Expression, span: Span) -> P
         assert aligned is not None
         step *= unit // common
     offset = plus(aligned.offset, times(by, step))
-    return PointerValue(aligned.targets, offset, aligned.unit, pointer.to, aligned.tag)
+    return _plain(pointer, offset, aligned.unit, pointer.to)
 
 
 def moved_by_bytes(cx: Context, pointer: PointerValue, further: int, to: ClassType) -> PointerValue:
@@ -152,7 +163,7 @@ def moved_by_bytes(cx: Context, pointer: PointerValue, further: int, to: ClassTy
             demand_memory(cx, target.place)
     start = pointer.offset, pointer.unit
     offset, unit = _further(start, constant(further, ir.I32), 1, align_of(to))
-    return PointerValue(pointer.targets, offset, unit, to, pointer.tag)
+    return _plain(pointer, offset, unit, to)
 
 
 def base_offset(type: ir.Type, base: ClassType) -> int:
@@ -168,7 +179,7 @@ def is_base_of(place: n.Place, type: CppType) -> bool:
 
 def seen_as(pointer: PointerValue, to: CppType) -> PointerValue:
     """The pointer cast to another type; its offset keeps its steps."""
-    return PointerValue(pointer.targets, pointer.offset, pointer.unit, to, pointer.tag)
+    return _plain(pointer, pointer.offset, pointer.unit, to)
 
 
 def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
@@ -177,9 +188,7 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
         raise cx.error("a void pointer cannot be followed: cast it to the type it points to", span)
     if len(pointer.targets) > 1:
         choices = tuple(
-            None
-            if isinstance(target, NullTarget)
-            else follow(cx, PointerValue((target,), pointer.offset, pointer.unit, pointer.to), span)
+            None if isinstance(target, NullTarget) else follow(cx, _into(target, pointer), span)
             for target in pointer.targets
         )
         assert pointer.tag is not None
@@ -202,6 +211,11 @@ def follow(cx: Context, pointer: PointerValue, span: Span) -> Value:
     raise AssertionError(target)
 
 
+def _into(target: Target, pointer: PointerValue) -> PointerValue:
+    """A pointer with several targets, as one to this target alone."""
+    return PointerValue((target,), pointer.offset, pointer.unit, pointer.to, const=pointer.const)
+
+
 def _in_memory(
     cx: Context, target: MemoryTarget, pointer: PointerValue, span: Span
 ) -> Lvalue | ScatteredLvalue:
@@ -209,8 +223,9 @@ def _in_memory(
     size = ir.size_of(type)
     aligned = in_steps_of(cx, pointer, size)
     if aligned is None:
-        return ScatteredLvalue(target, pointer.offset, pointer.unit, pointer.to)
-    return Lvalue(element(cx, target, aligned.offset, type, span), pointer.to)
+        return ScatteredLvalue(target, pointer.offset, pointer.unit, pointer.to, pointer.const)
+    place = element(cx, target, aligned.offset, type, span)
+    return Lvalue(place, pointer.to, pointer.const)
 
 
 def element(
@@ -259,26 +274,25 @@ def _item(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> Val
             inner = in_steps_of(cx, whole, pointer.unit)
             if inner is not None:
                 offset = plus(inner.offset, pointer.offset)
-                return follow(
-                    cx, PointerValue(inner.targets, offset, pointer.unit, pointer.to), span
-                )
+                found = PointerValue(inner.targets, offset, pointer.unit, pointer.to)
+                return follow(cx, replace(found, const=pointer.const), span)
         raise cx.error(
             f"an array inside an object is seen as {pointer.to} here: copy it to an array of its "
             "own first",
             span,
         )
     check = n.Check(pointer.offset, constant(array.length, _scalar(pointer.offset)))
-    return Lvalue(n.Item(place, pointer.offset, type, (check,), span), pointer.to)
+    return Lvalue(n.Item(place, pointer.offset, type, (check,), span), pointer.to, pointer.const)
 
 
 def _object(cx: Context, place: n.Place, pointer: PointerValue, span: Span) -> Value:
     type = stored_type(cx, pointer.to, span)
     if is_constant(pointer.offset, 0):
         if place.type == type:
-            return Lvalue(place, pointer.to)
+            return Lvalue(place, pointer.to, pointer.const)
         both_numbers = isinstance(place.type, ir.Scalar) and isinstance(type, ir.Scalar)
         if both_numbers and ir.size_of(place.type) == ir.size_of(type):
-            return BitsLvalue(place, pointer.to)
+            return BitsLvalue(place, pointer.to, pointer.const)
     demand_memory(cx, place)
     raise cx.error("this object is seen as bytes of another type, and has none here", span)
 
@@ -318,23 +332,23 @@ def address(cx: Context, value: Value, span: Span) -> PointerValue:
     """`&value`"""
     match value:
         case ArrayValue(first, type):
-            return PointerValue(first.targets, first.offset, first.unit, type, first.tag)
-        case Lvalue(place, type):
-            found = _address_of_place(cx, place, type)
+            return replace(first, to=type)
+        case Lvalue(place, type, const):
+            found = replace(_address_of_place(cx, place, type), const=const)
             if isinstance(type, ClassType) and is_base_of(place, type):
                 return moved_by_bytes(cx, found, base_offset(place.type, type), type)
             return found
-        case ScatteredLvalue(target, offset, unit, type):
-            return PointerValue((target,), offset, unit, type)
-        case BitsLvalue(place, type):
-            return PointerValue((ObjectTarget(place),), ZERO, unit_of(type), type)
+        case ScatteredLvalue(target, offset, unit, type, const):
+            return PointerValue((target,), offset, unit, type, const=const)
+        case BitsLvalue(place, type, const):
+            return PointerValue((ObjectTarget(place),), ZERO, unit_of(type), type, const=const)
         case ChoiceLvalue(tag, choices, type):
             all_ = [NULL if c is None else address(cx, c, span) for c in choices]
             first = next(p for p in all_ if p is not NULL)
             same = all(p is NULL or (p.offset, p.unit) == (first.offset, first.unit) for p in all_)
             if same:
                 targets = tuple(p.targets[0] for p in all_)
-                return PointerValue(targets, first.offset, first.unit, type, tag)
+                return PointerValue(targets, first.offset, first.unit, type, tag, first.const)
     raise cx.error("only an object in memory has an address", span)
 
 

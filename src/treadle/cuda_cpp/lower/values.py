@@ -7,7 +7,7 @@ point into together with an offset, since memory of the IR is reached by name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from treadle.cuda_cpp.meaning.types import (
@@ -34,10 +34,12 @@ class Rvalue:
 
 @dataclass(frozen=True, slots=True)
 class Lvalue:
-    """An object with a place in the IR, whose type is `ir_type(type)`."""
+    """An object with a place in the IR, whose type is `ir_type(type)`. What is `const` may only be
+    read."""
 
     place: n.Place
     type: CppType
+    const: bool = field(default=False, compare=False)
 
 
 # --- what pointers point into --------------------------------------------------------------------
@@ -85,7 +87,7 @@ class PointerValue:
     """Where a pointer points: `offset` (i32 or i64) counts steps of `unit` bytes, which are usually
     the innermost elements of `to`.
 
-    With more than one target, `tag` tells at run time which it is.
+    With more than one target, `tag` tells at run time which it is. `const` is what it points to.
     """
 
     targets: tuple[Target, ...]
@@ -93,11 +95,12 @@ class PointerValue:
     unit: int
     to: CppType
     tag: n.Expression | None = None
+    const: bool = field(default=False, compare=False)
 
     @property
     def type(self) -> CppType:
         """Its C++ type."""
-        return Pointer(self.to)
+        return Pointer(self.to, self.const)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,7 @@ class ScatteredLvalue:
     offset: n.Expression
     unit: int
     type: CppType
+    const: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +148,7 @@ class BitsLvalue:
 
     place: n.Place
     type: CppType
+    const: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +157,8 @@ class PointerVariable:
     into several memories, for the tag.
 
     What it may point into (`targets`) is what earlier runs of the lowering saw assigned to it,
-    remembered under `key`.
+    remembered under `key`. `const` is what it points to, and where it is `fixed` it points to
+    nothing else.
     """
 
     key: Any
@@ -161,10 +167,12 @@ class PointerVariable:
     targets: tuple[Target, ...]
     unit: int
     to: CppType
+    const: bool = field(default=False, compare=False)
+    fixed: bool = field(default=False, compare=False)
 
     @property
     def type(self) -> CppType:
-        return Pointer(self.to)
+        return Pointer(self.to, self.const)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +284,20 @@ Value: TypeAlias = (
     | PointerVariable | ChosenPointer | Exploded | Items | ObjectAddress | Null | Text
     | ChosenText | Braced | FunctionSet | TypeValue | Nothing
 )  # fmt: skip
+
+
+def as_const(value: Any) -> Any:
+    """An object that may only be read; what is no object in memory as it is."""
+    match value:
+        case Lvalue() | BitsLvalue() | ScatteredLvalue():
+            return replace(value, const=True)
+        case ArrayValue(first=first):
+            return replace(value, first=replace(first, const=True))
+        case ChoiceLvalue(choices=choices):
+            return replace(value, choices=tuple(c if c is None else as_const(c) for c in choices))
+        case PointerVariable():
+            return replace(value, fixed=True)
+    return value
 
 
 def describe(value: Any) -> str:

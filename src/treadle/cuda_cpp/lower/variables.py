@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context, key_of
-from treadle.cuda_cpp.lower.conversions import as_base, binds_directly, convert, rvalue
+from treadle.cuda_cpp.lower.conversions import (
+    as_base,
+    binds_directly,
+    convert,
+    refuse_lost_const,
+    rvalue,
+)
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluate import evaluate
 from treadle.cuda_cpp.lower.exploded import MOST_ITEMS
 from treadle.cuda_cpp.lower.initializers import construct_into, fill, from_list, text_items
-from treadle.cuda_cpp.lower.names import is_auto, resolve, with_auto
+from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve, with_auto
 from treadle.cuda_cpp.lower.objects import copy_object, subscript
 from treadle.cuda_cpp.lower.operators import assign_pointer
 from treadle.cuda_cpp.lower.order import frozen, operands_of
@@ -29,6 +36,7 @@ from treadle.cuda_cpp.lower.values import (
     PointerVariable,
     Rvalue,
     Value,
+    as_const,
     describe,
 )
 from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Known
@@ -73,13 +81,15 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
             node.span,
         )
     if isinstance(type, Reference):
-        cx.scope.names[node.name] = _reference(cx, node, type)
+        bound = _reference(cx, node, type)
+        cx.scope.names[node.name] = as_const(bound) if type.const else bound
         return
     known = _known_constant(cx, node, type)
     if known is not None:
         cx.scope.names[node.name] = Known(known)
         return
-    cx.scope.names[node.name] = _local(cx, node, type)
+    made = _local(cx, node, type)
+    cx.scope.names[node.name] = as_const(made) if _is_constant(node) else made
 
 
 def _is_constant(node: tree.VariableDeclaration) -> bool:
@@ -87,7 +97,7 @@ def _is_constant(node: tree.VariableDeclaration) -> bool:
     written = node.type
     while isinstance(written, tree.ArrayType):
         written = written.of
-    return isinstance(written, tree.ConstType) or "constexpr" in node.specifiers
+    return is_const(written) or "constexpr" in node.specifiers
 
 
 def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
@@ -128,10 +138,16 @@ def _only(cx: Context, node: tree.VariableDeclaration) -> Any:
     return initializer
 
 
+def _may_be_known(written: tree.TypeTree, specifiers: frozenset[str]) -> bool:
+    """Whether the value of a variable of this type may stand where constants must: what is
+    volatile may change at any time."""
+    volatile = isinstance(written, tree.ConstType) and written.volatile
+    return (is_const(written) or "constexpr" in specifiers) and not volatile
+
+
 def _known_constant(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Rvalue | None:
     """The value of `const int n = 4;`, which may stand where constants must; None for others."""
-    constant_type = isinstance(node.type, tree.ConstType) or "constexpr" in node.specifiers
-    if not constant_type or node.initializer is None:
+    if not _may_be_known(node.type, node.specifiers) or node.initializer is None:
         return None
     if not isinstance(type, (Arithmetic, EnumType)):
         return None
@@ -159,6 +175,7 @@ def _local(cx: Context, node: tree.VariableDeclaration, type: CppType) -> Any:
         value = from_list(cx, type, initializer, node.span)
     else:
         value = lower(cx, initializer)
+    refuse_lost_const(cx, node.type, value, node.span)
     return declare_object(cx, node.name, type, key, value, node.span)
 
 
@@ -413,7 +430,7 @@ def declare_pointer(cx: Context, name: str, type: Pointer, key: Any, span: Span)
     offset = cx.variable(name, ir.I64 if wide else ir.I32, span)
     tag = cx.variable(f"{name}.memory", ir.I32, span) if len(targets) > 1 else None
     unit = facts.units.get(key, unit_of(type.to))
-    return PointerVariable(key, offset, tag, targets, unit, type.to)
+    return PointerVariable(key, offset, tag, targets, unit, type.to, type.const)
 
 
 # --- shared memory -------------------------------------------------------------------------------
@@ -510,6 +527,8 @@ def _symbol(cx: Context, entity: GlobalVariable, span: Span) -> Value:
     value = cx.lowering.symbols.get(name)
     if value is None:
         raise cx.error(f"{name} was not found among the variables of the module", span)
+    if _is_constant(entity.declaration):
+        value = replace(value, const=True)
     if isinstance(value.to, ArrayOf):
         return ArrayValue(value, value.to)
     return follow(cx, value, span)
@@ -518,14 +537,10 @@ def _symbol(cx: Context, entity: GlobalVariable, span: Span) -> Value:
 def _host_constant(cx: Context, entity: GlobalVariable, node: tree.Name) -> Value | None:
     """The value of a constant of the host that is known when the file is read."""
     declaration = entity.declaration
-    constant_type = (
-        isinstance(declaration.type, tree.ConstType) or "constexpr" in declaration.specifiers
-    )
-    outer = declaration.type
-    while isinstance(outer, tree.ArrayType):
-        outer = outer.of
-        constant_type = constant_type or isinstance(outer, tree.ConstType)
-    if not constant_type or declaration.initializer is None:
+    written = declaration.type
+    while isinstance(written, tree.ArrayType):
+        written = written.of
+    if not _may_be_known(written, declaration.specifiers) or declaration.initializer is None:
         return None
     key = ("host constant", id(declaration), id(entity.scope), id(cx.memories))
     known = cx.lowering.statics.get(key)

@@ -8,6 +8,7 @@ from typing import Any
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.walk import walk_tree
 
 
 def redefinitions(
@@ -55,3 +56,35 @@ def _keys(one: tree.Declaration) -> Iterator[tuple[Any, str]]:
 
 def _path(name: tree.Name) -> tuple[str, ...]:
     return (*(part.text for part in name.scope), name.text)
+
+
+def redeclaration(function: tree.FunctionDeclaration) -> CompileError | None:
+    """The error of a variable that a block declares though it has one of that name already, or
+    that a function declares though a parameter is called so."""
+    if function.body is None:
+        return None
+    parameters = {one.name: one.span for one in function.parameters if one.name}
+    found = _declared_twice(function.body, parameters)
+    for node in walk_tree(function.body):
+        if found is not None:
+            break
+        if isinstance(node, tree.Compound) and node is not function.body:
+            found = _declared_twice(node, {})
+    return found
+
+
+def _declared_twice(block: tree.Compound, known: dict[str, Span]) -> CompileError | None:
+    for statement in block.body:
+        if not isinstance(statement, tree.DeclarationStatement):
+            continue
+        for one in statement.declarations:
+            if not isinstance(one, tree.VariableDeclaration) or "extern" in one.specifiers:
+                continue
+            earlier = known.setdefault(one.name, one.span)
+            if earlier is not one.span:
+                return CompileError(
+                    f"{one.name} is declared here already, in line {earlier.line}: another "
+                    "variable needs another name, and a new value no type before it",
+                    one.span,
+                )
+    return None

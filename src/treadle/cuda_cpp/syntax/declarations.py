@@ -191,7 +191,7 @@ def _variable(
         span = c.span
         c.index += 1
         items = expressions.arguments(c, ")")
-        initializer, direct = tree.InitializerList(items, span=span), True
+        initializer, direct = tree.InitializerList(items, span=span, braces=False), True
     return tree.VariableDeclaration(
         name,
         declared.type,

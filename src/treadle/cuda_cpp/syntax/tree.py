@@ -267,11 +267,13 @@ class Construct:
 
 @dataclass(frozen=True, slots=True)
 class InitializerList:
-    """`{a, b, c}`; `names` for designated ones (`.x = a`), None where there is none."""
+    """`{a, b, c}`; `names` for designated ones (`.x = a`), None where there is none. `(a, b, c)`
+    behind a variable is one without `braces`."""
 
     items: tuple[Expression | InitializerList, ...]
     names: tuple[str | None, ...] = ()
     span: Span = field(default=NOWHERE, compare=False)
+    braces: bool = True
 
 
 @dataclass(frozen=True, slots=True)
