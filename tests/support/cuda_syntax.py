@@ -67,8 +67,8 @@ def shown(node: object) -> str:
             return f"{value!r}{suffix}"
         case tree.CharacterLiteral(value):
             return f"char {value}"
-        case tree.StringLiteral(text):
-            return repr(text)
+        case tree.StringLiteral(data):
+            return repr(data.decode())
         case tree.BoolLiteral(value):
             return str(value).lower()
         case tree.NullLiteral():

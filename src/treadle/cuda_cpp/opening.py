@@ -70,12 +70,14 @@ def _text_of(source: str | Path) -> tuple[str, str]:
     path = Path(source)
     if not path.is_file():
         raise TreadleError(f"there is no file {path}")
-    content = path.read_bytes()
+    from treadle.cuda_cpp.source.encodings import Undecodable, decoded
+
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = content.decode("latin-1")  # every byte is a character: comments have such
-    return text, str(path)
+        return decoded(path.read_bytes()), str(path)
+    except Undecodable as reason:
+        raise CompileError(f"{path} {reason}") from None
+    except OSError as error:
+        raise TreadleError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _looks_like_a_file(source: str) -> bool:

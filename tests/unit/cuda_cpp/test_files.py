@@ -345,3 +345,56 @@ def test_files_without_kernels(text):
     assert module.kernels == ()
     with pytest.raises(AttributeError, match="has no kernels"):
         module.k  # noqa: B018
+
+
+CODED = """// größer: 数
+__constant__ char text[] = "é\\xe9";
+__global__ void k(int *x) { x[0] = 7; x[1] = sizeof(text); x[2] = (unsigned char)text[1]; }
+"""
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"]
+)
+@pytest.mark.parametrize("included", [False, True])
+def test_encodings(tmp_path, encoding, included):
+    mark = "" if encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-32") else "\ufeff"
+    path = tmp_path / "kernel.cu"
+    path.write_bytes((mark + CODED.replace("\n", "\r\n")).encode(encoding))
+    if included:
+        path, inner = tmp_path / "main.cu", path
+        path.write_text(f'#include "{inner.name}"\n')
+    x = td.zeros(3, dtype=td.int32, device="cpu")
+    td.cuda_module(path).k[1, 1](x)
+    assert x.tolist() == [7, 4, 0xA9]
+
+
+def test_bytes_of_another_encoding(tmp_path):
+    path = tmp_path / "kernel.cu"
+    text = '// größer\n__constant__ char t[] = "é";\n'.encode("latin-1")
+    code = b"__global__ void k(int *x) { x[0] = sizeof(t) + (unsigned char)t[0]; }"
+    path.write_bytes(text + code)
+    x = td.zeros(1, dtype=td.int32, device="cpu")
+    td.cuda_module(path).k[1, 1](x)
+    assert x.tolist() == [2 + 0xE9]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (CODED.encode("utf-16-le"), "has null bytes, and is no text in UTF-8: save it as UTF-8"),
+        (b"\x7fELF\x02\0\0", "has null bytes"),
+        (b"\xff\xfea", "says that it is UTF-16-LE, and is none"),
+        (b"\xfe\xff\xd8\x00\x00a", "says that it is UTF-16-BE, and is none"),
+        (b"\xff\xfe\0\0\0\0\xff\xff", "says that it is UTF-32-LE, and is none"),
+    ],
+)
+@pytest.mark.parametrize("included", [False, True])
+def test_what_is_no_text(tmp_path, content, words, included):
+    path = tmp_path / "kernel.cu"
+    path.write_bytes(content)
+    if included:
+        path, inner = tmp_path / "main.cu", path
+        path.write_text(f'#include "{inner.name}"\n')
+    with pytest.raises(td.errors.CompileError, match=words):
+        td.cuda_module(path)

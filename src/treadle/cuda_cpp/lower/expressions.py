@@ -186,7 +186,7 @@ def _size_of(cx: Context, node: tree.SizeOf) -> Value:
     elif isinstance(node.operand, _TYPES):
         type = resolve(cx, node.operand)
     elif isinstance(node.operand, tree.StringLiteral):
-        type = ArrayOf(CHAR, len(node.operand.text.encode("latin-1", "replace")) + 1)
+        type = ArrayOf(CHAR, len(node.operand.data) + 1)
     else:
         type = type_of(cx, node.operand)
     if isinstance(type, Void):

@@ -93,7 +93,7 @@ class _Memory:
             initializer, listed = initializer.items[0], initializer.braces
         if isinstance(initializer, tree.StringLiteral) and _is_text(type):
             assert isinstance(type, ArrayOf)
-            text = initializer.text.encode("latin-1", "replace")
+            text = initializer.data
             self._fits(len(text), type.length or 0, type, initializer.span)
             self.made[offset : offset + len(text)] = text
         elif not isinstance(initializer, tree.InitializerList):

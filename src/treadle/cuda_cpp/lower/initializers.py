@@ -259,7 +259,7 @@ def _has_parts(type: CppType) -> bool:
 
 def text_items(node: tree.StringLiteral) -> tree.InitializerList:
     """The characters of a text, the zero at its end among them."""
-    text = (*node.text.encode("latin-1", "replace"), 0)
+    text = (*node.data, 0)
     return tree.InitializerList(tuple(map(tree.IntegerLiteral, text)), (), node.span)
 
 

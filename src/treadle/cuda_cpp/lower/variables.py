@@ -262,7 +262,7 @@ def length_of(cx: Context, node: tree.VariableDeclaration, element: CppType) -> 
         one = initializer.items[0]
         initializer = one if isinstance(one, tree.StringLiteral) else initializer
     if isinstance(initializer, tree.StringLiteral):
-        return len(initializer.text.encode("latin-1", "replace")) + 1
+        return len(initializer.data) + 1
     if not isinstance(initializer, tree.InitializerList) or not initializer.items:
         raise cx.error(f"the array {node.name} needs a length, or values that tell it", node.span)
     count = len(initializer.items)

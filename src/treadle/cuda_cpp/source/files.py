@@ -10,6 +10,7 @@ from pathlib import Path
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.diagnostics import MOST_STEPS, Diagnostics
+from treadle.cuda_cpp.source.encodings import Undecodable, decoded
 from treadle.cuda_cpp.source.headers import header_name, header_text
 from treadle.cuda_cpp.source.lexer import Lexed, lex, normalized, printable
 from treadle.cuda_cpp.source.tokens import Token
@@ -93,8 +94,10 @@ class Files:
                 if path.stat().st_size > _LARGEST_FILE:
                     self.diagnostics.error(_too_large(str(path)), place)
                 else:
-                    text = path.read_bytes().decode("utf-8", "surrogateescape")
+                    text = decoded(path.read_bytes())
                     loaded = self._file(str(path), normalized(text), path.parent)
+            except Undecodable as reason:
+                self.diagnostics.error(f"{path} {reason}", place)
             except OSError as error:
                 self.diagnostics.error(f"{path} cannot be read: {error.strerror}", place)
         self._loaded[path] = loaded

@@ -91,15 +91,13 @@ def character(text: str, span: Span) -> tree.Expression | str:
         return f"{text[:40]} has an escape that does not exist"
     if len(body) != 1:
         return tree.Refused("multicharacter", span)
-    value = ord(body)
-    if value > 0xFF:
-        return f"{text} does not fit a char"
+    value = body[0]
     return tree.CharacterLiteral(value - 256 if value > 127 else value, span)
 
 
 def string(texts: list[str], span: Span) -> tree.Expression | str:
     """Adjacent literals as one, or what is wrong with them."""
-    parts: list[str] = []
+    parts: list[bytes] = []
     for text in texts:
         prefix = text[: text.index('"')]
         if prefix.removesuffix("R") not in ("", "u8"):
@@ -108,7 +106,7 @@ def string(texts: list[str], span: Span) -> tree.Expression | str:
             raw = _RAW.search(text)
             if raw is None:
                 return "a raw string that is not closed"
-            parts.append(raw[2])
+            parts.append(_bytes(raw[2]))
             continue
         end = text.rfind('"')
         if end <= len(prefix):
@@ -119,17 +117,25 @@ def string(texts: list[str], span: Span) -> tree.Expression | str:
         if body is None:
             return f"{text[:40]} has an escape that does not exist"
         parts.append(body)
-    return tree.StringLiteral("".join(parts), span)
+    return tree.StringLiteral(b"".join(parts), span)
 
 
-def unescaped(body: str) -> str | None:
-    """The text with its escapes resolved; None if one does not exist."""
+def _bytes(text: str) -> bytes:
+    """What a file has there: bytes that are no UTF-8 are kept as they came."""
+    return text.encode("utf-8", "surrogateescape" if not _LONE.search(text) else "replace")
+
+
+_LONE = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # surrogates that stand for no byte
+
+
+def unescaped(body: str) -> bytes | None:
+    """The bytes of a text with its escapes resolved; None if one does not exist."""
     if "\\" not in body:
-        return body
-    parts: list[str] = []
+        return _bytes(body)
+    parts: list[bytes] = []
     at = 0
     for match in _ESCAPE.finditer(body):
-        parts.append(body[at : match.start()])
+        parts.append(_bytes(body[at : match.start()]))
         at = match.end()
         hexadecimal, four, eight, octal, letter = match.groups()
         code = hexadecimal or four or eight
@@ -137,14 +143,14 @@ def unescaped(body: str) -> str | None:
             value = int(code, 16) if len(code) <= 8 else 1 << 32
             if value > (0xFF if hexadecimal else 0x10FFFF):
                 return None
-            parts.append(chr(value))
+            parts.append(bytes((value,)) if hexadecimal else _bytes(chr(value)))
         elif octal is not None:
-            parts.append(chr(int(octal, 8) & 0xFF))
+            parts.append(bytes((int(octal, 8) & 0xFF,)))
         elif letter in _ESCAPES:
-            parts.append(_ESCAPES[letter])
+            parts.append(_ESCAPES[letter].encode())
         else:
             return None
     if "\\" in body[at:]:
         return None
-    parts.append(body[at:])
-    return "".join(parts)
+    parts.append(_bytes(body[at:]))
+    return b"".join(parts)

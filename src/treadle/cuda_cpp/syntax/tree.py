@@ -134,10 +134,15 @@ class CharacterLiteral:
 
 @dataclass(frozen=True, slots=True)
 class StringLiteral:
-    """Adjacent literals joined, escapes resolved."""
+    """Adjacent literals joined, escapes resolved: `data` are their bytes."""
 
-    text: str
+    data: bytes
     span: Span = field(default=NOWHERE, compare=False)
+
+    @property
+    def text(self) -> str:
+        """What people read."""
+        return self.data.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)
