@@ -114,7 +114,8 @@ _CUDA_CPP = frozenset({
 })  # fmt: skip
 # Those of what CUDA declares, which PTX has instructions for.
 _CUDA_CPP_BUILTINS = frozenset({
-    "test_cpp_atomics", "test_cpp_groups", "test_cpp_mathematics", "test_cpp_places",
+    "test_cpp_atomics", "test_cpp_groups", "test_cpp_lockstep", "test_cpp_mathematics",
+    "test_cpp_places",
     "test_cpp_reports", "test_cpp_vectors", "test_cpp_warps",
 })  # fmt: skip
 _LEFT_OUT = {

@@ -165,3 +165,8 @@ class WouldBlock(TreadleError):
 
 class HostWarning(UserWarning):
     """Said once for each function that the host computes, to which a device's data crosses."""
+
+
+class WarpSynchronousWarning(UserWarning):
+    """CUDA code whose threads read what others of their warp wrote, without a barrier between: it
+    counts on warps being in step, which nothing promises."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import CompileError, LaunchError, shortened
+from treadle.core.errors import CompileError, LaunchError, WarpSynchronousWarning, shortened
 from treadle.core.nesting import deep_nesting
 from treadle.cuda_cpp.apart import taken_apart
 from treadle.cuda_cpp.arguments import Plan, check_ranges, memory_for, plan_for
@@ -46,6 +47,7 @@ class Kernel(Bracketed["BoundKernel"]):
         self._variables = [variables[name] for name in instance.symbols]
         self._plans: dict[tuple[type, ...], Plan] = {}
         self._lowered: dict[Signature, tuple[LoweredKernel, tuple[Note, ...]]] = {}
+        self._said: set[Note] = set()
         self._nulls: dict[tuple[Device, int], DeviceArray] = {}
         self._values: dict[tuple[Device, int], tuple[bytes, DeviceArray]] = {}  # put there last
         # Variables of the file are arguments like others to the launch path. A parameter may have
@@ -77,7 +79,21 @@ class Kernel(Bracketed["BoundKernel"]):
 
     def lower(self, signature: Signature) -> LoweredKernel:
         """The kernel in IR for arguments of these types."""
-        return self._lower(signature)[0]
+        lowered, notes = self._lower(signature)
+        self._warn(notes)
+        return lowered
+
+    def _warn(self, notes: tuple[Note, ...]) -> None:
+        """Say once what may compute something else than its author meant."""
+        for note in notes:
+            if note.kind == "warned" and note not in self._said:
+                self._said.add(note)
+                warnings.warn_explicit(
+                    f"kernel {self.name}: {note.construct}: {note.reason}",
+                    WarpSynchronousWarning,
+                    note.span.file,
+                    note.span.line,
+                )
 
     def _lower(self, signature: Signature) -> tuple[LoweredKernel, tuple[Note, ...]]:
         found = self._lowered.get(signature)
@@ -135,7 +151,7 @@ class Kernel(Bracketed["BoundKernel"]):
     def has_dynamic_memory(self) -> bool:
         """Whether it has `extern __shared__` memory, whose bytes a launch gives."""
         try:
-            lowered = self.lower(self.signature)
+            lowered, _ = self._lower(self.signature)
         except CompileError as error:
             raise self.with_source(error) from None
         return any(memory.length is None for memory in lowered.kernel.memories)

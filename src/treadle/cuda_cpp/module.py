@@ -30,10 +30,17 @@ class CudaModule:
     already, or that are in namespaces.
     """
 
-    def __init__(self, program: Program, file: str, fastmath: bool = False) -> None:
+    def __init__(
+        self,
+        program: Program,
+        file: str,
+        fastmath: bool = False,
+        warp_synchronous: bool = False,
+    ) -> None:
         self._program = program
         self._file = file
         self._fastmath = fastmath
+        self._warp_synchronous = warp_synchronous
         self._variables = variables_of(program)
         self._made: dict[tuple[str, tuple[str, ...]], Kernel] = {}
 
@@ -101,7 +108,8 @@ class CudaModule:
         try:
             with deep_nesting(template.name, template.span):
                 made = self._program.instance(template.name, written)
-            return replace(made, options=replace(made.options, fastmath=self._fastmath))
+            options = replace(made.options, fastmath=self._fastmath)
+            return replace(made, options=options, warp_synchronous=self._warp_synchronous)
         except CompileError as error:
             error.with_source(self._program.sources.get(error.file))
             raise shortened(error) from None

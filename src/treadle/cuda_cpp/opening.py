@@ -26,13 +26,16 @@ def cuda_module(
     defines: Mapping[str, Any] | None = None,
     include: str | Path | Sequence[str | Path] = (),
     fastmath: bool = False,
+    warp_synchronous: bool = False,
 ) -> CudaModule:
     """The kernels of CUDA C++ source: a `str` is the text itself, a `pathlib.Path` a file.
 
     `defines` are macros, as with `nvcc -D` (True and None are 1); `include` are the folders in
     which `#include` looks, behind that of the file; `fastmath` takes the hardware's own mathematics
-    (`nvcc --use_fast_math`). Code for the host alone is skipped. CompileErrors lists everything
-    that is wrong with the syntax.
+    (`nvcc --use_fast_math`). `warp_synchronous` keeps the threads of each warp in step where they
+    touch shared memory, as code from before `__syncwarp` counts on; without it, such code is a
+    WarpSynchronousWarning when it is compiled. Code for the host alone is skipped. CompileErrors
+    lists everything that is wrong with the syntax.
 
     >>> module = cuda_module('''
     ... __global__ void scale(float *x, float factor, int n) {
@@ -51,7 +54,7 @@ def cuda_module(
 
     try:
         with deep_nesting(file):
-            return CudaModule(load(text, file, macros, folders), file, fastmath)
+            return CudaModule(load(text, file, macros, folders), file, fastmath, warp_synchronous)
     except CompileError as error:
         raise shortened(error)  # noqa: B904 - it is the same error
 

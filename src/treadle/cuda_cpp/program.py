@@ -144,6 +144,7 @@ class KernelInstance:
     written: tuple[WrittenParameter, ...] = ()
     shapes: tuple[Shape, ...] = ()
     uploaded: Mapping[int, Type] = field(default_factory=dict)
+    warp_synchronous: bool = False  # its code counts on warps being in step
 
     @property
     def arguments(self) -> tuple[WrittenParameter, ...]:
@@ -162,9 +163,10 @@ class KernelInstance:
 @dataclass(frozen=True, slots=True)
 class Note:
     """A construct that a kernel has, and what became of it. `reason` says for "emulated" what by,
-    for "refused" why and what to do instead; "noted" is what may matter (an unknown header)."""
+    for "warned" and "refused" why and what to do instead; "noted" is what may matter (an unknown
+    header)."""
 
-    kind: Literal["used", "emulated", "refused", "noted"]
+    kind: Literal["used", "emulated", "warned", "refused", "noted"]
     construct: str
     reason: str = ""
     span: Span = NOWHERE

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from treadle.cuda_cpp.program import Note
 
-KINDS = ("used", "emulated", "refused")
+KINDS = ("used", "emulated", "warned", "refused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,11 @@ class KernelReport:
     def emulated(self) -> tuple[Note, ...]:
         """What is done in another way, and in which."""
         return self._of("emulated")
+
+    @property
+    def warned(self) -> tuple[Note, ...]:
+        """What may compute something else than its author meant, and what to do."""
+        return self._of("warned")
 
     @property
     def refused(self) -> tuple[Note, ...]:
@@ -74,6 +79,7 @@ class Report:
         if kernel.used:
             found.append(("used", ", ".join(_short(kernel.used))))
         found += [("emulated", self.text_of(note)) for note in kernel.emulated]
+        found += [("warned", self.text_of(note)) for note in kernel.warned]
         found += [("refused", self.text_of(note)) for note in kernel.refused]
         return found or [("used", "nothing beyond C")]
 

@@ -104,6 +104,7 @@ class Lowering:
     fillings: dict[str, list[n.Assign]] = field(default_factory=dict)
     parameter_objects: dict[str, dict[str | int, Any]] = field(default_factory=dict)
     calls: int = 0  # that were inlined so far
+    volatile: set[str] = field(default_factory=set)  # shared memories that are looked at as such
 
     def unique(self, name: str) -> str:
         """A name that nothing in the kernel has yet."""

@@ -39,6 +39,7 @@ from treadle.cuda_cpp.lower.values import (
     Text,
     Value,
 )
+from treadle.cuda_cpp.lower.volatile import note_volatile
 from treadle.cuda_cpp.meaning.types import (
     CHAR,
     SIZE,
@@ -157,7 +158,9 @@ def _right_type(cx: Context, op: str, target: Value, value: Value, span: Span) -
 
 def _cast(cx: Context, node: tree.Cast) -> Value:
     type = resolve(cx, node.type)
-    return explicit_cast(cx, lower(cx, node.operand), type, node.style, node.span)
+    made = explicit_cast(cx, lower(cx, node.operand), type, node.style, node.span)
+    note_volatile(cx, node.type, made)
+    return made
 
 
 def _construct(cx: Context, node: tree.Construct) -> Value:

@@ -36,6 +36,7 @@ from treadle.cuda_cpp.lower.values import (
     as_const,
 )
 from treadle.cuda_cpp.lower.variables import declare_object
+from treadle.cuda_cpp.lower.volatile import note_volatile
 from treadle.cuda_cpp.lower.writes import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.meaning.scopes import Known, Scope
 from treadle.cuda_cpp.meaning.types import (
@@ -235,6 +236,7 @@ def bind_argument(
         else:
             bound = declare_object(cx, parameter.name or "unused", type, key, converted, span)
     if parameter.name:
+        note_volatile(cx, parameter.type, bound)
         const = type.const if isinstance(type, Reference) else is_const(parameter.type)
         cx.scope.names[parameter.name] = as_const(bound) if const else bound
 

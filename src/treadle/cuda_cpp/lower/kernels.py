@@ -53,6 +53,7 @@ from treadle.cuda_cpp.meaning.types import (
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
+from treadle.ir.passes.lockstep import in_step, unsynchronized
 from treadle.ir.traverse import walk
 from treadle.runtime.signature import (
     Argument,
@@ -97,7 +98,7 @@ def lower_once(
     used = {node.name for node in walk(body) if isinstance(node, n.Variable)}
     # `extern __shared__` that nobody touches asks nothing of a launch.
     reached = {node.memory for node in walk(body) if isinstance(node, n.Element)}
-    return n.Kernel(
+    kernel = n.Kernel(
         name=_kernel_name(instance.name),
         buffers=tuple(lowering.buffers),
         parameters=tuple(p for p in lowering.parameters.values() if p.name in used),
@@ -108,6 +109,22 @@ def lower_once(
         trusting=True,
         span=declaration.span,
     )
+    if instance.warp_synchronous:
+        stepping = in_step(kernel)
+        if stepping is not kernel and stepping != kernel:
+            cx.note("emulated", "warps in step", "by barriers of the warp", declaration.span)
+        return stepping
+    unsure = unsynchronized(kernel.body, frozenset(lowering.volatile))
+    if unsure is not None:
+        cx.note("warned", "warp-synchronous code", _OUT_OF_STEP, unsure.span)
+    return kernel
+
+
+_OUT_OF_STEP = (
+    "this reads shared memory that other threads of the warp write, and nothing makes them wait: "
+    "warps are not in step, so results may be wrong. Put __syncwarp() between the steps, or load "
+    "the file with cuda_module(…, warp_synchronous=True)"
+)
 
 
 def _kernel_name(name: str) -> str:

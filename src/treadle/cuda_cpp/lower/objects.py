@@ -142,8 +142,9 @@ def refuse_const(cx: Context, value: Value, span: Span) -> None:
     """CompileError for an object that is const where it is written to."""
     const = value.first.const if isinstance(value, ArrayValue) else getattr(value, "const", False)
     if const:
+        type = getattr(value, "type", None)
         raise cx.error(
-            f"this {value.type} is const here, and only read: it is declared so, or reached "
+            f"this {type} is const here, and only read: it is declared so, or reached "
             "through a pointer or reference to const",
             span,
         )

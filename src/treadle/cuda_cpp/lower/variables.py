@@ -39,6 +39,7 @@ from treadle.cuda_cpp.lower.values import (
     as_const,
     describe,
 )
+from treadle.cuda_cpp.lower.volatile import note_volatile
 from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Known
 from treadle.cuda_cpp.meaning.types import (
     Arithmetic,
@@ -67,7 +68,8 @@ from treadle.ir import types as ir
 def declare(cx: Context, node: tree.VariableDeclaration) -> None:
     """A declaration of a variable in a function."""
     if "shared" in node.specifiers:
-        cx.scope.names[node.name] = _shared(cx, node)
+        cx.scope.names[node.name] = shared = _shared(cx, node)
+        note_volatile(cx, node.type, shared)
         return
     if is_auto(node.type):
         type = _deduced(cx, node)
@@ -82,6 +84,7 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
         )
     if isinstance(type, Reference):
         bound = _reference(cx, node, type)
+        note_volatile(cx, node.type, bound)
         cx.scope.names[node.name] = as_const(bound) if type.const else bound
         return
     known = _known_constant(cx, node, type)
@@ -89,6 +92,7 @@ def declare(cx: Context, node: tree.VariableDeclaration) -> None:
         cx.scope.names[node.name] = Known(known)
         return
     made = _local(cx, node, type)
+    note_volatile(cx, node.type, made)
     cx.scope.names[node.name] = as_const(made) if _is_constant(node) else made
 
 
@@ -515,6 +519,7 @@ def global_variable(cx: Context, entity: GlobalVariable, node: tree.Name) -> Val
 def _file_shared(cx: Context, entity: GlobalVariable) -> Value:
     with cx.in_scope(entity.scope):
         made: Value = _shared(cx, entity.declaration)
+        note_volatile(cx, entity.declaration.type, made)
         return made
 
 

@@ -24,6 +24,7 @@ which `predicate` turns into flags. Afterwards no operation has a mask.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -34,8 +35,8 @@ from treadle.ir.passes.names import Names
 from treadle.ir.passes.predicate import guarded_group, negate
 from treadle.ir.passes.regions import leaves_loop
 from treadle.ir.passes.uniformity import WARP_WIDTH, Level, analyze, is_parted, refusal
-from treadle.ir.traverse import root_of, statements_in, walk
-from treadle.ir.types import BOOL, SCALARS, Scalar, Type
+from treadle.ir.traverse import Node, rewrite_block, root_of, statements_in, walk
+from treadle.ir.types import BOOL, SCALARS, U32, Scalar, Type
 
 
 def has_masks(kernel: n.Kernel) -> bool:
@@ -52,7 +53,32 @@ def converge(kernel: n.Kernel, width: int = WARP_WIDTH) -> n.Kernel:
     Functions with subgroup operations are inlined before. CompileError for a barrier of the block
     that only some threads of a warp reach.
     """
+    kernel = replace(kernel, body=_without_idle_masks(kernel.body))
     return replace(kernel, body=_Converger(kernel, width).run())
+
+
+def _without_idle_masks(body: n.Block) -> n.Block:
+    """Barriers for all that are here, which they are for anyway, and nobody asked who that is."""
+
+    def for_all(node: Node) -> Node:
+        known = not isinstance(node, n.Barrier) or isinstance(node.mask, (n.Constant, type(None)))
+        return node if known else replace(node, mask=n.Constant(0xFFFFFFFF, U32))
+
+    body = rewrite_block(body, for_all)
+    mentioned: Counter[str] = Counter()
+    for node in walk(body):
+        if isinstance(node, n.Variable):
+            mentioned[node.name] += 1
+        elif isinstance(node, n.Declare):
+            mentioned[node.variable.name] -= 1
+        elif isinstance(node, n.Subgroup):
+            mentioned[node.result.name] -= 1
+
+    def asked(node: Node) -> Node:
+        asks = isinstance(node, n.Subgroup) and node.op == "active"
+        return () if asks and not mentioned[node.result.name] else node
+
+    return rewrite_block(body, asked)
 
 
 @dataclass(frozen=True, slots=True)
