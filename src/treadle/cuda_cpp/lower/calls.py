@@ -48,6 +48,7 @@ from treadle.cuda_cpp.meaning.types import (
     DIM3,
     UINT3,
     VOID,
+    Arithmetic,
     ArrayOf,
     ClassType,
     CppType,
@@ -496,12 +497,21 @@ def conversion_to(cx: Context, given: CppType, type: CppType | None) -> Overload
             made = resolve(cx, _conversion_type(one.declaration))
         if made == type or (type is None and underlying(made) is not None):
             return one
-        both_numbers = type is not None and underlying(made) and underlying(type)
+        both_numbers = isinstance(type, Arithmetic) and underlying(made)
         if both_numbers and len(entity.overloads) == 1:
             return one
         if isinstance(made, Pointer) and isinstance(type, Pointer) and made.to == type.to:
             return one
     return None
+
+
+def conversion_result(cx: Context, given: CppType, type: CppType) -> CppType | None:
+    """What the operator gives by which a class becomes `type`; None if there is no such."""
+    overload = conversion_to(cx, given, type)
+    if overload is None:
+        return None
+    with cx.in_scope(overload.scope):
+        return resolve(cx, _conversion_type(overload.declaration))
 
 
 def _conversion_type(declaration: tree.FunctionDeclaration) -> Any:

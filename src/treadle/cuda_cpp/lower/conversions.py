@@ -217,7 +217,10 @@ def _target_exists(target: object) -> n.Expression:
 
 # --- implicit conversions ------------------------------------------------------------------------
 
-EXACT, PROMOTION, CONVERSION, USER, IMPOSSIBLE = range(5)
+EXACT, QUALIFIED, PROMOTION, CONVERSION = range(4)  # QUALIFIED: a pointer to const of another one
+USER, USER_PROMOTION, USER_CONVERSION, IMPOSSIBLE = range(4, 8)
+# Behind one conversion function of a class, what becomes of its result decides.
+_BEHIND_USER = {EXACT: USER, PROMOTION: USER_PROMOTION, CONVERSION: USER_CONVERSION}
 
 
 def rank_of(cx: Context, value: Value, type: CppType) -> int:
@@ -232,10 +235,10 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
         if not type.const and not type.rvalue and not is_object:
             return IMPOSSIBLE
         if not type.const and not type.rvalue and given != type.to:
-            return EXACT if derives(given, type.to) else IMPOSSIBLE
+            return CONVERSION if derives(given, type.to) else IMPOSSIBLE
         return rank_of(cx, value, type.to)
     given = decay(given)
-    if given == type:
+    if given == type and not isinstance(type, Pointer):
         return EXACT
     if isinstance(given, Arithmetic) and isinstance(type, Arithmetic):
         if promoted(given) == type or (given == FLOAT and type.name == "double"):
@@ -250,12 +253,12 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
             return CONVERSION
         if isinstance(given, Pointer):
             if given.to == type.to:
-                return EXACT
+                return QUALIFIED if type.const and not given.const else EXACT
             if isinstance(type.to, Void) or derives(given.to, type.to):
                 return CONVERSION
         if isinstance(given, StringType):
             return EXACT
-        return USER if _has_conversion(cx, given, type) else IMPOSSIBLE
+        return _user_rank(cx, given, type)
     if type == BOOL and isinstance(given, (Pointer, NullPointer)):
         return CONVERSION
     if isinstance(type, ClassType):
@@ -265,13 +268,17 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
 
         if has_converting_constructor(cx, value, type):
             return USER
-    return USER if _has_conversion(cx, given, type) else IMPOSSIBLE
+    return _user_rank(cx, given, type)
 
 
-def _has_conversion(cx: Context, given: CppType, type: CppType) -> bool:
-    from treadle.cuda_cpp.lower.calls import conversion_to
+def _user_rank(cx: Context, given: CppType, type: CppType) -> int:
+    """How far a class is from a type that its own conversion function leads to."""
+    from treadle.cuda_cpp.lower.calls import conversion_result
 
-    return isinstance(given, ClassType) and conversion_to(cx, given, type) is not None
+    made = conversion_result(cx, given, type)
+    if made is None:
+        return IMPOSSIBLE
+    return _BEHIND_USER.get(rank_of(cx, Rvalue(ZERO, made), type), USER)
 
 
 def binds_directly(value: Value, type: Reference) -> bool:
@@ -387,16 +394,24 @@ def _base_part(cx: Context, value: Value, base: ClassType, span: Span) -> Value:
     return load_by_fields(cx, value, base, span)
 
 
+def loses_const(written: object, value: Value) -> bool:
+    """Whether a pointer to const would become a plain `int *`. Types of templates and typedefs may
+    stand for const ones, so it is about those alone that are written out."""
+    if not isinstance(written, tree.PointerType) or not isinstance(written.to, tree.BuiltinType):
+        return False
+    if isinstance(value, (PointerVariable, PointerValue)):
+        return value.const
+    return isinstance(value, ArrayValue) and value.first.const
+
+
 def refuse_lost_const(cx: Context, written: object, value: Value, span: Span) -> None:
-    """CompileError for a pointer to const that becomes a plain `int *`. Types of templates and
-    typedefs may stand for const ones, so it is about those alone that are written out."""
-    plain = isinstance(written, tree.PointerType) and isinstance(written.to, tree.BuiltinType)
-    if plain and isinstance(value, (PointerValue, PointerVariable, ArrayValue)):
+    """CompileError for a pointer to const that would become one to what may be written."""
+    if loses_const(written, value):
         pointer = pointer_of(cx, value)
-        if pointer is not None and pointer.const:
-            raise cx.error(
-                f"a {pointer.type} becomes no {pointer.to}*: what it points to is const", span
-            )
+        assert pointer is not None
+        raise cx.error(
+            f"a {pointer.type} becomes no {pointer.to}*: what it points to is const", span
+        )
 
 
 def _base_pointer(cx: Context, pointer: PointerValue, base: ClassType) -> PointerValue:

@@ -9,7 +9,7 @@ from typing import Any
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import CONVERSION, IMPOSSIBLE, USER, rank_of
+from treadle.cuda_cpp.lower.conversions import CONVERSION, IMPOSSIBLE, USER, loses_const, rank_of
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.templates import (
     Argument,
@@ -97,9 +97,16 @@ def viable(
         except CompileError as error:
             reasons.append(error.message)
             continue
-        if chosen is not None:
+        if chosen is not None and not (len(overloads) > 1 and _loses_const(chosen, values)):
             found.append(chosen)
     return found, reasons
+
+
+def _loses_const(chosen: Chosen, values: Sequence[Value]) -> bool:
+    """Whether a pointer to const would have to become another one. Of a function that stands alone
+    the call itself says so."""
+    pairs = zip(chosen.declaration.parameters, values, strict=False)
+    return any(loses_const(parameter.type, value) for parameter, value in pairs)
 
 
 def _candidate(
@@ -205,6 +212,9 @@ def _differs_by_const(one: Chosen, other: Chosen) -> bool:
         return False
     if bool(mine.template) != bool(theirs.template):
         return False
+    written = ([_unqualified(one.type) for one in f.parameters] for f in (mine, theirs))
+    if mine.template and next(written) != next(written):
+        return False  # one is more special than the other
     if list(map(_without_const, one.types)) != list(map(_without_const, other.types)):
         return False
     return (mine.const, *map(_is_const, one.types)) != (theirs.const, *map(_is_const, other.types))

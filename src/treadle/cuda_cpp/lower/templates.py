@@ -22,6 +22,7 @@ from treadle.cuda_cpp.meaning.types import (
     decay,
 )
 from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.walk import walk_tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
@@ -153,13 +154,41 @@ def class_instance(
     assert declaration.template is not None
     scope = bind_arguments(cx, declaration.template, arguments, entity.scope, span)
     bound = scope.names["<arguments>"]
-    keys = tuple(argument_key(argument) for argument in bound)
+    # By name, too: types are equal whether what they point to is const or not.
+    keys = tuple((argument_key(argument), spelled(argument)) for argument in bound)
     name = f"{declaration.name}<{', '.join(spelled(argument) for argument in bound)}>"
-    for special in entity.specializations:
-        match = _matches(cx, special, bound, entity.scope)
-        if match is not None:
-            return class_type(cx, special, match, name=name, arguments=keys, template=declaration)
+    found = [(one, _matches(cx, one, bound, entity.scope)) for one in entity.specializations]
+    matching = [(one, match) for one, match in found if match is not None]
+    if matching:
+        special, inner = max(matching, key=lambda pair: _specialty(pair[0]))
+        return class_type(cx, special, inner, name=name, arguments=keys, template=declaration)
     return class_type(cx, declaration, scope, name=name, arguments=keys, template=declaration)
+
+
+def _specialty(special: tree.StructDeclaration) -> int:
+    """How special a specialization is: what it fixes counts most, then what it says of types."""
+    names = {parameter.name for parameter in special.template or ()}
+    mentioned = 0
+
+    def weight(written: Any) -> int:
+        nonlocal mentioned
+        match written:
+            case tree.ConstType(of):
+                return 1 + weight(of)
+            case tree.PointerType(to) | tree.ReferenceType(to):
+                return 2 + weight(to)
+            case tree.ArrayType(of, size):
+                return 2 + weight(of) + (0 if size is None else weight(size))
+            case tree.NamedType(name) | (tree.Name() as name):
+                if name.text in names and name.arguments is None:
+                    mentioned += 1
+                    return 0
+                if name.arguments is not None:
+                    return 2 + sum(map(weight, name.arguments))
+        return 10
+
+    whole = sum(map(weight, special.specialized or ()))
+    return whole + mentioned - len(names)  # a parameter named twice says that two are the same
 
 
 def _matches(
@@ -210,6 +239,8 @@ def deduce(
 
     False if they contradict each other, or (`exact`) if the types differ.
     """
+    from treadle.cuda_cpp.lower.names import is_const, resolve
+
     names = {parameter.name: parameter for parameter in parameters}
     match written:
         case tree.ConstType(of):
@@ -221,6 +252,8 @@ def deduce(
             pointed = decay(type)
             if not isinstance(pointed, Pointer):
                 return not exact and not _mentions(to, names)
+            if exact and is_const(to) and not pointed.const:
+                return False
             return deduce(cx, to, pointed.to, parameters, found, exact=exact)
         case tree.ArrayType(of, size):
             if not isinstance(type, ArrayOf):
@@ -236,10 +269,10 @@ def deduce(
             if not name.scope and name.text in names and name.arguments is None:
                 return _agree(found, name.text, type)
             if name.arguments is not None and isinstance(type, ClassType):
-                return _deduce_class(cx, name, type, parameters, found)
+                return _deduce_class(cx, name, type, parameters, found, exact=exact)
+            if name.arguments is not None and _mentions(written, names):
+                return False
     if exact:
-        from treadle.cuda_cpp.lower.names import resolve
-
         return resolve(cx, written) == type
     return True
 
@@ -253,7 +286,9 @@ def _size_type() -> CppType:
 def _mentions(written: tree.TypeTree, names: dict[str, Any]) -> bool:
     match written:
         case tree.NamedType(name):
-            return name.text in names
+            return any(
+                isinstance(node, tree.Name) and node.text in names for node in walk_tree(name)
+            )
         case tree.ConstType(of) | tree.ArrayType(of):
             return _mentions(of, names)
         case tree.PointerType(to) | tree.ReferenceType(to):
@@ -278,11 +313,15 @@ def _deduce_class(
     type: ClassType,
     parameters: Sequence[tree.TemplateParameter],
     found: dict[str, Argument],
+    *,
+    exact: bool = False,
 ) -> bool:
-    """`Vec<T, N>` against an instance of Vec."""
+    """`Vec<T, N>` against an instance of Vec, or (not `exact`) of a class derived from one."""
     declaration = type.template
     if not isinstance(declaration, tree.StructDeclaration) or declaration.name != name.text:
-        return any(_deduce_class(cx, name, base, parameters, found) for base in type.bases)
+        return not exact and any(
+            _deduce_class(cx, name, base, parameters, found) for base in type.bases
+        )
     bound = type.scope.parent.names.get("<arguments>", ())
     for written, argument in zip(name.arguments or (), bound, strict=False):
         if isinstance(argument, Rvalue):
@@ -295,6 +334,8 @@ def _deduce_class(
             as_type = (
                 tree.NamedType(written, written.span) if isinstance(written, tree.Name) else written
             )
-            if isinstance(as_type, _TYPES) and not deduce(cx, as_type, argument, parameters, found):
+            if isinstance(as_type, _TYPES) and not deduce(
+                cx, as_type, argument, parameters, found, exact=exact
+            ):
                 return False
     return True
