@@ -202,8 +202,11 @@ class Context:
     @contextmanager
     def inner_scope(self) -> Iterator[Scope]:
         """A block's own names."""
-        outer = self.scope
-        self.scope = Scope(outer)
+        outer = parent = self.scope
+        # Blocks without names of their own, as each `else` of a chain has, need not be looked into.
+        while parent.kind == "block" and not parent.names and not parent.used and parent.parent:
+            parent = parent.parent
+        self.scope = Scope(parent)
         try:
             yield self.scope
         finally:

@@ -5,6 +5,7 @@ What an initializer leaves out is zero, so a long array costs what is written of
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,18 +14,22 @@ import numpy as np
 
 from treadle.core.dtypes import BY_SHORT_NAME
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import folded
+from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.calls import has_constructors
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.initializers import (
     from_list,
+    holds,
     member_defaults,
     refuse_narrowing,
     without_base_braces,
 )
+from treadle.cuda_cpp.lower.literals import lower_float, lower_integer
+from treadle.cuda_cpp.lower.values import Rvalue
 from treadle.cuda_cpp.meaning.types import (
+    BOOL,
     Arithmetic,
     ArrayOf,
     ClassType,
@@ -187,6 +192,13 @@ class _Memory:
         return type_of(self.cx, item) == type
 
     def _expression(self, type: CppType, offset: int, node: Any, listed: bool) -> None:
+        known = _literal(self.cx, node)
+        if known is not None and isinstance(type, Arithmetic) and type != BOOL:
+            value, given = known
+            if given == type or (not given.scalar.is_float and holds(type, given, value)):
+                written = _written(constant(value, type.scalar).value, type.scalar)
+                self.made[offset : offset + len(written)] = written
+                return
         with self.cx.aside() as emitted:
             read = lower(self.cx, node)
             if listed:
@@ -222,6 +234,24 @@ class _Memory:
             raise self.cx.error(f"{came} characters for {type}", span)
 
 
+def _literal(cx: Context, node: Any) -> tuple[int | float, Arithmetic] | None:
+    """The number that a literal is, perhaps behind a minus; None for other expressions. Tables have
+    thousands of them."""
+    negative = isinstance(node, tree.Unary) and node.op == "-"
+    inner = node.operand if negative else node
+    if isinstance(inner, tree.IntegerLiteral):
+        read = lower_integer(cx, inner)
+    elif isinstance(inner, tree.FloatLiteral):
+        read = lower_float(cx, inner)
+    else:
+        return None
+    assert isinstance(read, Rvalue)
+    assert isinstance(read.expression, n.Constant)
+    assert isinstance(read.type, Arithmetic)
+    value = read.expression.value
+    return (constant(-value, read.type.scalar).value if negative else value), read.type
+
+
 def _has_parts(type: CppType) -> bool:
     return isinstance(type, (ArrayOf, ClassType, VectorType))
 
@@ -252,5 +282,14 @@ def _ir_places(type: ir.Type) -> list[tuple[ir.Type, int]]:
     raise AssertionError(type)
 
 
+_LAYOUTS = {
+    "i8": "b", "u8": "B", "i16": "<h", "u16": "<H", "i32": "<i", "u32": "<I", "i64": "<q",
+    "u64": "<Q", "f32": "<f", "f64": "<d",
+}  # fmt: skip
+
+
 def _written(value: Any, scalar: ir.Scalar) -> bytes:
+    layout = _LAYOUTS.get(scalar.name)
+    if layout is not None:
+        return struct.pack(layout, value)
     return np.array(value, BY_SHORT_NAME[scalar.name].numpy).tobytes()

@@ -90,7 +90,7 @@ def refuse_narrowing(cx: Context, value: Value, type: CppType, span: Span) -> No
     given = value.type
     if not isinstance(known, n.Constant) or not isinstance(given, Arithmetic) or type == BOOL:
         return
-    if _holds(type, given, known.value):
+    if holds(type, given, known.value):
         return
     raise cx.error(
         f"{known.value} in braces becomes no {type}, which would change it: write it as one, or "
@@ -99,7 +99,7 @@ def refuse_narrowing(cx: Context, value: Value, type: CppType, span: Span) -> No
     )
 
 
-def _holds(type: Arithmetic, given: Arithmetic, value: bool | int | float) -> bool:
+def holds(type: Arithmetic, given: Arithmetic, value: bool | int | float) -> bool:
     """Whether a constant keeps its value in another type."""
     if given.scalar.is_float and not type.scalar.is_float:
         return False

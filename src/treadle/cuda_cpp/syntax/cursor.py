@@ -60,6 +60,7 @@ class Cursor:
         self.end = 0
         self._read(tokens)
         self.partners = _partners(self.texts)
+        self.angle_stops = _angle_stops(self.texts)
         self.device_words = [at for at, text in enumerate(self.texts) if text in DEVICE_WORDS]
         self.index = 0
         self.levels = 0
@@ -72,6 +73,7 @@ class Cursor:
         self.sources = sources
         self.names: dict[str, str] = dict.fromkeys(BUILT_IN_TYPE_NAMES, TYPE)
         self.members: dict[str, dict[str, str]] = {}  # of namespaces and classes
+        self._spans: dict[int, Span] = {}
         self._undo: list[tuple[str, str | None]] = []
 
     def _read(self, tokens: Sequence[Token]) -> None:
@@ -126,8 +128,13 @@ class Cursor:
         return self.span_at(self.index)
 
     def span_at(self, index: int) -> Span:
-        token = self.tokens[index]
-        return Span(token.file, token.line, token.column, token.column + len(token.text))
+        """The place of a token: one object for all that begin there."""
+        known = self._spans.get(index)
+        if known is None:
+            token = self.tokens[index]
+            end = token.column + len(token.text)
+            known = self._spans[index] = Span(token.file, token.line, token.column, end)
+        return known
 
     @property
     def at_semicolon(self) -> bool:
@@ -251,6 +258,24 @@ class Cursor:
     def declared_since(self, mark: int) -> dict[str, str]:
         """The names declared since, and what they are now."""
         return {name: self.names[name] for name, _ in self._undo[mark:] if name in self.names}
+
+
+_CLOSING = frozenset((">", ">>", ">>>", "{"))
+
+
+def _angle_stops(texts: Sequence[str]) -> list[bool]:
+    """Of each token, whether something may close an angle opened there before the statement ends:
+    a `>`, or braces, in which anything may stand."""
+    found = [False] * len(texts)
+    closes = False
+    for at in range(len(texts) - 1, -1, -1):
+        text = texts[at]
+        if text in _CLOSING:
+            closes = True
+        elif text == ";":
+            closes = False
+        found[at] = closes
+    return found
 
 
 def _partners(texts: list[str]) -> list[int]:

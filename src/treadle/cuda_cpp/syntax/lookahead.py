@@ -53,6 +53,8 @@ def angles_end(c: Cursor, index: int, logic: bool = False) -> int:
 
 def _angles_end(c: Cursor, index: int, logic: bool) -> int:
     texts, partners = c.texts, c.partners
+    if not c.angle_stops[index]:
+        return -1
     depth, at = 1, index + 1
     for _ in range(_FARTHEST):
         text = texts[at]
