@@ -407,3 +407,48 @@ def test_many_copies_of_variables_with_addresses(device):
             p = "own" if a % 3 == i else p
         sums = [sums[0] + x, sums[1] + own - a]
     check(device, COPIES, "copies", sums, [5])
+
+
+CHOICES = """
+template <class T> struct A { T t; };
+template <class T, int N = 4> struct Is { static const int v = 0; };
+template <class T, int N> struct Is<T *, N> { static const int v = 1; };
+template <class T, int N> struct Is<const T *, N> { static const int v = 2; };
+template <class T, int N> struct Is<A<T>, N> { static const int v = 3 + Is<T, N>::v * 10; };
+template <class T> struct Is<T *, 9> { static const int v = 4; };
+struct B { int y; };
+struct D : B { };
+enum E { FIRST };
+struct W { int w; __device__ operator float() const { return w; } };
+template <class T> __device__ int base_or(const T &) { return 9; }
+__device__ int base_or(B &) { return 1; }
+template <class T> __device__ int pointer_or(T) { return 9; }
+__device__ int pointer_or(const int *) { return 1; }
+__device__ int through(int *) { return 1; }
+__device__ int through(const void *) { return 2; }
+__device__ int behind(char) { return 1; }
+__device__ int behind(float) { return 2; }
+__device__ int behind(E) { return 3; }
+template <class T> __device__ int special(T) { return 1; }
+template <class T> __device__ int special(T *) { return 2; }
+template <class T> __device__ int special(A<T>) { return 3; }
+
+__global__ void choices(const int *in, int *out)
+{
+    int n = 0, *p = out;
+    D d;
+    B &b = d;
+    W w{in[0]};
+    out[n++] = Is<int>::v * 1000 + Is<int *>::v * 100 + Is<const int *>::v * 10 + Is<int *, 9>::v;
+    out[n++] = Is<A<int>>::v * 100 + Is<A<const float *>>::v;
+    out[n++] = base_or(d) * 10 + base_or(b);            // as it is, before as a base
+    out[n++] = pointer_or(p) * 10 + pointer_or(in);
+    out[n++] = through(p) * 10 + through(in);           // const is not lost
+    out[n++] = behind(w);                               // the float as it is
+    out[n++] = special(n) * 100 + special(in) * 10 + special(A<int>{1});
+}
+"""
+
+
+def test_the_most_special_and_the_nearest(device):
+    check(device, CHOICES, "choices", [124, 323, 91, 91, 12, 2, 123], [3])

@@ -194,9 +194,9 @@ class _Memory:
     def _expression(self, type: CppType, offset: int, node: Any, listed: bool) -> None:
         known = _literal(self.cx, node)
         if known is not None and isinstance(type, Arithmetic) and type != BOOL:
-            value, given = known
-            if given == type or (not given.scalar.is_float and holds(type, given, value)):
-                written = _written(constant(value, type.scalar).value, type.scalar)
+            number, given = known
+            if given == type or (not given.scalar.is_float and holds(type, given, number)):
+                written = _written(constant(number, type.scalar).value, type.scalar)
                 self.made[offset : offset + len(written)] = written
                 return
         with self.cx.aside() as emitted:
