@@ -86,6 +86,105 @@ def test_range_with_a_step_from_the_call(device):
         assert out.tolist() == expected + [-99] * (8 - len(expected))
 
 
+_END, _END64 = 1 << 31, 1 << 63
+
+RANGES = {
+    "u8": [(250, 255, 3), (250, 255, 255), (0, 255, 0)],
+    "i8": [(-128, 127, 100), (127, -128, -100), (127, -128, -128), (5, 0, 3)],
+    "u16": [(65000, 65535, 300)],
+    "i16": [(32000, 32767, 400), (-32000, -32768, -500)],
+    "i32": [
+        (_END - 10, _END - 1, 4), (10 - _END, -_END, -4), (-_END, _END - 1, _END - 1),
+        (_END - 1, -_END, -_END), (_END - 1, -_END, 1 - _END), (10, 0, -3), (0, 10, -3),
+    ],
+    "u32": [(2 * _END - 10, 2 * _END - 1, 4), (0, 2 * _END - 1, _END + 5)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", RANGES)
+def test_ranges_that_stop_at_the_end_of_their_type(device, dtype):
+    type = getattr(td, dtype)
+
+    @td.kernel
+    def run(out: td.Array[type], turns: td.Array[td.i32], start: type, stop: type, step: type):
+        k = 0
+        for value in range(start, stop, step):
+            out[k] = value
+            k += 1
+            if k > 8:
+                break
+        turns[0] = k
+
+    for start, stop, step in RANGES[dtype]:
+        out, turns = td.zeros(8, dtype=type), td.zeros(1, dtype=td.i32)
+        run[1, 1](out, turns, start, stop, step)
+        expected = list(range(start, stop, step)) if step else []
+        assert out.tolist()[: turns.item()] == expected
+        if not step:
+            continue
+
+        @td.kernel
+        def known(out: td.Array[type], turns: td.Array[td.i32], start: type, stop: type):
+            k = 0
+            for value in range(start, stop, step):  # noqa: B023  captured: a constant
+                out[k] = value
+                k += 1
+                if k > 8:
+                    break
+            turns[0] = k
+
+        out = td.zeros(8, dtype=type)
+        known[1, 1](out, turns, start, stop)
+        assert out.tolist()[: turns.item()] == expected
+
+
+@pytest.mark.parametrize(
+    ("dtype", "end", "step"),
+    [("i64", _END64 - 1, 4), ("i64", -_END64, -4), ("u64", 2 * _END64 - 1, 4)],
+)
+def test_ranges_of_64_bits_that_stop_at_the_end_of_their_type(device, dtype, end, step):
+    type = getattr(td, dtype)
+
+    @td.kernel
+    def run(out: td.Array[td.i32], size: td.i32):
+        last = type(end)
+        by = type(size) if step > 0 else -type(size)
+        k = 0
+        for value in range(last - 2 * by - by // 2, last, by):
+            out[k] = td.i32(value - last)
+            k += 1
+            if k > 8:
+                break
+        out[9] = k
+
+    out = td.zeros(10, dtype=td.i32)
+    run[1, 1](out, abs(step))
+    assert out.tolist()[:3] == [-step * 5 // 2, -step * 3 // 2, -step // 2]
+    assert out.tolist()[9] == 3
+
+
+def test_a_grid_stride_loop_that_stops_at_the_end_of_its_type(device):
+    @td.kernel
+    def run(out: td.Array[td.i32], first: td.i32, stop: td.i32):
+        last = -1
+        turns = 0
+        for i in range(first + td.grid(1), stop, td.grid_size(1)):
+            last = i
+            turns += 1
+            if turns > 8:
+                break
+        at = 2 * td.grid(1)
+        out[at] = last
+        out[at + 1] = turns
+
+    first, stop = _END - 100, _END - 1
+    out = td.zeros(2 * 64, dtype=td.i32)
+    run[2, 32](out, first, stop)
+    for thread, found in enumerate(out.numpy().reshape(64, 2).tolist()):
+        expected = range(first + thread, stop, 64)
+        assert found == [expected[-1], len(expected)]
+
+
 def test_functions_with_early_returns(device):
     @td.func
     def clamp(value, low, high):

@@ -370,7 +370,10 @@ class _Evaluator:
         return None
 
     def for_loop(self, loop: n.For) -> Thread:
-        indices: Sequence[int] = range(self.value(loop.start), self.value(loop.stop), loop.step)
+        step = loop.step if loop.by is None else self.value(loop.by)
+        indices: Sequence[int] = range(self.value(loop.start), self.value(loop.stop), step or 1)
+        if not step:
+            indices = ()
         if loop.parallel and self.launch.reverse:
             indices = indices[::-1]
         self.path.append(0)

@@ -29,6 +29,7 @@ from treadle.ir.passes.masks import without_groups, without_masked_reductions
 from treadle.ir.passes.own_updates import plain_own_updates
 from treadle.ir.passes.predicate import predicate_returns, returns_before_barrier
 from treadle.ir.passes.scalarize import scalarize
+from treadle.ir.passes.steps import count_turns, has_open_steps
 from treadle.ir.passes.told import meeting_at_barriers
 from treadle.ir.passes.uniformity import check_barriers
 from treadle.ir.passes.unroll import unroll_around_views
@@ -73,6 +74,8 @@ def for_block(kernel: n.Kernel, block: Dim3, shared_bytes: int, limits: Limits) 
     where its memory is more than a device with such limits has."""
     kernel = specialize(resolve_items(kernel), block)
     kernel = inline(fold(with_dynamic_memory(kernel, shared_bytes)))
+    if has_open_steps(kernel):
+        kernel = count_turns(fold(kernel))
     check_shared_memory(kernel, limits)
     check_local_memory(kernel)
     return kernel

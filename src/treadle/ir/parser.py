@@ -251,12 +251,15 @@ class _Parser(ExpressionParser):
         start = self.expression()
         self.expect(",")
         stop = self.expression()
-        step = self.integer() if self.accept(",") else 1
+        step, by = 1, None
+        if self.accept(","):
+            step, by = (0, self.expression()) if self.accept("by") else (self.integer(), None)
         self.expect(")")
         unroll, parallel = self.accept("unroll"), self.accept("parallel")
         self.expect("{")
         span = self.place(span)
-        return n.For(variable, start, stop, step, self.rest_of_block(), unroll, parallel, span)
+        body = self.rest_of_block()
+        return n.For(variable, start, stop, step, body, unroll, parallel, span, by)
 
     def while_statement(self, span: Span) -> n.While:
         condition = self.condition()

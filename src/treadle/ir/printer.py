@@ -183,7 +183,9 @@ class _Printer:
             case n.For():
                 variable = statement.variable
                 bounds = [self.expression(statement.start), self.expression(statement.stop)]
-                if statement.step != 1:
+                if statement.by is not None:
+                    bounds.append(f"by {self.expression(statement.by)}")
+                elif statement.step != 1:
                     bounds.append(str(statement.step))
                 flags = " unroll" * statement.unroll + " parallel" * statement.parallel
                 declared = f"{spell_name(variable.name)}: {self.type(variable.type)}"

@@ -153,7 +153,10 @@ class _Body(ExpressionRules):
         for bound, word in ((node.start, "start"), (node.stop, "stop")):
             self.expression(bound)
             self.require_type(bound, type, f"the {word} of the loop")
-        if node.step == 0:
+        if node.by is not None:
+            self.expression(node.by)
+            self.require_type(node.by, type, "the step of the loop")
+        elif node.step == 0:
             self.fail("the step of a for loop is not 0", node.span)
         if node.step < 0 and isinstance(type, t.Scalar) and not type.is_signed:
             self.fail(f"a loop over {type} cannot step downwards", node.span)

@@ -119,17 +119,16 @@ class _Folder(ExpressionFolder):
 
     def for_statement(self, node: n.For) -> n.Statement | n.Block:
         start, stop = self.expression(node.start), self.expression(node.stop)
+        by = None if node.by is None else self.expression(node.by)
         known = isinstance(start, n.Constant) and isinstance(stop, n.Constant)
-        if known and not range(start.value, stop.value, node.step):
+        if known and node.step and not range(start.value, stop.value, node.step):
             return ()
         body = _without_last_continue(self.body(node.body))
         if not body:
             return ()
-        if start is node.start and stop is node.stop and body is node.body:
+        if start is node.start and stop is node.stop and by is node.by and body is node.body:
             return node
-        return n.For(
-            node.variable, start, stop, node.step, body, node.unroll, node.parallel, node.span
-        )
+        return replace(node, start=start, stop=stop, body=body, by=by)
 
     def while_statement(self, node: n.While) -> n.Statement | n.Block:
         condition = self.expression(node.condition)

@@ -129,11 +129,17 @@ class _Owner:
                 out.append(statement)
             case n.For():
                 start, stop = self.hoist(statement.start, out), self.hoist(statement.stop, out)
+                by = None if statement.by is None else self.hoist(statement.by, out)
                 body = self.block(statement.body)
-                if start is statement.start and stop is statement.stop and body is statement.body:
+                if (
+                    start is statement.start
+                    and stop is statement.stop
+                    and by is statement.by
+                    and body is statement.body
+                ):
                     out.append(statement)
                 else:
-                    out.append(replace(statement, start=start, stop=stop, body=body))
+                    out.append(replace(statement, start=start, stop=stop, by=by, body=body))
             case n.While():
                 out.append(self.while_loop(statement))
             case _:

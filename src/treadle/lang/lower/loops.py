@@ -77,15 +77,17 @@ def lower_for(cx: Context, node: ast.For) -> None:
     if found.unrolled:
         _unroll(cx, node, _static_items(cx, found, node))
         return
-    step = number(cx, found.step, node.iter)
-    if not isinstance(step, Literal):
-        _for_dynamic(cx, node, found, step)
-        return
-    if int(step.value) == 0:
-        raise cx.error("the step of a range is not 0", node.iter)
+    written = number(cx, found.step, node.iter)
     wanted = _range_type(cx, found, node.iter)
     start = with_type(found.start, wanted, cx, node.iter)
     stop = with_type(found.stop, wanted, cx, node.iter)
+    step, by = 0, None
+    if not isinstance(written, Literal):  # known when it runs only; 0 runs nothing
+        by = with_type(written, wanted, cx, node.iter)
+    elif step := int(written.value):
+        pass
+    else:
+        raise cx.error("the step of a range is not 0", node.iter)
     variable, copied = _loop_variable(cx, node, wanted)
     with _loop_body(cx, node) as body:
         if copied:
@@ -93,7 +95,7 @@ def lower_for(cx: Context, node: ast.For) -> None:
         _body(cx, node.body)
     if not copied:
         cx.bindings.pop(node.target.id, None)
-    cx.emit(n.For(variable, start, stop, int(step.value), tuple(body), span=cx.span(node)))
+    cx.emit(n.For(variable, start, stop, step, tuple(body), span=cx.span(node), by=by))
 
 
 def _range_type(cx: Context, found: Range, node: ast.AST) -> t.Scalar:
@@ -122,36 +124,6 @@ def _loop_body(cx: Context, node: ast.For) -> Iterator[list[n.Statement]]:
     with cx.block(id(node.body), loop=True) as statements:
         yield statements
     cx.unrolled = before
-
-
-def _for_dynamic(cx: Context, node: ast.For, found: Range, step: n.Expression) -> None:
-    """A range whose step is known when it runs only: a while loop. A step of 0 runs nothing."""
-    assert isinstance(node.target, ast.Name)
-    span = cx.span(node)
-    wanted = _range_type(cx, found, node.iter)
-    counter = cx.temporary(wanted, span, node.target.id)
-    cx.emit(n.Assign(counter, with_type(found.start, wanted, cx, node.iter), span))
-    stop = cx.keep(with_type(found.stop, wanted, cx, node.iter), len(cx.statements), "stop")
-    by = cx.keep(with_type(step, wanted, cx, node.iter), len(cx.statements), "step")
-    zero = n.Constant(0, wanted, span)
-
-    def both(op: str, bound: str) -> n.Expression:
-        return n.Binary(
-            "logical_and",
-            n.Binary(op, by, zero, t.BOOL, span),
-            n.Binary(bound, counter, stop, t.BOOL, span),
-            t.BOOL,
-            span,
-        )
-
-    test = n.Binary("logical_or", both("gt", "lt"), both("lt", "gt"), t.BOOL, span)
-    update = n.Assign(counter, n.Binary("add", counter, by, wanted, span), span)
-    with _loop_body(cx, node) as body:
-        assign_name(cx, node.target.id, counter, node.target)
-        _body(cx, node.body)
-    if node.target.id in cx.scope.private_loops:
-        cx.bindings.pop(node.target.id, None)
-    cx.emit(n.While(test, tuple(body), (update,), span))
 
 
 def _static_items(cx: Context, found: Range, node: ast.For) -> list[Value]:

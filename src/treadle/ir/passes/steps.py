@@ -1,0 +1,106 @@
+"""Loops whose step is known when they run only, as loops that count their turns.
+
+The number of turns is worked out before the loop, in the unsigned type of the same width, so that
+nothing leaves its type however near its end the range stops:
+
+    for i in range(a, b, by s)         gap = select(a < b, u32(b) - u32(a), 0)
+                                       turns = u32(gap != 0)
+                                       if gap > u32(s): turns = (gap - 1) / u32(s) + 1
+                                       for turn in range(0, turns): i = a + i32(turn) * s
+
+Most grids leave a thread one turn, and that takes no division. The counter of the turns is the
+same for all threads of a block, so that the lanes of a CPU read neighbouring elements at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treadle.ir import nodes as n
+from treadle.ir.passes.names import Names
+from treadle.ir.traverse import Node, rewrite_kernel, statements_in
+from treadle.ir.types import BOOL, Scalar
+
+
+def has_open_steps(kernel: n.Kernel) -> bool:
+    """Whether a loop's step is an expression."""
+    bodies = (kernel.body, *(function.body for function in kernel.functions))
+    return any(
+        isinstance(node, n.For) and node.by is not None
+        for body in bodies
+        for node in statements_in(body)
+    )
+
+
+def count_turns(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with a constant step in every loop."""
+    names = Names(kernel)
+
+    def change(node: Node) -> Node:
+        if isinstance(node, n.For) and node.by is not None:
+            return _counted(node, node.by, names)
+        return node
+
+    return rewrite_kernel(kernel, change)
+
+
+def _counted(loop: n.For, by: n.Expression, names: Names) -> n.For | n.Block:
+    type, span = loop.variable.type, loop.span
+    assert isinstance(type, Scalar)
+    if isinstance(by, n.Constant):
+        return replace(loop, step=int(by.value), by=None) if by.value else ()
+    unsigned = Scalar(f"u{type.bits}", "uint", type.bits)
+    zero, none, one = n.Constant(0, type), n.Constant(0, unsigned), n.Constant(1, unsigned)
+    out: list[n.Statement] = []
+
+    def keep(name: str, value: n.Expression, type: Scalar) -> n.Variable:
+        variable = n.Variable(names.fresh(f"{loop.variable.name}.{name}"), type, span)
+        out.append(n.Declare(variable, value, span))
+        return variable
+
+    def binary(op: str, left: n.Expression, right: n.Expression) -> n.Binary:
+        result = left.type if op in n.ARITHMETIC else BOOL
+        return n.Binary(op, left, right, result, span)
+
+    def bits(value: n.Expression) -> n.Expression:
+        return value if type == unsigned else n.Cast(value, unsigned, span)
+
+    def distance(low: n.Expression, high: n.Expression, runs: n.Expression) -> n.Expression:
+        apart = binary("sub", bits(high), bits(low))
+        return n.Select(binary("logical_and", runs, binary("lt", low, high)), apart, none, unsigned)
+
+    start, stop, step = (
+        keep("start", loop.start, type), keep("stop", loop.stop, type), keep("step", by, type)
+    )  # fmt: skip
+    rises = n.TRUE if is_extent(by) else binary("gt", step, zero)
+    gap, size = distance(start, stop, rises), bits(step)
+    if type.is_signed and not is_extent(by):
+        falls = binary("lt", step, zero)
+        gap = n.Select(rises, gap, distance(stop, start, falls), unsigned)
+        size = n.Select(rises, size, binary("sub", none, size), unsigned)
+    gap, size = keep("gap", gap, unsigned), keep("size", size, unsigned)
+    turns = keep("turns", n.Select(binary("eq", gap, none), none, one, unsigned), unsigned)
+    whole = binary("div", binary("sub", gap, one), size)
+    out.append(
+        n.If(binary("gt", gap, size), (n.Assign(turns, binary("add", whole, one), span),), (), span)
+    )
+    turn = n.Variable(names.fresh(f"{loop.variable.name}.turn"), unsigned, span)
+    far = binary("mul", turn if type == unsigned else n.Cast(turn, type, span), step)
+    here = n.Declare(loop.variable, binary("add", start, far), span)
+    out.append(n.For(turn, none, turns, 1, (here, *loop.body), loop.unroll, loop.parallel, span))
+    return tuple(out)
+
+
+def is_extent(value: n.Expression) -> bool:
+    """Whether a step is the threads or blocks along an axis, of which there are some and fewer
+    than 2**31: `td.grid_size(1)`, most of all."""
+    match value:
+        case n.Builtin("block_dim" | "grid_dim"):
+            return True
+        case n.Cast(operand, Scalar(bits=32 | 64)):
+            return is_extent(operand)
+        case n.Binary("mul", left, right):
+            known = [side for side in (left, right) if isinstance(side, n.Constant)]
+            rest = [side for side in (left, right) if is_extent(side)]
+            return len(known) == len(rest) == 1 and int(known[0].value) > 0
+    return False
