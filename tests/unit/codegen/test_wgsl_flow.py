@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tests.support.wgsl import LIMITS, options, run
 from treadle.codegen.wgsl import WgslOptions, print_kernel
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, UnsupportedOnTarget
+from treadle.core.folding import fold_grid
 from treadle.core.limits import Limits
 from treadle.ir import nodes as n
 from treadle.ir import types as t
@@ -517,7 +519,7 @@ def test_blocks_of_three_axes():
     compare(b.kernel(), (2, 2, 1), {"out": np.zeros(48, dtype=np.int32)})
 
 
-@pytest.mark.parametrize("dispatch", [(12, 1, 1), (4, 3, 1), (5, 2, 2), (1, 1, 13)])
+@pytest.mark.parametrize("dispatch", [(4, 3, 1), (4, 1, 5), (2, 3, 2), (3, 7, 1), (1, 1, 13)])
 def test_folded_grids(dispatch):
     b = Builder("folded", block=2)
     out = b.buffer("out", t.I32)
@@ -534,6 +536,29 @@ def test_folded_grids(dispatch):
     got = {"out": np.zeros(24, dtype=np.int32)}
     run(code, (4, 3), got, dispatch=dispatch)
     assert got["out"].tolist() == expected["out"].tolist()
+
+
+def test_blocks_behind_the_first_2_to_the_32():
+    """One workgroup that is told to stand there: to come by it takes too long."""
+    b = Builder("far", block=1)
+    out = b.buffer("out", t.I32)
+    for axis in range(3):
+        b.store(out, axis, add(builtin("block_idx", axis), load(out, axis)))
+    code = print_kernel(b.kernel(), options(folded=True))
+    grid = Dim3(70_000, 70_000)
+    device = fold_grid(grid, LIMITS.max_grid)
+    assert device is not None
+    for place, block in [
+        ((34_999, 46_665, 2), [69_999, 69_999, 0]), ((1, 46_666, 1), [35_001, 46_666, 0]),
+        ((17, 46_666, 2), [-1, -1, -1]),
+    ]:  # fmt: skip
+        head, start, body = code.source.partition("    let folded_grid")
+        body = body.replace("workgroup_id", "here").replace("num_workgroups", "device")
+        here = f"    let here = vec3<u32>{place};\n    let device = vec3<u32>{tuple(device)};\n"
+        source = head + here + start + body
+        got = {"out": np.zeros(3, np.int32)}
+        run(replace(code, source=source), grid, got, dispatch=(1, 1, 1))
+        assert got["out"].tolist() == [max(part, 0) for part in block]
 
 
 def test_too_many_threads_and_buffers_are_refused_with_numbers():

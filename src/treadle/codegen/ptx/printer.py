@@ -195,7 +195,8 @@ def _load_parameters(
 
 
 def _unfold(body: Statements, kernel: n.Kernel) -> None:
-    """The block of a folded grid: the device counts its own blocks, we count the kernel's."""
+    """The block of a folded grid (`core.folding`), of which x is the device's own: that has room
+    for all that a launch allows."""
     e = body.e
     extents = [
         body.scope.values[parameter.name].leaves[0]
@@ -204,18 +205,13 @@ def _unfold(body: Statements, kernel: n.Kernel) -> None:
         if parameter.origin == ("grid", axis)
     ]
     x, y, z = (e.op("b32", "mov.u32", f"%ctaid.{axis}") for axis in "xyz")
-    width, height = (e.op("b32", "mov.u32", f"%nctaid.{axis}") for axis in "xy")
+    height = e.op("b32", "mov.u32", "%nctaid.y")
     row = e.op("b32", "mad.lo.s32", z, height, y)
-    place = e.op("b32", "mad.lo.s32", row, width, x)
-    layer = e.op("b32", "mul.lo.s32", extents[0], extents[1])
-    every = e.op("b32", "mul.lo.s32", layer, extents[2])
-    e.do("ret", guard=when(e.op("pred", "setp.ge.u32", place, every)))
-    rows = e.op("b32", "div.u32", place, extents[0])
+    every = e.op("b32", "mul.lo.s32", extents[1], extents[2])
+    e.do("ret", guard=when(e.op("pred", "setp.ge.u32", row, every)))
     found = (
-        e.op("b32", "rem.u32", place, extents[0]),
-        e.op("b32", "rem.u32", rows, extents[1]),
-        e.op("b32", "div.u32", place, layer),
-    )
+        x, e.op("b32", "rem.u32", row, extents[1]), e.op("b32", "div.u32", row, extents[1])
+    )  # fmt: skip
     for axis, (index, extent) in enumerate(zip(found, extents, strict=True)):
         for name, register in (("block_idx", e.keep(index)), ("grid_dim", extent)):
             body.builtins[name, axis] = Value((register,), body.interval_of(name, axis))

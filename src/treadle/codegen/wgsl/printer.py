@@ -443,7 +443,7 @@ def _opening(module: Module, kernel: n.Kernel, parameters: dict[str, str]) -> li
 
 
 def _unfold(module: Module, kernel: n.Kernel, parameters: dict[str, str]) -> list[str]:
-    """The block of a folded grid: the device counts workgroups, we count blocks."""
+    """The block of a folded grid (`core.folding`): the device counts workgroups, we blocks."""
     by_origin = {p.origin: parameters[p.name] for p in kernel.parameters}
     x, y, z = (by_origin["grid", axis] for axis in range(3))
     module.builtin("workgroup_id", "@builtin(workgroup_id) workgroup_id: vec3<u32>")
@@ -455,14 +455,16 @@ def _unfold(module: Module, kernel: n.Kernel, parameters: dict[str, str]) -> lis
             module.globals.append(f"var<private> {name}: vec3<i32>;")
     return [
         f"    {assign_grid}grid_dim = vec3<i32>({x}, {y}, {z});",
-        "    let grid = vec3<u32>(grid_dim);",
-        "    let folded = (workgroup_id.z * num_workgroups.y + workgroup_id.y) * num_workgroups.x"
-        " + workgroup_id.x;",
-        "    if (folded >= grid.x * grid.y * grid.z) {",
+        "    let folded_grid = vec3<u32>(grid_dim);",
+        "    let folded_chunks = (folded_grid.x - 1u) / num_workgroups.x + 1u;",
+        "    let folded_row = workgroup_id.z * num_workgroups.y + workgroup_id.y;",
+        "    let folded_line = folded_row / folded_chunks;",
+        "    let folded_place = (folded_row % folded_chunks) * num_workgroups.x + workgroup_id.x;",
+        "    if (folded_place >= folded_grid.x || folded_line >= folded_grid.y * folded_grid.z) {",
         "        return;",
         "    }",
-        f"    {assign}block_idx = vec3<i32>(vec3<u32>(folded % grid.x, (folded / grid.x) % grid.y, "
-        "folded / (grid.x * grid.y)));",
+        f"    {assign}block_idx = vec3<i32>(vec3<u32>(folded_place, folded_line % folded_grid.y, "
+        "folded_line / folded_grid.y));",
     ]
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from treadle.codegen.records import KernelCode
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, TreadleError, refused_by_compiler
+from treadle.core.folding import fold_grid
 from treadle.drivers.base import CompiledKernel
 from treadle.drivers.cuda import errors, nvrtc
 from treadle.drivers.cuda.addresses import address_of
@@ -70,18 +71,14 @@ class CudaKernel(CompiledKernel):
         return record
 
     def _fit(self, grid: Dim3) -> tuple[int, int, int]:
-        """The grid itself, or if it is over a limit and the code allows, as many blocks folded:
-        x up to the limit, the rest in y, then z."""
+        """The grid itself, or if it is over a limit and the code allows, folded."""
         most = self.device.info.limits.max_grid
         if min(grid) > 0 and all(n <= m for n, m in zip(grid, most, strict=True)):
             return grid
         if self.code.folded and min(grid) > 0:
-            x = min(grid.count, most.x)
-            rows = -(-grid.count // x)
-            y = min(rows, most.y)
-            z = -(-rows // y)
-            if z <= most.z:
-                return x, y, z
+            folded = fold_grid(grid, most)
+            if folded is not None and folded.x == grid.x:  # more does not come: x has 31 bits
+                return folded
         raise LaunchError(
             f"a grid of {tuple(grid)} blocks is not possible for kernel {self.name}: "
             f"{self.device.info.id} takes up to {tuple(most)}. Launch it in parts, or spread it "

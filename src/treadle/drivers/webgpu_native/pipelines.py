@@ -238,6 +238,11 @@ def _drop(device: WebgpuDevice, cache: Groups, key: tuple[Buffer, ...]) -> None:
 
 def max_grid_error(kernel: WebgpuKernel, grid: Dim3, largest: int) -> LaunchError:
     """Why a grid cannot be launched."""
+    if kernel.folded and min(grid) > 0:
+        return LaunchError(
+            f"a grid of {tuple(grid)} blocks is not possible for kernel {kernel.code.name}: the "
+            f"device runs up to {largest} x {largest} rows of {largest} blocks. Launch it in parts"
+        )
     return LaunchError(
         f"a grid of {tuple(grid)} blocks is over the device's {largest} blocks in a dimension, and "
         f"kernel {kernel.code.name} is not compiled for a folded grid"

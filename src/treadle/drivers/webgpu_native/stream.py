@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError, TreadleError
+from treadle.core.folding import fold_grid
 from treadle.drivers.base import Buffer, CompiledKernel, Event, Stream
 from treadle.drivers.transfers import copy_bytes
 from treadle.drivers.webgpu_native import encode_loop as loop
@@ -116,18 +117,13 @@ class WebgpuStream(Stream):
                 self._appended(buffers)
 
     def _fold(self, kernel: WebgpuKernel, grid: Dim3) -> tuple[int, int, int]:
-        """A grid over the limit as rows, and these as planes where they are too many; all of one
-        length, so that few workgroups have nothing to do."""
+        """A grid over the limit in a shape that the device takes."""
         largest = self._largest
-        if not kernel.folded or min(grid) < 0:
-            raise max_grid_error(kernel, grid, largest)
-        count = grid[0] * grid[1] * grid[2]
-        rows = -(-count // largest)
-        z = -(-rows // largest)
-        if z > largest:
-            raise max_grid_error(kernel, grid, largest)
-        y = -(-rows // z)
-        return -(-count // (y * z)), y, z
+        if kernel.folded and min(grid) > 0:
+            folded = fold_grid(grid, Dim3(largest, largest, largest))
+            if folded is not None:
+                return folded
+        raise max_grid_error(kernel, grid, largest)
 
     def _place_parameters(self, batch: Batch, parameters: bytes, stride: int) -> int:
         """Write a parameter block that the batch does not have yet; its offset."""

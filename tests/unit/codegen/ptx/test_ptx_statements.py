@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+import struct
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tests.support.ptx_machine.memory import GlobalMemory
+from tests.support.ptx_machine.run import load
 from treadle.codegen.ptx import print_kernel
 from treadle.codegen.records import Target
+from treadle.core.dim3 import Dim3
 from treadle.core.errors import UnsupportedOnTarget
+from treadle.core.folding import fold_grid
 from treadle.ir.parser import from_text
 
 HEAD = """\
@@ -226,8 +232,25 @@ def test_division_of_indices_is_shifts_and_masks():
 def test_a_folded_grid_counts_the_kernels_own_blocks():
     text = source("y[block_idx.y] = grid_dim.x", folded=True)
     assert re.findall(r"\.param \.s32 (\w+)", text) == ["n", "m", "grid_0", "grid_1", "grid_2"]
-    assert "%nctaid.x" in text
+    assert "%nctaid.y" in text
     assert "st.global.u32 [%rd4], %grid_0;" in text
+
+
+def test_blocks_behind_the_first_2_to_the_32():
+    """One block that is told to stand there: to come by it takes too long."""
+    text = source(
+        "y[0] = block_idx.x\ny[1] = block_idx.y\ny[2] = block_idx.z", "1, 1, 1", folded=True
+    )
+    device = fold_grid(Dim3(70_000, 70_000), Dim3((1 << 31) - 1, 65535, 65535))
+    assert device == (70_000, 35_000, 2)
+    memory = GlobalMemory()
+    pointer = memory.allocate(12)
+    for place, value in zip("xyz", (69_999, 34_999, 1), strict=True):
+        text = text.replace(f"%ctaid.{place}", str(value))
+    text = text.replace("%nctaid.y", str(device.y))
+    block = struct.pack("<QQ5i", pointer, pointer, 0, 0, 70_000, 70_000, 1)
+    load(text, "k", memory).launch((1, 1, 1), (1, 1, 1), block)
+    assert memory.slice(pointer, 12).view(np.int32).tolist() == [69_999, 69_999, 0]
 
 
 def test_a_print_needs_the_instrumented_kernel():

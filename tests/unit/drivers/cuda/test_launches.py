@@ -107,8 +107,15 @@ def test_grids(device, fake):
         stream.launch(kernel, Dim3((1 << 31) - 1), (x,), b"")
         assert fake.named("cuLaunchKernel")[-1][1:4] == ((1 << 31) - 1, 1, 1)
     stream.launch(folded, Dim3(3, 65536), (x,), b"")
-    assert fake.named("cuLaunchKernel")[-1][1:4] == (3 * 65536, 1, 1)
-    for kernel, grid in ((plain, Dim3(1, 65536)), (folded, Dim3(-1)), (plain, Dim3(1, 1, 65536))):
+    assert fake.named("cuLaunchKernel")[-1][1:4] == (3, 32768, 2)
+    stream.launch(folded, Dim3(70_000, 70_000), (x,), b"")
+    assert fake.named("cuLaunchKernel")[-1][1:4] == (70_000, 35_000, 2)
+    for kernel, grid in (
+        (plain, Dim3(1, 65536)),
+        (folded, Dim3(-1)),
+        (plain, Dim3(1, 1, 65536)),
+        (folded, Dim3(1, 70_000, 70_000)),
+    ):
         with pytest.raises(LaunchError, match="65535"):
             stream.launch(kernel, grid, (x,), b"")
 
