@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from treadle.ir import nodes as n
@@ -24,6 +24,20 @@ def substitute_expression(
     """An expression with variables replaced by expressions."""
     result: n.Expression = rewrite(node, _change(variables, {}))
     return result
+
+
+def assigned_instead(block: n.Block, names: Collection[str]) -> n.Block:
+    """The block with assignments in the place of the declarations of some variables, which are
+    declared before it, as zeros."""
+
+    def change(node: Any) -> Any:
+        if isinstance(node, n.Declare) and node.variable.name in names:
+            if node.value is None:
+                return ()
+            return n.Assign(node.variable, node.value, node.span)
+        return node
+
+    return rewrite_block(block, change) if names else block
 
 
 def _change(variables: Mapping[str, n.Expression], memories: Mapping[str, str]) -> Any:

@@ -10,6 +10,7 @@ from treadle.codegen.c_family import expressions, places
 from treadle.codegen.c_family.scope import PRODUCT, SUM, Scope
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
+from treadle.ir.passes.choices import Choice, choice_of
 from treadle.ir.passes.own_updates import updated
 from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import Scalar, Void
@@ -150,13 +151,22 @@ def _hold_index(scope: Scope, place: n.Place, checks: tuple[n.Check, ...]) -> n.
 
 
 def _if(scope: Scope, node: n.If) -> None:
+    choice = choice_of(node, breaks=False)
+    if choice is not None:
+        _switch(scope, choice)
+        return
     scope.emit(f"if ({_condition(scope, node.condition)}) {{")
     while True:
         scope.depth += 1
         block(scope, node.then)
         scope.depth -= 1
-        if len(node.otherwise) == 1 and isinstance(node.otherwise[0], n.If):
-            node = node.otherwise[0]
+        rest = node.otherwise
+        if (
+            len(rest) == 1
+            and isinstance(rest[0], n.If)
+            and choice_of(rest[0], breaks=False) is None
+        ):
+            node = rest[0]
             scope.emit(f"}} else if ({_condition(scope, node.condition)}) {{")
             continue
         if node.otherwise:
@@ -166,6 +176,25 @@ def _if(scope: Scope, node: n.If) -> None:
             scope.depth -= 1
         scope.emit("}")
         return
+
+
+def _switch(scope: Scope, choice: Choice) -> None:
+    type = choice.value.type
+    assert isinstance(type, Scalar)
+    with scope.braces(f"switch ({scope.text(choice.value)}) {{"):
+        for values, body in choice.cases:
+            for value in values[:-1]:
+                scope.emit(f"case {scope.module.literal(value, type)}:")
+            _case(scope, f"case {scope.module.literal(values[-1], type)}", body)
+        if choice.default:
+            _case(scope, "default", choice.default)
+
+
+def _case(scope: Scope, label: str, body: n.Block) -> None:
+    with scope.braces(f"{label}: {{"):
+        block(scope, body)
+        if not body or not isinstance(body[-1], (n.Return, n.Continue)):
+            scope.emit("break;")
 
 
 def _for(scope: Scope, node: n.For) -> None:

@@ -30,6 +30,7 @@ from treadle.core.dim3 import Dim3
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import Access, buffer_access
 from treadle.ir.passes.fold import fold
+from treadle.ir.passes.nesting import unnest
 from treadle.ir.types import SCALARS, size_of
 
 _MOST_STATIC = 48 << 10  # bytes of shared memory that a kernel may simply declare
@@ -43,7 +44,7 @@ def print_kernel(
     Its parameters are a pointer for each binding, then the slots of the layout in order.
     """
     kernel = fold(with_block(with_grid(kernel) if folded else kernel))
-    kernel, facts = find_facts(legalize(kernel, frozenset({"narrow_bits"})))
+    kernel, facts = find_facts(unnest(legalize(kernel, frozenset({"narrow_bits"})), switches=True))
     block = kernel.block or Dim3()
     module = Module(CUDA, kernel)
     module.print_function, module.folded = made_function, folded

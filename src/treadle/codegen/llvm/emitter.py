@@ -123,6 +123,12 @@ class Emitter:
         self.lines.append(f"  br i1 {condition}, label %{if_true}, label %{if_false}")
         self.open = False
 
+    def switch(self, value: str, default: str, cases: Iterable[tuple[str, str]]) -> None:
+        """End the basic block: go to the label of a value, each with its type."""
+        listed = " ".join(f"{number}, label %{label}" for number, label in cases)
+        self.lines.append(f"  switch {value}, label %{default} [ {listed} ]")
+        self.open = False
+
     def intrinsic(
         self, name: str, type: str, operands: Iterable[tuple[str, str]], overloads: Iterable[str]
     ) -> str:

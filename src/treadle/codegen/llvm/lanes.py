@@ -8,6 +8,8 @@ for those alone. Code is only reached by a mask with a lane in it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from treadle.codegen.llvm import arithmetic, atomics, lane_memory, memory
 from treadle.codegen.llvm.divergence import jumps
 from treadle.codegen.llvm.lane_memory import LaneAddress, Mask
@@ -18,6 +20,7 @@ from treadle.codegen.llvm.statements import loop_interval, turns_of
 from treadle.codegen.llvm.values import Value
 from treadle.codegen.parts import leaf_types
 from treadle.ir import nodes as n
+from treadle.ir.passes.choices import Choice, choice_of
 from treadle.ir.types import BOOL, Scalar, size_of
 
 
@@ -111,6 +114,12 @@ class Lanes(LaneValues):
     # --- branches ---------------------------------------------------------------------------------
 
     def branch(self, node: n.If) -> bool:
+        choice = choice_of(node)
+        if choice is not None:
+            value = self.value(choice.value)
+            if value.width == 1:
+                return self.choose_together(node, choice, value.leaves[0])
+            return self.choose_apart(node, choice, value)
         condition = self.value(node.condition)
         if condition.width == 1:
             return self.uniform_branch(node, condition.leaves[0])
@@ -124,6 +133,52 @@ class Lanes(LaneValues):
         self.mask = outer
         self.leave_out((node,))
         return reached and self.e.open
+
+    def choose_apart(self, node: n.If, choice: Choice, value: Value) -> bool:
+        """The cases of a choice one after the other, each for the lanes that have its value."""
+        outer, type = self.mask, choice.value.type
+        assert isinstance(type, Scalar)
+        reached = not choice.default
+        for numbers, body in choice.cases:
+            self.mask = outer
+            reached |= self.masked_part(
+                body, self.both_masks(outer, self.within(value, numbers, type))
+            )
+        if choice.default:
+            self.mask = outer
+            every = [number for numbers, _ in choice.cases for number in numbers]
+            rest = self.without(outer, self.within(value, every, type))
+            reached |= self.masked_part(choice.default, rest)
+        self.mask = outer
+        self.leave_out((node,))
+        return reached and self.e.open
+
+    def within(self, value: Value, numbers: Iterable[int], type: Scalar) -> str:
+        """The lanes whose value is one of some numbers: a comparison for each row of them."""
+        e, vector, found = self.e, value_type(type, self.width), ""
+        for first, count in _rows(numbers):
+            distance = e.op(f"sub {vector} {value.leaves[0]}, {constant(type, first, self.width)}")
+            inside = e.op(f"icmp ule {vector} {distance}, {constant(type, count - 1, self.width)}")
+            found = e.op(f"or {self.bits} {found}, {inside}") if found else inside
+        return found
+
+    def choose_together(self, node: n.If, choice: Choice, value: str) -> bool:
+        """A choice that all lanes make alike."""
+        outer = self.mask
+        join, bodies = self.switch(choice, value)
+        joined = reached = not choice.default
+        for label, body in bodies:
+            self.mask = outer
+            self.e.place(label)
+            reached |= self.block(body)
+            if self.e.open:
+                self.e.jump(join)
+                joined = True
+        self.mask = outer
+        if joined:
+            self.e.place(join)
+            self.leave_out((node,))
+        return reached and joined
 
     def masked_part(self, body: n.Block, mask: str) -> bool:
         """One side of a branch, for the lanes that take it."""
@@ -314,6 +369,17 @@ class Lanes(LaneValues):
             every = self.e.op(f"or {self.bits} {gone}, {self.whole(self.mask)}")
             self.write_mask(self.returned, every)
         return False
+
+
+def _rows(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Numbers as rows of neighbours: the first of each, and how many there are."""
+    rows: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if rows and sum(rows[-1]) == number:
+            rows[-1] = rows[-1][0], rows[-1][1] + 1
+        else:
+            rows.append((number, 1))
+    return rows
 
 
 def _number(type: Scalar, value: int) -> Value:

@@ -15,6 +15,7 @@ from treadle.codegen.llvm.values import Value, zero
 from treadle.codegen.parts import holds_array, leaf_range, leaf_types
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.ir import nodes as n
+from treadle.ir.passes.choices import Choice, choice_of
 from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import Scalar, Type, align_of, size_of
 
@@ -147,6 +148,9 @@ class Statements(Expressions):
     # --- control flow -----------------------------------------------------------------------------
 
     def branch(self, node: n.If) -> bool:
+        choice = choice_of(node)
+        if choice is not None:
+            return self.choose_case(choice, self.scalar(choice.value))
         condition = self.scalar(node.condition)
         then, join = self.e.new_label(), self.e.new_label()
         otherwise = self.e.new_label() if node.otherwise else join
@@ -162,6 +166,37 @@ class Statements(Expressions):
         if reached:
             self.e.place(join)
         return reached
+
+    def choose_case(self, choice: Choice, value: str) -> bool:
+        """A switch."""
+        join, bodies = self.switch(choice, value)
+        reached = not choice.default
+        for label, body in bodies:
+            self.e.place(label)
+            if self.block(body):
+                self.e.jump(join)
+                reached = True
+        if reached:
+            self.e.place(join)
+        return reached
+
+    def switch(self, choice: Choice, value: str) -> tuple[str, list[tuple[str, n.Block]]]:
+        """The instruction; the label behind it, and the labels and blocks to print before that."""
+        type = choice.value.type
+        assert isinstance(type, Scalar)
+        join, llvm = self.e.new_label(), value_type(type)
+        bodies = [(self.e.new_label(), body) for _, body in choice.cases]
+        labels = [
+            (f"{llvm} {constant(type, number)}", label)
+            for (numbers, _), (label, _) in zip(choice.cases, bodies, strict=True)
+            for number in numbers
+        ]
+        default = join
+        if choice.default:
+            default = self.e.new_label()
+            bodies.append((default, choice.default))
+        self.e.switch(f"{llvm} {value}", default, labels)
+        return join, bodies
 
     def repeat(self, node: n.While) -> bool:
         test, body, again, done = (self.e.new_label() for _ in range(4))

@@ -30,6 +30,7 @@ from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import Access, buffer_access
 from treadle.ir.passes.fold import fold
+from treadle.ir.passes.nesting import unnest
 from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import SCALARS, size_of
 
@@ -47,7 +48,7 @@ def print_kernel(
     Raises UnsupportedOnTarget for what Metal does not have.
     """
     kernel = fold(with_block(with_grid(kernel) if folded else kernel))
-    kernel, facts = find_facts(legalize(kernel, _MISSING))
+    kernel, facts = find_facts(unnest(legalize(kernel, _MISSING), switches=True))
     block = kernel.block or Dim3()
     module = Module(MSL, kernel)
     module.print_function, module.folded = made_function, folded

@@ -15,10 +15,12 @@ from treadle.codegen.ptx.values import Value
 from treadle.codegen.ptx.variables import Variables, assigned_names, placed_names
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n
+from treadle.ir.passes.choices import Choice, choice_of
 from treadle.ir.traverse import root_of, statements_in, walk
 from treadle.ir.types import Scalar, Void, align_of, size_of
 
 _SCOPES = {"block": "cta", "device": "gpu", "system": "sys"}  # of fences
+_LARGEST_ROW = 4  # numbers that are compared one by one
 _LARGEST_CONDITION = 12  # nodes of a loop's condition that is written twice
 
 
@@ -63,6 +65,9 @@ class Statements(Variables):
     # --- branches ---------------------------------------------------------------------------------
 
     def branch(self, node: n.If) -> bool:
+        choice = choice_of(node)
+        if choice is not None:
+            return self.choose(choice)
         condition = self.scalar(node.condition)
         end = self.e.new_label("end")
         if not node.otherwise:
@@ -80,6 +85,45 @@ class Statements(Variables):
         if reached:
             self.e.place(end)
         return reached or reached_too
+
+    def choose(self, choice: Choice) -> bool:
+        """A switch: a search for the value, then the cases."""
+        assert isinstance(choice.value.type, Scalar)
+        value, end = self.scalar(choice.value), self.e.new_label("end")
+        bodies = [(self.e.new_label("case"), body) for _, body in choice.cases]
+        default = self.e.new_label("else") if choice.default else end
+        places = [
+            (number, label)
+            for (numbers, _), (label, _) in zip(choice.cases, bodies, strict=True)
+            for number in numbers
+        ]
+        self.search(value, KINDS[choice.value.type.name], sorted(places), default)
+        reached = not choice.default
+        if choice.default:
+            bodies.append((default, choice.default))
+        for label, body in bodies:
+            self.e.place(label)
+            if self.region(body):
+                self.e.jump(end)
+                reached = True
+        if reached:
+            self.e.place(end)
+        return reached
+
+    def search(self, value: str, kind: str, places: list[tuple[int, str]], default: str) -> None:
+        """Go to the label of a number, by halves; to `default` if there is none."""
+        e = self.e
+        if len(places) > _LARGEST_ROW:
+            middle, upper = len(places) // 2, e.new_label("upper")
+            bound = str(places[middle][0])
+            e.jump(upper, when(e.op("pred", f"setp.ge.{kind}", value, bound)))
+            self.search(value, kind, places[:middle], default)
+            e.place(upper)
+            self.search(value, kind, places[middle:], default)
+            return
+        for number, label in places:
+            e.jump(label, when(e.op("pred", f"setp.eq.{kind}", value, str(number))))
+        e.jump(default)
 
     # --- loops ------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from treadle.codegen.wgsl.subgroups import subgroup
 from treadle.codegen.wgsl.uniform import uniform_load
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.ir import nodes as n
+from treadle.ir.passes.choices import Choice, choice_of
 from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import U32, U64, Scalar, Void
 
@@ -99,13 +100,18 @@ def _hold_index(scope: Scope, place: n.Place) -> n.Place:
 
 
 def _if(scope: Scope, node: n.If) -> None:
+    choice = _choice(node)
+    if choice is not None:
+        _switch(scope, choice)
+        return
     scope.emit(f"if ({scope.text(node.condition)}) {{")
     while True:
         scope.depth += 1
         block(scope, node.then)
         scope.depth -= 1
-        if len(node.otherwise) == 1 and isinstance(node.otherwise[0], n.If):
-            node = node.otherwise[0]
+        rest = node.otherwise
+        if len(rest) == 1 and isinstance(rest[0], n.If) and _choice(rest[0]) is None:
+            node = rest[0]
             before = len(scope.lines)
             condition = scope.text(node.condition)
             assert len(scope.lines) == before, "an expression printed statements"
@@ -118,6 +124,27 @@ def _if(scope: Scope, node: n.If) -> None:
             scope.depth -= 1
         scope.emit("}")
         return
+
+
+def _choice(node: n.If) -> Choice | None:
+    """The choice to print as a switch, whose value WGSL wants to be of 32 bits."""
+    choice = choice_of(node, breaks=False)
+    if choice is None:
+        return None
+    assert isinstance(choice.value.type, Scalar)
+    return choice if choice.value.type.bits <= 32 else None
+
+
+def _switch(scope: Scope, choice: Choice) -> None:
+    type = choice.value.type
+    assert isinstance(type, Scalar)
+    with scope.braces(f"switch ({scope.text(choice.value)}) {{"):
+        for values, body in choice.cases:
+            listed = ", ".join(scope.module.literal(value, type) for value in values)
+            with scope.braces(f"case {listed}: {{"):
+                block(scope, body)
+        with scope.braces("default: {"):
+            block(scope, choice.default)
 
 
 def _for(scope: Scope, node: n.For) -> None:

@@ -14,9 +14,10 @@ class Names:
         self._used.update(parameter.name for parameter in kernel.parameters)
         self._used.update(memory.name for memory in kernel.memories)
         self._used.update(function.name for function in kernel.functions)
-        for node in walk(kernel.body):
-            if isinstance(node, n.Variable):
-                self._used.add(node.name)
+        for block in (kernel.body, *(function.body for function in kernel.functions)):
+            self._used.update(node.name for node in walk(block) if isinstance(node, n.Variable))
+        for function in kernel.functions:
+            self._used.update(parameter.name for parameter in function.parameters)
         self._next: dict[str, int] = {}
 
     def fresh(self, name: str) -> str:
