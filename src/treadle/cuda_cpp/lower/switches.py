@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import explicit_cast, number, number_as, promoted
@@ -151,14 +152,12 @@ def _without_break(body: list[tree.Statement]) -> list[tree.Statement]:
     return body
 
 
-def _matches(subject: n.Expression, section: _Section, node: tree.Switch) -> n.Expression:
+def _matches(subject: n.Expression, section: _Section, span: Span) -> n.Expression:
     result: n.Expression = n.FALSE
     assert isinstance(subject.type, ir.Scalar)
     for value in section.values:
-        one = n.Binary("eq", subject, constant(value, subject.type), ir.BOOL, node.span)
-        result = (
-            one if result == n.FALSE else n.Binary("logical_or", result, one, ir.BOOL, node.span)
-        )
+        one = n.Binary("eq", subject, constant(value, subject.type), ir.BOOL, span)
+        result = one if result == n.FALSE else n.Binary("logical_or", result, one, ir.BOOL, span)
     return folded(result)
 
 
@@ -174,14 +173,8 @@ def _chain(cx: Context, subject: n.Expression, sections: list[_Section], node: t
         if section.default:
             default = block
         else:
-            branches.append((_matches(subject, section, node), block))
-    chain = default
-    for condition, block in reversed(branches):
-        if isinstance(condition, n.Constant):
-            chain = block if condition.value else chain
-        else:
-            chain = (n.If(condition, block, chain, node.span),)
-    cx.emit(*chain)
+            branches.append((_matches(subject, section, node.span), block))
+    cx.emit(*_chained(branches, default, node.span))
 
 
 def _block(cx: Context, body: list[tree.Statement]) -> n.Block:
@@ -200,7 +193,7 @@ def _lower_all(cx: Context, body: list[tree.Statement]) -> None:
 def _once(cx: Context, subject: n.Expression, sections: list[_Section], node: tree.Switch) -> None:
     """Sections in order, each run from where the switch entered; `break` leaves the loop around
     them, and `continue` leaves it too and says so."""
-    entered = cx.let_as("entered", _start(subject, sections, node), node.span)
+    entered = _start(cx, subject, sections, node.span)
     continues = _mentions_continue(node)
     flag = cx.let_as("continued", n.FALSE, node.span) if continues else None
     cx.continue_flags.append(flag)
@@ -230,19 +223,31 @@ def _sequence(cx: Context, body: list[tree.Statement]) -> n.Block:
     return tuple(block)
 
 
-def _start(subject: n.Expression, sections: list[_Section], node: tree.Switch) -> n.Expression:
+def _start(cx: Context, subject: n.Expression, sections: list[_Section], span: Span) -> n.Variable:
     """The number of the first section that runs; beyond the last one if none does."""
     nowhere = len(sections)
     for number_, section in enumerate(sections):
         if section.default:
             nowhere = number_
-    result: n.Expression = constant(nowhere, ir.I32)
-    for number_, section in reversed(list(enumerate(sections))):
+    entered = cx.let_as("entered", constant(nowhere, ir.I32), span)
+    branches: list[tuple[n.Expression, n.Block]] = []
+    for number_, section in enumerate(sections):
         if section.values:
-            test = _matches(subject, section, node)
-            chosen = constant(number_, ir.I32)
-            result = n.Select(test, chosen, result, ir.I32, node.span)
-    return folded(result)
+            chosen = n.Assign(entered, constant(number_, ir.I32), span)
+            branches.append((_matches(subject, section, span), (chosen,)))
+    cx.emit(*_chained(branches, (), span))
+    return entered
+
+
+def _chained(branches: list[tuple[n.Expression, n.Block]], default: n.Block, span: Span) -> n.Block:
+    """If … else if … else …"""
+    chain = default
+    for condition, block in reversed(branches):
+        if isinstance(condition, n.Constant):
+            chain = block if condition.value else chain
+        else:
+            chain = (n.If(condition, block, chain, span),)
+    return chain
 
 
 def _mentions_continue(statement: Any) -> bool:
