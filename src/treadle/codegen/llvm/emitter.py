@@ -71,7 +71,8 @@ class Emitter:
     """One function's instructions. Everything is appended where the function stands now."""
 
     __slots__ = (
-        "_labels", "_temporaries", "allocas", "current", "float_flags", "lines", "module", "open",
+        "_labels", "_start", "_temporaries", "_true", "allocas", "current", "float_flags", "lines",
+        "module", "open",
     )  # fmt: skip
 
     def __init__(self, module: Module) -> None:
@@ -83,6 +84,8 @@ class Emitter:
         self.float_flags = "contract afn arcp " if module.fast else "contract "
         self._temporaries = 0
         self._labels = 0
+        self._start = 0  # the line at which the basic block begins
+        self._true = ""  # the frame's memory that holds a true
 
     def op(self, text: str) -> str:
         """Append an instruction with a result; its name."""
@@ -102,6 +105,18 @@ class Emitter:
         self.allocas.append(f"  {name} = alloca {type}{aligned}")
         return name
 
+    def true(self) -> str:
+        """A bool that is true, of which LLVM does not know it."""
+        if not self._true:
+            self._true = self.alloca("i1")
+            self.allocas.append(f"  store volatile i1 true, ptr {self._true}")
+        return self.op(f"load volatile i1, ptr {self._true}")
+
+    @property
+    def length(self) -> int:
+        """The instructions in the basic block so far."""
+        return len(self.lines) - self._start
+
     def new_label(self) -> str:
         """A label to place later."""
         self._labels += 1
@@ -110,6 +125,7 @@ class Emitter:
     def place(self, label: str) -> None:
         """Begin a basic block."""
         self.lines.append(f"{label}:")
+        self._start = len(self.lines)
         self.current = label
         self.open = True
 

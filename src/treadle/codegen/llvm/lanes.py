@@ -23,9 +23,23 @@ from treadle.ir import nodes as n
 from treadle.ir.passes.choices import Choice, choice_of
 from treadle.ir.types import BOOL, Scalar, size_of
 
+_LONGEST = 1000  # instructions in a basic block
+
 
 class Lanes(LaneValues):
     """Printing of a region for many lanes: its branches, loops, jumps and atomics."""
+
+    def block(self, body: n.Block) -> bool:
+        """Statements. A long row of them is cut: LLVM's time for a basic block grows with the
+        square of its length. LLVM must not know that the way on is always taken."""
+        for statement in body:
+            if not super().block((statement,)):
+                return False
+            if self.e.open and self.e.length > _LONGEST:
+                following = self.e.new_label()
+                self.e.branch(self.e.true(), following, self.way_out)
+                self.e.place(following)
+        return True
 
     def leave_out(self, body: n.Block) -> None:
         """After statements from which some lanes jumped away: go on with the others, if any."""
