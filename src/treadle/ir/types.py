@@ -181,13 +181,44 @@ def leaves(type: Type) -> tuple[tuple[int, Scalar], ...]:
             inner = leaves(type.element)
             return tuple((step * i + at, leaf) for i in range(type.length) for at, leaf in inner)
         case Struct():
+            starts = [field_offset(type, field.name) for field in type.fields]
             return tuple(
-                (field_offset(type, field.name) + at, leaf)
-                for field in type.fields
+                (start + at, leaf)
+                for start, field in zip(starts, type.fields, strict=True)
                 for at, leaf in leaves(field.type)
             )
         case Void():
             return ()
+
+
+@cache
+def scalars_in(type: Type) -> frozenset[Scalar]:
+    """The types of the scalars in a value of `type`, without going through a long array."""
+    match type:
+        case Scalar():
+            return frozenset({type})
+        case Vector() | Array():
+            return scalars_in(type.element)
+        case Struct():
+            return frozenset().union(*(scalars_in(field.type) for field in type.fields))
+        case Void():
+            return frozenset()
+
+
+@cache
+def leaf_count(type: Type) -> int:
+    """How many scalars are in a value of `type`."""
+    match type:
+        case Scalar():
+            return 1
+        case Vector():
+            return type.count
+        case Array():
+            return type.length * leaf_count(type.element)
+        case Struct():
+            return sum(leaf_count(field.type) for field in type.fields)
+        case Void():
+            return 0
 
 
 def _round_up(value: int, multiple: int) -> int:

@@ -35,7 +35,7 @@ from treadle.ir.types import (
     Type,
     Vector,
     field_offset,
-    leaves,
+    scalars_in,
     size_of,
 )
 
@@ -232,7 +232,7 @@ def _can_be_typed(module: Module, space: Space, type: Type, uses: Uses, packed: 
     if uses.atomics:
         return isinstance(type, Scalar) and _has_atomics(module, space, type, uses)
     if space != "storage" and not packed:
-        inside = not isinstance(type, Scalar) and any(leaf == BOOL for _, leaf in leaves(type))
+        inside = not isinstance(type, Scalar) and BOOL in scalars_in(type)
         return not (space == "workgroup" and inside)  # see Plan.bools_as_words
     scalar = type.element if isinstance(type, Vector) else type
     if not isinstance(scalar, Scalar):
@@ -271,7 +271,7 @@ def _has_atomics(module: Module, space: Space, type: Scalar, uses: Uses) -> bool
 
 def _word(elements: set[Type], uses: Uses) -> Scalar:
     """The scalar type that spares the most bit casts."""
-    found = {leaf for type in elements for _, leaf in leaves(type)}
+    found = {leaf for type in elements for leaf in scalars_in(type)}
     if uses.atomics:
         kinds = {type for _, type in uses.atomics}
         return I32 if kinds == {I32} else U32

@@ -15,7 +15,7 @@ from treadle.ir.types import (
     Vector,
     align_of,
     field_offset,
-    leaves,
+    scalars_in,
     size_of,
 )
 
@@ -35,7 +35,7 @@ def is_wide_vector(type: Type) -> bool:
 @cache
 def holds_wide(type: Type) -> bool:
     """Whether there is an integer of 64 bits in a type."""
-    return any(is_wide(leaf) for _, leaf in leaves(type))
+    return any(map(is_wide, scalars_in(type)))
 
 
 @cache

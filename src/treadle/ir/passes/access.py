@@ -7,7 +7,7 @@ from typing import Any
 
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of, walk
-from treadle.ir.types import Scalar, Type, leaves, size_of
+from treadle.ir.types import Scalar, Type, scalars_in, size_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Access:
     @property
     def scalars(self) -> frozenset[Scalar]:
         """The numbers that travel."""
-        return frozenset(leaf for type in self.types for _, leaf in leaves(type))
+        return frozenset(leaf for type in self.types for leaf in scalars_in(type))
 
     @property
     def sizes(self) -> frozenset[int]:

@@ -25,7 +25,7 @@ from treadle.ir.types import (
     Struct,
     Type,
     Vector,
-    leaves,
+    leaf_count,
 )
 
 _MOST_ZEROS = 64  # assignments of single numbers that make a variable zero
@@ -175,7 +175,7 @@ class _Owner:
         """What puts its first value into a variable that is a memory."""
         if node.value is not None:
             return (n.Assign(place, node.value, node.span),)
-        if len(leaves(place.type)) <= _MOST_ZEROS:
+        if leaf_count(place.type) <= _MOST_ZEROS:
             return tuple(
                 n.Assign(number, _zero(number.type), node.span) for number in _numbers(place)
             )

@@ -25,7 +25,9 @@ from treadle.ir.types import (
     Type,
     Vector,
     field_offset,
+    leaf_count,
     leaves,
+    scalars_in,
     size_of,
 )
 
@@ -87,10 +89,10 @@ def _copied_by_numbers(candidates: Container[str | None]) -> Any:
         if not isinstance(node, n.Assign) or not isinstance(node.value, n.Load):
             return node
         place, source, type = node.place, node.value.place, node.place.type
-        if not _holds_array(type) or len(leaves(type)) > _MOST:
+        if not _holds_array(type) or leaf_count(type) > _MOST:
             return node
         into, out_of = (_memory_of(end) in candidates for end in (place, source))
-        if not (into or (out_of and all(leaf.bits >= 32 for _, leaf in leaves(type)))):
+        if not (into or (out_of and all(leaf.bits >= 32 for leaf in scalars_in(type)))):
             return node
         pairs = zip(_numbers(place), _numbers(source), strict=True)
         return tuple(
