@@ -37,6 +37,7 @@ kernel k block(64, 1, 1) {
   o[thread_idx.x] = i32(b[0]->a[thread_idx.x; thread_idx.x in 100000000]) + b[0]->n
 }
 """)
-    options, target = Options(Dim3(64, 1, 1), (("b", 0), ("o", 1))), Target(language, "tint" if language == "wgsl" else "")
+    options = Options(Dim3(64, 1, 1), (("b", 0), ("o", 1)))
+    target = Target(language, "tint" if language == "wgsl" else "")
     code = print_code(lower(kernel, options, target), options, target)
     assert "k" in code.source
