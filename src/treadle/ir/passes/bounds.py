@@ -230,19 +230,32 @@ class CheckDropper(Evaluator):
         if isinstance(node, (n.Constant, n.Variable, n.Builtin)):
             return node
         if isinstance(node, n.Binary) and node.op in n.LOGICAL:
-            left = self.strip(node.left, state)
-            true, false = self.condition(node.left, state)
-            facts = true if node.op == "logical_and" else false
-            right = self.strip(node.right, self.knowledge.assume(facts, state.copy()))
-            if left is node.left and right is node.right:
-                return node
-            return n.Binary(node.op, left, right, node.type, node.span)
+            return self.strip_logical(node, state)
         node = map_children(node, lambda child: self.strip(child, state))
         if isinstance(node, (n.Element, n.Item)) and node.checks:
             kept = tuple(check for check in node.checks if not self.always_passes(check, state))
             if len(kept) < len(node.checks):
                 return replace(node, checks=kept)
         return node
+
+    def strip_logical(self, node: n.Binary, state: State) -> n.Expression:
+        """A chain of `and` (or `or`), each part of which knows the parts before it."""
+        chain, before = [node], node.left
+        while isinstance(before, n.Binary) and before.op == node.op:
+            chain.append(before)
+            before = before.left
+        inside = state.copy()
+        new = self.strip(before, inside)
+        for link in reversed(chain):
+            true, false = self.condition(before, inside)
+            self.knowledge.assume(true if node.op == "logical_and" else false, inside)
+            right = self.strip(link.right, inside)
+            if new is not link.left or right is not link.right:
+                new = n.Binary(link.op, new, right, link.type, link.span)
+            else:
+                new = link
+            before = link.right
+        return new
 
     def always_passes(self, check: n.Check, state: State) -> bool:
         index, bound = self.sum(check.index, state), self.sum(check.bound, state)
