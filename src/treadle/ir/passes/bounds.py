@@ -245,7 +245,7 @@ class CheckDropper(Evaluator):
             chain.append(before)
             before = before.left
         inside = state.copy()
-        new = self.strip(before, inside)
+        new: n.Expression = self.strip(before, inside)
         for link in reversed(chain):
             true, false = self.condition(before, inside)
             self.knowledge.assume(true if node.op == "logical_and" else false, inside)
