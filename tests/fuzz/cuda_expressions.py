@@ -3,11 +3,15 @@
 Every expression comes with a function that evaluates it by C's rules: integers promote, meet, wrap
 and convert as its types say; floats must be exact, so that no device may round them in another way.
 `Undefined` is raised for what C leaves open, or what would round; such statements are left out.
+
+Drawn wide, kernels have more in them: double, conversions to half and bfloat16 and back, structs,
+vectors, arrays of a thread, and exchanges through shared memory, shuffles and atomics.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -41,7 +45,7 @@ class CType:
     def holds(self, value: Number) -> Number:
         """A value converted to the type."""
         if self.floating:
-            made = float(np.float32(value))
+            made = float(value) if self.bits == 64 else float(np.float32(value))
             if abs(made) > 2.0**40 or Fraction(made) != Fraction(value):
                 raise Undefined
             return made
@@ -61,7 +65,12 @@ class CType:
 BOOL = CType("bool", 1, False)
 INT, UNSIGNED = CType("int", 32), CType("unsigned", 32, False)
 LONG, UNSIGNED_LONG = CType("long long", 64), CType("unsigned long long", 64, False)
-FLOAT = CType("float", 32, True, True)
+FLOAT, DOUBLE = CType("float", 32, True, True), CType("double", 64, True, True)
+# What a float is converted to and back: binary digits, smallest exponent, largest number.
+_HALVES = {
+    "__half2float(__float2half({}))": (11, -14, 65504.0),
+    "__bfloat162float(__float2bfloat16({}))": (8, -100, 2.0**40),
+}
 TYPES = (
     INT, FLOAT, UNSIGNED, LONG, UNSIGNED_LONG, CType("short", 16), CType("unsigned char", 8, False),
     CType("signed char", 8), CType("unsigned short", 16, False), BOOL,
@@ -76,7 +85,7 @@ def promoted(type: CType) -> CType:
 def meeting(left: CType, right: CType) -> CType:
     """What two operands become together."""
     if left.floating or right.floating:
-        return FLOAT
+        return DOUBLE if DOUBLE in (left, right) else FLOAT
     left, right = promoted(left), promoted(right)
     if left.rank != right.rank:
         return left if left.rank > right.rank else right
@@ -153,6 +162,21 @@ def cast(type: CType, value: Expression, form: int = 0) -> Expression:
     return Expression(text, type, lambda env: type.holds(value.evaluate(env)))
 
 
+def through_half(value: Expression, form: str) -> Expression:
+    """A float as a narrower one, which holds it exactly, and back."""
+    digits, smallest, most = _HALVES[form]
+
+    def evaluate(env: Environment) -> Number:
+        number = float(FLOAT.holds(value.evaluate(env)))
+        mantissa, exponent = math.frexp(number)
+        fits = float(mantissa * 2.0**digits).is_integer() and abs(number) <= most
+        if number and not (fits and exponent > smallest):
+            raise Undefined
+        return number
+
+    return Expression(form.format(f"(float)({value.text})"), FLOAT, evaluate)
+
+
 @dataclass
 class Drawn:
     """A kernel while it is drawn: its statements, and its variables in every lane so far."""
@@ -161,6 +185,8 @@ class Drawn:
     lanes: list[Environment]
     types: dict[str, CType] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
+    of: tuple[CType, ...] = TYPES
+    count: int = 0  # of names made up
 
     def expression(self, depth: int, integer: bool = False) -> Expression:
         """Any expression; an integer's, if that is asked for."""
@@ -184,7 +210,9 @@ class Drawn:
         if kind == 10:
             return self._unary(self._any(depth - 1))
         if kind == 11:
-            return cast(choices.pick(TYPES), self._any(depth - 1), choices.number(0, 1))
+            if choices.wide and choices.chance(20):
+                return through_half(self._any(depth - 1), choices.pick(tuple(_HALVES)))
+            return cast(choices.pick(self.of), self._any(depth - 1), choices.number(0, 1))
         if kind == 12:
             return self._conditional(depth)
         return self._logical(self._any(depth - 1), self._any(depth - 1))
@@ -247,9 +275,10 @@ class Drawn:
 
     def statement(self) -> None:
         """One more statement, if C says what it does."""
-        kind = self.choices.number(0, 5)
-        made = (self._declare, self._declare, self._update, self._update, self._if, self._loop)
-        made[kind]()
+        made = [self._declare, self._declare, self._update, self._update, self._if, self._loop]
+        if self.choices.wide:
+            made += [self._exchange, self._total, self._several, self._several, self._array]
+        self.choices.pick(made)()
 
     def _keep(self, line: str, name: str, values: Callable[[Environment], Number]) -> bool:
         try:
@@ -262,11 +291,118 @@ class Drawn:
         return True
 
     def _declare(self) -> None:
-        type, value = self.choices.pick(TYPES), self.expression(3)
-        name = f"v{len(self.types)}"
+        type, value = self.choices.pick(self.of), self.expression(3)
+        name = self._new("v")
         line = f"{type.name} {name} = {value.text};"
         if self._keep(line, name, lambda env: type.holds(value.evaluate(env))):
             self.types[name] = type
+
+    def _new(self, prefix: str) -> str:
+        self.count += 1
+        return f"{prefix}{self.count}"
+
+    def _values(self, type: CType, value: Expression) -> list[Number] | None:
+        """What an expression is in every lane, as a type; None where C leaves it open."""
+        try:
+            return [type.holds(value.evaluate(dict(env))) for env in self.lanes]
+        except Undefined:
+            return None
+
+    def _add(self, name: str, type: CType, values: Sequence[Number]) -> None:
+        self.types[name] = type
+        for env, value in zip(self.lanes, values, strict=True):
+            env[name] = value
+
+    def _exchange(self) -> None:
+        """Another lane's value, by way of shared memory or a shuffle."""
+        choices = self.choices
+        type, value = choices.pick(self.of), self.expression(2)
+        found = self._values(type, value)
+        if found is None:
+            return
+        name, by = self._new("w"), choices.number(1, LANES - 1)
+        way = choices.number(0, 2)
+        if way == 0 or type not in (INT, UNSIGNED, FLOAT):
+            shared = self._new("s")
+            self.lines += [
+                f"__shared__ {type.name} {shared}[{LANES}];", f"{shared}[i] = {value.text};",
+                "__syncthreads();", f"{type.name} {name} = {shared}[(i + {by}) % {LANES}];",
+            ]  # fmt: skip
+            self._add(name, type, [found[(i + by) % LANES] for i in range(LANES)])
+            return
+        given = f"({type.name})({value.text})"
+        if way == 1:
+            lane, text = [(i + by) % LANES for i in range(LANES)], f"(i + {by}) % {LANES}"
+            call = "__shfl_sync"
+        else:
+            lane, text, call = [i ^ by for i in range(LANES)], str(by), "__shfl_xor_sync"
+        mask = f"{(1 << LANES) - 1:#x}u"
+        self.lines.append(f"{type.name} {name} = {call}({mask}, {given}, {text}, {LANES});")
+        self._add(name, type, [found[other] for other in lane])
+
+    def _total(self) -> None:
+        """What atomics of all lanes make of a number in shared memory."""
+        choices = self.choices
+        type, value = choices.pick((INT, UNSIGNED)), self.expression(2, True)
+        found = self._values(type, value)
+        if found is None:
+            return
+        shared, name = self._new("s"), self._new("w")
+        op, start, together = choices.pick(_ATOMICS)
+        total: Number = start
+        for one in found:
+            total = type.holds(together(int(total), int(one)))
+        self.lines += [
+            f"__shared__ {type.name} {shared};", f"if (i == 0) {shared} = {start};",
+            "__syncthreads();", f"{op}(&{shared}, ({type.name})({value.text}));",
+            "__syncthreads();", f"{type.name} {name} = {shared};",
+        ]  # fmt: skip
+        self._add(name, type, [total] * LANES)
+
+    def _several(self) -> None:
+        """A struct or a vector, whose members are then variables as others are."""
+        choices = self.choices
+        vector, count = choices.chance(50), choices.number(2, 4)
+        if vector:
+            prefix, each = choices.pick(_VECTORS)
+            types = [each] * count
+        else:
+            types = [choices.pick(self.of) for _ in range(count)]
+        values = [self.expression(2) for _ in range(count)]
+        found = [self._values(*pair) for pair in zip(types, values, strict=True)]
+        if None in found:
+            return
+        name = self._new("m")
+        given = ", ".join(f"({t.name})({v.text})" for t, v in zip(types, values, strict=True))
+        if vector:
+            members = list("xyzw"[:count])
+            self.lines.append(f"{prefix}{count} {name} = make_{prefix}{count}({given});")
+        else:
+            members = [f"m{k}" for k in range(count)]
+            inside = " ".join(f"{t.name} {m};" for t, m in zip(types, members, strict=True))
+            self.lines.append(f"struct S{name} {{ {inside} }} {name} = {{{given}}};")
+        for member, type, one in zip(members, types, found, strict=True):
+            assert one is not None
+            self._add(f"{name}.{member}", type, one)
+
+    def _array(self) -> None:
+        """An element of an array that each lane has for itself, written and read by an index."""
+        choices = self.choices
+        type, value, start = choices.pick(self.of), self.expression(2), self.expression(1)
+        into, out = self.expression(1, True), self.expression(1, True)
+        found = [self._values(t, v) for t, v in
+                 ((type, value), (type, start), (INT, into), (INT, out))]  # fmt: skip
+        if None in found:
+            return
+        array, name = self._new("l"), self._new("w")
+        self.lines += [
+            f"{type.name} {array}[4];",
+            f"for (int k = 0; k < 4; k++) {array}[k] = {start.text};",
+            f"{array}[(int)({into.text}) & 3] = {value.text};",
+            f"{type.name} {name} = {array}[(int)({out.text}) & 3];",
+        ]
+        rows = zip(*(one for one in found if one is not None), strict=True)
+        self._add(name, type, [v if int(a) & 3 == int(b) & 3 else s for v, s, a, b in rows])
 
     def _change(self) -> tuple[str, str, Evaluate]:
         """A statement that changes a variable: its text, the variable, and the new value."""
@@ -314,6 +450,17 @@ class Drawn:
         self._keep(f"{head} {line}", name, run)
 
 
+_ATOMICS: tuple[tuple[str, int, Callable[[int, int], int]], ...] = (
+    ("atomicAdd", 0, lambda a, b: a + b), ("atomicXor", 5, lambda a, b: a ^ b),
+    ("atomicMax", 3, max), ("atomicMin", 3, min), ("atomicOr", 0, lambda a, b: a | b),
+    ("atomicAnd", 255, lambda a, b: a & b), ("atomicSub", 9, lambda a, b: a - b),
+)  # fmt: skip
+_VECTORS = (
+    ("int", INT), ("float", FLOAT), ("uint", UNSIGNED), ("uchar", CType("unsigned char", 8, False)),
+    ("short", CType("short", 16)),
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Drawing:
     """A kernel's text and, for each lane, the words that it writes."""
@@ -324,9 +471,9 @@ class Drawing:
     floats: np.ndarray
 
 
-def drawing_from(tape: bytes) -> Drawing:
-    """The kernel that a tape of bytes decides on."""
-    choices = Choices(tape)
+def drawing_from(tape: bytes, wide: bool = False) -> Drawing:
+    """The kernel that a tape of bytes decides on, perhaps with wide types (`Choices.wide`)."""
+    choices = Choices(tape, wide)
     seed = choices.number(0, 255)
     rng = np.random.default_rng(seed)
     edges = np.array([0, -1, 1, 2**31 - 1, -(2**31), 255, -128, 7], np.int64)
@@ -338,6 +485,8 @@ def drawing_from(tape: bytes) -> Drawing:
         for i, (a, b) in enumerate(zip(integers, floats, strict=True))
     ]
     drawn = Drawn(choices, lanes, {"a": INT, "b": FLOAT, "c": UNSIGNED, "d": INT})
+    if wide and choices.chance(25):
+        drawn.of = (*TYPES, DOUBLE, DOUBLE)
     for _ in range(choices.number(4, 14)):
         drawn.statement()
     stores, words = [], []
@@ -356,6 +505,13 @@ def drawing_from(tape: bytes) -> Drawing:
 
 def _stored(name: str, type: CType) -> list[tuple[str, Callable[[Number], int]]]:
     """The words that a variable is stored as. Drivers lose the sign of zeros, as WGSL lets them."""
+    if type == DOUBLE:
+        low = f"{name} == 0 ? 0 : (int)__double_as_longlong({name})"
+        high = f"{name} == 0 ? 0 : (int)(__double_as_longlong({name}) >> 32)"
+        return [
+            (low, lambda v: int(np.float64(v).view(np.int64).astype(np.int32)) if v else 0),
+            (high, lambda v: int(np.float64(v).view(np.int64) >> 32) if v else 0),
+        ]
     if type.floating:
         text = f"{name} == 0 ? 0 : __float_as_int({name})"
         return [(text, lambda v: int(np.float32(v).view(np.int32)) if v else 0)]

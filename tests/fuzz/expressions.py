@@ -3,6 +3,9 @@
 Everything drawn has one exact value. Integers wrap, and floats stay exact by construction: each
 float expression knows a bound of its magnitude and its finest binary digit, and the two never span
 more than the 24 digits of an f32. So rounding, contraction and the order of sums change nothing.
+
+`Choices.wide` draws from more types: 64-bit integers, float16, bfloat16 and float64, vectors and
+structs. Cards are tried with these; software devices compile great numbers of them for too long.
 """
 
 from __future__ import annotations
@@ -14,8 +17,12 @@ from typing import TypeVar
 T = TypeVar("T")
 
 INTEGERS = ("i32", "u32", "i8", "u8", "i16", "u16")
-WIDTH = {"i8": 8, "u8": 8, "i16": 16, "u16": 16, "i32": 32, "u32": 32}
+WIDE_INTEGERS = ("i64", "u64")
+WIDTH = {"i8": 8, "u8": 8, "i16": 16, "u16": 16, "i32": 32, "u32": 32, "i64": 64, "u64": 64}
 DIGITS = 24
+# Of the other floats: binary digits, and the highest exponent a value may have to stay far away
+# from what overflows. Everything drawn is a multiple of 2**-14 at least, so nothing is denormal.
+FLOATS = {"f16": (11, 14), "bf16": (8, 60), "f64": (53, 60)}
 # A float variable or array element: multiples of 1/4, at most 256 in magnitude.
 STORED_HIGH, STORED_LOW = 8, 2
 
@@ -42,9 +49,10 @@ class Choices:
     spends five examples of six on copying parts of the last one.
     """
 
-    def __init__(self, tape: bytes) -> None:
+    def __init__(self, tape: bytes, wide: bool = False) -> None:
         self._tape = tape
         self._at = 0
+        self.wide = wide
 
     @property
     def over(self) -> bool:
@@ -131,6 +139,7 @@ class Expressions:
         self.names: list[Name] = []
         self.memories: list[Memory] = []
         self.functions: list[Function] = []
+        self.integers = (*INTEGERS, *(WIDE_INTEGERS if choices.wide else ()))
         self.effects = True  # whether an expression may write memory
         self.in_function = False
 
@@ -239,7 +248,7 @@ class Expressions:
         if kind == "literal":
             return self.literal(type)
         if kind == "narrower":
-            narrow = [other for other in INTEGERS if holds(type, other)]
+            narrow = [other for other in self.integers if holds(type, other)]
             return self.integer(self.choices.pick(narrow), depth, uniform)
         return self.integer(type, depth, uniform)
 
@@ -265,7 +274,7 @@ class Expressions:
         if self.choices.chance(50):
             right = str(self.choices.number(0, WIDTH[type] + 1))
         else:
-            other = self.choices.pick((type, *INTEGERS))
+            other = self.choices.pick((type, *self.integers))
             right = self.integer(other, depth - 1, uniform)
             right = f"({right} % {self.choices.pick((8, 20, 40))})"
         return f"({left} {self.choices.pick(('<<', '>>'))} {right})"
@@ -278,7 +287,7 @@ class Expressions:
     def _function_of_integers(self, type: str, depth: int, uniform: bool) -> str:
         pick = self.choices.pick
         if type == "i32" and self.choices.chance(40):
-            other = pick(INTEGERS)
+            other = pick(self.integers)
             return (
                 f"td.{pick(('popcount', 'clz', 'ctz'))}({self.integer(other, depth - 1, uniform)})"
             )
@@ -296,8 +305,8 @@ class Expressions:
         return form.format(left, right)
 
     def _cast(self, type: str, depth: int, uniform: bool) -> str:
-        other = self.choices.pick((*INTEGERS, "bool", "f32"))
-        same_size = [o for o in INTEGERS if o != type and WIDTH[o] == WIDTH[type]]
+        other = self.choices.pick((*self.integers, "bool", "f32"))
+        same_size = [o for o in self.integers if o != type and WIDTH[o] == WIDTH[type]]
         if self.choices.chance(20):
             inner = self.integer(same_size[0], depth - 1, uniform)
             return f"td.bitcast({inner}, td.{type})"
@@ -383,7 +392,7 @@ class Expressions:
         if self.choices.chance(15):
             left, right = self.float(depth - 1, uniform), self.float(depth - 1, uniform)
             return f"({left.text} {op} {right.text})"
-        type = self.choices.pick(INTEGERS)
+        type = self.choices.pick(self.integers)
         if self.choices.chance(10):
             parts = [self.integer(type, depth - 1, uniform) for _ in range(3)]
             second = self.choices.pick(("<", ">=", "!="))
@@ -394,7 +403,7 @@ class Expressions:
     def test(self, depth: int, uniform: bool = False) -> str:
         """What `if` and `while` take: a condition, or a number that is not 0."""
         if self.choices.chance(10):
-            return self.integer(self.choices.pick(INTEGERS), depth, uniform)
+            return self.integer(self.choices.pick(self.integers), depth, uniform)
         return self.condition(depth, uniform)
 
     # --- floats ---
@@ -413,6 +422,8 @@ class Expressions:
             if text is not None:
                 return Expression(text, "f32", STORED_HIGH, STORED_LOW)
         a = self.float(depth - 1, uniform)
+        if self.choices.wide and self.choices.chance(25):
+            return self._in_another_float(a, self.float(depth - 1, uniform))
         if kind == "unary":
             form, low = self.choices.pick(
                 (("(-{})", a.low), ("abs({})", a.low), ("td.floor({})", 0), ("td.ceil({})", 0),
@@ -448,6 +459,22 @@ class Expressions:
             return self._fitting(text, high, low) or a
         op = "-" if kind == "-" else "+"
         return self._fitting(f"({a.text} {op} {b.text})", high + 1, low) or a
+
+    def _in_another_float(self, a: Expression, b: Expression) -> Expression:
+        """An operation in float16, bfloat16 or float64, where it is exact there; else `a`."""
+        type = self.choices.pick(tuple(FLOATS))
+        digits, most = FLOATS[type]
+        op = self.choices.pick(("+", "-", "*", "min"))
+        high, low = max(a.high, b.high) + (op in "+-"), max(a.low, b.low)
+        if op == "*":
+            high, low = a.high + b.high, a.low + b.low
+        exact = min(digits, DIGITS)
+        narrow = max(a.high + a.low, b.high + b.low, high + low) > exact
+        if narrow or max(a.high, b.high, high) > most or low > 14:
+            return a
+        left, right = f"td.{type}({a.text})", f"td.{type}({b.text})"
+        made = f"td.minimum({left}, {right})" if op == "min" else f"{left} {op} {right}"
+        return Expression(f"td.f32({made})", "f32", high, low)
 
     def _fitting(self, text: str, high: int, low: int) -> Expression | None:
         return Expression(text, "f32", high, low) if high + low <= DIGITS else None

@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.fuzz.expressions import (
     INTEGERS,
+    WIDE_INTEGERS,
     Choices,
     Expressions,
     Function,
@@ -18,7 +19,14 @@ from tests.fuzz.expressions import (
     highest,
     lowest,
 )
-from tests.fuzz.statements import COMMUTING, Accumulator, Body, draw_function
+from tests.fuzz.statements import (
+    COMMUTING,
+    STRUCT,
+    VARIABLE_TYPES,
+    Accumulator,
+    Body,
+    draw_function,
+)
 
 NUMPY = {
     "bool": np.bool_, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16,
@@ -98,8 +106,9 @@ def contents(type: str, shape: tuple[int, ...], seed: int) -> np.ndarray[Any, An
     return np.where(kind < 0.6, small, np.where(kind < 0.9, wide, edges)).astype(NUMPY[type])
 
 
-def program_from(tape: bytes) -> Program:
-    return _Drawing(Choices(tape)).program()
+def program_from(tape: bytes, wide: bool = False) -> Program:
+    """The program that a tape of bytes decides on, perhaps with wide types (`Choices.wide`)."""
+    return _Drawing(Choices(tape, wide)).program()
 
 
 def array_type(type: str, axes: int) -> str:
@@ -131,6 +140,12 @@ class _Drawing:
 
         functions: list[Function] = []
         lines = ["import treadle as td", "", "STEP = 3", ""]
+        fields: tuple[str, ...] = ()
+        if choices.wide:
+            types = (*VARIABLE_TYPES, "i64", "u64")
+            fields = tuple(choices.pick(types) for _ in range(choices.number(2, 3)))
+            members = [f"    f{k}: td.{type}" for k, type in enumerate(fields)]
+            lines += ["@td.struct", f"class {STRUCT}:", *members, "", ""]
         for k in range(choices.weighted([(4, 0), (3, 1), (2, 2)])):
             text, function = draw_function(choices, f"helper{k}", functions)
             lines += [*text, "", ""]
@@ -139,6 +154,7 @@ class _Drawing:
         e = Expressions(choices, self.threads)
         e.functions = functions
         body = Body(choices, e, None)
+        body.fields = fields
         self.body, self.e = body, e
         if self.axes == 2:
             body.line("i, j = td.grid(2)")
@@ -211,6 +227,8 @@ class _Drawing:
         self.outputs: list[Memory] = []
         for k in range(self.choices.number(1, 3)):
             type, name = self.choices.pick(ARRAY_TYPES), f"out{k}"
+            if self.choices.wide and k == 0:
+                type = "i32"  # where 64-bit variables are seen
             extents = self._array(name, type, self.axes, roomy=True)
             if self.axes == 2:
                 slot = self.choices.weighted([(5, "i, j"), (1, "i + 1, j"), (1, "i, 2 * j")])
@@ -292,6 +310,9 @@ class _Drawing:
         body, e = self.body, self.e
         for memory in self.outputs:
             names = [n.name for n in e.names if n.type == memory.type and n.assignable]
+            if memory.type == "i32":
+                wide = [n.name for n in e.names if n.type in WIDE_INTEGERS and n.assignable]
+                names += [f"td.i32({part})" for n in wide for part in (n, f"{n} >> 32")]
             if names and memory.type in INTEGERS:
                 body.line(f"{memory.name}[{memory.slot}] ^= {' ^ '.join(names)}")
             elif names:

@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from tests.fuzz.expressions import INTEGERS, Choices, Expressions, Function, Memory, Name
+from tests.fuzz.expressions import Choices, Expressions, Function, Memory, Name
 
 VARIABLE_TYPES = ("i32", "f32", "u32", "bool", "i8", "u16", "i16", "u8")
+VECTOR_TYPES = ("i32", "u32", "f32", "u8", "i16")
+STRUCT = "Several"  # with the fields f0, f1, …
 COMMUTING = {"add": ("add", "sub"), "min": ("min",), "max": ("max",), "xor": ("xor",),
              "or": ("or",), "and": ("and",)}  # fmt: skip
 
@@ -47,6 +49,8 @@ class Body:
         self.exchanged: list[Memory] = []  # arrays in device memory that rounds may use
         self.barriers = False
         self.lanes = False  # whether subgroup operations may be drawn
+        self.fields: tuple[str, ...] = ()  # the types of the fields of `STRUCT`
+        self.variable_types = VARIABLE_TYPES + (("i64", "u64") if choices.wide else ())
         self.returned = False  # whether some threads may have ended
         self._count = 0
 
@@ -106,7 +110,9 @@ class Body:
 
     def declare(self) -> None:
         """A new variable, perhaps the same for all threads of the block."""
-        type = self.choices.pick(VARIABLE_TYPES)
+        if self.choices.wide and self.choices.chance(20):
+            return self.several()
+        type = self.choices.pick(self.variable_types)
         uniform = self.uniform and not self.returned and self.choices.chance(25)
         name = self.new("v")
         value = self.e.value(type, self.choices.number(0, 3), uniform)
@@ -114,6 +120,27 @@ class Body:
             value = self.e.literal(type)
         self.line(f"{name} = {value}")
         self.e.names.append(Name(name, type, uniform))
+        return None
+
+    def several(self) -> None:
+        """A struct or a vector, whose parts are then variables as others are."""
+        name, e = self.new("v"), self.e
+        if self.fields and self.choices.chance(50):
+            made = ", ".join(e.value(type, 2) for type in self.fields)
+            self.line(f"{name} = {STRUCT}({made})")
+            e.names += [Name(f"{name}.f{k}", type) for k, type in enumerate(self.fields)]
+            return
+        type, count = self.choices.pick(VECTOR_TYPES), self.choices.number(2, 4)
+        kind = f"td.vec{count}[td.{type}]"
+        alike = [n.name for n in e.names if n.type == kind]
+        if alike and type in e.integers and self.choices.chance(70):
+            left, right = self.choices.pick(alike), self.choices.pick(alike)
+            made = f"{left} {self.choices.pick(('+', '-', '*', '^', '&', '//', '%'))} {right}"
+        else:
+            made = f"{kind}({', '.join(e.value(type, 2) for _ in range(count))})"
+        self.line(f"{name} = {made}")
+        e.names.append(Name(name, kind, assignable=False))
+        e.names += [Name(f"{name}.{axis}", type) for axis in "xyzw"[:count]]
 
     def _targets(self) -> list[Name]:
         return [n for n in self.e.names if n.assignable and (self.uniform or not n.uniform)]
@@ -124,11 +151,12 @@ class Body:
             return self.declare()
         target = self.choices.pick(targets)
         same = [n for n in targets if n.type == target.type and n.uniform == target.uniform]
-        if len(same) > 1 and self.choices.chance(15):
+        same = [n for n in same if "." not in n.name]
+        if len(same) > 1 and "." not in target.name and self.choices.chance(15):
             other = self.choices.pick(same)
             self.line(f"{target.name}, {other.name} = {other.name}, {target.name}")
             return None
-        if target.type in INTEGERS and self.choices.chance(40):
+        if target.type in self.e.integers and self.choices.chance(40):
             op = self.choices.pick(("+", "-", "*", "//", "%", "^", "&", "|", "<<", ">>"))
             value = self.e.operand(target.type, self.choices.number(0, 2), target.uniform)
             if op in ("<<", ">>"):
@@ -154,7 +182,7 @@ class Body:
             index = ", ".join((first, *(["0"] * (len(memory.extents) - 1))))
         value = self.e.value(memory.type, self.choices.number(0, 3))
         op = ""
-        if memory.type in INTEGERS and self.choices.chance(25) and memory.reads != "none":
+        if memory.type in self.e.integers and self.choices.chance(25) and memory.reads != "none":
             op = self.choices.pick(("+", "-", "*", "^", "|", "&", "//", "%"))
         self.line(f"{memory.name}[{index}] {op}= {value}")
         return None
@@ -261,7 +289,7 @@ class Body:
     # --- kernels only ---
 
     def local_array(self) -> None:
-        name, type, length = self.new("mine"), self.choices.pick(VARIABLE_TYPES), 4
+        name, type, length = self.new("mine"), self.choices.pick(self.variable_types), 4
         two = self.choices.chance(20)
         self.line(f"{name} = td.local({(2, length) if two else length}, td.{type})")
         value = self.e.value(type, 1)
@@ -347,6 +375,7 @@ class Body:
 def draw_function(choices: Choices, name: str, known: list[Function]) -> tuple[list[str], Function]:
     """A device function's lines, and how it is called."""
     types = ("i32", "f32", "u32", "i8", "u16", "bool")
+    types += ("i64", "u64") if choices.wide else ()
     parameters = tuple(choices.pick(types) for _ in range(choices.number(1, 3)))
     result = choices.pick(types)
     e = Expressions(choices, 1)

@@ -7,67 +7,22 @@ printed for one of two generations of GPUs, or the PTX that NVIDIA's compiler ma
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from itertools import count
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 import treadle as td
 from tests.fuzz.programs import Program, program_from
+from tests.fuzz.running import arguments_of, differences, interpreted, kernel_of, run_on
 from tests.support.ptx_device import ptx_device
 from tests.support.ptx_machine.driver import NAMES as MACHINES
 from tests.support.small_devices import small_device
 from tests.support.tint import tint_error
-
-_numbers = count()
-
-
-def kernel_of(program: Program) -> Any:
-    """The kernel that a program's source defines, with lines that errors can show."""
-    file = f"<fuzzed {next(_numbers)}>"
-    linecache.cache[file] = (len(program.source), None, program.source.splitlines(True), file)
-    scope: dict[str, Any] = {"__name__": "fuzzed"}
-    exec(compile(program.source, file, "exec"), scope)
-    return scope["fuzzed"]
-
-
-def arguments_of(program: Program, wholes: dict[str, Any]) -> list[Any]:
-    """The arguments in order; arrays are NumPy's or a device's."""
-    arguments = dict(program.scalars)
-    for array in program.arrays:
-        arguments[array.name] = array.view(wholes[array.name])
-    for twin, other in program.same:
-        arguments[twin] = arguments[other]
-    return [arguments[name] for name in program.order]
-
-
-def launch(program: Program, kernel: Any, wholes: dict[str, Any]) -> None:
-    arguments = arguments_of(program, wholes)
-    if program.threads is None:
-        kernel[program.grid, program.block](*arguments)
-    else:
-        kernel.launch(program.threads, *arguments)
-
-
-def interpreted(program: Program, kernel: Any) -> dict[str, np.ndarray[Any, Any]]:
-    wholes = {array.name: array.whole() for array in program.arrays}
-    with td.interpret():
-        launch(program, kernel, wholes)
-    return wholes
-
-
-def run_on(device: td.Device, program: Program, kernel: Any) -> dict[str, np.ndarray[Any, Any]]:
-    wholes = {array.name: td.asarray(array.whole(), device=device) for array in program.arrays}
-    with td.use_device(device):
-        launch(program, kernel, wholes)
-    return {name: whole.numpy() for name, whole in wholes.items()}
 
 
 @cache
@@ -91,15 +46,6 @@ def refusal(program: Program, kernel: Any) -> str | None:
         return None
     arguments = arguments_of(program, {array.name: array.whole() for array in program.arrays})
     return tint_error(kernel.source("wgsl", *arguments, block=program.block))
-
-
-def differences(
-    expected: dict[str, np.ndarray[Any, Any]], found: dict[str, np.ndarray[Any, Any]]
-) -> Iterator[str]:
-    for name, right in expected.items():
-        for at in np.argwhere(np.atleast_1d(right != found[name]))[:3]:
-            index = tuple(int(k) for k in at)
-            yield f"{name}{list(index)} is {found[name][index]}, not {right[index]}"
 
 
 @contextmanager
