@@ -15,6 +15,7 @@ from treadle.codegen.intervals import parameter_interval
 from treadle.codegen.legalize import legalize
 from treadle.codegen.ptx import casts
 from treadle.codegen.ptx.accesses import Scope
+from treadle.codegen.ptx.around_ptxas import FUSES_ADDITIONS, finds_constants_late
 from treadle.codegen.ptx.emitter import Emitter, Module, when
 from treadle.codegen.ptx.memory import Storage
 from treadle.codegen.ptx.spelling import KINDS, REGISTERS
@@ -55,7 +56,9 @@ def print_kernel(
         raise CompileError(f"`{kernel.name}` has no block size yet", kernel.span)
     kernel = _prepared(kernel, folded)
     layout = ParameterLayout.of(kernel.parameters)
-    module = Module(_architecture(target), kernel.fastmath)
+    architecture = _architecture(target)
+    late = architecture in FUSES_ADDITIONS and finds_constants_late(kernel)
+    module = Module(architecture, kernel.fastmath, late)
     entry = module.names.fresh(kernel.name)
     bindings = _bindings(kernel, slots)
     shared, shared_bytes, dynamic = _shared_memories(module, kernel)
