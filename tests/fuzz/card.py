@@ -27,10 +27,10 @@ import numpy as np
 import treadle as td
 from tests.fuzz.cases import FAMILIES, Case, PythonCase
 from tests.fuzz.reducing import reduced_tape, reduced_text
-from tests.fuzz.running import Arrays, differences, interpreted, kernel_of
+from tests.fuzz.running import Arrays, differences, interpreted
 from treadle.core.errors import UnsupportedOnTarget
 
-SHORTEST, LONGEST = 200, 1000  # bytes of a tape
+SHORTEST, LONGEST = 100, 600  # bytes of a tape
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def report(family: str, seed: int, outcome: Outcome, seconds: float) -> str:
 
 
 def _arbitrated(case: PythonCase) -> str:
-    right: Arrays = interpreted(case.program, kernel_of(case.program))
+    right: Arrays = interpreted(case.program, case.kernel)
     wrong = "; ".join(differences(right, case.run(td.device("cpu"))))
     return f"differ: {wrong}" if wrong else "agree"
 

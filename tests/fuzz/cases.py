@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import treadle as td
@@ -36,8 +37,13 @@ class PythonCase:
     def text(self) -> str:
         return self.program.source
 
+    @cached_property
+    def kernel(self) -> Any:
+        """The kernel; each device compiles it for itself."""
+        return kernel_of(self.program)
+
     def run(self, device: td.Device) -> Arrays:
-        return run_on(device, self.program, kernel_of(self.program))
+        return run_on(device, self.program, self.kernel)
 
     def with_text(self, text: str) -> PythonCase:
         return PythonCase(replace(self.program, source=text))
@@ -56,12 +62,16 @@ class CudaCase:
     def text(self) -> str:
         return self.drawing.text
 
+    @cached_property
+    def kernel(self) -> Any:
+        """The kernel; each device compiles it for itself."""
+        return td.cuda_module(self.text).drawn
+
     def run(self, device: td.Device) -> Arrays:
         out = td.zeros(self.drawing.words.shape, dtype=td.int32, device=device)
         inputs = (self.drawing.integers, self.drawing.floats)
         given = [td.asarray(array, device=device) for array in inputs]
-        kernel: Any = td.cuda_module(self.text).drawn
-        kernel[1, LANES](*given, out)
+        self.kernel[1, LANES](*given, out)
         return {"out": out.numpy()}
 
     def with_text(self, text: str) -> CudaCase:

@@ -5,6 +5,7 @@
     "floordiv" "mod"       flooring division, of integers and floats
     "float_floordiv" "float_mod"   the same of floats alone
     "div" "rem"            integer division that gives 0 for a divisor of 0
+    "whole_words"          division of u32 in all 32 bits, whatever is known of the dividend
     "half_div"             division of float16 to the last bit
     "float_rem"            the exact remainder of floats
     "shift"                shifts by amounts that may reach the width
@@ -29,10 +30,11 @@ from typing import Any
 from treadle.codegen import prelude
 from treadle.ir import nodes as n
 from treadle.ir.traverse import rewrite_block
-from treadle.ir.types import F16, F32, I32, I64, U32, U64, Scalar, Vector
+from treadle.ir.types import BOOL, F16, F32, I32, I64, U32, U64, Scalar, Vector
 
 MISSING = frozenset({
-    "floordiv", "mod", "div", "rem", "half_div", "float_rem", "float_floordiv", "float_mod",
+    "floordiv", "mod", "div", "rem", "whole_words",
+    "half_div", "float_rem", "float_floordiv", "float_mod",
     "shift", "float_to_int", "float_min_max",
     "mul_high", "wide_mul_high", "wide_bits", "narrow_bits", "wide_order",
 })  # fmt: skip
@@ -102,6 +104,8 @@ class _Rewriter:
                 return self.half_division(node)
             names = {f"float_{node.op}"} | ({node.op} & {"floordiv", "mod"})
             return self.float_call(node, node.op) if names & self.missing else node
+        if _same_variable(node.left, node.right):
+            return _by_itself(node)
         if node.op in ("floordiv", "mod") and node.op in self.missing:
             if element.is_signed:
                 return _by_power_of_two(node) or self.call(node.op, node, node.left, node.right)
@@ -110,7 +114,8 @@ class _Rewriter:
             return node
         if _is_nonzero(node.right) and not (node.op == "rem" and element.is_signed):
             return node
-        return self.call(node.op, node, node.left, node.right)
+        op = f"{node.op}_words" if element == U32 and "whole_words" in self.missing else node.op
+        return self.call(op, node, node.left, node.right)
 
     def half_division(self, node: n.Binary) -> n.Expression:
         """By way of float32, whose quotient rounds to the right float16."""
@@ -235,6 +240,24 @@ def _by_zero(node: n.Binary) -> n.Expression:
         return replace(node, op="div")
     assert isinstance(node.type, Scalar)
     return n.Constant(math.nan, node.type, node.span)
+
+
+def _same_variable(left: n.Expression, right: n.Expression) -> bool:
+    return (
+        isinstance(left, n.Variable) and isinstance(right, n.Variable) and left.name == right.name
+    )
+
+
+def _by_itself(node: n.Binary) -> n.Expression:
+    """An integer divided by itself, without a division: 1, or 0 for 0 and for the remainder. A
+    driver that finds the operands equal only later may take 0 / 0 for 1."""
+    zero = _number(0, _like(node.type, _element(node.type)))
+    if node.op in ("mod", "rem"):
+        return zero
+    if isinstance(node.type, Vector):
+        return node
+    is_zero = n.Binary("eq", node.left, zero, BOOL, node.span)
+    return n.Select(is_zero, zero, _number(1, _element(node.type)), node.type, node.span)
 
 
 def _element(type: Any) -> Scalar:

@@ -97,6 +97,30 @@ def _rem(type: Scalar) -> n.Block:
     return _float_rem(type) if type.is_float else _guarded(_integer_rem(a, b), b)
 
 
+def _div_words(type: Scalar) -> n.Block:
+    """By halves: the dividend's upper 31 bits first. `a >> 1` has all its bits on every driver."""
+    a, b = _two(type)
+    quotient, rest = n.Variable("quotient", type), n.Variable("rest", type)
+    one_more = _select(_binary("ge", rest, b), _number(1, type), _number(0, type))
+    return (
+        n.If(_binary("eq", b, 0), (n.Return(_number(0, type)),)),
+        n.Declare(quotient, _binary("shl", _binary("div", _binary("shr", a, 1), b), 1)),
+        n.Declare(rest, _binary("sub", a, _binary("mul", quotient, b))),
+        n.Return(_binary("add", quotient, one_more)),
+    )
+
+
+def _rem_words(type: Scalar) -> n.Block:
+    a, b = _two(type)
+    half, rest = n.Variable("half", type), n.Variable("rest", type)
+    return (
+        n.If(_binary("eq", b, 0), (n.Return(_number(0, type)),)),
+        n.Declare(half, _binary("div", _binary("shr", a, 1), b)),
+        n.Declare(rest, _binary("sub", a, _binary("mul", _binary("shl", half, 1), b))),
+        n.Return(_select(_binary("ge", rest, b), _binary("sub", rest, b), rest)),
+    )
+
+
 def _integer_rem(a: n.Variable, b: n.Variable) -> n.Expression:
     """The remainder of a truncating division. SPIR-V leaves a signed one undefined where an
     operand is negative, and NVIDIA's driver then gives the unsigned one: so from the quotient."""
@@ -376,7 +400,8 @@ def float_to_integer(source: Scalar, target: Scalar) -> n.Function:
 
 # operation: its body, and the number of its operands
 _BODIES: dict[str, tuple[Callable[[Scalar], n.Block], int]] = {
-    "div": (_div, 2), "rem": (_rem, 2), "floordiv": (_floordiv, 2), "mod": (_mod, 2),
+    "div": (_div, 2), "rem": (_rem, 2), "div_words": (_div_words, 2), "rem_words": (_rem_words, 2),
+    "floordiv": (_floordiv, 2), "mod": (_mod, 2),
     "shl": (_shl, 2), "shr": (_shr, 2),
     "min": (_extreme("min"), 2), "max": (_extreme("max"), 2), "mul_high": (_mul_high, 2),
     "popcount": (_popcount, 1), "clz": (_clz, 1), "ctz": (_ctz, 1),
