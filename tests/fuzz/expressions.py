@@ -191,7 +191,9 @@ class Expressions:
         if memory.reads == "own":
             return f"{memory.name}[{memory.slot}]"
         if memory.reads == "block":
+            effects, self.effects = self.effects, False  # it may stand there twice
             inside = f"{self.integer('i32', depth - 1)} % {self.threads}"
+            self.effects = effects
             return f"{memory.name}[{memory.block.format(inside)}]"
         return f"{memory.name}[{', '.join(self.index(e, depth) for e in memory.extents)}]"
 

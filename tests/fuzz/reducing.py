@@ -3,12 +3,14 @@
 `reduced_tape` shortens what a generator decides by, so that all it finds is again a program that
 the generator draws. `reduced_text` goes on with the source itself, in Python or CUDA C++: it takes
 lines out, with the blocks that hang on them, and puts an operand, 0 or 1 in the place of what
-stands in parentheses. It leaves alone what keeps a kernel free of races: barriers, and indices that
-are written to. Neither knows what is wrong; they ask `still_wrong` of each attempt.
+stands in parentheses. It leaves alone what keeps a kernel free of races and of values that nobody
+wrote: barriers, indices that are written to, and what is written into shared and local arrays as
+long as they are there. Neither knows what is wrong; they ask `still_wrong` of each attempt.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -88,7 +90,8 @@ def _fewer_lines(text: str, attempts: Attempts) -> str:
 def _without(lines: list[str], at: int) -> Iterator[str]:
     """The text without a line: with its block, or with the block in its place."""
     end = _block_end(lines, at)
-    if not any(word in line for line in lines[at:end] for word in _BARRIERS):
+    kept = "\n".join([*lines[:at], *lines[end:]])
+    if not any(_is_needed(line, kept) for line in lines[at:end]):
         yield _joined([*lines[:at], *lines[end:]])
         if lines[at].strip().startswith(("for", "while", "if")):
             yield _joined([*lines[:at], f"{_margin(lines[at])}pass", *lines[end:]])
@@ -96,6 +99,23 @@ def _without(lines: list[str], at: int) -> Iterator[str]:
         deeper = len(_margin(lines[at + 1])) - len(_margin(lines[at]))
         moved = [line[deeper:] for line in lines[at + 1 : end]]
         yield _joined([*lines[:at], *moved, *lines[end:]])
+
+
+_ARRAY = re.compile(r"__shared__ [\w ]+ (\w+)|(\w+) = td\.(?:shared|local)\(")
+_C_ARRAY = re.compile(r"[\w ]+ (\w+)\[\d+\];")
+
+
+def _is_needed(line: str, rest: str) -> bool:
+    """Whether a line is a barrier, or makes or writes an array that the rest still speaks of."""
+    if any(word in line for word in _BARRIERS):
+        return bool(_ARRAY.search(rest)) or "td." in rest
+    names = {a or b for a, b in _ARRAY.findall(rest + line)}
+    names |= set(_C_ARRAY.findall(rest + line))
+    for name in names & set(re.findall(r"\w+", line)):
+        read_only = re.search(rf"=[^=].*\b{name}\b", line) and "atomic" not in line
+        if not read_only and re.search(rf"\b{name}\b", rest):
+            return True
+    return False
 
 
 def _joined(lines: Sequence[str]) -> str:

@@ -381,6 +381,27 @@ def _reverse_bits(type: Scalar) -> n.Block:
 # --- casts ---------------------------------------------------------------------------------------
 
 
+def _in_two_words(a: n.Variable, target: Scalar) -> n.Block:
+    """A float that fits, as 64 bits, from two conversions to 32: a driver that sees that fewer bits
+    of one to 64 are needed may convert to fewer, which saturates there."""
+    assert isinstance(a.type, Scalar)
+    size, high, low = n.Variable("size", a.type), n.Variable("high", U32), n.Variable("low", U32)
+    whole = n.Variable("whole", U64)
+    above = _binary("mul", n.Cast(high, a.type), 2.0**32)  # exact: not more digits than `a` has
+    words = _binary("or", _binary("shl", n.Cast(high, U64), 32), n.Cast(low, U64))
+    body: n.Block = (
+        n.Declare(size, n.Intrinsic("abs", (a,), a.type)),
+        n.Declare(high, n.Cast(_binary("mul", size, 2.0**-32), U32)),
+        n.Declare(low, n.Cast(_binary("sub", size, above), U32)),
+        n.Declare(whole, words),
+    )
+    if not target.is_signed:
+        return (*body, n.Return(whole))
+    signed = n.Bitcast(whole, target)
+    negative = _binary("lt", a, 0.0)
+    return (*body, n.Return(_select(negative, n.Unary("neg", signed, target), signed)))
+
+
 def float_to_integer(source: Scalar, target: Scalar) -> n.Function:
     """A cast that truncates, saturates, and turns NaN into 0."""
     a = n.Variable("a", source)
@@ -393,7 +414,7 @@ def float_to_integer(source: Scalar, target: Scalar) -> n.Function:
         n.If(_is_nan(a), (n.Return(_number(0, target)),)),
         n.If(above, (n.Return(_number(high, target)),)),
         n.If(below, (n.Return(_number(low, target)),)),
-        n.Return(n.Cast(a, target)),
+        *(_in_two_words(a, target) if target.bits == 64 else (n.Return(n.Cast(a, target)),)),
     )
     return _function(prelude_name("cast", source, target), (a,), target, body)
 
