@@ -30,7 +30,7 @@ from tests.fuzz.reducing import reduced_tape, reduced_text
 from tests.fuzz.running import Arrays, differences, interpreted
 from treadle.core.errors import UnsupportedOnTarget
 
-SHORTEST, LONGEST = 100, 600  # bytes of a tape
+SHORTEST, LONGEST = 100, 500  # bytes of a tape
 
 
 @dataclass(frozen=True)

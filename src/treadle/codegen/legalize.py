@@ -30,7 +30,7 @@ from typing import Any
 from treadle.codegen import prelude
 from treadle.ir import nodes as n
 from treadle.ir.traverse import rewrite_block
-from treadle.ir.types import BOOL, F16, F32, I32, I64, U32, U64, Scalar, Vector
+from treadle.ir.types import F16, F32, I32, I64, U32, U64, Scalar, Vector
 
 MISSING = frozenset({
     "floordiv", "mod", "div", "rem", "whole_words",
@@ -104,8 +104,6 @@ class _Rewriter:
                 return self.half_division(node)
             names = {f"float_{node.op}"} | ({node.op} & {"floordiv", "mod"})
             return self.float_call(node, node.op) if names & self.missing else node
-        if _same_variable(node.left, node.right):
-            return _by_itself(node)
         if node.op in ("floordiv", "mod") and node.op in self.missing:
             if element.is_signed:
                 return _by_power_of_two(node) or self.call(node.op, node, node.left, node.right)
@@ -240,24 +238,6 @@ def _by_zero(node: n.Binary) -> n.Expression:
         return replace(node, op="div")
     assert isinstance(node.type, Scalar)
     return n.Constant(math.nan, node.type, node.span)
-
-
-def _same_variable(left: n.Expression, right: n.Expression) -> bool:
-    return (
-        isinstance(left, n.Variable) and isinstance(right, n.Variable) and left.name == right.name
-    )
-
-
-def _by_itself(node: n.Binary) -> n.Expression:
-    """An integer divided by itself, without a division: 1, or 0 for 0 and for the remainder. A
-    driver that finds the operands equal only later may take 0 / 0 for 1."""
-    zero = _number(0, _like(node.type, _element(node.type)))
-    if node.op in ("mod", "rem"):
-        return zero
-    if isinstance(node.type, Vector):
-        return node
-    is_zero = n.Binary("eq", node.left, zero, BOOL, node.span)
-    return n.Select(is_zero, zero, _number(1, _element(node.type)), node.type, node.span)
 
 
 def _element(type: Any) -> Scalar:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from treadle.codegen.wgsl import casts, pairs, vectors
-from treadle.codegen.wgsl.module import Module, mangle_field
+from treadle.codegen.wgsl.module import Module, giving, mangle_field
 from treadle.codegen.wgsl.names import mangle
 from treadle.codegen.wgsl.places import (
     checks_of,
@@ -123,11 +123,8 @@ def _guarded_typed(
             )
             test = "inside"
         value = _read(plan, plan.variable + path.format(*(f"[{i}]" for i in names)))
-        module.add(
-            key,
-            f"fn {name}({head}) -> {register} {{\n    if ({test}) {{\n        return {value};\n"
-            f"    }}\n    return {module.zero(place.type)};\n}}",
-        )
+        body = giving(value, test, module.zero(place.type), register)
+        module.add(key, "\n".join([f"fn {name}({head}) -> {register} {{", *body]))
     if simple:
         return f"{name}({arguments[0]}, {scope.argument(checks[0].bound)})"
     return f"{name}(({condition(scope, checks)}), {', '.join(arguments)})"
@@ -162,9 +159,7 @@ def _load_function(module: Module, plan: Plan, type: Type, narrow: int | str, gu
     value = compose(module, type, lambda leaf, at: _leaf(module, plan, leaf, index, narrow, at), 0)
     head = f"inside: bool, {index}: i32" if guarded else f"{index}: i32"
     lines = [f"fn {name}({head}) -> {register} {{"]
-    if guarded:
-        lines += ["    if (!inside) {", f"        return {module.zero(type)};", "    }"]
-    lines += [f"    return {value};", "}"]
+    lines += giving(value, "inside" if guarded else "", module.zero(type), register)
     module.add(key, "\n".join(lines))
     return name
 

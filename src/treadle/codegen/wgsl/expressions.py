@@ -270,7 +270,8 @@ def _select(scope: Scope, node: n.Select) -> Text:
         module.add(
             key,
             f"fn {name}(no: {register}, yes: {register}, condition: bool) -> {register} {{\n"
-            "    if (condition) {\n        return yes;\n    }\n    return no;\n}",
+            f"    var result: {register} = no;\n"
+            "    if (condition) {\n        result = yes;\n    }\n    return result;\n}",
         )
     return f"{name}({no}, {yes}, {condition})", PRIMARY
 

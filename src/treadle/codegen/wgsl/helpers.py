@@ -1,4 +1,7 @@
-"""Small WGSL functions that printed kernels may need, by name; written out only where called."""
+"""Small WGSL functions that printed kernels may need, by name; written out only where called.
+
+Each is left at one place: `ir.passes.returns.with_one_return` says why.
+"""
 
 from __future__ import annotations
 
@@ -44,17 +47,16 @@ fn f16_bits(value: f32) -> u32 {
     let bits = bitcast<u32>(value);
     let sign = (bits >> 16u) & 0x8000u;
     let magnitude = bits & 0x7fffffffu;
+    var half: u32 = 0x7c00u;
     if (magnitude > 0x7f800000u) {
-        return sign | 0x7e00u;
+        half = 0x7e00u;
+    } else if (magnitude < 0x38800000u) {
+        half = u32(round(bitcast<f32>(magnitude) * 16777216.0));
+    } else if (magnitude < 0x477ff000u) {
+        let rounded = magnitude + 0x0fffu + ((magnitude >> 13u) & 1u);
+        half = (rounded - 0x38000000u) >> 13u;
     }
-    if (magnitude >= 0x477ff000u) {
-        return sign | 0x7c00u;
-    }
-    if (magnitude < 0x38800000u) {
-        return sign | u32(round(bitcast<f32>(magnitude) * 16777216.0));
-    }
-    let rounded = magnitude + 0x0fffu + ((magnitude >> 13u) & 1u);
-    return sign | ((rounded - 0x38000000u) >> 13u);
+    return sign | half;
 }""",
     # To the nearest: both halves are exact, and only their sum is rounded.
     "near_u32": """
@@ -67,17 +69,16 @@ fn near_u32(value: u32) -> f32 {
 fn odd_f64(value: f64) -> f32 {
     let near = f32(value);
     let bits = bitcast<u32>(near);
-    if (f64(near) == value || (bits & 1u) != 0u || !is_finite(near)) {
-        return near;
+    var odd = near;
+    if (!(f64(near) == value || (bits & 1u) != 0u || !is_finite(near))) {
+        odd = bitcast<f32>(select(bits - 1u, bits + 1u, abs(f64(near)) < abs(value)));
     }
-    return bitcast<f32>(select(bits - 1u, bits + 1u, abs(f64(near)) < abs(value)));
+    return odd;
 }""",
     "odd_u32": """
 fn odd_u32(value: u32) -> f32 {
-    if (value < 0x01000000u) {
-        return f32(value);
-    }
-    return f32((value & 0xffffff00u) | select(0u, 0x100u, (value & 0xffu) != 0u));
+    let odd = (value & 0xffffff00u) | select(0u, 0x100u, (value & 0xffu) != 0u);
+    return f32(select(odd, value, value < 0x01000000u));
 }""",
     "odd_i32": """
 fn odd_i32(value: i32) -> f32 {
@@ -103,10 +104,8 @@ fn round_f16(value: f32) -> f32 {
     "round_bf16": """
 fn round_bf16(value: f32) -> f32 {
     let bits = bitcast<u32>(value);
-    if ((bits & 0x7fffffffu) > 0x7f800000u) {
-        return value;
-    }
-    return bitcast<f32>((bits + 0x7fffu + ((bits >> 16u) & 1u)) & 0xffff0000u);
+    let rounded = (bits + 0x7fffu + ((bits >> 16u) & 1u)) & 0xffff0000u;
+    return bitcast<f32>(select(rounded, bits, (bits & 0x7fffffffu) > 0x7f800000u));
 }""",
     "bf16_bits": """
 fn bf16_bits(value: f32) -> u32 {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from treadle.codegen.wgsl import literals
 from treadle.codegen.wgsl.dialects import DIALECTS, Dialect
@@ -214,6 +215,25 @@ class Module:
                     found[name] = None
                     waiting.append(HELPERS[name])
         return [HELPERS[name].strip("\n") for name in HELPERS if name in found]
+
+
+def giving(
+    value: str, guard: str, zero: str, register: str, first: Sequence[str] = ()
+) -> list[str]:
+    """The lines of a function's body that gives a value where a guard holds ("" for always), and
+    else zero. It is left at one place (`ir.passes.returns.with_one_return` says why); `first` are
+    lines that the value needs."""
+    if not guard:
+        return [*first, f"    return {value};", "}"]
+    return [
+        f"    var result: {register} = {zero};",
+        f"    if ({guard}) {{",
+        *(f"    {line}" for line in first),
+        f"        result = {value};",
+        "    }",
+        "    return result;",
+        "}",
+    ]
 
 
 def mangle_field(name: str) -> str:

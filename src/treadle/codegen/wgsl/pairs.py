@@ -8,7 +8,7 @@ it may keep each of them to.
 from __future__ import annotations
 
 from treadle.codegen.wgsl import casts
-from treadle.codegen.wgsl.module import Module
+from treadle.codegen.wgsl.module import Module, giving
 from treadle.codegen.wgsl.names import mangle
 from treadle.ir.types import COMPONENTS, Vector
 
@@ -23,14 +23,9 @@ def load_function(module: Module, variable: str, type: Vector, guarded: bool) ->
         return name
     register = module.register(type)
     lines = [f"fn {name}({'inside: bool, ' if guarded else ''}index: i32) -> {register} {{"]
-    if guarded:
-        lines += ["    if (!inside) {", f"        return {module.zero(type)};", "    }"]
     parts = [casts.unpack(module, f"words.{word}", shift, type.element) for word, shift in _HALVES]
-    lines += [
-        f"    let words = {variable}[index];",
-        f"    return {register}({', '.join(parts)});",
-        "}",
-    ]
+    value, first = f"{register}({', '.join(parts)})", [f"    let words = {variable}[index];"]
+    lines += giving(value, "inside" if guarded else "", module.zero(type), register, first)
     module.add(key, "\n".join(lines))
     return name
 

@@ -23,6 +23,7 @@ from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir.passes.fold import fold
 from treadle.ir.passes.nesting import unnest
+from treadle.ir.passes.returns import with_one_return
 from treadle.ir.passes.scalarize import scalarize
 from treadle.ir.passes.unroll import unroll, unroll_around_views
 from treadle.ir.traverse import rewrite_kernel, statements_in, walk
@@ -123,6 +124,7 @@ def _prepared(module: Module, kernel: n.Kernel, workgroup: Dim3) -> n.Kernel:
         kernel = legalize(kernel, MISSING | {"wide_order"})
     else:
         kernel = legalize(fold(pair_words(kernel, workgroup)), MISSING | {"mul_high"})
+    kernel = replace(kernel, functions=tuple(map(with_one_return, kernel.functions)))
     kernel = unnest(kernel, switches=False)
     if not module.options.folded:
         return kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.codegen.wgsl.module import Module
+from treadle.codegen.wgsl.module import Module, giving
 from treadle.codegen.wgsl.names import mangle
 from treadle.codegen.wgsl.places import condition, sum_text
 from treadle.codegen.wgsl.plans import Plan, place_offsets, words_of
@@ -41,12 +41,12 @@ def load(scope: Scope, plan: Plan, place: n.MemoryPlace, checks: tuple[n.Check, 
     name, new = module.helper(key, f"load_{plan.variable}_{spelled}")
     if new:
         head = "inside: bool, index: i32" if checks else "index: i32"
-        lines = [f"fn {name}({head}) -> {module.register(type)} {{"]
-        if checks:
-            lines += ["    if (!inside) {", f"        return {module.zero(type)};", "    }"]
+        register = module.register(type)
+        lines = [f"fn {name}({head}) -> {register} {{"]
         parts = [f"{plan.variable}[index]", f"{plan.variable}[index + 1]"][:units]
         whole = parts[0] if units == 1 else f"vec4<{plan.word}>({', '.join(parts)})"
-        lines += [f"    return {_as_vector(module, plan, type, whole)};", "}"]
+        value = _as_vector(module, plan, type, whole)
+        lines += giving(value, "inside" if checks else "", module.zero(type), register)
         module.add(key, "\n".join(lines))
     inside = f"({condition(scope, checks)}), " if checks else ""
     return f"{name}({inside}{index})"

@@ -6,7 +6,27 @@ from dataclasses import replace
 
 from treadle.ir import nodes as n
 from treadle.ir.passes.fold import leaves
-from treadle.ir.types import BOOL
+from treadle.ir.traverse import walk
+from treadle.ir.types import BOOL, Void
+
+
+def with_one_return(function: n.Function) -> n.Function:
+    """The function, left at one place. NVIDIA's Vulkan driver gets functions wrong that return from
+    several and whose result goes into a variable of a loop around the call."""
+    nodes = list(walk(function.body))
+    if isinstance(function.result, Void) or sum(isinstance(each, n.Return) for each in nodes) < 2:
+        return function
+    used = {each.name for each in nodes if isinstance(each, n.Variable)}
+    used |= {parameter.name for parameter in function.parameters}
+    result = n.Variable(_unused("result", used), function.result)
+    body = without_returns(function.body, result, n.Variable(_unused("returned", used), BOOL))
+    return replace(function, body=(n.Declare(result), *body, n.Return(result)))
+
+
+def _unused(name: str, used: set[str]) -> str:
+    while name in used:
+        name += "_"
+    return name
 
 
 def without_returns(body: n.Block, result: n.Variable | None, returned: n.Variable) -> n.Block:
