@@ -7,6 +7,7 @@
     "div" "rem"            integer division that gives 0 for a divisor of 0
     "whole_words"          division of u32 in all 32 bits, whatever is known of the dividend
     "half_div"             division of float16 to the last bit
+    "f16_fma" "bf16_fma"   the fused product and sum of 16-bit floats, rounded once
     "float_rem"            the exact remainder of floats
     "shift"                shifts by amounts that may reach the width
     "float_to_int"         casts that saturate and turn NaN into 0
@@ -34,7 +35,7 @@ from treadle.ir.types import F16, F32, I32, I64, U32, U64, Scalar, Vector
 
 MISSING = frozenset({
     "floordiv", "mod", "div", "rem", "whole_words",
-    "half_div", "float_rem", "float_floordiv", "float_mod",
+    "half_div", "f16_fma", "bf16_fma", "float_rem", "float_floordiv", "float_mod",
     "shift", "float_to_int", "float_min_max",
     "mul_high", "wide_mul_high", "wide_bits", "narrow_bits", "wide_order",
 })  # fmt: skip
@@ -137,11 +138,27 @@ class _Rewriter:
             return self.call(node.op, node, *node.operands) if (
                 exact and _element(node.type).is_float
             ) else node  # fmt: skip
+        if node.op == "fma" and not self.fastmath:
+            return self.half_fma(node)
         if node.op == "mul_high":
             return self.mul_high(node)
         if node.op in (*_BIT_COUNTS, "reverse_bits"):
             return self.bits(node)
         return node
+
+    def half_fma(self, node: n.Intrinsic) -> n.Expression:
+        """By way of float32, where the product is exact and the sum is rounded to odd, so that
+        rounding it once more is right."""
+        if f"{_element(node.type).name}_fma" not in self.missing:
+            return node
+        single = _like(node.type, F32)
+        wide = tuple(n.Cast(operand, single, node.span) for operand in node.operands)
+        self.need("odd_fma", F32)
+        if isinstance(single, Vector):
+            function = prelude.vector_operation("odd_fma", single)
+            self.needed.setdefault(function.name, function)
+        sum = n.Call(prelude.prelude_name("odd_fma", single), wide, single, node.span)
+        return n.Cast(sum, node.type, node.span)
 
     def mul_high(self, node: n.Intrinsic) -> n.Expression:
         element = _element(node.type)

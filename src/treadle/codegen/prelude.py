@@ -75,8 +75,12 @@ def _function(
     return n.Function(name, parameters, result, body)
 
 
+def _three(type: Type) -> tuple[n.Variable, n.Variable, n.Variable]:
+    return n.Variable("a", type), n.Variable("b", type), n.Variable("c", type)
+
+
 def _two(type: Type) -> tuple[n.Variable, n.Variable]:
-    return n.Variable("a", type), n.Variable("b", type)
+    return _three(type)[:2]
 
 
 def _guarded(value: n.Expression, divisor: n.Expression) -> n.Block:
@@ -296,6 +300,37 @@ def _extreme(op: str) -> Callable[[Scalar], n.Block]:
     return body
 
 
+def _odd_fma(type: Scalar) -> n.Block:
+    """A product, which is exact, and a sum, rounded to odd: what the sum loses says whether its
+    last bit must become 1, and which way. Mesa takes `(a + b) - a` for b: it does not see that
+    through what holds a number to finite ones."""
+
+    def held(value: n.Expression) -> n.Expression:
+        most = _number(float.fromhex("0x1.fffffep127"), type)
+        least = n.Intrinsic("max", (value, n.Unary("neg", most, type)), type)
+        return n.Intrinsic("min", (least, most), type)
+
+    a, b, c = _three(type)
+    product, sum, added, lost = (
+        n.Variable(name, type) for name in ("product", "sum", "added", "lost")
+    )
+    bits = n.Variable("bits", U32)
+    of_product = _binary("sub", product, _binary("sub", sum, added))
+    odd = _binary("ne", _binary("and", bits, 1), 0)
+    further = _binary("eq", _binary("gt", lost, 0), _binary("gt", sum, 0))
+    leaned = _select(further, _binary("add", bits, 1), _binary("sub", bits, 1))
+    finite = n.Intrinsic("isfinite", (sum,), BOOL)
+    stays = _either(_binary("eq", lost, 0), n.Unary("not", finite, BOOL), odd)
+    return (
+        n.Declare(product, _binary("mul", a, b)),
+        n.Declare(sum, _binary("add", product, c)),
+        n.Declare(added, held(_binary("sub", held(sum), product))),
+        n.Declare(lost, _binary("add", of_product, _binary("sub", c, added))),
+        n.Declare(bits, n.Bitcast(sum, U32)),
+        n.Return(n.Bitcast(_select(stays, bits, leaned), type)),
+    )
+
+
 # --- bits ----------------------------------------------------------------------------------------
 
 
@@ -426,7 +461,7 @@ _BODIES: dict[str, tuple[Callable[[Scalar], n.Block], int]] = {
     "shl": (_shl, 2), "shr": (_shr, 2),
     "min": (_extreme("min"), 2), "max": (_extreme("max"), 2), "mul_high": (_mul_high, 2),
     "popcount": (_popcount, 1), "clz": (_clz, 1), "ctz": (_ctz, 1),
-    "reverse_bits": (_reverse_bits, 1),
+    "reverse_bits": (_reverse_bits, 1), "odd_fma": (_odd_fma, 3),
 }  # fmt: skip
 _COUNTS = frozenset({"popcount", "clz", "ctz"})
 
@@ -435,7 +470,7 @@ _COUNTS = frozenset({"popcount", "clz", "ctz"})
 def operation(op: str, type: Scalar) -> n.Function:
     """The function for an operation on one scalar type."""
     body, operands = _BODIES[op]
-    parameters = _two(type)[:operands]
+    parameters = _three(type)[:operands]
     result = I32 if op in _COUNTS else type
     return _function(prelude_name(op, type), parameters, result, body(type))
 
@@ -444,7 +479,7 @@ def operation(op: str, type: Scalar) -> n.Function:
 def vector_operation(op: str, type: Vector) -> n.Function:
     """The function that applies an operation to each component of its operands."""
     _, operands = _BODIES[op]
-    parameters = _two(type)[:operands]
+    parameters = _three(type)[:operands]
     scalar = prelude_name(op, type.element)
     components = tuple(
         n.Call(

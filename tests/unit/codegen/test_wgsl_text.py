@@ -40,10 +40,11 @@ struct Parameters {
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
 
 fn load_x(index: i32, bound: i32) -> f32 {
+    var result: f32 = 0.0;
     if (u32(index) < u32(bound)) {
-        return x[index];
+        result = x[index];
     }
-    return 0.0;
+    return result;
 }
 
 @compute @workgroup_size(256, 1, 1)

@@ -32,7 +32,7 @@ from treadle.ir.passes.unroll import unroll
 from treadle.ir.passes.unroll_short import unroll_short
 from treadle.ir.types import BOOL, F16, I32, SCALARS, align_of, size_of
 
-MISSING = frozenset({"float_floordiv", "float_mod", "float_rem"})
+MISSING = frozenset({"float_floordiv", "float_mod", "float_rem", "bf16_fma"})
 """What PTX lacks, for `legalize`."""
 
 LARGEST_STATIC = 48 << 10

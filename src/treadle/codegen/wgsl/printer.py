@@ -30,8 +30,8 @@ from treadle.ir.traverse import rewrite_kernel, statements_in, walk
 from treadle.ir.types import I32, SCALARS, Void, size_of
 
 MISSING = frozenset({
-    "floordiv", "mod", "div", "rem", "whole_words", "half_div", "float_rem", "shift",
-    "float_to_int", "float_min_max",
+    "floordiv", "mod", "div", "rem", "whole_words", "half_div", "f16_fma", "bf16_fma", "float_rem",
+    "shift", "float_to_int", "float_min_max",
     "wide_mul_high", "wide_bits", "narrow_bits",
 })  # fmt: skip
 """What WGSL lacks, for `legalize`; "mul_high" too where there are no 64-bit integers.
