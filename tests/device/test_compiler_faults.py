@@ -1,0 +1,210 @@
+"""Kernels that some compiler gets wrong as they would be printed at first (`codegen.faults`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import treadle as td
+
+EDGES = np.array(
+    [0, 1, -1, 2, -2, 3, 5, -5, 7, 127, 128, -128, -129, 255, 32767, -32768, 99999, -99999,
+     2147483647, -2147483648, 1431655765, 305419896, -6, 1],
+    np.int32,
+)  # fmt: skip
+COUNT = len(EDGES)
+
+
+def run(device: td.Device, kernel: object, rows: int, *arguments: object) -> np.ndarray:
+    """What a kernel writes into `rows` rows of 32-bit integers, one element a thread."""
+    out = td.zeros((rows, COUNT), dtype=td.int32, device=device)
+    given = [
+        td.asarray(one, device=device) if isinstance(one, np.ndarray) else one for one in arguments
+    ]
+    kernel[1, COUNT](*given, out)  # type: ignore[index]
+    return out.numpy()
+
+
+def wrapped(values: np.ndarray) -> np.ndarray:
+    """64-bit integers as the 32 low bits of them."""
+    return values.astype(np.uint64).astype(np.uint32).view(np.int32)
+
+
+@td.kernel
+def negated_largest(a: td.Array[td.i32], n: td.i32, out: td.Array[td.i32, 2]):
+    t = td.thread_idx.x
+    c = 0
+    d = 0
+    e = 0
+    f = 0
+    if a[t] == 1:
+        c ^= n - (2147483647 + c)
+        d ^= n - (2147483647 - d)
+        e ^= n - (2147483647 ^ e)
+        f = -(f + 2147483647)
+    out[0, t] = c
+    out[1, t] = d
+    out[2, t] = e
+    out[3, t] = f
+
+
+def test_the_largest_number_is_negated(device):
+    right = np.where(EDGES == 1, 24 - 2147483647, 0)
+    expected = [right, right, right, np.where(EDGES == 1, -2147483647, 0)]
+    np.testing.assert_array_equal(run(device, negated_largest, 4, EDGES, 24), expected)
+
+
+@td.kernel
+def extreme_of_difference(a: td.Array[td.i32], n: td.i32, out: td.Array[td.i32, 2]):
+    t = td.thread_idx.x
+    late = td.i64(29)
+    late ^= 14
+    c = td.i32(late)
+    out[0, t] = td.maximum(n, c - a[t] % 1000)
+    out[1, t] = td.minimum(n, c - a[t] % 1000)
+    out[2, t] = td.maximum(n, c + -(a[t] % 1000))
+    x = c - a[t] % 1000
+    out[3, t] = x if x > n else n
+
+
+def test_the_larger_of_a_number_and_a_difference(device):
+    difference = 19 - EDGES.astype(np.int64) % 1000
+    larger = np.maximum(difference, -40)
+    expected = [larger, np.minimum(difference, -40), larger, larger]
+    np.testing.assert_array_equal(run(device, extreme_of_difference, 4, EDGES, -40), expected)
+
+
+@td.kernel
+def narrow_dividends(
+    a: td.Array[td.i32], b: td.Array[td.i32], bytes: td.Array[td.i8], out: td.Array[td.i32, 2]
+):
+    t = td.thread_idx.x
+    by = td.u32(b[t])
+    short = td.u32(td.i16(a[t]))
+    out[0, t] = td.i32(short // by)
+    out[1, t] = td.i32(short % by)
+    out[2, t] = td.i32(td.u32(td.i8(a[t])) // by)
+    out[3, t] = td.i32(td.u32(bytes[t]) % by)
+    out[4, t] = td.i32(td.u32(td.i32(td.i16(a[t]))) // td.u32(td.i16(b[t])))
+    out[5, t] = td.i32(td.u32(a[t]) // by)
+    out[6, t] = td.i32(td.u32(a[t]) % by)
+
+
+def test_dividends_that_were_narrow_and_negative(device):
+    def word(values: np.ndarray) -> np.ndarray:
+        return values.astype(np.int64) & 0xFFFFFFFF
+
+    a, b, bytes = EDGES, np.roll(EDGES, 5), EDGES.astype(np.int8)
+    short, by, by_short = word(a.astype(np.int16)), word(b), word(b.astype(np.int16))
+    with np.errstate(divide="ignore"):  # NumPy, too, gives 0
+        expected = [
+            short // by, short % by, word(a.astype(np.int8)) // by, word(bytes) % by,
+            short // by_short, word(a) // by, word(a) % by,
+        ]  # fmt: skip
+    got = run(device, narrow_dividends, 7, a, b, bytes)
+    np.testing.assert_array_equal(got, [wrapped(row) for row in expected])
+
+
+@td.kernel
+def returns_in_loops(a: td.Array[td.i32], n: td.i32, out: td.Array[td.i32, 2]):
+    t = td.thread_idx.x
+    zero = 0
+    for _k in range(n % 4, -2, -1):
+        out[0, t] = 0
+        zero //= zero
+    out[0, t] += zero
+    one = td.i8(-128)
+    rounds = 0
+    while rounds < 2 and a[t] != 32767:
+        rounds += 1
+        inner = 0
+        while inner < 5 and td.i32(one - one) + (-3 ^ rounds) * n < -3:
+            inner += 1
+            one |= one
+        one //= one
+    out[1, t] = td.i32(one)
+    wide = td.i64(t)
+    wide %= 23512 >> 2 - wide
+    out[2, t] = 7 if wide * (wide & 1) < wide else 0
+
+
+def test_functions_that_return_early_in_loops(device):
+    expected = np.zeros((3, COUNT), np.int32)
+    expected[1] = np.where(EDGES == 32767, -128, 1)
+    expected[2, 2] = 7
+    np.testing.assert_array_equal(run(device, returns_in_loops, 3, EDGES, 26), expected)
+
+
+@td.kernel
+def words_of_floats(a: td.Array[td.f32], b: td.Array[td.f32], out: td.Array[td.i32, 2]):
+    t = td.thread_idx.x
+    f = a[t] * b[t]
+    out[0, t] = td.i32(td.u64(td.abs(f)))
+    out[1, t] = td.i32(td.u64(td.abs(f)) >> 32)
+    out[2, t] = td.i32(td.i64(f))
+    out[3, t] = td.i32(td.i64(f) >> 32)
+    out[4, t] = 1 if td.f32(td.i64(a[t]) << 4) <= 431.0 else 0
+
+
+def test_words_of_floats_that_become_64_bits(device):
+    a, b = EDGES.astype(np.float32), np.roll(EDGES, 7).astype(np.float32)
+    product = a * b
+    signed, unsigned = product.astype(np.int64), np.abs(product).astype(np.uint64)
+    expected = [
+        wrapped(unsigned), wrapped(unsigned >> 32), wrapped(signed), wrapped(signed >> 32),
+        (a.astype(np.int64) << 4).astype(np.float32) <= 431,
+    ]  # fmt: skip
+    np.testing.assert_array_equal(run(device, words_of_floats, 5, a, b), expected)
+
+
+@td.kernel
+def fused_halves(
+    a: td.Array[td.f16], b: td.Array[td.f16], c: td.Array[td.f16], out: td.Array[td.f16],
+    x: td.Array[td.f32], y: td.Array[td.f32], z: td.Array[td.f32], brains: td.Array[td.f32],
+):  # fmt: skip
+    i = td.grid(1)
+    if i < out.size:
+        out[i] = td.fma(a[i], b[i], c[i])
+        brains[i] = td.f32(td.fma(td.bf16(x[i]), td.bf16(y[i]), td.bf16(z[i])))
+
+
+def rounded(exact: np.ndarray, digits: int) -> np.ndarray:
+    """Integers (as Python has them) rounded to so many binary digits, ties to even."""
+
+    def one(value: int) -> int:
+        spare = max(abs(value).bit_length() - digits, 0)
+        low, half = abs(value) & ((1 << spare) - 1), (1 << spare) >> 1
+        kept = abs(value) >> spare
+        up = spare and (low > half or (low == half and kept & 1))
+        return (kept + bool(up) << spare) * (1 if value >= 0 else -1)
+
+    return np.array([one(int(value)) for value in exact], object)
+
+
+def test_fused_products_of_halves_are_rounded_once(device):
+    rng = np.random.default_rng(5)
+    n = 400
+    # Ties of the product, which a small third number decides, and drawn numbers.
+    a = np.concatenate([np.tile([48.0, 1.5], 50), rng.integers(-60, 60, n - 100) / 32])
+    b = np.concatenate([np.tile([683 / 32, 683 / 1024], 50), rng.integers(-999, 999, n - 100) / 64])
+    c = np.concatenate(
+        [np.repeat([2.0**-14, -(2.0**-14)], 50), rng.integers(-999, 999, n - 100) / 2.0**14]
+    )
+    x = np.concatenate([np.full(100, 7 / 4), rng.integers(-120, 120, n - 100) / 32])
+    y = np.concatenate([np.full(100, 37 / 64), rng.integers(-120, 120, n - 100) / 64])
+    z = np.concatenate(
+        [np.repeat([2.0**-25, -(2.0**-25)], 50), rng.integers(-120, 120, n - 100) / 2.0**22]
+    )
+    halves = [td.asarray(v.astype(np.float16), device=device) for v in (a, b, c)]
+    floats = [td.asarray(v.astype(np.float32), device=device) for v in (x, y, z)]
+    out = td.zeros(n, dtype=td.float16, device=device)
+    brains = td.zeros(n, dtype=td.float32, device=device)
+    fused_halves.launch(n, *halves, out, *floats, brains)
+
+    def right(a: np.ndarray, b: np.ndarray, c: np.ndarray, digits: int) -> np.ndarray:
+        units = 2.0**30  # in which all of it is whole
+        product = [int(p * units) * int(q * units) for p, q in zip(a, b, strict=True)]
+        exact = [p + int(r * units) * int(units) for p, r in zip(product, c, strict=True)]
+        return (rounded(np.array(exact, object), digits) / units / units).astype(np.float64)
+
+    np.testing.assert_array_equal(out.numpy().astype(np.float64), right(a, b, c, 11))
+    np.testing.assert_array_equal(brains.numpy().astype(np.float64), right(x, y, z, 8))
