@@ -348,7 +348,7 @@ class Expressions:
                         ready.append((function, f"{memory.name}, {memory.slot or 'i'}"))
                     elif not function.writes and memory.reads == "any":
                         at = self.index(memory.extents[0], depth)
-                        ready.append((function, f"{memory.name}, {at}"))
+                        ready.append((function, f"{memory.name}, td.i32({at})"))
         if not ready:
             return None
         function, first = self.choices.pick(ready)

@@ -337,10 +337,12 @@ class Body:
     def _shared_atomics(self, memory: Memory) -> None:
         self.line("td.sync_threads()")
         kind = self.choices.pick(tuple(COMMUTING))
+        memory.reads = memory.writes = "none"
+        effects, self.e.effects = self.e.effects, False  # the index may stand there twice
         at = f"{self.e.integer('i32', 1)} % {self.e.threads}"
+        self.e.effects = effects
         into = memory.block.format(at)
         into = f"({into})" if "," in into else into
-        memory.reads = memory.writes = "none"
         value = self.e.integer(memory.type, 2)
         memory.reads = memory.writes = "own"
         op = self.choices.pick(COMMUTING[kind])

@@ -83,45 +83,61 @@ def _two(type: Type) -> tuple[n.Variable, n.Variable]:
     return _three(type)[:2]
 
 
-def _guarded(value: n.Expression, divisor: n.Expression) -> n.Block:
-    zero = _number(0, value.type)
-    return (n.If(_binary("eq", divisor, 0), (n.Return(zero),)), n.Return(value))
-
-
+# Without branches: NVIDIA's Vulkan driver gets some of them wrong in loops (`codegen.faults`). The
+# divisor is 1 where it is 0, and the result then chosen to be 0.
 # --- division ------------------------------------------------------------------------------------
 
 
+def _divisor(type: Scalar) -> tuple[n.Variable, n.Declare]:
+    """The divisor to divide by, and its declaration."""
+    _, b = _two(type)
+    divisor = n.Variable("divisor", type)
+    return divisor, n.Declare(divisor, _select(_binary("eq", b, 0), _number(1, type), b))
+
+
+def _unless_by_zero(value: n.Expression) -> n.Return:
+    _, b = _two(value.type)
+    return n.Return(_select(_binary("eq", b, 0), _number(0, value.type), value))
+
+
 def _div(type: Scalar) -> n.Block:
-    a, b = _two(type)
-    return _guarded(_binary("div", a, b), b)
+    a, _ = _two(type)
+    divisor, declared = _divisor(type)
+    return (declared, _unless_by_zero(_binary("div", a, divisor)))
 
 
 def _rem(type: Scalar) -> n.Block:
-    a, b = _two(type)
-    return _float_rem(type) if type.is_float else _guarded(_integer_rem(a, b), b)
+    if type.is_float:
+        return _float_rem(type)
+    a, _ = _two(type)
+    divisor, declared = _divisor(type)
+    return (declared, _unless_by_zero(_integer_rem(a, divisor)))
 
 
 def _div_words(type: Scalar) -> n.Block:
     """By halves: the dividend's upper 31 bits first. `a >> 1` has all its bits on every driver."""
-    a, b = _two(type)
+    a, _ = _two(type)
+    divisor, declared = _divisor(type)
     quotient, rest = n.Variable("quotient", type), n.Variable("rest", type)
-    one_more = _select(_binary("ge", rest, b), _number(1, type), _number(0, type))
+    half = _binary("div", _binary("shr", a, 1), divisor)
+    one_more = _select(_binary("ge", rest, divisor), _number(1, type), _number(0, type))
     return (
-        n.If(_binary("eq", b, 0), (n.Return(_number(0, type)),)),
-        n.Declare(quotient, _binary("shl", _binary("div", _binary("shr", a, 1), b), 1)),
-        n.Declare(rest, _binary("sub", a, _binary("mul", quotient, b))),
-        n.Return(_binary("add", quotient, one_more)),
+        declared,
+        n.Declare(quotient, _binary("shl", half, 1)),
+        n.Declare(rest, _binary("sub", a, _binary("mul", quotient, divisor))),
+        _unless_by_zero(_binary("add", quotient, one_more)),
     )
 
 
 def _rem_words(type: Scalar) -> n.Block:
-    a, b = _two(type)
+    a, _ = _two(type)
+    divisor, declared = _divisor(type)
     half, rest = n.Variable("half", type), n.Variable("rest", type)
     return (
-        n.If(_binary("eq", b, 0), (n.Return(_number(0, type)),)),
-        n.Declare(half, _binary("div", _binary("shr", a, 1), b)),
-        n.Declare(rest, _binary("sub", a, _binary("mul", _binary("shl", half, 1), b))),
-        n.Return(_select(_binary("ge", rest, b), _binary("sub", rest, b), rest)),
+        declared,
+        n.Declare(half, _binary("div", _binary("shr", a, 1), divisor)),
+        n.Declare(rest, _binary("sub", a, _binary("mul", _binary("shl", half, 1), divisor))),
+        _unless_by_zero(_select(_binary("ge", rest, divisor), _binary("sub", rest, divisor), rest)),
     )
 
 
@@ -135,18 +151,21 @@ def _integer_rem(a: n.Variable, b: n.Variable) -> n.Expression:
 
 
 def _floordiv(type: Scalar) -> n.Block:
-    a, b = _two(type)
     if type.is_float:
         return _float_floordiv(type)
+    a, _ = _two(type)
+    divisor, declared = _divisor(type)
     quotient = n.Variable("quotient", type)
     # Truncation rounds towards zero: one too high if there is a remainder and the signs differ.
     # Signs are compared as bits: of widened operands, Mesa gets `a < 0 != b < 0` wrong.
-    inexact = _binary("ne", _binary("mul", quotient, b), a)
-    differ = _binary("lt", _binary("xor", a, b), 0)
+    inexact = _binary("ne", _binary("mul", quotient, divisor), a)
+    differ = _binary("lt", _binary("xor", a, divisor), 0)
     return (
-        n.If(_binary("eq", b, 0), (n.Return(_number(0, type)),)),
-        n.Declare(quotient, _binary("div", a, b)),
-        n.Return(_select(_both(inexact, differ), _binary("sub", quotient, 1), quotient)),
+        declared,
+        n.Declare(quotient, _binary("div", a, divisor)),
+        _unless_by_zero(
+            _select(_binary("and", inexact, differ), _binary("sub", quotient, 1), quotient)
+        ),
     )
 
 
@@ -162,12 +181,13 @@ def _mod(type: Scalar) -> n.Block:
             n.If(_binary("eq", remainder, 0), (n.Return(zero),)),
             n.Return(_select(differ, _binary("add", remainder, b), remainder)),
         )
-    differ = _binary("lt", _binary("xor", remainder, b), 0)
-    wrong = _both(_binary("ne", remainder, 0), differ)
+    divisor, declared = _divisor(type)
+    differ = _binary("lt", _binary("xor", remainder, divisor), 0)
+    wrong = _binary("and", _binary("ne", remainder, 0), differ)
     return (
-        n.If(_binary("eq", b, 0), (n.Return(_number(0, type)),)),
-        n.Declare(remainder, _integer_rem(a, b)),
-        n.Return(_select(wrong, _binary("add", remainder, b), remainder)),
+        declared,
+        n.Declare(remainder, _integer_rem(a, divisor)),
+        _unless_by_zero(_select(wrong, _binary("add", remainder, divisor), remainder)),
     )
 
 
@@ -270,10 +290,8 @@ def _float_rem(type: Scalar) -> n.Block:
 def _shl(type: Scalar) -> n.Block:
     a, b = _two(type)
     in_range = _binary("lt", _unsigned(b), type.bits)
-    return (
-        n.If(in_range, (n.Return(_binary("shl", a, b)),)),
-        n.Return(_number(0, type)),
-    )
+    shifted = _binary("shl", a, _binary("and", b, type.bits - 1))
+    return (n.Return(_select(in_range, shifted, _number(0, type))),)
 
 
 def _shr(type: Scalar) -> n.Block:
@@ -281,7 +299,8 @@ def _shr(type: Scalar) -> n.Block:
     last = _number(type.bits - 1, type)
     in_range = _binary("lt", _unsigned(b), type.bits)
     beyond: n.Expression = _binary("shr", a, last) if type.is_signed else _number(0, type)
-    return (n.If(in_range, (n.Return(_binary("shr", a, b)),)), n.Return(beyond))
+    shifted = _binary("shr", a, _binary("and", b, type.bits - 1))
+    return (n.Return(_select(in_range, shifted, beyond)),)
 
 
 def _unsigned(value: n.Variable) -> n.Expression:
