@@ -126,13 +126,15 @@ def _arbitrated(case: PythonCase) -> str:
     return f"differ: {wrong}" if wrong else "agree"
 
 
-def work(job: Job, results: Any) -> None:
-    """The process: puts ("count", Counter) and ("report", text) into the queue, at last None."""
+def work(job: Job, results: Any, at: Any, place: int) -> None:
+    """The process: puts ("count", Counter) and ("report", text) into the queue, at last None.
+    `at[place]` says which seed it is at, for whoever finds the process dead."""
     counts: Counter[str] = Counter()
     seed = job.first
     done = 0
     while time.time() < job.until and (job.kernels is None or done < job.kernels):
         family = job.families[done % len(job.families)]
+        at[place] = seed
         try:
             outcome = compare(FAMILIES[family](tape_of(family, seed)), job.devices)
             counts[f"{family} kernels"] += 1
@@ -182,11 +184,19 @@ def main() -> None:
             chosen.reduce_seconds)
         for k in range(chosen.count)
     ]  # fmt: skip
-    processes = [context.Process(target=work, args=(job, results)) for job in jobs]
+    at = context.Array("q", chosen.count)
+    processes = [
+        context.Process(target=work, args=(job, results, at, k)) for k, job in enumerate(jobs)
+    ]
     began = time.time()
     for process in processes:
         process.start()
     counts = _gathered(results, processes)
+    for place, process in enumerate(processes):
+        process.join()
+        if process.exitcode:
+            print(f"=== a process ended with {process.exitcode} at seed {at[place]}")
+            counts["processes that ended WRONG"] += 1
     for line in sorted(counts):
         print(f"{line}: {counts[line]}")
     kernels = sum(count for line, count in counts.items() if line.endswith(" kernels"))
@@ -208,7 +218,6 @@ def _gathered(results: Any, processes: list[Any]) -> Counter[str]:
         except queue.Empty:
             if any(process.is_alive() for process in processes):
                 continue
-            counts["processes that ended WRONG"] += left
             break
         if found is None:
             left -= 1
