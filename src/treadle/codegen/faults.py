@@ -31,8 +31,9 @@ FAULTS = (
         "lost negation of 2³¹ − 1",
         "ptxas",
         "12.9, 13.0, driver 580.159.04; 13.5 is right",
-        "`n - (2147483647 + c)`, also with −, ^, | or max in the place of +, and `-(2147483647 + c)`"
-        ", where c turns out to be 0 only after the operations are fused: becomes n + 2147483647",
+        "`n - (2147483647 + c)`, with −, ^, | or max in the place of +, too, and "
+        "`-(2147483647 + c)`, where c turns out to be 0 only after the operations are fused: "
+        "becomes n + 2147483647",
         "the sum as `(c ^ -2147483648) + -1`, and so on. Not `c | 2147483647` or a maximum with it",
         "codegen/ptx/around_ptxas.py",
         _DEVICES + "the_largest_number_is_negated",
@@ -41,8 +42,8 @@ FAULTS = (
         "lost negation in VIADDMNMX",
         "ptxas for sm_90 to sm_11x",
         "12.9, 13.0, 13.5, driver 580.159.04",
-        "`max(n, c - x)`, also min and a comparison that chooses, where c comes from bits or shifts "
-        "of 64-bit constants, which are folded late: becomes max(n, x - c)",
+        "`max(n, c - x)`, also min and a comparison that chooses, where c comes from bits or "
+        "shifts of 64-bit constants, which are folded late: becomes max(n, x - c)",
         "in kernels that compute with 64-bit bits, shifts or extremes: `c - x` as `~(~c + x)`",
         "codegen/ptx/around_ptxas.py",
         _DEVICES + "the_larger_of_a_number_and_a_difference",
@@ -71,7 +72,8 @@ FAULTS = (
         "conversion to 64 bits in 32",
         _NVIDIA,
         _DRIVERS,
-        "`u32(u64(x))` of a float: converted to 32 bits at once, which gives 0xffffffff from 2³² on",
+        "`u32(u64(x))` of a float: converted to 32 bits at once, which gives 0xffffffff from 2³² "
+        "on",
         "floats are converted to two words of 32 bits",
         "codegen/prelude.py",
         _DEVICES + "words_of_floats_that_become_64_bits",
