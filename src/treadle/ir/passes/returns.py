@@ -11,8 +11,8 @@ from treadle.ir.types import BOOL, Void
 
 
 def with_one_return(function: n.Function) -> n.Function:
-    """The function, left at one place. NVIDIA's Vulkan driver gets functions wrong that return from
-    several and whose result goes into a variable of a loop around the call."""
+    """The function, left at one place. NVIDIA's Vulkan driver has got functions wrong that return
+    from several and whose result goes into a variable of a loop (`codegen.faults`)."""
     nodes = list(walk(function.body))
     if isinstance(function.result, Void) or sum(isinstance(each, n.Return) for each in nodes) < 2:
         return function
