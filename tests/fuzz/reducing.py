@@ -5,7 +5,8 @@ the generator draws. `reduced_text` goes on with the source itself, in Python or
 lines out, with the blocks that hang on them, and puts an operand, 0 or 1 in the place of what
 stands in parentheses. It leaves alone what keeps a kernel free of races and of memory that was
 never written: barriers, indices that are written to, and what is written into shared and local
-arrays as long as they are there. Neither knows what is wrong; they ask `still_wrong` of each attempt.
+arrays as long as they are there. Neither knows what is wrong; they ask `still_wrong` of each
+attempt.
 """
 
 from __future__ import annotations
