@@ -13,7 +13,8 @@ import pytest
 
 import treadle as td
 from tests.support.graphics import may_rearrange
-from treadle.tensor.dtypes import supports
+from treadle.runtime import settings
+from treadle.tensor.dtypes import default_integer, supports
 from treadle.tensor.elementwise_functions import FUNCTIONS, RULES
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -42,9 +43,9 @@ TESTS = {
 }  # fmt: skip
 OF_INTEGERS = {  # what has values in every integer dtype
     "abs", "add", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or",
-    "bitwise_right_shift", "bitwise_xor", "ceil", "conj", "floor", "floor_divide", "maximum",
-    "minimum", "multiply", "negative", "positive", "pow", "real", "remainder", "round", "sign",
-    "square", "subtract", "trunc",
+    "bitwise_right_shift", "bitwise_xor", "ceil", "conj", "floor", "floor_divide", "imag",
+    "maximum", "minimum", "multiply", "negative", "positive", "pow", "real", "remainder", "round",
+    "sign", "square", "subtract", "trunc",
 }  # fmt: skip
 TOLERANCES = {
     "float16": 2e-3, "bfloat16": 1e-2, "float32": 4e-6, "float64": 1e-13, "complex64": 1e-5,
@@ -76,6 +77,8 @@ def arguments(name: str, dtype: str, rng) -> list[np.ndarray]:
     for position, shape in enumerate([(5, 7), (7,)][: arity(name)]):
         if dtype == "bool":
             values = rng.integers(0, 2, shape)
+            if name in ("gamma", "lgamma") or (position and name in ("floor_divide", "remainder")):
+                values[...] = 1
         elif dtype in INTEGERS:
             low, high = (0 if dtype[0] == "u" else -9), 10
             if name in ("gamma", "lgamma"):
@@ -97,12 +100,20 @@ def arguments(name: str, dtype: str, rng) -> list[np.ndarray]:
     return found
 
 
+# What bools are refused by, as by NumPy and PyTorch, and of what they are small integers.
+NOT_OF_BOOLS = ("negative", "positive", "subtract", "bitwise_left_shift", "bitwise_right_shift")
+SAME_OF_BOOLS = ("abs", "ceil", "conj", "floor", "real", "round", "sign", "trunc")
+INTEGERS_OF_BOOLS = ("floor_divide", "pow", "remainder", "square")
+
+
 def is_taken(name: str, dtype: str) -> bool:
     """Whether a function takes a dtype; integers become floats, and all dtypes truth values."""
     kinds = RULES[name].kinds
-    if kinds == {"bool"}:
+    if kinds == {"bool"} or name == "imag":
         return True
     kind = getattr(td, dtype).kind
+    if kind == "bool":
+        return name not in NOT_OF_BOOLS
     return kind in kinds or (kind in ("int", "uint") and "float" in kinds)
 
 
@@ -111,7 +122,9 @@ def expected_dtype(name: str, dtype: str) -> str:
         return "bool"
     if dtype in COMPLEX and name in ("abs", "angle", "real", "imag"):
         return {"complex64": "float32", "complex128": "float64"}[dtype]
-    if dtype in INTEGERS and name not in OF_INTEGERS:
+    if dtype == "bool" and name in INTEGERS_OF_BOOLS:
+        return default_integer().name
+    if dtype in (*INTEGERS, "bool") and name not in OF_INTEGERS:
         return "float32"
     return dtype
 
@@ -132,6 +145,11 @@ def test_every_function_on_every_dtype(device, rng, name):
         assert found.dtype == result
         if dtype in FLOATS and name != "nextafter":
             wide = reference(name, *(values.astype(np.float64) for values in operands))
+        elif dtype == "bool" and name in SAME_OF_BOOLS:
+            wide = operands[0]
+        elif dtype == "bool" and result != "bool":
+            form = np.float64 if result == "float32" else np.int64
+            wide = reference(name, *(values.astype(form) for values in operands))
         elif dtype in INTEGERS and result == "float32":
             narrow = np.float32 if name == "nextafter" else np.float64
             wide = reference(name, *(values.astype(narrow) for values in operands))
@@ -196,6 +214,50 @@ def test_neighbours_of_narrow_floats(device):
                     found[numbers].view(np.uint16), wanted[numbers].view(np.uint16)
                 )
                 assert np.isnan(found[~numbers]).all()
+
+
+def test_integers_to_negative_powers(device, monkeypatch):
+    """What is known to be one is refused; else the fraction is cut, as PyTorch cuts it."""
+    bases, exponents = np.meshgrid([1, -1, 2, 0, -3, 7], [-1, -2, -3, -127, 0, 2])
+    wanted = [
+        0 if abs(base) != 1 and exponent < 0 else base ** abs(exponent)
+        for base, exponent in zip(bases.flat, exponents.flat, strict=True)
+    ]
+    for dtype in ("int8", "int32"):
+        x, y = (td.asarray(each.ravel(), dtype=dtype) for each in (bases, exponents))
+        assert (x**y).tolist() == wanted
+        out = td.zeros_like(x)
+        raise_each.launch(x.size, x, y, out)
+        assert out.tolist() == wanted
+        with td.interpret():
+            raise_each.launch(x.size, x, y, out)
+        assert out.tolist() == wanted
+        for number in (-1, np.int8(-2)):
+            with pytest.raises(ValueError, match="are fractions: make floats"):
+                x**number
+        with pytest.raises(ValueError, match="to the power -127 are fractions"):
+            x ** exponents.ravel()
+        monkeypatch.setattr(settings, "check", True)
+        with pytest.raises(ValueError, match="to the power -127 are fractions"):
+            x**y
+        if not device.id.startswith("ptx"):
+            with pytest.raises(td.errors.LaunchError, match="negative power is a fraction"):
+                raise_each.launch(x.size, x, y, out)
+        with (
+            td.interpret(),
+            pytest.raises(ValueError, match="of integers is a fraction"),
+        ):
+            raise_each.launch(x.size, x, y, out)
+        monkeypatch.setattr(settings, "check", False)
+    assert (td.asarray([3], dtype=td.u32) ** td.asarray([2], dtype=td.u32)).tolist() == [9]
+    assert (td.asarray([2.0]) ** -1).tolist() == [0.5]
+
+
+@td.kernel
+def raise_each(x, y, out):
+    i = td.grid(1)
+    if i < x.size:
+        out[i] = x[i] ** y[i]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32"])
@@ -286,10 +348,15 @@ def test_clip(device):
     clipped = td.clip(small, -1000, 50)
     assert clipped.dtype == td.int8
     assert clipped.tolist() == [-100, 5, 50]
-    with pytest.raises(td.errors.DtypeError, match="x is int8, and a bound is float"):
-        td.clip(small, 0.5)
-    with pytest.raises(td.errors.DtypeError, match="clip takes float, int, uint dtypes"):
-        td.clip(td.asarray([True]), 0, 1)
+    # Floating bounds make floats of integers; wider integers are bounds as far as x's reach.
+    halves = td.clip(small, -0.5, 50)
+    assert (halves.dtype, halves.tolist()) == (td.float32, [-0.5, 5.0, 50.0])
+    halves = td.clip(small, max=td.asarray(7.5, dtype=td.f16))
+    assert (halves.dtype, halves[2].item()) == (td.float16, 7.5)
+    assert td.clip(small, td.asarray([300, -300, 6])).tolist() == [127, 5, 100]
+    assert td.clip(td.asarray([True, False]), 0, 0).tolist() == [0, 0]
+    with pytest.raises(td.errors.DtypeError, match="x is int8, and a bound is complex"):
+        td.clip(small, 1j)
 
 
 def test_one_name_in_and_outside_kernels(device):

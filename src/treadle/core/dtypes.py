@@ -157,7 +157,7 @@ def as_dtype(value: Any) -> DType:
     """The DType that `value` names: a DType, NumPy's dtype or scalar class, a name, or `bool`.
 
     DtypeError if there is none. Python's `int`, `float` and `complex` have no fixed width and are
-    left to the caller, who knows the device's defaults.
+    left to `tensor.dtypes.named_dtype`, which knows the devices' defaults.
     """
     if isinstance(value, DType):
         return value

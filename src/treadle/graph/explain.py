@@ -69,6 +69,8 @@ def describe(group: Group, names: dict[Node, str], mark: str = "") -> str:
         lines.append(f"reads {', '.join(told)}")
     if program is None:
         return "\n     ".join([*lines, f"{name} = {' @ '.join(leaves)}"])
+    if "int64" not in node.device.features and any(map(_wraps, program.steps)):
+        lines.append("adds up uint32 in uint32, which wraps: the device has no 64-bit integers")
     numbers = [repr(constant.detail) for constant in group.constants]
     lines += _Expression(program, leaves, numbers).lines(name)
     return "\n     ".join(lines)
@@ -96,6 +98,11 @@ def _described_parts(group: Group, names: dict[Node, str], mark: str) -> str:
         numbers = [repr(constant.detail) for constant in part.constants]
         lines += _Expression(part.program, leaves, numbers).lines(f"{name}, part {number + 1}")
     return "\n     ".join(lines)
+
+
+def _wraps(step: Step) -> bool:
+    """Whether a step gathers numbers of 32 bits that 64 would hold."""
+    return step.op == "reduce" and step.detail in ("sum", "prod") and step.type == "u32"
 
 
 def _array(node: Node) -> str:

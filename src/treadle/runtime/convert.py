@@ -20,6 +20,7 @@ from treadle.runtime.arrays import (
     DeviceArray,
     array_class,
     array_dtype,
+    check_unmasked,
     element_type,
     packed_strides,
 )
@@ -104,6 +105,7 @@ def take_in(definition: KernelDefinition, arguments: tuple[Any, ...], stream: St
             one = placed[position] = place(kind, value, definition, position, taken.order)
             taken.arguments[position] = one.array
         elif isinstance(value, np.ndarray):
+            check_unmasked(value)
             copied[position] = value
         elif (array := getattr(value, "_array", None)) is not None:
             own.append(array)

@@ -21,7 +21,7 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, LaunchError
 from treadle.runtime import dlpack
-from treadle.runtime.arrays import array_dtype, packed_strides
+from treadle.runtime.arrays import array_dtype, check_unmasked, packed_strides
 from treadle.runtime.dlpack import LEGACY
 
 
@@ -260,6 +260,7 @@ def _in_elements(strides: tuple[int, ...], item: int) -> tuple[int, ...]:
 
 def _read_numpy(kind: Kind, array: Any) -> Foreign:
     """NumPy's arrays by their attributes: DLPack knows neither structs nor bfloat16 there."""
+    check_unmasked(array)
     root = array
     while isinstance(root.base, np.ndarray):
         root = root.base

@@ -52,12 +52,33 @@ def one_axis(name: str, axis: Any, ndim: int) -> int:
 
 def some_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     """Axes counted from the front: one, a tuple of them, or for None all. ValueError if one is
-    named twice."""
+    named twice. Of a tensor without axes 0 and -1 may be named, as for one of one element, and
+    there is nothing to do along them."""
     if axis is None:
         return tuple(range(ndim))
     if not isinstance(axis, (tuple, list)):
-        return (one_axis(name, axis, ndim),)
-    found = tuple([one_axis(name, each, ndim) for each in axis])
-    if len(set(found)) != len(found):
-        raise ValueError(f"{name}: an axis is named twice in {tuple(axis)} (ndim is {ndim})")
-    return found
+        found = (one_axis(name, axis, ndim or 1),)
+    else:
+        found = tuple([one_axis(name, each, ndim or 1) for each in axis])
+        if len(set(found)) != len(found):
+            raise ValueError(f"{name}: an axis is named twice in {tuple(axis)} (ndim is {ndim})")
+    return found if ndim else ()
+
+
+def as_a_row(function: F) -> F:
+    """Let a function along an axis take a tensor without axes: it is a row of one element, and
+    what comes of it has no axes either."""
+
+    @wraps(function)
+    def wrapper(x: Any, /, *arguments: Any, **keywords: Any) -> Any:
+        from treadle.tensor.manipulation import operand
+
+        if getattr(x, "shape", None) or isinstance(x, (list, tuple)):  # which most are
+            return function(x, *arguments, **keywords)
+        x = operand(function.__name__, x)
+        if x.shape:
+            return function(x, *arguments, **keywords)
+        found = function(x.reshape(1), *arguments, **keywords)
+        return found.reshape(()) if found.size == 1 else found
+
+    return cast(F, wrapper)

@@ -39,7 +39,8 @@ def contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Name
     if (first[0].history is None and second[0].history is None) or not histories.recording.get():
         made = _contracted(first, second, kept)
     else:
-        first, second = _unrepeated(first, second), _unrepeated(second, first)
+        first = _unrepeated(first, second)
+        second = _unrepeated(second, first)  # what both repeat is repeated in this one
         with histories.recorded(False):
             made = _contracted(first, second, kept)
         names = tuple(first[1]), tuple(second[1]), tuple(kept)
@@ -57,6 +58,8 @@ def _unrepeated(operand: tuple[Node, Names], other: tuple[Node, Names]) -> tuple
     made = node.history
     if node.op != kinds.VIEW or made is None or made.derivative is not _of_views():
         return operand  # no view, or one that begins or ends a tape
+    if not node.size:
+        return operand  # whose steps are 0 without any repetition
     view: View = node.detail
     extents = dict(zip(other[1], other[0].shape, strict=True))
     shape = tuple(

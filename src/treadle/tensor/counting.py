@@ -83,7 +83,7 @@ def histogram(
     values = _real("histogram", values)
     edges = _edges("histogram", values, bins, range)
     found = asarray(edges.astype(values.dtype.numpy), device=values.device)
-    if hasattr(bins, "__index__") and range is None and values._is_recorded:
+    if _is_count(bins) and range is None and values._is_recorded:
         # The edges are elements, which were read for them.
         histories.record_as_one(histories.Unknown("histogram"), [found._cell.value], [values._node])
     parts = len(edges) - 1
@@ -141,13 +141,19 @@ def _real(name: str, values: Tensor) -> Tensor:
     return values.to(int32).to(exact) if dtype is bool_ else values.to(exact)
 
 
+def _is_count(bins: Any) -> bool:
+    """Whether bins are so many equal parts; else they are edges. (Arrays have `__index__`, too.)"""
+    return hasattr(bins, "__index__") and not getattr(bins, "shape", ())
+
+
 def _edges(name: str, values: Tensor, bins: Any, span: Any) -> np.ndarray[Any, Any]:
     """The edges, as NumPy has them."""
-    if not hasattr(bins, "__index__"):
+    if not _is_count(bins):
         edges = np.asarray(bins.numpy() if type(bins) is Tensor else bins, np.float64)
         if edges.ndim != 1 or len(edges) < 2 or (np.diff(edges) < 0).any():
             raise ValueError(f"{name}: edges are two or more numbers that ascend")
         return edges
+    bins = bins.__index__()
     if bins < 1:
         raise ValueError(f"{name}: there is at least one part, not bins={bins}")
     if span is None:
@@ -162,4 +168,4 @@ def _edges(name: str, values: Tensor, bins: Any, span: Any) -> np.ndarray[Any, A
         raise ValueError(f"{name}: a range goes up, not from {low} to {high}")
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return np.linspace(low, high, int(bins) + 1)
+    return np.linspace(low, high, bins + 1)

@@ -6,6 +6,7 @@ follow from their indices.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from treadle.core.dtypes import DType, cast_number, complex64, float32, float64
 from treadle.core.errors import LaunchError, ShapeError
 from treadle.graph.calls import call
 from treadle.graph.node import Node, constant
-from treadle.runtime.arrays import DeviceArray, numpy_dtype
+from treadle.runtime.arrays import DeviceArray, check_unmasked, numpy_dtype
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.runtime.foreign import kind_of
@@ -26,6 +27,7 @@ from treadle.tensor.dtypes import (
     default_integer,
     is_number,
     python_number,
+    result_type,
 )
 from treadle.tensor.tensor import Tensor, as_device_dtype, cast, from_node, from_numpy
 
@@ -36,7 +38,8 @@ def asarray(
     obj: Any, /, *, dtype: Any = None, device: str | Device | None = None, copy: bool | None = None
 ) -> Tensor:
     """A tensor with the elements of `obj`: a number, nested lists, a NumPy array, a Tensor, or an
-    array of another library.
+    array of another library. Nested lists may have tensors in them: these keep their dtype (the
+    common one, if there are several), their device and their gradients, and are stacked.
 
     Python floats become float32, complex numbers complex64, integers the device's default integer
     (int64 on cpu and cuda, int32 on webgpu); arrays keep their dtype. Lists and NumPy arrays are
@@ -53,6 +56,7 @@ def asarray(
     if isinstance(obj, Tensor):
         return _fitting(obj, dtype, device if device is not None else obj.device, copy)
     if isinstance(obj, np.ndarray):
+        check_unmasked(obj)
         if copy is False:
             try:
                 return _fitting(from_dlpack(obj), dtype, device, copy)
@@ -63,8 +67,13 @@ def asarray(
         if device is None and shared.device.backend != "cpu":
             device = shared.device
         return _fitting(shared, dtype, device, copy)
+    if isinstance(obj, (list, tuple)) and _has_tensors(obj):
+        made = _stacked(obj)
+        if copy is False:
+            raise ValueError("copy=False: the tensors must be copied to be one; leave copy out")
+        return _fitting(made, dtype, made.device if device is None else device, copy)
     where = find_device(device)
-    wanted = None if dtype is None else as_device_dtype(dtype)
+    wanted = None if dtype is None else as_device_dtype(dtype, where)
     if isinstance(obj, (np.ndarray, np.generic)) or hasattr(obj, "__array__"):
         data = np.asarray(obj)
         if wanted is not None and data.dtype != numpy_dtype(wanted):
@@ -119,6 +128,53 @@ def from_dlpack(
     return _fitting(tensor, None, tensor.device if device is None else device, copy)
 
 
+def _has_tensors(obj: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether there is a tensor in nested lists. (DtypeError for elements that are masked.)"""
+    types = set(map(type, obj))  # quick for many numbers
+    if Tensor in types:
+        return True
+    for one in types:
+        if issubclass(one, np.ma.MaskedArray):
+            for each in obj:
+                check_unmasked(each)
+        elif issubclass(one, (list, tuple)) and any(
+            _has_tensors(each) for each in obj if type(each) is one
+        ):
+            return True
+    return False
+
+
+def _stacked(obj: list[Any] | tuple[Any, ...]) -> Tensor:
+    """Nested lists of tensors, arrays and numbers as one tensor. Numbers take the tensors' dtype,
+    and are where these are."""
+    from treadle.tensor.assembly import stack
+
+    leaves = list(_leaves(obj))
+    tensors = [leaf for leaf in leaves if type(leaf) is Tensor]
+    where = tensors[0].device
+    dtype = result_type(*leaves)
+
+    def made(part: Any) -> Tensor:
+        if isinstance(part, (list, tuple)):
+            parts = [made(each) for each in part]
+            if len({each.shape for each in parts}) > 1:
+                raise ShapeError("nested lists of different lengths have no shape")
+            return stack(parts) if parts else empty((0,), dtype=dtype, device=where)
+        if type(part) is Tensor:
+            return part.to(dtype)
+        return asarray(part, dtype=dtype, device=where)
+
+    return made(obj)
+
+
+def _leaves(obj: Any) -> Iterator[Any]:
+    for each in obj:
+        if isinstance(each, (list, tuple)):
+            yield from _leaves(each)
+        else:
+            yield each if type(each) is Tensor or is_number(each) else asarray(each)
+
+
 def _from_python(obj: Any, wanted: Any, where: Device) -> np.ndarray[Any, Any]:
     try:
         data = np.asarray(obj)
@@ -160,7 +216,7 @@ _FIRST_LARGE = 2.0**63
 def empty(shape: Shape, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
     """A tensor whose contents are undefined; float32 unless `dtype` says otherwise."""
     where = find_device(device)
-    kind = float32 if dtype is None else as_device_dtype(dtype)
+    kind = float32 if dtype is None else as_device_dtype(dtype, where)
     check_dtype(kind, where)
     return Tensor(DeviceArray.allocate(where, kind, extents_of(shape)))
 
@@ -205,7 +261,7 @@ def full(
     """
     extents = extents_of(shape)
     where = find_device(device)
-    kind = None if dtype is None else as_device_dtype(dtype)
+    kind = None if dtype is None else as_device_dtype(dtype, where)
     if kind is not None and not isinstance(kind, DType):
         check_dtype(kind, where)
         data = np.empty(extents, kind)

@@ -166,7 +166,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
         raise ValueError("result_type needs an array or a dtype: numbers alone have no width")
     device = _device_of(others)
     # Floating dtypes first: beside them, integers that no dtype holds together do not matter.
-    dtypes = sorted((dtype_of(value) for value in others), key=lambda dtype: -RANK[dtype.kind])
+    found = (dtype_of(value, device) for value in others)
+    dtypes = sorted(found, key=lambda dtype: -RANK[dtype.kind])
     result = reduce(promote, dtypes)
     # The highest kind first, so that an integer is held against the dtype that it becomes.
     for number in sorted((python_number(n) for n in numbers), key=_kind_of_number, reverse=True):
@@ -185,7 +186,15 @@ def _device_of(values: Iterable[Any]) -> Device | None:
     return next((device for device in found if isinstance(device, Device)), None)
 
 
-def dtype_of(value: Any) -> DType:
+def named_dtype(value: Any, device: Device | None = None) -> DType:
+    """The DType that `value` names, as `as_dtype` has it; Python's int, float and complex are the
+    device's default dtypes (the default device's, if none is named)."""
+    if value is int or value is float or value is complex:
+        return default_dtype(value(), device)
+    return as_dtype(value)
+
+
+def dtype_of(value: Any, device: Device | None = None) -> DType:
     """The dtype that `value`, an array or a dtype, has or names."""
     if isinstance(value, DType):
         return value
@@ -193,7 +202,7 @@ def dtype_of(value: Any) -> DType:
         own = getattr(value, "dtype", None)
         if isinstance(own, (DType, np.dtype)):
             return as_dtype(own)
-    return as_dtype(value)
+    return named_dtype(value, device)
 
 
 def can_cast(from_: Any, to: Any, /) -> bool:
@@ -205,8 +214,8 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     >>> td.can_cast(td.int8, td.int16), td.can_cast(td.int16, td.int8)
     (True, False)
     """
-    source, target = dtype_of(from_), as_dtype(to)
     device = _device_of([from_])
+    source, target = dtype_of(from_, device), named_dtype(to, device)
     if device is not None and not supports(device, target):
         return False
     return _COMMON[source.name].get(target.name) is target
@@ -238,7 +247,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     >>> td.isdtype(td.int8, "integral"), td.isdtype(td.float32, ("bool", td.float64))
     (True, False)
     """
-    own = as_dtype(dtype)
+    own = named_dtype(dtype)
     if isinstance(kind, tuple):
         matches = [isdtype(own, one) for one in kind]  # all of them, to find what is no kind
         return True in matches
@@ -246,7 +255,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
         if kind not in _KINDS:
             raise ValueError(f"{kind!r} is not a kind of dtypes; there are {', '.join(_KINDS)}")
         return own.kind in _KINDS[kind]
-    return own is as_dtype(kind)
+    return own is named_dtype(kind)
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from treadle.core.dtypes import DType, bool_, float32, integer_range, uint8
 from treadle.core.errors import DtypeError
 from treadle.graph.kinds import COPY
-from treadle.graph.node import Node
+from treadle.graph.node import Node, constant
 from treadle.lang.builtins import NAMES, BuiltinFunction
+from treadle.runtime import settings
 from treadle.runtime.devices import Device
 from treadle.tensor.as_one import as_one
-from treadle.tensor.dtypes import RANK, check_dtype, default_dtype
+from treadle.tensor.dtypes import (
+    RANK,
+    check_dtype,
+    default_dtype,
+    default_integer,
+    promote,
+    promote_scalar,
+)
 from treadle.tensor.operands import (
     alike,
     as_nodes,
@@ -34,8 +44,8 @@ from treadle.tensor.tensor import Tensor, from_node
 class Rule(NamedTuple):
     """What an elementwise function takes and gives.
 
-    `kinds` are those of the dtypes it computes in. Integers become float32 where it has no integer
-    kinds (`floats`). `result`: "same" dtype, "bool", or "component" (of a complex dtype).
+    `kinds` are those of the dtypes it computes in. Integers and bools become float32 where it has
+    floats alone. `result`: "same" dtype, "bool", or "component" (of a complex dtype).
     """
 
     operands: int
@@ -91,7 +101,7 @@ RULES: dict[str, Rule] = {
     "greater": Rule(2, _ORDERED, "bool", "x1 > x2."),
     "greater_equal": Rule(2, _ORDERED, "bool", "x1 >= x2."),
     "hypot": Rule(2, _REAL_FLOAT, "same", "sqrt(x1**2 + x2**2), without overflow."),
-    "imag": Rule(1, frozenset({"complex"}), "component", "The imaginary part."),
+    "imag": Rule(1, frozenset({"complex"}), "component", "The imaginary part; 0 of real numbers."),
     "isfinite": Rule(1, _NUMERIC, "bool", "Whether it is neither infinite nor NaN."),
     "isinf": Rule(1, _NUMERIC, "bool", "Whether it is infinite."),
     "isnan": Rule(1, _NUMERIC, "bool", "Whether it is NaN."),
@@ -114,7 +124,14 @@ RULES: dict[str, Rule] = {
     "nextafter": Rule(2, _REAL_FLOAT, "same", "The number next to x1, towards x2."),
     "not_equal": Rule(2, _ANY, "bool", "x1 != x2."),
     "positive": Rule(1, _NUMERIC, "same", "x: a copy."),
-    "pow": Rule(2, _NUMERIC, "same", "x1 to the power of x2."),
+    "pow": Rule(
+        2,
+        _NUMERIC,
+        "same",
+        "x1 to the power of x2. Of integers to a negative power the "
+        "fraction is cut to an integer (1, -1 or 0); a negative number as x2, or one in a "
+        "list or NumPy array, is a ValueError, and under TREADLE_CHECK=1 every one is.",
+    ),
     "real": Rule(1, _NUMERIC, "component", "The real part."),
     "reciprocal": Rule(1, _FLOAT, "same", "1 / x."),
     "remainder": Rule(2, _REAL, "same", "The remainder of floor_divide; it has x2's sign."),
@@ -133,12 +150,18 @@ RULES: dict[str, Rule] = {
     "trunc": Rule(1, _REAL, "same", "The integer part."),
 }
 
-# Of bools an addition is `or`, as in NumPy, and a product `and`.
+# Of bools an addition is `or`, as in NumPy, and a product `and`; they are whole and not negative.
 _OF_BOOLS = {"add": "logical_or", "multiply": "logical_and", "minimum": "logical_and",
              "maximum": "logical_or", "bitwise_and": "logical_and", "bitwise_or": "logical_or",
              "bitwise_xor": "logical_xor", "bitwise_invert": "logical_not",
-             "equal": "equal", "not_equal": "not_equal"}  # fmt: skip
-_ORDERING = frozenset({"less", "less_equal", "greater", "greater_equal"})
+             "equal": "equal", "not_equal": "not_equal",
+             **dict.fromkeys(("abs", "ceil", "conj", "floor", "real", "round", "sign", "trunc"),
+                             COPY)}  # fmt: skip
+# What is computed of bools in the device's default integer. (`-x` and `x1 - x2` of bools are
+# refused, as by NumPy and PyTorch: there are ~x and x1 ^ x2.)
+_INTEGERS_OF_BOOLS = frozenset({"clip", "floor_divide", "pow", "remainder", "square"})
+# What looks at bools as at small integers, and gives bools.
+_TESTS = frozenset({"less", "less_equal", "greater", "greater_equal", "isfinite", "isinf", "isnan"})
 
 
 class _Plan(NamedTuple):
@@ -161,7 +184,7 @@ def _plan(name: str, dtype: DType) -> _Plan:
     op = name
     if dtype is bool_:
         op = _OF_BOOLS.get(name, name)
-        if name in _ORDERING:
+        if name in _TESTS:
             dtype = uint8
     elif name == "positive" or (name in ("conj", "real") and dtype.kind != "complex"):
         op = COPY
@@ -179,28 +202,52 @@ def apply(name: str, *operands: Any) -> Tensor:
         sources = alike(operands)
         if sources is not None:
             node = sources[0]
-            op, dtype, given = _plan(name, node.dtype)
-            if dtype is node.dtype:
-                return from_node(Node(op, sources, node.shape, given, node.device))
+            if node.dtype is not bool_ or name not in _INTEGERS_OF_BOOLS:
+                op, dtype, given = _plan(name, node.dtype)
+                if dtype is node.dtype:
+                    return from_node(Node(op, sources, node.shape, given, node.device))
     device, dtype, found = prepare(name, operands)
+    if dtype is bool_ and name in _INTEGERS_OF_BOOLS:
+        dtype = default_integer(device)
     op, dtype, given = _plan(name, dtype)
     check_dtype(dtype, device)
     shapes = [value.shape for value in found if type(value) is Node]
     shape = common_shape(name, shapes)
-    if op == "pow" and type(found[1]) is not Node and found[1] == 2:
-        op = "square"
-        del found[1]
+    if op == "pow":
+        if dtype.kind == "int":
+            _check_exponent(operands[1], found[1])
+        if type(found[1]) is not Node and found[1] == 2:
+            op = "square"
+            del found[1]
     return from_node(Node(op, as_nodes(found, dtype, shape, device), shape, given, device))
+
+
+def _check_exponent(given: Any, found: Any) -> None:
+    """ValueError for an exponent of integers that is known to be negative. Those in tensors are
+    looked at under TREADLE_CHECK=1."""
+    if type(found) is not Node:
+        lowest = found
+    elif settings.check and found.size:
+        lowest = from_node(found).numpy().min()
+    elif type(given) is not Tensor and isinstance(given, (np.ndarray, list, tuple)) and found.size:
+        lowest = np.asarray(given).min()
+    else:
+        return
+    if lowest < 0:
+        raise ValueError(
+            f"pow: integers to the power {lowest} are fractions: make floats of them, as in "
+            f"x.to(td.float32) ** {lowest}"
+        )
 
 
 def working_dtype(name: str, rule: Rule, dtype: DType) -> DType:
     """The dtype in which a function computes operands of a dtype. DtypeError if it cannot."""
     kinds = rule.kinds
-    if dtype.kind in kinds:
+    if dtype.kind in kinds or (dtype is bool_ and (name in _OF_BOOLS or name in _TESTS)):
         return dtype
     if kinds is _BOOL:
         return bool_
-    if dtype.kind in ("int", "uint") and "float" in kinds:
+    if dtype.kind in ("bool", "int", "uint") and "float" in kinds and "int" not in kinds:
         return float32
     raise DtypeError(
         f"{name} takes {', '.join(sorted(kinds))} dtypes, not {dtype}: cast with x.to(dtype)"
@@ -221,6 +268,16 @@ def _function(name: str, rule: Rule) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = rule.doc
     return function  # type: ignore[no-any-return]
+
+
+def imag(x: Any, /) -> Tensor:
+    """The imaginary part; 0 of real numbers."""
+    if type(x) is Tensor and x.dtype.kind == "complex":  # which most are
+        return apply("imag", x)
+    device, dtype, (node,) = prepare("imag", (x,))
+    if dtype.kind == "complex":
+        return apply("imag", x)
+    return from_node(constant(dtype(0).item(), node.shape, dtype, device))
 
 
 # --- functions whose operands differ in kind -----------------------------------------------------
@@ -248,51 +305,68 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
     return from_node(Node("where", sources, shape, dtype, device))
 
 
-_CLIP = Rule(3, _REAL, "same", "")
-
-
 @as_one
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
-    """X limited to min … max: numbers, or arrays that broadcast with x. The dtype is x's; NaN where
-    one of them is NaN.
+    """X limited to min … max: numbers, or arrays that broadcast with x. The dtype is x's, and
+    integers with floating bounds become floats; NaN where one of them is NaN.
 
     >>> import treadle as td
     >>> td.clip(td.arange(5, device="cpu"), 1, max=3).tolist()
     [1, 1, 2, 3, 3]
     """
     device, dtype, found = prepare("clip", (x,), device_of("clip", (x, min, max)))
-    if dtype.kind not in _REAL:
-        dtype = working_dtype("clip", _CLIP, dtype)
+    if dtype is bool_:
+        dtype = default_integer(device)
+    bounds = [
+        as_python(bound) if is_number(bound) else node_of("clip", bound, device)
+        for bound in (min, max)
+        if bound is not None
+    ]
+    if dtype.is_integer and "float" in [_dtype_of(bound, device).kind for bound in bounds]:
+        for bound in bounds:
+            if type(bound) is Node:
+                dtype = promote(dtype, bound.dtype)
+            else:
+                dtype = promote_scalar(dtype, bound, device)
+        check_dtype(dtype, device)
     op = "clip"
     if min is None or max is None:
         op = COPY if min is max else "maximum" if max is None else "minimum"
-    found += [_bound(bound, dtype, device) for bound in (min, max) if bound is not None]
+    found += [_bound(bound, dtype, device) for bound in bounds]
     shape = common_shape("clip", [value.shape for value in found if type(value) is Node])
     return from_node(Node(op, as_nodes(found, dtype, shape, device), shape, dtype, device))
 
 
-def _bound(bound: Any, dtype: DType, device: Device) -> Any:
-    """A bound of `clip`, as far as x's dtype reaches."""
-    found: Any = as_python(bound) if is_number(bound) else node_of("clip", bound, device)
-    kind = found.dtype.kind if type(found) is Node else default_dtype(found, device).kind
-    if RANK[kind] > RANK[dtype.kind]:
-        raise DtypeError(
-            f"clip: x is {dtype}, and a bound is {kind}: cast x, or the bound, to the other's dtype"
-        )
-    if type(found) is int and dtype.is_integer:
-        low, high = integer_range(dtype)
-        return low if found < low else high if found > high else found
+def _dtype_of(bound: Any, device: Device) -> DType:
+    found: DType = bound.dtype if type(bound) is Node else default_dtype(bound, device)
     return found
+
+
+def _bound(bound: Any, dtype: DType, device: Device) -> Any:
+    """A bound of `clip`, as far as the result's dtype reaches."""
+    own = _dtype_of(bound, device)
+    if RANK[own.kind] > RANK[dtype.kind]:
+        raise DtypeError(
+            f"clip: x is {dtype}, and a bound is {own.kind}: cast x, or the bound, to the other's "
+            "dtype"
+        )
+    if not (dtype.is_integer and own.is_integer) or (type(bound) is Node and own is dtype):
+        return bound
+    low, high = integer_range(dtype)
+    if type(bound) is Node:
+        return clip(from_node(bound), low, high)._node
+    return low if bound < low else high if bound > high else bound
 
 
 FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     **{name: _function(name, rule) for name, rule in RULES.items()},
     "clip": clip,
+    "imag": imag,
     "where": where,
 }
 # What the kernel language does not have.
 angle, conj = FUNCTIONS["angle"], FUNCTIONS["conj"]
-imag, real = FUNCTIONS["imag"], FUNCTIONS["real"]
+real = FUNCTIONS["real"]
 
 
 def install() -> None:

@@ -141,7 +141,9 @@ def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
     """A view with two axes exchanged."""
     x = operand("swapaxes", x)
     order = list(range(len(x.shape)))
-    one, other = (one_axis("swapaxes", axis, len(order)) for axis in (axis1, axis2))
+    one, other = (one_axis("swapaxes", axis, len(order) or 1) for axis in (axis1, axis2))
+    if one == other:
+        return x._seen_through(x._where)
     order[one], order[other] = other, one
     return x._seen_through(views.permute(x._where, order))
 

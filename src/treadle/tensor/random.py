@@ -506,7 +506,7 @@ def _device_of(name: str, parameters: tuple[Any, ...], device: Any) -> Device:
 
 
 def _dtype(dtype: Any, device: Device) -> DType:
-    found = as_device_dtype(dtype)
+    found = as_device_dtype(dtype, device)
     if not isinstance(found, DType):
         raise DtypeError(f"there are no random structs ({found})")
     check_dtype(found, device)

@@ -47,7 +47,9 @@ def arange(
 ) -> Tensor:
     """Numbers from start (0 if only stop is given) to below stop, by step.
 
-    Integers give the device's default integer, floats float32, unless `dtype` says otherwise.
+    Integers give the device's default integer, floats float32, unless `dtype` says otherwise. An
+    integer dtype has NumPy's numbers for floats: the first two are cut to integers, and the others
+    follow at their distance.
 
     >>> import treadle as td
     >>> td.arange(2, 8, 3, device="cpu").tolist()
@@ -63,15 +65,16 @@ def arange(
     if dtype is None:
         kind = default_integer(where) if integers else float32
     else:
-        kind = _plain("arange", dtype)
+        kind = _plain("arange", dtype, where)
     check_dtype(kind, where)
     count = _count(first, end, by)
     if kind.is_integer and count:
-        first, by = _as_integer(first), _as_integer(by)
-        if isinstance(first, int) and isinstance(by, int):
-            check_fits(first, kind)
-            check_fits(first + (count - 1) * by, kind)
-            return from_node(_steps(count, first, by, kind, where))
+        if not (isinstance(first, int) and isinstance(by, int)):
+            by = int(first + by) - int(first)
+            first = int(first)
+        check_fits(first, kind)
+        check_fits(first + (count - 1) * by, kind)
+        return from_node(_steps(count, first, by, kind, where))
     return _spaced(count, first, by, kind, where)
 
 
@@ -100,7 +103,11 @@ def linspace(
     if count < 0:
         raise ValueError(f"linspace: there cannot be {count} numbers; num is 0 or more")
     is_complex = isinstance(first, complex) or isinstance(last, complex)
-    kind = (complex64 if is_complex else float32) if dtype is None else _plain("linspace", dtype)
+    kind = (
+        (complex64 if is_complex else float32)
+        if dtype is None
+        else _plain("linspace", dtype, where)
+    )
     check_dtype(kind, where)
     if is_complex or kind.kind != "float":
         check_cast(np.dtype(complex if is_complex else float), kind)
@@ -131,7 +138,7 @@ def eye(
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
     where = find_device(device)
-    kind = float32 if dtype is None else _plain("eye", dtype)
+    kind = float32 if dtype is None else _plain("eye", dtype, where)
     check_dtype(kind, where)
     rows = n_rows.__index__()
     columns = rows if n_cols is None else n_cols.__index__()
@@ -211,8 +218,8 @@ def _real(name: str, value: Any) -> int | float:
     return int(number) if isinstance(number, bool) else number
 
 
-def _plain(name: str, dtype: Any) -> DType:
-    kind = as_device_dtype(dtype)
+def _plain(name: str, dtype: Any, device: Device) -> DType:
+    kind = as_device_dtype(dtype, device)
     if not isinstance(kind, DType):
         raise TypeError(f"{name} makes numbers, not structs ({kind})")
     return kind

@@ -24,8 +24,8 @@ from treadle.graph.node import Node, constant, view_of
 from treadle.runtime.arrays import check_cast, numpy_dtype
 from treadle.runtime.devices import Device
 from treadle.tensor.as_one import as_one
-from treadle.tensor.axes import one_axis, some_axes, takes_dim
-from treadle.tensor.dtypes import check_dtype, default_integer
+from treadle.tensor.axes import some_axes, takes_dim
+from treadle.tensor.dtypes import check_dtype, default_integer, supports
 from treadle.tensor.operands import cast, device_of, node_of
 from treadle.tensor.precision import cast_by_name
 from treadle.tensor.tensor import Tensor, as_device_dtype, from_node
@@ -45,8 +45,8 @@ _HALVES = (float16, bfloat16)
 def sum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The sum of the elements along one axis, several or all. The sum of none is 0.
 
-    Small integers are added up in the device's default integer, unsigned ones in uint64 (uint32
-    where integers have 32 bits); `dtype` casts the elements before.
+    Small integers are added up in the device's default integer, unsigned ones in one of its size;
+    uint32 in uint64 wherever the device has that. `dtype` casts the elements before.
 
     >>> import treadle as td
     >>> td.sum(td.asarray([[1, 2], [3, 4]], device="cpu"), axis=0).tolist()
@@ -76,9 +76,12 @@ def total_dtype(name: str, own: DType, wanted: Any, device: Device) -> DType:
         integer = default_integer(device)
         if own.kind == "bool" or (own.kind == "int" and own.itemsize < integer.itemsize):
             return integer
-        unsigned = uint64 if integer.itemsize == 8 else uint32
-        return unsigned if own.kind == "uint" and own.itemsize < integer.itemsize else own
-    dtype = as_device_dtype(wanted)
+        if own.kind != "uint":
+            return own
+        if own is uint32:  # which the default integers of 32 bits do not hold
+            return uint64 if supports(device, uint64) else own
+        return (uint64 if integer.itemsize == 8 else uint32) if own.itemsize < 4 else own
+    dtype = as_device_dtype(wanted, device)
     if not isinstance(dtype, DType):
         raise DtypeError(f"{name}: dtype={dtype} is a struct, and there is no arithmetic on them")
     check_dtype(dtype, device)
@@ -136,8 +139,9 @@ def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor
 
 def _place(kind: str, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     node = _ordered(kind, x)
-    count = len(node.shape)
-    axes = tuple(range(count)) if axis is None else (one_axis(kind, axis, count),)
+    if isinstance(axis, (tuple, list)):
+        raise TypeError(f"{kind}: an axis is an integer, not {axis!r}")
+    axes = some_axes(kind, axis, len(node.shape))
     _check_not_empty(kind, node, axes)
     dtype = default_integer(node.device)
     if not axes:

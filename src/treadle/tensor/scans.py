@@ -8,7 +8,7 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph.calls import call
 from treadle.kernels.accumulate import accumulate
 from treadle.tensor.as_one import as_one
-from treadle.tensor.axes import one_axis, takes_dim
+from treadle.tensor.axes import as_a_row, one_axis, takes_dim
 from treadle.tensor.operands import cast
 from treadle.tensor.precision import cast_by_name
 from treadle.tensor.reductions import node_for, total_dtype
@@ -17,6 +17,7 @@ from treadle.tensor.tensor import Tensor, from_node
 
 @cast_by_name
 @takes_dim
+@as_a_row
 @as_one
 def cumulative_sum(
     x: Any, /, axis: int | None = None, dtype: Any = None, include_initial: bool = False
@@ -34,6 +35,7 @@ def cumulative_sum(
 
 @cast_by_name
 @takes_dim
+@as_a_row
 @as_one
 def cumulative_prod(
     x: Any, /, axis: int | None = None, dtype: Any = None, include_initial: bool = False

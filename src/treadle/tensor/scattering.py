@@ -54,15 +54,25 @@ def gather(input: Any, dim: int, index: Any) -> Tensor:
     x = operand("gather", input)
     places, _ = _flat_places("gather", x, dim, index)
     if not x.size:
-        return from_node(from_nothing(x._node, places.shape))
-    return from_node(gathered(x._node, places))
+        made = from_node(from_nothing(x._node, places.shape))
+    else:
+        made = from_node(gathered(x._node, places))
+    return made if np.shape(index) else made.reshape(())
 
 
 def index_select(input: Any, dim: int, index: Any) -> Tensor:
-    """The parts along an axis at some places: `td.take` with PyTorch's arguments."""
+    """The parts along an axis at some places: `td.take` with PyTorch's arguments. Of a tensor
+    without axes one part is chosen, and has none either."""
     x = operand("index_select", input)
-    at = one_axis("index_select", dim, max(len(x.shape), 1))
-    return x.reshape(x.shape or (1,))[(slice(None),) * at + (_one_axis_of("index_select", index),)]
+    at = one_axis("index_select", dim, len(x.shape) or 1)
+    places = _one_axis_of("index_select", index)
+    if x.shape:
+        return x[(slice(None),) * at + (places,)]
+    if places.shape != (1,):
+        raise ShapeError(
+            f"index_select: of a tensor without axes one part is chosen, and not {places.shape[0]}"
+        )
+    return x.reshape(1)[places].reshape(())
 
 
 def masked_select(input: Any, mask: Any) -> Tensor:
@@ -199,14 +209,13 @@ def _one_axis_of(name: str, index: Any) -> Any:
 
 def _flat_places(name: str, x: Tensor, dim: int, index: Any) -> tuple[Node, View]:
     """Where in x's elements, counted row by row, an index of as many axes points to; and the view
-    that its own shape is of an array of x's shape."""
-    at = one_axis(name, dim, max(len(x.shape), 1))
+    that its own shape is of an array of x's shape. What has no axes counts as a row of one."""
+    wide = x.shape or (1,)
+    at = one_axis(name, dim, len(wide))
     found = indices_of(name, index)
-    shape, wide = tuple(found.shape), x.shape
-    if not shape and not wide:
-        shape = wide = (1,)
-        found = found.reshape(1)
-    elif len(shape) != len(wide):
+    shape = tuple(found.shape) or (1,)
+    found = found.reshape(shape)
+    if len(shape) != len(wide):
         raise ShapeError(
             f"{name}: an index of shape {shape} has not as many axes as the tensor, whose shape is "
             f"{x.shape}"
@@ -246,7 +255,7 @@ def _values(name: str, src: Any, places: Node, base: View, x: Tensor) -> Node:
         raise DtypeError(
             f"{name}: src is {values.dtype} and the tensor {x.dtype}: cast one of them"
         )
-    shape = values.shape or ((1,) if places.shape == (1,) else ())
+    shape = values.shape or ((1,) if len(base.shape) == 1 else ())
     if len(shape) != len(base.shape) or any(
         mine > theirs for mine, theirs in zip(base.shape, shape, strict=True)
     ):

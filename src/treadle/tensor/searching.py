@@ -53,8 +53,11 @@ def argwhere(x: Any, /) -> Tensor:
     >>> td.argwhere(td.asarray([[0, 5], [6, 0]], device="cpu")).tolist()
     [[0, 1], [1, 0]]
     """
-    found = _nonzero("argwhere", x)
+    tensor = _tensor("argwhere", x)
+    found = _nonzero("argwhere", tensor if tensor.shape else tensor.reshape(1))
     first = found[0]
+    if not tensor.shape:  # a row without numbers, if the element is not zero
+        return from_node(constant(0, (first.shape[0], 0), first.dtype, first.device))
     count, axes = first.shape[0], len(found)
     shape = (count, axes)
     node = constant(0, shape, first.dtype, first.device)

@@ -11,14 +11,16 @@ from treadle.graph.calls import Function, call, call_of_several
 from treadle.graph.node import Node, view_of
 from treadle.kernels import sort as kernels
 from treadle.kernels.topk import topk as top_k
-from treadle.tensor.axes import one_axis, takes_dim
+from treadle.tensor.axes import as_a_row, one_axis, takes_dim
 from treadle.tensor.dtypes import default_integer
+from treadle.tensor.manipulation import operand
 from treadle.tensor.operands import device_of, node_of
 from treadle.tensor.searching import take_along_axis
 from treadle.tensor.tensor import Tensor, from_node
 
 
 @takes_dim
+@as_a_row
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The elements in order along an axis. NaN is last, in either order.
 
@@ -32,6 +34,7 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
 
 
 @takes_dim
+@as_a_row
 def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """Where each element of `td.sort(x)` is in x, along the axis.
 
@@ -66,7 +69,9 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True, sorted: bool = Tr
     if node.dtype.kind == "complex":
         raise DtypeError("topk: complex numbers have no order; take their absolute values")
     if not node.shape:
-        node = view_of(node, views.View((1,), (1,), 0))
+        one_axis("topk", axis, 1)
+        values, indices = topk(operand("topk", x).reshape(1), k, 0, largest, sorted)
+        return TopK(values.reshape(()), indices.reshape(())) if k else TopK(values, indices)
     at = one_axis("topk", axis, len(node.shape))
     if not 0 <= k <= node.shape[at]:
         raise ShapeError(f"topk: k is 0 to {node.shape[at]}, the elements of axis {at} of shape "
@@ -79,7 +84,7 @@ def topk(x: Any, k: int, axis: int = -1, largest: bool = True, sorted: bool = Tr
     )
     values, indices = (_back(from_node(each), at) for each in made)
     if type(x) is Tensor and x._is_recorded:  # as gathering, which has a derivative
-        values = take_along_axis(x.reshape(x.shape or (1,)), indices, axis=at)
+        values = take_along_axis(x, indices, axis=at)
     return TopK(values, indices)
 
 

@@ -33,7 +33,7 @@ from treadle.runtime.arrays import (
 from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.cells import Cell, OwnedCell, compute, compute_alone, compute_soon, written
-from treadle.tensor.dtypes import check_dtype
+from treadle.tensor.dtypes import check_dtype, named_dtype
 from treadle.tensor.for_array_api import ForArrayApi
 from treadle.tensor.for_autograd import Boundary, ForAutograd
 from treadle.tensor.for_numpy import ForNumPy
@@ -456,11 +456,12 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         """
         if target is not None:
             try:
-                dtype = as_device_dtype(target)
+                as_device_dtype(target)
+                dtype = target
             except DtypeError:
                 device = target
         to_device = self.device if device is None else find_device(device)
-        to_dtype = self.dtype if dtype is None else as_device_dtype(dtype)
+        to_dtype = self.dtype if dtype is None else as_device_dtype(dtype, to_device)
         if to_device is self.device and to_dtype == self.dtype:
             return self
         check_dtype(to_dtype, to_device)
@@ -493,7 +494,8 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         """`to`, awaiting instead of blocking where the elements go through the host's memory."""
         if target is not None:
             try:
-                dtype = as_device_dtype(target)
+                as_device_dtype(target)
+                dtype = target
             except DtypeError:
                 device = target
         where = self.device if device is None else find_device(device)
@@ -577,14 +579,13 @@ def _restored(
     return made
 
 
-def as_device_dtype(value: Any) -> DType | np.dtype[Any]:
-    """A DType from anything that names one, or a structured dtype with C's layout."""
-    from treadle.core.dtypes import as_dtype
-
+def as_device_dtype(value: Any, device: Device | None = None) -> DType | np.dtype[Any]:
+    """A DType from anything that names one, or a structured dtype with C's layout. Python's int,
+    float and complex are the device's defaults (the default device's, if none is named)."""
     structured = getattr(value, "dtype", value)  # a @td.struct class has one
     if isinstance(structured, np.dtype) and structured.names is not None:
         return array_dtype(structured)
-    return as_dtype(value)
+    return named_dtype(value, device)
 
 
 def cast(data: np.ndarray[Any, Any], dtype: DType | np.dtype[Any]) -> np.ndarray[Any, Any]:

@@ -16,6 +16,7 @@ from treadle.tensor.functional.wide import wide
 from treadle.tensor.reductions import sum as total
 
 _abs, _erf, _exp, _tanh = (FUNCTIONS[name] for name in ("abs", "erf", "exp", "tanh"))
+_conj, _real, _sign = FUNCTIONS["conj"], FUNCTIONS["real"], FUNCTIONS["sign"]
 _square, _where, _sigmoid = FUNCTIONS["square"], FUNCTIONS["where"], FUNCTIONS["sigmoid"]
 
 
@@ -145,12 +146,16 @@ def _logsigmoid(g: Any, input: Any) -> Any:
 
 def _softsign(g: Any, input: Any) -> Any:
     (g, _), (x, _) = wide(g), wide(input)
-    return g / _square(_abs(x) + 1)
+    size = _abs(x) + 1
+    if x.dtype.kind == "complex":  # the size changes with what moves x along its direction
+        return g / size - _sign(x) * (_real(g * _conj(x)) / _square(size))
+    return g / _square(size)
 
 
 def _tanhshrink(g: Any, input: Any) -> Any:
     (g, _), (x, _) = wide(g), wide(input)
-    return g * _square(_tanh(x))
+    slope = _square(_tanh(x))
+    return g * (_conj(slope) if x.dtype.kind == "complex" else slope)
 
 
 RULES: dict[str, Rule] = {

@@ -144,7 +144,8 @@ def mean(what: Pooling) -> Kernel:
                 else:
                     number = inside(start_z, count_z, depth) * inside(start_y, count_y, height)
                     number *= inside(start_x, count_x, width)
-            out[row * wide + column] = stored(total / form(td.maximum(number, 1)))
+                number = td.maximum(number, 1)
+            out[row * wide + column] = stored(total / form(number))
 
     return pool_mean
 

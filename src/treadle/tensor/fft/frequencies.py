@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import DType, as_dtype, float32
+from treadle.core.dtypes import DType, float32
 from treadle.core.errors import DtypeError
 from treadle.runtime.devices import Device
 from treadle.tensor.assembly import roll
 from treadle.tensor.axes import some_axes
 from treadle.tensor.creation import asarray
+from treadle.tensor.dtypes import named_dtype
 from treadle.tensor.fft.arguments import length
 from treadle.tensor.operands import device_of, node_of
 from treadle.tensor.tensor import Tensor, from_node
@@ -86,7 +87,7 @@ def _spacing(name: str, d: Any) -> float:
 
 
 def _kind(name: str, dtype: Any) -> DType:
-    kind = float32 if dtype is None else as_dtype(dtype)
+    kind = float32 if dtype is None else named_dtype(dtype)
     if kind.kind != "float":
         raise DtypeError(f"{name}: frequencies are real numbers, not {kind}: use dtype=td.float32")
     return kind

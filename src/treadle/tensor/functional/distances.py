@@ -26,20 +26,24 @@ from treadle.tensor.tensor import Tensor
 __all__ = ["cosine_similarity", "normalize", "pairwise_distance", "pdist"]
 
 _abs, _maximum, _pow = FUNCTIONS["abs"], FUNCTIONS["maximum"], FUNCTIONS["pow"]
+_imag, _real = FUNCTIONS["imag"], FUNCTIONS["real"]
 _sqrt, _square = FUNCTIONS["sqrt"], FUNCTIONS["square"]
 
 
 @as_one
 def lengths(x: Tensor, p: float, axis: int, keepdims: bool) -> Tensor:
     """The p-th root of the sum of |x|**p along an axis: for p=0 how many elements are not 0, for
-    infinities the greatest or the least magnitude."""
+    infinities the greatest or the least magnitude. Of complex numbers it is real."""
     if p == 2:
-        return _sqrt(total(_square(x), axis=axis, keepdims=keepdims))
+        squares = _square(x)
+        if x.dtype.kind == "complex":
+            squares = _square(_real(x)) + _square(_imag(x))
+        return _sqrt(total(squares, axis=axis, keepdims=keepdims))
     size = _abs(x)
     if p == 1:
         return total(size, axis=axis, keepdims=keepdims)
     if p == 0:
-        return total((x != 0).to(x.dtype), axis=axis, keepdims=keepdims)
+        return total((x != 0).to(size.dtype), axis=axis, keepdims=keepdims)
     if math.isinf(p):
         return (largest if p > 0 else least)(size, axis=axis, keepdims=keepdims)
     return _pow(total(_pow(size, p), axis=axis, keepdims=keepdims), 1 / p)
@@ -93,7 +97,7 @@ def pairwise_distance(
     [5.0]
     """
     a, b, dtype = _pair("pairwise_distance", x1, x2)
-    return lengths(a - b + eps, p, -1, keepdim).to(dtype)
+    return lengths(a - b + eps, p, -1, keepdim).to(dtype.component)
 
 
 def pdist(input: Any, p: float = 2.0) -> Tensor:
@@ -111,7 +115,8 @@ def pdist(input: Any, p: float = 2.0) -> Tensor:
     if p < 0:
         raise ValueError(f"pdist: p must not be negative, as {p} is")
     one, other = np.triu_indices(x.shape[0], 1)
-    return lengths(take(x, one, axis=0) - take(x, other, axis=0), p, -1, False).to(dtype)
+    apart = take(x, one, axis=0) - take(x, other, axis=0)
+    return lengths(apart, p, -1, False).to(dtype.component)
 
 
 def _pair(name: str, x1: Any, x2: Any) -> tuple[Tensor, Tensor, DType]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from treadle.core.errors import ShapeError
@@ -159,7 +160,8 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
             f"pixel_shuffle: {channels} channels of shape {x.shape} are not divided by "
             f"upscale_factor ** 2 = {r * r}"
         )
-    parts = x.reshape(-1, channels // (r * r), r, r, height, width)
+    count = math.prod(front)  # which -1 does not stand for where there are no elements
+    parts = x.reshape(count, channels // (r * r), r, r, height, width)
     moved = permute_dims(parts, (0, 1, 4, 2, 5, 3))
     return moved.reshape(*front, channels // (r * r), height * r, width * r)
 
@@ -174,7 +176,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
             f"pixel_unshuffle: height and width of shape {x.shape} are not divided by "
             f"downscale_factor={r}"
         )
-    parts = x.reshape(-1, channels, height // r, r, width // r, r)
+    parts = x.reshape(math.prod(front), channels, height // r, r, width // r, r)
     moved = permute_dims(parts, (0, 1, 3, 5, 2, 4))
     return moved.reshape(*front, channels * r * r, height // r, width // r)
 

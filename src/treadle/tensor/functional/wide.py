@@ -31,7 +31,7 @@ def working(own: DType) -> tuple[DType, DType]:
     >>> working(float16)
     (treadle.float32, treadle.float16)
     """
-    if own in _HALVES or own.kind in ("int", "uint"):
+    if own in _HALVES or own.kind in ("bool", "int", "uint"):
         return float32, own if own.kind == "float" else float32
     return own, own
 
@@ -75,7 +75,7 @@ def may_write(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
 
 
 def wide_float(name: str, x: Any) -> tuple[Tensor, DType]:
-    """The same for a function of real numbers alone. DtypeError for complex ones and truth values.
+    """The same for a function of real numbers alone. DtypeError for complex ones.
 
     >>> import treadle as td
     >>> wide_float("f", td.asarray([1, 2], dtype=td.int32, device="cpu"))[1].name

@@ -116,7 +116,9 @@ def norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) -
                 "matrix: name axes"
             )
         axis = (0, 1)
-    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (one_axis("norm", axis, x.ndim),)
+    axes = (
+        tuple(axis) if isinstance(axis, (tuple, list)) else (one_axis("norm", axis, x.ndim or 1),)
+    )
     if len(axes) == 2:
         return _norm_of_axes("norm", x, "fro" if ord is None else ord, axes, keepdims)
     if len(axes) != 1:
