@@ -1,0 +1,86 @@
+"""Functions beside PyTorch's of the same meaning, on the samples that PyTorch tests its own with:
+forward, and gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import treadle as td
+from tests.parity import comparing
+from tests.parity.comparing import compare, compare_gradients, operators, told, torch
+from tests.parity.pairs import PAIRS, Pair
+from tests.parity.unlike import UNLIKE
+
+# PyTorch warns of what it is going to change.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+# How many samples of a dtype: the first, the last, and some between.
+FEW = {"float64": 3, "complex128": 1, "int64": 1, "bool": 1}
+ALL = dict.fromkeys(FEW, 1000)
+LABELS = {pair.label: pair for pair in PAIRS}
+# What a GPU computes in another way than the CPU, in float32.
+ON_A_GPU = ["sum", "prod", "std", "cumsum", "cumprod", "logsumexp", "max-reduction_no_dim", "msort", "matmul", "einsum", "cdist", "softmax", "gather", "scatter_add", "index_add", "__getitem__", "diff", "pow", "atan2", "lgamma", "linalg.qr", "linalg.solve", "linalg.vector_norm", "fft.rfft", "nn.functional.conv2d", "nn.functional.conv_transpose1d", "nn.functional.max_pool2d", "nn.functional.avg_pool2d", "nn.functional.layer_norm", "nn.functional.batch_norm", "nn.functional.cross_entropy", "nn.functional.embedding_bag", "nn.functional.grid_sample", "nn.functional.interpolate-bilinear", "nn.functional.scaled_dot_product_attention"]
+
+
+def check(pair: Pair, counts: dict[str, int], device: str = "cpu") -> None:
+    operator = operators()[pair.name, pair.variant]
+    unlike = UNLIKE.get(pair.label, ())
+    needed = set()
+    for name, count in counts.items():
+        dtype = getattr(torch, name)
+        if dtype not in operator.supported_dtypes("cpu"):
+            continue
+        comparing.seed(0)
+        tracked = operator.supports_autograd and dtype in operator.supported_backward_dtypes("cpu")
+        samples = list(operator.sample_inputs("cpu", dtype, requires_grad=tracked))
+        kept = []
+        for number, sample in enumerate(samples):
+            fits = [each for each in unlike if _fits(each, name, sample)]
+            needed.update(fits)
+            if not fits:
+                kept.append((number, sample))
+        for number, sample in comparing.spread_out(kept, count):
+            _check_sample(pair, operator, sample, f"{pair.label}, {name}, sample {number}", device)
+    idle = [each.reason for each in unlike if each not in needed]
+    if counts.keys() >= FEW.keys():
+        assert not idle, f"exceptions that no sample needs: {idle}"
+
+
+def _fits(unlike: Any, name: str, sample: Any) -> bool:
+    return (not unlike.dtypes or name in unlike.dtypes) and unlike.when(sample)
+
+
+def _check_sample(pair: Pair, operator: Any, sample: Any, what: str, device: str) -> None:
+    what = f"{what} of {told((sample.input, *sample.args))} {told(sample.kwargs)}"
+    # Before PyTorch's, for functions that write, as batch_norm does.
+    mine = comparing.taken((sample.input, *sample.args), sample.kwargs, device)
+    try:
+        theirs = pair.theirs(operator.op, torch)(sample.input, *sample.args, **sample.kwargs)
+    except (RuntimeError, ValueError, IndexError):
+        return  # some samples are what PyTorch refuses
+    with td.use_device(device):
+        found = pair.ours()(*mine.arguments, **mine.keywords)
+    compare(found, theirs, what)
+    compare_gradients(found, theirs, mine.tracked, what)
+
+
+if torch is not None:
+
+    @pytest.mark.parametrize("label", LABELS)
+    def test_few_samples(label):
+        check(LABELS[label], FEW)
+
+    @pytest.mark.parametrize("label", ON_A_GPU)
+    def test_on_webgpu(label):
+        try:
+            td.device("webgpu")
+        except td.errors.DeviceNotFound as error:
+            pytest.skip(str(error))
+        check(LABELS[label], {"float32": 2}, "webgpu")
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("label", LABELS)
+    def test_all_samples(label):
+        check(LABELS[label], ALL)
