@@ -105,10 +105,10 @@ EVERY = [(name, function) for name, function in namespaces() if name not in BITS
 OF_MATRICES = list(of_matrices())  # there are other tests of the numbers
 
 
-def results(name, function, x):
+def results(name, function, x, calls=CALLS):
     """What a function gives that can have gradients."""
-    if name in CALLS:
-        given = CALLS[name](function, x)
+    if name in calls:
+        given = calls[name](function, x)
     elif name in OF_TWO:
         given = function(x, x.T + 1)
     else:
@@ -159,3 +159,107 @@ def test_that_no_history_is_lost(name, function):
     x = td.asarray(np.eye(3) + 0.1, device="cpu").requires_grad_()
     found = results(name, function, x)
     assert name in LIKE or all(each.requires_grad or not each.size for each in found)
+
+
+# --- complex numbers -----------------------------------------------------------------------------
+
+
+def _of_adjoint(f, x):
+    return f(x @ td.conj(x.mT) + td.eye(3, dtype=td.f64, device="cpu"))
+
+
+def _sizes(f, x):
+    """Vectors have any phase, on which nothing may depend."""
+    found = f(x) if f is not td.linalg.eigh else _of_adjoint(f, x)
+    return [td.abs(each) for each in found]
+
+
+COMPLEX_CALLS = {
+    "astype": lambda f, x: f(x, td.complex128),
+    "full": lambda f, x: f((2, 3, 3), x),
+    "imag": lambda f, x: f(x),
+    "masked_fill": lambda f, x: f(x, td.real(x) > 1, x[0, 0]),
+    "masked_select": lambda f, x: f(x, td.real(x) > 1),
+    "scatter_reduce": lambda f, x: f(x, 0, places([0, 2, 0]), x, "sum"),
+    "where": lambda f, x: f(td.real(x) > 1, x, x * x),
+    **dict.fromkeys(("cholesky", "eigvalsh"), _of_adjoint),
+    **dict.fromkeys(("eig", "eigh", "qr", "svd"), _sizes),
+    # of layers
+    "batch_norm": lambda f, x: f(x, None, None, training=True),
+    "bilinear": lambda f, x: f(x, x, x[None]),
+    "channel_shuffle": lambda f, x: f(x[None], 3),
+    "conv1d": lambda f, x: f(x[None], x[None]),
+    "cosine_similarity": lambda f, x: f(x, x.mT + 1),
+    "fold": lambda f, x: f(x[:2].reshape(1, 2, 3)[:, :, :2], (1, 3), (1, 2)),
+    "glu": lambda f, x: f(x[:, :2]),
+    "interpolate": lambda f, x: f(x[None], 5),
+    "layer_norm": lambda f, x: f(x, 3),
+    "linear": lambda f, x: f(x, x, x[0]),
+    "local_response_norm": lambda f, x: f(x[None], 2),
+    "mse_loss": lambda f, x: f(x, x.mT),
+    "pad": lambda f, x: f(x, (1, 1)),
+    "pairwise_distance": lambda f, x: f(x, x.mT + 1),
+    "pixel_shuffle": lambda f, x: f(x[:1, None], 1),
+    "pixel_unshuffle": lambda f, x: f(x[:1, None], 1),
+    "prelu": lambda f, x: f(x, x[0, :1]),
+    "rms_norm": lambda f, x: f(x, 3),
+    "scaled_dot_product_attention": lambda f, x: f(x, x, x),
+    "softmax": lambda f, x: f(x),
+    "threshold": lambda f, x: f(x, 1, 0),
+    "unfold": lambda f, x: f(x[None, None], 2),
+}
+# What refuses complex numbers: they have no order, or the function is one of real numbers.
+REAL_ALONE = """
+argmax argmin argsort atan2 cbrt cdist ceil clip copysign erf erfc exp2 floor floor_divide gamma
+greater greater_equal histc histogram hypot less less_equal lgamma logaddexp logsumexp max maximum
+min minimum nextafter remainder rsqrt searchsorted sigmoid signbit sort topk trunc ihfft rfft
+rfft2 rfftn batch_norm celu conv1d elu gelu glu hardsigmoid hardswish hardtanh layer_norm
+leaky_relu local_response_norm log_softmax logsigmoid mish mse_loss prelu relu relu6 rms_norm
+scaled_dot_product_attention selu silu softmax softmin softplus softshrink threshold
+"""
+LAYERS = """
+batch_norm bilinear celu channel_shuffle conv1d cosine_similarity elu fold gelu glu hardshrink
+hardsigmoid hardswish hardtanh interpolate layer_norm leaky_relu linear local_response_norm
+log_softmax logsigmoid mish mse_loss normalize pad pairwise_distance pdist pixel_shuffle
+pixel_unshuffle prelu relu relu6 rms_norm scaled_dot_product_attention selu silu softmax softmin
+softplus softshrink softsign tanhshrink threshold unfold
+"""
+COMPLEX = EVERY + OF_MATRICES + [(name, getattr(td.nn.functional, name)) for name in LAYERS.split()]
+
+
+@pytest.mark.parametrize(("name", "function"), COMPLEX, ids=[name for name, _ in COMPLEX])
+def test_gradients_of_complex_numbers(name, function, monkeypatch):
+    """By every part of every element, beside differences; what takes real numbers says so."""
+    monkeypatch.setattr(settings, "eager", True)  # few kernels, which many functions share
+    rng = np.random.default_rng(2)
+
+    def draw():
+        return rng.uniform(0.5, 2, (3, 3)) + 1j * rng.uniform(-2, 2, (3, 3))
+
+    array = draw() + 2 * np.eye(3)
+    x = td.asarray(array, device="cpu").requires_grad_()
+    if name in REAL_ALONE.split():
+        with pytest.raises((td.errors.DtypeError, ValueError)):
+            complex_results(name, function, x)
+        return
+    found = complex_results(name, function, x)
+    if name in LIKE or not found:
+        return
+    try:
+        (slope,) = td.autograd.grad(number(found), x)
+    except AutogradError:
+        assert name.startswith("unique"), "a derivative is lost"
+        return
+    for way in (draw(), draw()):
+        with td.no_grad():
+            ends = [
+                number(complex_results(name, function, td.asarray(array + step * way))).item()
+                for step in (_STEP, -_STEP)
+            ]
+        expected = (ends[0] - ends[1]) / (2 * _STEP)
+        along = (slope.numpy().conj() * way).sum().real
+        np.testing.assert_allclose(along, expected, rtol=1e-5, atol=1e-5)
+
+
+def complex_results(name, function, x):
+    return results(name, function, x, CALLS | COMPLEX_CALLS)

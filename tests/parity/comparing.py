@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from treadle.runtime import settings
 
 try:
     import torch
@@ -39,6 +41,17 @@ def operators() -> dict[tuple[str, str], Any]:
         from torch.testing._internal.common_methods_invocations import op_db
 
     return {(each.name, each.variant_test_name): each for each in op_db}
+
+
+@contextmanager
+def one_by_one(is_wanted: bool = True) -> Iterator[None]:
+    """Have every operation computed by itself."""
+    before = settings.eager
+    settings.eager = before or is_wanted
+    try:
+        yield
+    finally:
+        settings.eager = before
 
 
 def spread_out(samples: Sequence[Any], count: int) -> list[Any]:

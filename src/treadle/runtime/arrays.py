@@ -240,12 +240,13 @@ class DeviceArray(Exported):
 def check_unmasked(data: np.ndarray[Any, Any]) -> None:
     """DtypeError for one of NumPy's masked arrays, if an element is masked: nothing but the mask
     says that it is no value."""
-    if type(data) is not np.ndarray and isinstance(data, np.ma.MaskedArray):
-        if np.ma.is_masked(data):  # type: ignore[no-untyped-call]
-            raise DtypeError(
-                "the array has masked elements, and tensors have no masks: replace them before, "
-                "with array.filled(value), or take the others alone, with array.compressed()"
-            )
+    if type(data) is np.ndarray or not isinstance(data, np.ma.MaskedArray):
+        return
+    if np.ma.is_masked(data):  # type: ignore[no-untyped-call]
+        raise DtypeError(
+            "the array has masked elements, and tensors have no masks: replace them before, with "
+            "array.filled(value), or take the others alone, with array.compressed()"
+        )
 
 
 def bytes_of(data: np.ndarray[Any, Any]) -> memoryview:

@@ -315,13 +315,20 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
     [1, 1, 2, 3, 3]
     """
     device, dtype, found = prepare("clip", (x,), device_of("clip", (x, min, max)))
-    if dtype is bool_:
-        dtype = default_integer(device)
     bounds = [
         as_python(bound) if is_number(bound) else node_of("clip", bound, device)
         for bound in (min, max)
         if bound is not None
     ]
+    if dtype is bool_ and {"bool"}.issuperset([_dtype_of(each, device).kind for each in bounds]):
+        low = apply("logical_or", x, False if min is None else min)
+        return low if max is None else apply("logical_and", low, max)
+    if dtype is bool_:
+        dtype = default_integer(device)
+    if dtype.kind == "complex":
+        raise DtypeError(
+            f"clip: complex numbers have no order ({dtype}): clip abs(x), or the parts"
+        )
     if dtype.is_integer and "float" in [_dtype_of(bound, device).kind for bound in bounds]:
         for bound in bounds:
             if type(bound) is Node:

@@ -190,7 +190,8 @@ def _eigh(g: Any, out: Any) -> Any:
     _check_phase("eigh", inner)
     diagonals = 0 if by_values is None else by_values[:, None, :]
     inner = _where(_main(inner), diagonals, inner / _differences(values))
-    return matmul(matmul(vectors, inner), turned)
+    found = matmul(matmul(vectors, inner), turned)
+    return (found + adjoint(found)) * 0.5  # a step along it leaves the matrix Hermitian
 
 
 def _eig(g: Any, out: Any) -> Any:

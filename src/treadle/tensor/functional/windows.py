@@ -50,7 +50,7 @@ def images(name: str, input: Any, axes: int) -> Tensor:
 def windows_of(name: str, x: Tensor, axes: int, sizes: tuple[Any, ...], ceil_mode: bool) -> Windows:
     """The windows that sizes mean: kernel_size, stride, padding and dilation."""
     kernel = numbers_of(name, "kernel_size", sizes[0], axes)
-    stride = kernel if sizes[1] is None else numbers_of(name, "stride", sizes[1], axes)
+    stride = kernel if sizes[1] in (None, ()) else numbers_of(name, "stride", sizes[1], axes)
     padding = numbers_of(name, "padding", sizes[2], axes)
     dilation = numbers_of(name, "dilation", sizes[3], axes)
     for what, numbers in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
