@@ -29,6 +29,16 @@ def test_newaxis():
     assert td.zeros(3, device="cpu")[:, td.newaxis].shape == (3, 1)
 
 
+def test_parts_of_real_numbers(device):
+    """The imaginary part of a real number is 0; no tensor is without one."""
+    for dtype in ("float32", "int8", "bool"):
+        x = td.asarray([1, 0], dtype=dtype)
+        assert hasattr(x, "imag")
+        assert (x.imag.dtype, x.imag.tolist()) == (dtype, [0, 0])
+        assert x.real.tolist() == [1, 0]
+    assert td.asarray([1 + 2j]).imag.tolist() == [2.0]
+
+
 def test_to_device(device):
     x = td.arange(3, dtype=td.f32) + 1
     assert x.to_device(x.device) is x

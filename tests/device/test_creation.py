@@ -176,6 +176,18 @@ def test_arange_of_floats(device, bounds):
         np.testing.assert_allclose(made, _exact_range(*bounds), rtol=4e-16)
 
 
+@pytest.mark.parametrize(
+    "bounds",
+    [(0.1, -7.9, -4.0), (1.0, 5.000001, 2.0), (-0.5, 2.5, 0.5), (0, 5, 1.5), (2.7,), (-3.9, 3.9)],
+    ids=str,
+)
+def test_integers_from_floats_are_those_of_numpy(device, bounds):
+    same(td.arange(*bounds, dtype="int32"), np.arange(*bounds, dtype=np.int32))
+    for count in (0, 1, 4, 7):
+        ends = (bounds[0], bounds[-1])
+        same(td.linspace(*ends, count, dtype="int32"), np.linspace(*ends, count, dtype=np.int32))
+
+
 def _exact_range(start, stop=None, step=1):
     if stop is None:
         start, stop = 0, start
@@ -261,6 +273,80 @@ def test_lists_of_several_kinds(device):
     for wrong in ([-1, 2**64 - 1], [2**70], [2**63]):
         with pytest.raises(OverflowError):
             td.asarray(wrong)
+
+
+def test_lists_of_tensors(device):
+    """They keep their dtype, their device and their gradients."""
+    x = td.asarray([1, 2], dtype="int8")
+    made = td.asarray([x, x + 1])
+    assert (made.dtype, made.device, made.tolist()) == (td.int8, device, [[1, 2], [2, 3]])
+    assert td.asarray(([x], [x])).shape == (2, 1, 2)
+    half = td.asarray(0.5, dtype="float16")
+    assert td.asarray([half, 2]).dtype is td.float16
+    assert td.asarray([half, x[0]]).dtype is td.float16
+    assert td.asarray([half, x[0]], dtype=td.float32).tolist() == [0.5, 1.0]
+    assert td.asarray([[half], []][:1]).tolist() == [[0.5]]
+    y = td.asarray(3.0).requires_grad_()
+    (td.asarray([y, 2 * y]) * td.asarray([1.0, 10.0])).sum().backward()
+    assert y.grad.item() == 21.0
+    with pytest.raises(td.errors.ShapeError, match="different lengths"):
+        td.asarray([x, x[:1]])
+    with pytest.raises(ValueError, match="copy=False"):
+        td.asarray([x, x], copy=False)
+    if device.backend != "cpu":
+        with td.use_device("cpu"):  # where they are counts, as for one tensor
+            assert td.asarray([x, x]).device is device
+            assert td.asarray([x, x], device="cpu").device == td.device("cpu")
+        with pytest.raises(td.errors.LaunchError, match="move one of them"):
+            td.asarray([x, x.to("cpu")])
+
+
+def test_masks_of_numpy_are_refused(device):
+    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    kernel = td.kernel(_doubled)
+    for use in (
+        td.asarray,
+        td.from_dlpack,
+        lambda x: td.asarray([x, x]),
+        lambda x: td.zeros(2) + x,
+        lambda x: kernel.launch(2, x),
+    ):
+        with pytest.raises(td.errors.DtypeError, match=r"masked elements.*array\.filled"):
+            use(masked)
+    assert td.asarray(np.ma.array([1.0, 2.0])).tolist() == [1.0, 2.0]  # there is no mask
+    assert td.asarray(masked.filled(0)).tolist() == [1.0, 0.0]
+
+
+def _doubled(x):
+    i = td.grid(1)
+    x[i] = x[i] * 2
+
+
+def test_dtypes_of_python(device):
+    """int, float, complex and bool are the device's defaults wherever a dtype is taken."""
+    integer = td.arange(1).dtype
+    x = td.ones((2, 2))
+    for made in (
+        td.zeros(2, dtype=int), td.arange(3.0, dtype=int), td.eye(2, dtype=int), x.to(int),
+        x.astype(int), td.asarray([1.5], dtype=int), td.sum(x, dtype=int), td.full(2, 1, dtype=int),
+        td.cumulative_sum(x, axis=0, dtype=int), td.linalg.trace(x, dtype=int),
+        td.zeros_like(x, dtype=int), td.random.integers((2,), 0, 3, dtype=int),
+        td.linspace(0, 1, 3, dtype=int),
+    ):  # fmt: skip
+        assert made.dtype is integer
+    y = td.arange(4)
+    for made in (
+        y.to(float), td.zeros(2, dtype=float), td.fft.fftfreq(3, dtype=float),
+        td.nn.functional.softmax(y, 0, dtype=float), td.random.normal((2,), dtype=float),
+        td.nn.Linear(2, 2).to(float).weight, td.nn.Linear(2, 2, dtype=float).weight,
+    ):  # fmt: skip
+        assert made.dtype is td.float32
+    assert y.to(bool).dtype is td.bool
+    assert y.to(complex).dtype is td.ones(2, dtype=complex).dtype is td.complex64
+    assert td.result_type(y, float) is td.float32
+    assert td.can_cast(td.int8, int)
+    assert (td.iinfo(int).bits, td.finfo(float).bits) == (td.arange(1, device=None).dtype.bits, 32)
+    assert td.ones(2).to(int, device="cpu").dtype is td.int64
 
 
 def test_asarray_copies_when_asked(device):

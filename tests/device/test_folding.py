@@ -72,6 +72,16 @@ def test_inverses(device, rng):
     np.testing.assert_array_equal(F.fold(apart, 6, 2, stride=2).numpy(), x[:, 0].numpy())
 
 
+def test_without_elements(device):
+    for shape in ((1, 0, 1, 1), (0, 4, 2, 2), (2, 0, 4, 2, 2)):
+        x = td.zeros(shape)
+        assert F.pixel_shuffle(x, 1).shape == F.pixel_unshuffle(x, 1).shape == shape
+    assert F.pixel_shuffle(td.zeros((0, 4, 2, 3)), 2).shape == (0, 1, 4, 6)
+    assert F.pixel_unshuffle(td.zeros((0, 1, 4, 6)), 2).shape == (0, 4, 2, 3)
+    assert td.linalg.matrix_norm(td.zeros((0, 2, 3))).shape == (0,)
+    assert td.linalg.vector_norm(td.zeros((2, 0)), axis=1).tolist() == [0.0, 0.0]
+
+
 def test_refusals():
     x = td.zeros((1, 6, 4, 4), device="cpu")
     cases = {

@@ -38,6 +38,40 @@ def test_axes_without_elements(shapes):
     assert not y.grad.numpy().any()
 
 
+EMPTY = {
+    "columns by rows": lambda y: y[..., :0] @ y[..., :0, :],
+    "rows by columns": lambda y: y[..., :0, :] @ y[..., :0],
+    "by itself": lambda y: y @ y.mT,
+    "views of one": lambda y: y[..., :1, :] @ y[..., :1, :].mT,
+    "dots": lambda y: td.vecdot(y[..., :0], y[..., :0]),
+    "einsum": lambda y: td.einsum("bij,bkj->bik", y, y[..., :0, :]),
+}
+
+
+@pytest.mark.parametrize("shape", [(3, 0, 0), (3, 0, 2), (3, 2, 0), (0, 3, 3), (3, 2, 2)], ids=str)
+@pytest.mark.parametrize("name", EMPTY)
+def test_views_of_empty_matrices(name, shape):
+    """A recorded product has the shape of one that is not."""
+    if name == "by itself" or shape[-1] == shape[-2]:
+        plain = td.asarray(np.zeros(shape), device="cpu")
+        y = td.asarray(np.zeros(shape), device="cpu").requires_grad_()
+        made = EMPTY[name](y)
+        assert made.shape == EMPTY[name](plain).shape == made.numpy().shape
+        made.sum().backward()
+        assert y.grad.shape == shape
+
+
+def test_that_factors_may_both_be_repeated(device):
+    """Along one axis that both were broadcast along: the product has it, too."""
+    a = td.arange(4.0, device=device).reshape(1, 2, 2).requires_grad_()
+    b = (td.arange(4.0, device=device).reshape(2, 2) + 1).requires_grad_()
+    made = td.broadcast_to(a, (3, 2, 2)) @ td.broadcast_to(b, (3, 2, 2))
+    assert made.shape == (3, 2, 2)
+    made.sum().backward()
+    assert a.grad.tolist() == [[[9.0, 21.0], [9.0, 21.0]]]
+    assert b.grad.tolist() == [[6.0, 6.0], [12.0, 12.0]]
+
+
 def test_products_with_integers(device):
     x = td.asarray([[1, 2], [3, 4]], dtype="int32", device=device)
     y = td.ones((2, 1), device=device).requires_grad_()

@@ -26,7 +26,12 @@ GREATEST = {
 # kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
 MEANS = {
     1: [(10, 9, 5, True, True)],
-    2: [((3, 2), (2, 3), (1, 0), True, True), (3, 2, 1, True, False), (3, 2, 1, False, True, 5)],
+    2: [
+        ((3, 2), (2, 3), (1, 0), True, True),
+        (3, 2, 1, True, False),
+        (3, 2, 1, False, True, 5),
+        (2, None, 0, False, True, -3),
+    ],
     3: [((2, 3, 2), (1, 2, 3), (0, 1, 1), True, True), (2, 3, 1, True, False, None)],
 }
 ADAPTIVE = {1: [5], 2: [(4, None), 1], 3: [(3, 4, 1)]}

@@ -328,3 +328,70 @@ def test_sums_of_many_numbers_are_exact_to_a_few_roundings(
         (found,) = draft.run(device)
         wanted = values.sum(1, dtype=np.float64)
         assert np.abs(found / wanted - 1).max() < 1e-6
+
+
+def test_sums_of_uint32(device: td.Device) -> None:
+    """They do not wrap where there are 64-bit integers; where there are none, `explain` says so."""
+    _ = device.handle
+    x = td.asarray([2**32 - 1, 2**31, 7], dtype=td.uint32)
+    total = td.sum(x)
+    if "int64" in device.features:
+        assert (total.dtype, total.item()) == (td.uint64, 2**32 + 2**31 + 6)
+        assert td.cumulative_sum(x).tolist() == [2**32 - 1, 2**32 + 2**31 - 1, 2**32 + 2**31 + 6]
+        assert td.prod(x[:2]).item() == (2**32 - 1) * 2**31
+        assert "wraps" not in td.explain(td.sum(x))
+    else:
+        assert (total.dtype, total.item()) == (td.uint32, 2**31 + 6)
+        assert "adds up uint32 in uint32, which wraps" in td.explain(td.sum(x))
+        assert "wraps" not in td.explain(td.sum(x.to(td.float32)))
+    assert td.sum(x, dtype=td.uint32).item() == 2**31 + 6
+
+
+def test_an_axis_of_a_tensor_without_axes(device: td.Device) -> None:
+    """0 and -1, as of a row of one element; the result has no axes either."""
+    x = td.asarray(-3.0)
+    alike = (
+        td.sum, td.prod, td.max, td.min, td.mean, td.logsumexp, td.cumulative_sum, td.sort,
+        td.cumulative_prod,
+    )  # fmt: skip
+    for axis in (0, -1, None):
+        for function in alike:
+            if axis is None and function is td.sort:
+                continue
+            found = function(x, axis=axis)
+            assert (found.shape, found.item()) == ((), -3.0), function.__name__
+        for function in (td.argmax, td.argmin):
+            assert (function(x, axis=axis).shape, function(x, axis=axis).item()) == ((), 0)
+        assert td.linalg.vector_norm(x, axis=axis).item() == 3.0
+        assert td.linalg.norm(x, axis=axis).item() == 3.0
+        assert [f(x, axis=axis).item() for f in (td.var, td.std)] == [0.0, 0.0]
+        assert [f(x, axis=axis).item() for f in (td.any, td.all)] == [True, True]
+        assert td.count_nonzero(x, axis=axis).item() == 1
+    assert td.sum(x, axis=(0,), keepdims=True).shape == ()
+    assert td.argsort(x, axis=0).item() == 0
+    assert td.sort(x, axis=-1, descending=True).shape == ()
+    assert [each.shape for each in td.topk(x, 1)] == [(), ()]
+    place = td.asarray(0)
+    assert td.gather(x, 0, place).shape == td.index_select(x, 0, place.reshape(1)).shape == ()
+    assert td.gather(x, 0, place.reshape(1)).shape == (1,)
+    assert td.take_along_axis(x.reshape(1), place.reshape(1)).shape == (1,)
+    assert td.argwhere(x).shape == (1, 0)
+    assert td.argwhere(x * 0).shape == (0, 0)
+    assert td.swapaxes(x, 0, -1).shape == td.flip(x, axis=0).shape == td.squeeze(x, 0).shape == ()
+    for wrong in (1, -2):
+        for function in alike:
+            with pytest.raises(IndexError):
+                function(x, axis=wrong)
+    with pytest.raises(td.errors.ShapeError, match="one part is chosen"):
+        td.index_select(x, 0, td.asarray([0, 0]))
+
+
+def test_gradients_along_an_axis_of_a_scalar() -> None:
+    """Of what has none."""
+    for function in (td.sum, td.sort, td.cumulative_sum, td.logsumexp, td.linalg.vector_norm):
+        x = td.asarray(2.0, device="cpu").requires_grad_()
+        (function(x, axis=0) * 3).backward()
+        assert (x.grad.shape, x.grad.item()) == ((), 3.0)
+    x = td.asarray(2.0, device="cpu").requires_grad_()
+    (td.topk(x, 1).values * 3).backward()
+    assert x.grad.item() == 3.0

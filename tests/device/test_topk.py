@@ -68,6 +68,9 @@ def test_histogram(device, rng):
         np.testing.assert_allclose(edges, wanted_edges, 1e-6, 1e-7)
         wanted, _ = np.histogram(finite, edges.numpy().astype(np.float64))
         np.testing.assert_array_equal(counts, wanted)
+    for edges in (np.array([-1.0, 0.0, 3.0], np.float32), td.asarray([-1.0, 0.0, 3.0])):
+        wanted, _ = np.histogram(finite, [-1.0, 0.0, 3.0])
+        np.testing.assert_array_equal(td.histogram(td.asarray(x), edges).hist, wanted)
     y = rng.integers(-5, 6, 300).astype(np.int32)
     weights = rng.random(300).astype(np.float32)
     found = td.histogram(td.asarray(y), 5, weights=td.asarray(weights), density=True)
