@@ -242,7 +242,7 @@ def check_unmasked(data: np.ndarray[Any, Any]) -> None:
     says that it is no value."""
     if type(data) is np.ndarray or not isinstance(data, np.ma.MaskedArray):
         return
-    if np.ma.is_masked(data):  # type: ignore[no-untyped-call]
+    if np.ma.is_masked(data):
         raise DtypeError(
             "the array has masked elements, and tensors have no masks: replace them before, with "
             "array.filled(value), or take the others alone, with array.compressed()"

@@ -56,6 +56,7 @@ def some_axes(name: str, axis: Any, ndim: int) -> tuple[int, ...]:
     there is nothing to do along them."""
     if axis is None:
         return tuple(range(ndim))
+    found: tuple[int, ...]
     if not isinstance(axis, (tuple, list)):
         found = (one_axis(name, axis, ndim or 1),)
     else:

@@ -75,13 +75,13 @@ def may_write(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
 
 
 def wide_float(name: str, x: Any) -> tuple[Tensor, DType]:
-    """The same for a function of real numbers alone. DtypeError for complex ones.
+    """The same for a function of real numbers alone. DtypeError for complex ones and truth values.
 
     >>> import treadle as td
     >>> wide_float("f", td.asarray([1, 2], dtype=td.int32, device="cpu"))[1].name
     'float32'
     """
-    tensor, dtype = wide(x)
-    if dtype.kind != "float":
-        raise DtypeError(f"{name} takes real numbers, and x is of {dtype}: cast it before")
-    return tensor, dtype
+    given = x if type(x) is Tensor else asarray(x)
+    if given.dtype.kind in ("bool", "complex"):
+        raise DtypeError(f"{name} takes real numbers, and x is of {given.dtype}: cast it before")
+    return wide(given)
