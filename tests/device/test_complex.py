@@ -137,3 +137,23 @@ def test_other_libraries_share_them():
     back = np.from_dlpack(td.asarray(data, dtype=td.complex128, device="cpu"))
     assert back.dtype == np.complex128
     np.testing.assert_array_equal(back, data)
+
+
+def test_distances_are_real(device):
+    """Lengths of complex vectors, and how far apart they are."""
+    x = np.array([[1 + 2j, -3.5j, 4], [0, -1 - 1j, 0.5 + 8j], [7 - 2j, 2, 1j]], np.complex64)
+    functional = td.nn.functional
+    first, second = np.triu_indices(3, 1)
+    for p in (0.0, 1.0, 2.0, 3.0, np.inf):
+        away = np.abs(x[first] - x[second])
+        wanted = np.linalg.norm(away, p, axis=-1)
+        found = functional.pdist(td.asarray(x), p)
+        assert found.dtype is td.float32
+        np.testing.assert_allclose(found.numpy(), wanted, 2e-6)
+        found = functional.pairwise_distance(
+            td.asarray(x[first]), td.asarray(x[second]), p, eps=0.0
+        )
+        assert found.dtype is td.float32
+        np.testing.assert_allclose(found.numpy(), wanted, 2e-6)
+    found = functional.normalize(td.asarray(x), dim=1).numpy()
+    np.testing.assert_allclose(found, x / np.linalg.norm(x, axis=1, keepdims=True), 2e-6)
