@@ -218,9 +218,10 @@ PAIRS: tuple[Pair, ...] = (
     Pair("nn.functional.triplet_margin_with_distance_loss", t.triplet_with_distance),
     # linear algebra
     *_same(td.linalg, "linalg.",
-           "cond det eigvals inv matrix_power multi_dot slogdet svdvals solve_triangular"),
+           "cond det inv matrix_power multi_dot slogdet svdvals solve_triangular"),
     Pair("linalg.cholesky", td.linalg.cholesky, both=t.of_hermitian),
-    Pair("linalg.eig", td.linalg.eig, both=t.sizes_of_vectors),
+    Pair("linalg.eig", td.linalg.eig, both=t.eigenvectors_in_order),
+    Pair("linalg.eigvals", td.linalg.eigvals, both=t.eigenvalues_in_order),
     Pair("linalg.eigh", t.eigh, both=t.sizes_of_vectors),
     Pair("linalg.eigvalsh", lambda x, UPLO="L": t.eigh(x, UPLO)[0]),
     Pair("linalg.qr", td.linalg.qr, both=t.sizes_of_factors),

@@ -285,6 +285,32 @@ def sizes_of_vectors(function: Function, space: Any) -> Function:
     return apply
 
 
+def eigenvalues_in_order(function: Function, space: Any) -> Function:
+    """They come in the order in which a library finds them."""
+
+    def apply(x: Any) -> Any:
+        return _in_order(space, function(x))[0]
+
+    return apply
+
+
+def eigenvectors_in_order(function: Function, space: Any) -> Function:
+    def apply(x: Any) -> Any:
+        values, vectors = function(x)
+        values, places = _in_order(space, values)
+        sizes = space.abs(vectors)
+        along = space.broadcast_to(places.reshape((*places.shape[:-1], 1, -1)), sizes.shape)
+        return values, _at(space, sizes, along, -1)
+
+    return apply
+
+
+def _in_order(space: Any, values: Any) -> tuple[Any, Any]:
+    known = values.detach()
+    places = space.argsort(space.real(known) + space.imag(known) * 0.37)
+    return _at(space, values, places, -1), places
+
+
 def sizes_of_factors(function: Function, space: Any) -> Function:
     def apply(*arguments: Any, **keywords: Any) -> Any:
         return [space.abs(each) for each in function(*arguments, **keywords)]
