@@ -302,7 +302,7 @@ def test_lists_of_tensors(device):
 
 
 def test_masks_of_numpy_are_refused(device):
-    masked = np.ma.array([1.0, 2.0], mask=[False, True])
+    masked = np.ma.array([1.0, 2.0], mask=[False, True], dtype=np.float32)
     kernel = td.kernel(_doubled)
     for use in (
         td.asarray,
@@ -313,7 +313,8 @@ def test_masks_of_numpy_are_refused(device):
     ):
         with pytest.raises(td.errors.DtypeError, match=r"masked elements.*array\.filled"):
             use(masked)
-    assert td.asarray(np.ma.array([1.0, 2.0])).tolist() == [1.0, 2.0]  # there is no mask
+    unmasked = np.ma.array([1.0, 2.0], dtype=np.float32)
+    assert td.asarray(unmasked).tolist() == [1.0, 2.0]
     assert td.asarray(masked.filled(0)).tolist() == [1.0, 0.0]
 
 

@@ -218,7 +218,9 @@ def test_neighbours_of_narrow_floats(device):
 
 def test_integers_to_negative_powers(device, monkeypatch):
     """What is known to be one is refused; else the fraction is cut, as PyTorch cuts it."""
-    bases, exponents = np.meshgrid([1, -1, 2, 0, -3, 7], [-1, -2, -3, -127, 0, 2])
+    bases, exponents = np.meshgrid(
+        *(np.int32(each) for each in ([1, -1, 2, 0, -3, 7], [-1, -2, -3, -127, 0, 2]))
+    )
     wanted = [
         0 if abs(base) != 1 and exponent < 0 else base ** abs(exponent)
         for base, exponent in zip(bases.flat, exponents.flat, strict=True)
