@@ -49,7 +49,7 @@ def test_a_value_that_is_held_is_seen(device, name):
         assert not runs, "it is replayed"
 
 
-# --- what is no single place ---------------------------------------------------------------------
+# --- what is not a single place -------------------------------------------------------------------
 
 
 def _on_cpu(function):

@@ -1,4 +1,4 @@
-"""Writes in place that turn out to be impossible: the error is told, the elements stay."""
+"""Writes in place that turn out to be impossible: an error, and the elements stay."""
 
 from __future__ import annotations
 

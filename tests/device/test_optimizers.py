@@ -181,7 +181,7 @@ def test_that_kept_gradients_stay(device):
     assert x.tolist() == [1 - 2 - 3 - 4] * 3
     kept.clear()
     assert x.grad is x.grad
-    assert not x._leaf.home._cell.tensors  # nobody has it: no copies
+    assert not x._leaf.home._cell.tensors  # it is not in use: no copies
 
 
 def test_that_parts_of_kept_gradients_stay(device):

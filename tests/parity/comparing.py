@@ -188,12 +188,12 @@ def compare_gradients(mine: Any, theirs: Any, tracked: list[tuple[Any, Any]], wh
         )
 
 
-def told(value: Any) -> str:
+def shown(value: Any) -> str:
     """An argument in a few words, for messages."""
     if isinstance(value, torch.Tensor):
         return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
     if isinstance(value, (tuple, list)):
-        return f"({', '.join(map(told, value))})"
+        return f"({', '.join(map(shown, value))})"
     if isinstance(value, dict):
-        return ", ".join(f"{key}={told(each)}" for key, each in value.items())
+        return ", ".join(f"{key}={shown(each)}" for key, each in value.items())
     return repr(value)

@@ -14,7 +14,7 @@ from tests.parity.comparing import (
     compare_gradients,
     one_by_one,
     operators,
-    told,
+    shown,
     torch,
 )
 from tests.parity.pairs import PAIRS, Pair
@@ -75,7 +75,7 @@ def _fits(unlike: Any, name: str, sample: Any) -> bool:
 
 
 def _check_sample(pair: Pair, operator: Any, sample: Any, what: str, device: str) -> None:
-    what = f"{what} of {told((sample.input, *sample.args))} {told(sample.kwargs)}"
+    what = f"{what} of {shown((sample.input, *sample.args))} {shown(sample.kwargs)}"
     # Before PyTorch's, for functions that write, as batch_norm does.
     mine = comparing.taken((sample.input, *sample.args), sample.kwargs, device)
     try:

@@ -1,7 +1,7 @@
 """Environment variables: what each may be, and one line for what makes no sense.
 
 A value that is not possible is reported once, on the logger `treadle`, and the variable counts as
-not set. It is no error: variables are read while treadle is imported, and a program that runs
+not set. That is not an error: variables are read while treadle is imported, and a program that runs
 without them should run with a misspelled one.
 """
 

@@ -49,8 +49,8 @@ def _living() -> list[Any]:
 
 
 def in_child(hook: Callable[[bool], None]) -> Callable[[bool], None]:
-    """Call a function in every forked child, when all locks are free. It is told whether the state
-    may be half changed."""
+    """Call a function in every forked child, when all locks are free. Its argument
+    says whether the state may be half changed."""
     _hooks.append(hook)
     return hook
 

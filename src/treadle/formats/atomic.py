@@ -26,8 +26,8 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     as it was. (A kill leaves the unfinished file, whose name ends in `.tmp`, to be deleted.)
 
     Links are followed. A file that has several names (hard links), or is a mount of its own, keeps
-    its place: the new content is copied into it when it is complete. What is no file (a device, a
-    FIFO) is written to directly.
+    its place: the new content is copied into it when it is complete. What is not a file (a device,
+    a FIFO) is written to directly.
     """
     facts = _facts(path)
     if facts is not None and (not stat.S_ISREG(facts.st_mode) or _is_open_file(path)):

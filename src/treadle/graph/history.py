@@ -279,7 +279,7 @@ class Leaf(History):
 
     def shown(self) -> Any:
         """The gradient for who asks for it. The home is the optimizer's: another tensor sees it,
-        the same one as long as somebody has it."""
+        the same one as long as it is in use."""
         gradient = self.gradient
         if gradient is None or gradient is not self.home:
             return gradient

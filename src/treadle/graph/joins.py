@@ -81,7 +81,7 @@ def _box(
     begin: Integers,
     moves: tuple[Integers, ...],
 ) -> tuple[list[int], list[int]] | None:
-    """The box of a view's indices in which it sees a part; None if it is no box."""
+    """The box of a view's indices in which it sees a part; None if they do not form a box."""
     low, high = [0] * len(view.shape), list(view.shape)
     for axis, extent in enumerate(extents):
         if extent == shape[axis]:

@@ -2,8 +2,8 @@
 
 A plan is made from the nodes that somebody wants (the roots) down to what is computed already. A
 node is computed by itself ("kept") if it is a root, if it is of a kind that no kernel can have
-inside (a sort, a write), or if several kernels would need it and it is dear to compute twice. All
-else is computed inside the kernels of its readers.
+inside (a sort, a write), or if several kernels would need it and it is expensive to compute twice.
+All else is computed inside the kernels of its readers.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ class Plan:
             elif node not in self.kept and (mine == _SHARED or node.saved or node in later):
                 # Of a view what it looks at: looking costs nothing.
                 kept = self.original(node.sources[0]) if node.op == kinds.VIEW else node
-                dear = weight[node] > cheap or node in broad
-                if dear and (mine == _SHARED or node.saved):
+                is_expensive = weight[node] > cheap or node in broad
+                if is_expensive and (mine == _SHARED or node.saved):
                     self.keep(kept, "several kernels read it" if mine == _SHARED else _LATER)
                 elif weight[node] >= _DEAREST:
                     self.keep(kept, _LATER)

@@ -56,7 +56,7 @@ def places_of(function: FunctionType) -> Iterator[tuple[list[str], int]]:
     code = function.__code__
     first = code.co_firstlineno - 1
     candidates = [_remembered.get(function), current_lines(function)]
-    if _is_ours(code):  # nobody edits it, and comparing it takes time
+    if _is_ours(code):  # it is not edited, and comparing it takes time
         yield current_lines(function), first
         return
     for lines in candidates:
@@ -74,7 +74,7 @@ def first_line_of(code: CodeType, text: str) -> int | None:
     equal ones it is the nearest to where the code says."""
     wanted = _contents(code)
     flags = code.co_flags & __future__.annotations.compiler_flag
-    # Where some other part of a file is no Python just now, the function is compiled by itself.
+    # Where some other part of a file cannot be parsed just now, the function is compiled by itself.
     codes = _codes(text, flags) or _codes(_alone(code, text), flags)
     lines = [
         each.co_firstlineno

@@ -42,7 +42,9 @@ class GradScaler:
     ([0.0, 0.0, 0.0], 1024.0)
     """
 
-    _traced_never: ClassVar[tuple[str, ...]] = ("_scale",)  # told of otherwise, as `Optimizer` does
+    _traced_never: ClassVar[tuple[str, ...]] = (
+        "_scale",
+    )  # noticed in another way, as in `Optimizer`
 
     def __init__(
         self,

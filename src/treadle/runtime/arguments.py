@@ -73,7 +73,7 @@ def check_count(definition: KernelDefinition, count: int) -> None:
         raise LaunchError(
             f"kernel {definition.name} takes {len(names)} argument{'' if len(names) == 1 else 's'} "
             f"({', '.join(names)}), not {count}"
-            + (": a kernel is no method, so leave self out" if names[:1] == ["self"] else "")
+            + (": a kernel cannot be a method: leave self out" if names[:1] == ["self"] else "")
         )
 
 

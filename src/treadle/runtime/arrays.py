@@ -239,7 +239,7 @@ class DeviceArray(Exported):
 
 def check_unmasked(data: np.ndarray[Any, Any]) -> None:
     """DtypeError for one of NumPy's masked arrays, if an element is masked: nothing but the mask
-    says that it is no value."""
+    says that it is not a value."""
     if type(data) is np.ndarray or not isinstance(data, np.ma.MaskedArray):
         return
     if np.ma.is_masked(data):

@@ -108,7 +108,7 @@ def _build(
 
 
 def _at_a_terminal() -> bool:
-    """Whether somebody may be waiting and sees warnings: not where output goes to a file, a pipe or
+    """Whether a person may be waiting who sees warnings: not where output goes to a file, a pipe or
     a notebook, into whose text they would be mixed."""
     try:
         return sys.stderr.isatty()

@@ -57,9 +57,9 @@ def from_bytes(data: bytes) -> tuple[Built, bytes | None]:
         plain, has_binary = json.loads(data[_LENGTH:end])
         built = _record(plain)
     except (ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
-        raise FormatError(f"this is no compiled kernel: {error}") from None
+        raise FormatError(f"this is not a compiled kernel: {error}") from None
     if not isinstance(built, Built) or end > len(data) or len(data) < _LENGTH:
-        raise FormatError("this is no compiled kernel")
+        raise FormatError("this is not a compiled kernel")
     return built, data[end:] if has_binary else None
 
 

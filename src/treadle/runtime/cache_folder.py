@@ -1,4 +1,4 @@
-"""Where compiled code is kept on disk: a folder that nobody else can write to.
+"""Where compiled code is kept on disk: a folder that no other user can write to.
 
 What is in it is machine code that this process will run. So a folder of another user's, or one that
 others may write to, is not used, and neither is a file of another user's in it. Why a folder is not

@@ -44,7 +44,7 @@ _RANK = {
     ("cpu", "cpu"): 3, ("webgpu", "software"): 4,
 }  # fmt: skip
 
-# What a device keeps beside what somebody holds: compiled kernels, kernels of array expressions.
+# What a device keeps besides arrays in use: compiled kernels, kernels of array expressions.
 _RECENT_KERNELS = 1024
 _RECENT_PROGRAMS = 512
 

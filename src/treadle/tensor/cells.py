@@ -91,8 +91,9 @@ class Cell:
 
 
 class OwnedCell(Cell):
-    """A cell whose memory somebody fills again and again (an optimizer, with gradients), while who
-    was shown a part of it should keep what was in it: it knows the tensors that see it."""
+    """A cell whose memory is filled again and again (by an optimizer, with gradients), while
+    tensors that were given a part of it should keep what was in it: it knows the tensors that
+    see it."""
 
     __slots__ = ("tensors",)
 

@@ -539,7 +539,7 @@ def test_folded_grids(dispatch):
 
 
 def test_blocks_behind_the_first_2_to_the_32():
-    """One workgroup that is told to stand there: to come by it takes too long."""
+    """One workgroup that is placed there: launching all before it takes too long."""
     b = Builder("far", block=1)
     out = b.buffer("out", t.I32)
     for axis in range(3):

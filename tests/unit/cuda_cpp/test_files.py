@@ -382,7 +382,7 @@ def test_bytes_of_another_encoding(tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (CODED.encode("utf-16-le"), "has null bytes, and is no text in UTF-8: save it as UTF-8"),
+        (CODED.encode("utf-16-le"), "has null bytes, so it is not text in UTF-8: save it as UTF-8"),
         (b"\x7fELF\x02\0\0", "has null bytes"),
         (b"\xff\xfea", "says that it is UTF-16-LE, and is none"),
         (b"\xfe\xff\xd8\x00\x00a", "says that it is UTF-16-BE, and is none"),

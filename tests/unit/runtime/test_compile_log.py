@@ -14,7 +14,7 @@ from treadle.runtime import build
 
 
 class Terminal(io.StringIO):
-    """Standard error that somebody looks at."""
+    """Standard error that a person looks at."""
 
     def isatty(self) -> bool:
         return True

@@ -251,7 +251,7 @@ def test_entries_are_plain_data(binary):
 ])  # fmt: skip
 def test_nothing_else_is_made_from_an_entry(text):
     data = len(text).to_bytes(8, "little") + text
-    with pytest.raises(FormatError, match="no compiled kernel"):
+    with pytest.raises(FormatError, match="not a compiled kernel"):
         from_bytes(data)
 
 

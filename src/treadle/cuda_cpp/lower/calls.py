@@ -506,7 +506,7 @@ def conversion_to(cx: Context, given: CppType, type: CppType | None) -> Overload
 
 
 def conversion_result(cx: Context, given: CppType, type: CppType) -> CppType | None:
-    """What the operator gives by which a class becomes `type`; None if there is no such."""
+    """What the operator gives by which a class becomes `type`; None if there is none."""
     overload = conversion_to(cx, given, type)
     if overload is None:
         return None

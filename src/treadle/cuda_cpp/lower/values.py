@@ -287,7 +287,7 @@ Value: TypeAlias = (
 
 
 def as_const(value: Any) -> Any:
-    """An object that may only be read; what is no object in memory as it is."""
+    """An object that may only be read; any other value as it is."""
     match value:
         case Lvalue() | BitsLvalue() | ScatteredLvalue():
             return replace(value, const=True)

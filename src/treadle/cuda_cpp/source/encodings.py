@@ -15,19 +15,19 @@ _MARKS = (
 
 
 class Undecodable(Exception):
-    """Why a file is no text that can be read: behind its name, a sentence."""
+    """Why a file cannot be read as text: a sentence to follow its name."""
 
 
 def decoded(content: bytes) -> str:
-    """A file's text. In UTF-8, bytes that are none (comments have such) are lone surrogates."""
+    """A file's text. Bytes that are not valid UTF-8, as comments may have, become surrogates."""
     found = (one for one in _MARKS if content.startswith(one[0]))
     mark, encoding = next(found, (b"", "utf-8"))
     content = content.removeprefix(mark)
     if encoding == "utf-8":
         if b"\0" in content:
             raise Undecodable(
-                "has null bytes, and is no text in UTF-8: save it as UTF-8, or, if it is UTF-16, "
-                "with the mark that says so (a byte order mark)"
+                "has null bytes, so it is not text in UTF-8: save it as UTF-8, or, if it is "
+                "UTF-16, with the mark that says so (a byte order mark)"
             )
         return content.decode("utf-8", "surrogateescape")
     try:

@@ -20,7 +20,7 @@ from treadle.ir.types import size_of
 _FREE = ("constant", "scalar")
 _COSTS = {"load": 1, "gather": 4, "scalar": 0, "reduce": 0}
 _READING = ("load", "gather", "join")
-_DEAR = 8  # what a value costs that is rather stored and read again
+_EXPENSIVE = 8  # what a value costs that is rather stored and read again
 _MOST_BUFFERS = 8  # that every device lets a kernel have
 
 
@@ -35,16 +35,16 @@ class Saved(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Outline:
     """`passes` are the reductions of each pass over the rows; `varying` the steps that differ
-    within a row. `each` are the outputs stored for every element, `once` those of a row. `dear` is
-    what an element costs in the dearest pass. `held` are the steps of each pass whose values later
-    passes need from where threads hold them; `words` is how many words they are at most."""
+    within a row. `each` are the outputs stored for every element, `once` those of a row. `cost` is
+    what an element costs in the most expensive pass. `held` are the steps of each pass whose values
+    later passes need from where threads hold them; `words` is how many words they are at most."""
 
     passes: tuple[tuple[Reduction, ...], ...]
     varying: frozenset[int]
     each: tuple[Output, ...]
     once: tuple[Output, ...]
     saved: tuple[Saved, ...] = ()
-    dear: int = 0
+    cost: int = 0
     held: tuple[frozenset[int], ...] = ()
     words: int = 0
 
@@ -76,7 +76,7 @@ def outline_of(program: Program) -> Outline:
     else:
         held = _held(program, outline)
         outline = replace(outline, held=held, words=_words(program, outline, held))
-    return replace(outline, dear=_dearest(program, outline))
+    return replace(outline, cost=_highest_cost(program, outline))
 
 
 def _sources(step: Step) -> Sequence[int]:
@@ -84,7 +84,7 @@ def _sources(step: Step) -> Sequence[int]:
     return [source for source, _ in step.detail] if step.op == "join" else step.sources
 
 
-def _dearest(program: Program, outline: Outline) -> int:
+def _highest_cost(program: Program, outline: Outline) -> int:
     known = {reduction.step for reduction in outline.reductions}
     wanted = [wanted_in(outline, number) for number in range(len(outline.passes) + 1)]
     return max(
@@ -155,7 +155,7 @@ def steady(program: Program, outline: Outline, wanted: Iterable[int]) -> list[in
 
 
 def _saved(program: Program, outline: Outline) -> tuple[Saved, ...]:
-    """The dear values that a later pass needs again, each with an output to wait in.
+    """The expensive values that a later pass needs again, each with an output to wait in.
 
     Nothing that is read later may be overwritten, and an output may be an input's memory."""
     if len(outline.passes) == 0 or not outline.each:
@@ -171,7 +171,7 @@ def _saved(program: Program, outline: Outline) -> tuple[Saved, ...]:
             later |= set(needed(program, wanted_in(outline, after), known))
         for step in sorted(here & later, reverse=True):
             known = reduced | {saved.step for saved in found}
-            if _price(program, outline, step, known) < _DEAR:
+            if _price(program, outline, step, known) < _EXPENSIVE:
                 continue
             if any(_reads(program, outline, k, known | {step}) for k in _after(outline, number)):
                 continue
@@ -197,8 +197,8 @@ def _takes(program: Program, output: Output, step: int) -> bool:
 
 
 def _held(program: Program, outline: Outline) -> tuple[frozenset[int], ...]:
-    """What threads hold of their elements from each pass on: what is dear, and what comes from
-    memory. The rest is computed again, so that it takes no registers between passes."""
+    """What threads hold of their elements from each pass on: what is expensive, and what comes
+    from memory. The rest is computed again, so that it takes no registers between passes."""
     known = {reduction.step for reduction in outline.reductions}
     found: list[frozenset[int]] = []
     for number in range(len(outline.passes)):
@@ -220,7 +220,7 @@ def _is_worth_holding(
     program: Program, outline: Outline, step: int, known: Collection[int]
 ) -> bool:
     from_memory = program.steps[step].op in _READING
-    return from_memory or _price(program, outline, step, known) >= _DEAR
+    return from_memory or _price(program, outline, step, known) >= _EXPENSIVE
 
 
 def _price(program: Program, outline: Outline, step: int, known: Collection[int]) -> int:

@@ -100,16 +100,16 @@ def _loops(
     if not near:
         program = online(program)
         outline = outline_of(program)
-    dear = outline.dear
+    cost = outline.cost
     if along:
-        way = Way("whole", "row", unroll=4 if dear <= 8 else 2 if dear <= 20 else 1)
+        way = Way("whole", "row", unroll=4 if cost <= 8 else 2 if cost <= 20 else 1)
         last = row[-1] if row else 1
         units = -(-last // TILE) * math.prod(row[:-1])
         blocks = rows
     else:
         wide = min(wide, _STRIP) if near else _STRIP
         wide = min(wide, _power_below(machine.shared_bytes // _bytes_of_row(program, outline)))
-        way = Way("whole", "rows", rows=wide, unroll=8 if dear <= 4 else 4 if dear <= 16 else 2)
+        way = Way("whole", "rows", rows=wide, unroll=8 if cost <= 4 else 4 if cost <= 16 else 2)
         units = length
         blocks = math.prod(kept[:-1]) * -(-kept[-1] // wide)
     way = way._replace(online=program is not plain)
@@ -172,10 +172,10 @@ def _threads(program: Program, rows: int, row: tuple[int, ...], machine: Machine
     along, across = _neighbours(program)
     by_row = program.kept == 0 or along >= across
     lanes = program.lanes if by_row and row else 1
-    if machine.slow_to_compile and outline.dear * lanes > _COST_IN_SOFTWARE:
+    if machine.slow_to_compile and outline.cost * lanes > _COST_IN_SOFTWARE:
         lanes = 1
     units = math.prod(row) // lanes
-    unroll = _unroll(outline.dear, lanes, machine)
+    unroll = _unroll(outline.cost, lanes, machine)
     if by_row:
         threads = min(most, _power_above(-(-units // min(unroll, 2))))
         own = machine.subgroup
@@ -253,12 +253,12 @@ def _parts_of_threads(program: Program, blocks: int, units: int, way: Way) -> in
     return parts if parts > 1 and scratch_of(program).fits(program) else 1
 
 
-def _unroll(dear: int, lanes: int, machine: Machine) -> int:
+def _unroll(cost: int, lanes: int, machine: Machine) -> int:
     """Elements (or groups of neighbours) that a thread has under way."""
-    turns = 8 if dear <= 12 else 4 if dear <= 30 else 2
+    turns = 8 if cost <= 12 else 4 if cost <= 30 else 2
     turns = max(turns // (2 if lanes > 1 else 1), 1)
     if machine.slow_to_compile:
-        turns = min(turns, max(_COST_IN_SOFTWARE // max(dear * lanes, 1), 1))
+        turns = min(turns, max(_COST_IN_SOFTWARE // max(cost * lanes, 1), 1))
     return turns
 
 

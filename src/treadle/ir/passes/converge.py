@@ -58,7 +58,7 @@ def converge(kernel: n.Kernel, width: int = WARP_WIDTH) -> n.Kernel:
 
 
 def _without_idle_masks(body: n.Block) -> n.Block:
-    """Barriers for all that are here, which they are for anyway, and nobody asked who that is."""
+    """Barriers without masks that nothing else reads: they are for all threads that are here."""
 
     def for_all(node: Node) -> Node:
         known = not isinstance(node, n.Barrier) or isinstance(node.mask, (n.Constant, type(None)))

@@ -229,7 +229,7 @@ def choose_in_memory(
 
 
 def _keeps_a_choice(value: n.Expression | Literal) -> bool:
-    """Whether a side is too dear, or too unsafe, to be evaluated for nothing."""
+    """Whether a side is too expensive, or too unsafe, to be evaluated for nothing."""
     return not isinstance(value, Literal) and not is_cheap(value)
 
 

@@ -143,7 +143,7 @@ class Compiled:
         self._traces: OrderedDict[tuple[Any, ...], list[_Entry]] = OrderedDict()
         self._values: dict[str, set[Any]] = {}  # of numbers among the arguments
         self._unsteady: Counter[tuple[Any, ...]] = Counter()  # runs that changed what they read
-        self._changes: Counter[str] = Counter()  # of what is no number, by name
+        self._changes: Counter[str] = Counter()  # of values that are not numbers, by name
         self._warned = False
         self._told: set[str] = set()
         self._lock = forks.lock()

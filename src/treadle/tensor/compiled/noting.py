@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
-from treadle.tensor.compiled.places import NOBODYS, whose
+from treadle.tensor.compiled.places import IGNORED, whose
 from treadle.tensor.compiled.watch import Watch
 
 _TOOLS = range(6)
@@ -17,7 +17,7 @@ _TOOLS = range(6)
 
 @contextmanager
 def noted(watch: Watch) -> Iterator[None]:
-    """Have a watch told of the functions that run within."""
+    """Report the functions that run within to a watch."""
     if sys.version_info >= (3, 12):
         tool = next((each for each in _TOOLS if sys.monitoring.get_tool(each) is None), None)
         if tool is not None:
@@ -41,7 +41,7 @@ def _profiled(watch: Watch) -> Iterator[None]:
         if before is not None and not rests:
             before(frame, event, value)
         if event == "call":
-            if whose(frame.f_code) != NOBODYS:
+            if whose(frame.f_code) != IGNORED:
                 _tell(watch, frame)
         elif event == "return" and value is not None:
             watch.left(frame, value)
@@ -59,7 +59,7 @@ def _tell(watch: Watch, frame: FrameType) -> None:
     """What is around a function may be anything: an object whose attributes raise, say."""
     try:
         watch.entered(frame)
-    except Exception as error:  # noqa: BLE001 - it is the user's, who is told of it
+    except Exception as error:  # noqa: BLE001 - it is the user's, and is reported
         code = frame.f_code
         where = f"{code.co_filename}:{code.co_firstlineno}"
         watch.unreachable[f"what {code.co_name} ({where}) reads"] = (
@@ -77,7 +77,7 @@ if sys.version_info >= (3, 12):
         thread = threading.get_ident()
 
         def entered(code: CodeType, place: int) -> Any:
-            if whose(code) == NOBODYS:
+            if whose(code) == IGNORED:
                 return monitoring.DISABLE
             if threading.get_ident() == thread:
                 _tell(watch, sys._getframe(1))

@@ -15,7 +15,7 @@ _NUMPY = str(Path(np.__file__).parent)
 _AS_USERS = tuple(
     str(Path(_PACKAGE, *parts)) for parts in (("nn",), ("optim", "lr_scheduler"), ("data",))
 )
-# What is called from there is no part of a function: it makes kernels, and launches them.
+# What is called from there does not count as the function's: it makes kernels, and launches them.
 _BELOW = tuple(
     str(Path(_PACKAGE, part)) for part in ("codegen", "drivers", "ir", "kernels", "lang", "runtime")
 )
@@ -42,38 +42,38 @@ _SITE = ("site-packages", "dist-packages")
 
 
 _STANDARD = str(Path(types.__file__).parent)
-NOBODYS, LIBRARY, USERS = range(3)
+IGNORED, LIBRARY, USERS = range(3)
 
 
 def whose(code: types.CodeType) -> int:
     """USERS: a trace depends on what the code reads. LIBRARY: so it does if such code calls it, and
-    not this package, which has libraries of its own. NOBODYS: it does not."""
+    not this package, which has libraries of its own. IGNORED: it does not."""
     if code.co_name == "__del__" or (
         code.co_name in _CALLBACKS and code.co_filename.endswith(_WEAK_MODULES)
     ):  # which run anywhere
-        return NOBODYS
+        return IGNORED
     if code.co_name in _LOOKUPS and code.co_filename == MODULE:
-        return NOBODYS
+        return IGNORED
     return _whose_file(code.co_filename)
 
 
 @lru_cache(maxsize=4096)
 def _whose_file(file: str) -> int:
     if file.startswith(_PACKAGE):
-        return USERS if file.startswith(_AS_USERS) else NOBODYS
+        return USERS if file.startswith(_AS_USERS) else IGNORED
     if file.startswith(_NUMPY):
-        return NOBODYS
+        return IGNORED
     if file == "<string>":  # made by the standard library, for dataclasses say
         return LIBRARY
     if file.startswith("<frozen "):
-        return NOBODYS if file[8:].rstrip(">").split(".")[0] in _BESIDE else LIBRARY
+        return IGNORED if file[8:].rstrip(">").split(".")[0] in _BESIDE else LIBRARY
     parts = Path(file).parts
     for at, part in enumerate(parts[:-1]):
         if part in _SITE:
-            return NOBODYS if parts[at + 1].removesuffix(".py") in _OTHERS else LIBRARY
+            return IGNORED if parts[at + 1].removesuffix(".py") in _OTHERS else LIBRARY
     if file.startswith(_STANDARD):
         name = Path(file[len(_STANDARD) :]).parts[1].removesuffix(".py")
-        return NOBODYS if name in _BESIDE else LIBRARY
+        return IGNORED if name in _BESIDE else LIBRARY
     return USERS
 
 
@@ -85,7 +85,7 @@ def is_below(file: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_library_module(name: str | None) -> bool:
-    """Whether a module is one whose names nobody changes."""
+    """Whether a module is one whose names do not change."""
     if name is None or name.startswith(_USERS):
         return False
     first = name.split(".")[0]

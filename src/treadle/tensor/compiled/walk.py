@@ -31,7 +31,7 @@ from treadle.lang.kernel import Function, Kernel
 from treadle.tensor.cells import Cell
 from treadle.tensor.compiled.attributes import Attributes
 from treadle.tensor.compiled.guards import MISSING, Guard, is_plain
-from treadle.tensor.compiled.places import NOBODYS, is_library_module, whose
+from treadle.tensor.compiled.places import IGNORED, is_library_module, whose
 from treadle.tensor.compiled.reads import NOTHING, Reads, reads_of
 from treadle.tensor.generator import Generator
 from treadle.tensor.tensor import Tensor
@@ -135,7 +135,7 @@ class Walk(Attributes):
         if any(each is function for each in known):
             return
         known.append(function)
-        if whose(function.__code__) == NOBODYS:  # a library's wrapper around something
+        if whose(function.__code__) == IGNORED:  # a library's wrapper around something
             for cell in function.__closure__ or ():
                 try:
                     value = cell.cell_contents

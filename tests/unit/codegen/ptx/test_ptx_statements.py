@@ -237,7 +237,7 @@ def test_a_folded_grid_counts_the_kernels_own_blocks():
 
 
 def test_blocks_behind_the_first_2_to_the_32():
-    """One block that is told to stand there: to come by it takes too long."""
+    """One block that is placed there: launching all before it takes too long."""
     text = source(
         "y[0] = block_idx.x\ny[1] = block_idx.y\ny[2] = block_idx.z", "1, 1, 1", folded=True
     )
