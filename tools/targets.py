@@ -165,7 +165,7 @@ ROWS = (
         "msl": native("threadgroup_barrier"),
     }),
     Row("`sync_subgroup`", "f32", "td.sync_subgroup()\nx[i] = 1.0", {
-        "naga": native("subgroupBarrier"), "tint": emulated("workgroupBarrier"),
+        "naga": emulated("workgroupBarrier"), "tint": emulated("workgroupBarrier"),
         "llvm": emulated(_WARP_LOOP), "ptx": native(r"bar\.warp\.sync"),
         "cuda": native("__syncwarp"), "msl": native("simdgroup_barrier"),
     }),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,12 +9,8 @@ import pytest
 from tests.support.operations import all_operations
 from tests.support.tint import tint_error
 from tests.support.wgsl import LIMITS, naga_error
-from treadle.codegen.lowering import lower, print_code
-from treadle.codegen.records import Options, Target
 from treadle.codegen.wgsl import WgslOptions, print_kernel
-from treadle.core.dim3 import Dim3
 from treadle.ir import types as t
-from treadle.ir.parser import from_text
 
 # The types that Tint has, and float16 both native and emulated.
 CASES = [
@@ -51,34 +46,4 @@ def test_every_operation_on_vectors_is_accepted(name, features, count):
 def test_wide_types_are_accepted_by_naga(name):
     features = frozenset({"int64", "float64"})
     code = print_kernel(all_operations(t.SCALARS[name]), WgslOptions("naga", features, LIMITS))
-    assert naga_error(code.source, code.entry) is None
-
-
-BETWEEN_LANES = """
-kernel k {{
-  buffer x: {type}
-  parameter x.size: i32 from ("size", "x")
-  shared tile: {type}[64]
-  var t: i32 = thread_idx.x
-  tile[t] = x[t; t in x.size]
-  if (t < 32) {{
-    barrier subgroup
-    var next: {type} = tile[t + 1]
-    barrier subgroup
-    tile[t] = next
-    x[t; t in x.size] = tile[t]
-  }}
-}}
-"""
-
-
-@pytest.mark.parametrize("name", ["i32", "u32", "f32", "f16", "u8", "bool", "vec2<f32>"])
-def test_what_lanes_exchange_is_atomic(name):
-    limits = replace(LIMITS, subgroup_size=32)
-    target = Target("wgsl", "naga", limits, frozenset({"subgroups"}))
-    options = Options(Dim3(64), (("x", 0),))
-    lowered = lower(from_text(BETWEEN_LANES.format(type=name)), options, target)
-    code = print_code(lowered, options, target)
-    assert "subgroupBarrier();" in code.source
-    assert "var<workgroup> tile: array<atomic<" in code.source
     assert naga_error(code.source, code.entry) is None

@@ -226,8 +226,6 @@ class _Wgsl:
 
     @staticmethod
     def arrange(kernel: n.Kernel, target: Target) -> Lowered:
-        from treadle.codegen.wgsl.dialects import DIALECTS
-
         asked = kernel.block
         kernel = without_leading_one(plain_own_updates(kernel))
         block = kernel.block or Dim3()
@@ -236,7 +234,7 @@ class _Wgsl:
             part <= limit for part, limit in zip(block, target.limits.max_block, strict=True)
         )
         own = "subgroups" in target.features and target.limits.subgroup_size
-        if own and not DIALECTS[target.dialect].subgroup_barrier:
+        if own:
             kernel = with_wider_barriers(kernel)
             own = not has_subgroup_barriers(kernel)
         if fits and own:

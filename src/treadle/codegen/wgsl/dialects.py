@@ -13,7 +13,6 @@ class Dialect:
     name: str
     features: frozenset[str]  # the features, of those a device may have, that it can express
     headers: Mapping[str, tuple[str, ...]]
-    subgroup_barrier: str | None
     checks_uniformity: bool  # whether a barrier must provably be reached by all
     rounds_u32: bool  # whether every driver behind it rounds f32(u32) to the nearest
 
@@ -25,7 +24,6 @@ DIALECTS: dict[str, Dialect] = {
             "float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics",
         }),
         headers={"float16": ("enable f16;",)},
-        subgroup_barrier="subgroupBarrier();",
         checks_uniformity=False,
         rounds_u32=True,
     ),
@@ -37,7 +35,6 @@ DIALECTS: dict[str, Dialect] = {
             # CUDA code shuffles under conditions that are uniform in fact but not provably so.
             "subgroups": ("enable subgroups;", "diagnostic(off, subgroup_uniformity);"),
         },
-        subgroup_barrier=None,
         checks_uniformity=True,
         rounds_u32=False,  # SwiftShader, in Chrome without a GPU, rounds twice from 2³¹ on
     ),

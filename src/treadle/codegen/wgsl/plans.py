@@ -14,7 +14,7 @@ no access reinterprets them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from treadle.codegen.wgsl.module import Module
@@ -53,7 +53,6 @@ class Uses:
     atomics: set[tuple[str, Scalar]] = field(default_factory=set)
     is_read: bool = False  # by loads, or by atomics whose result is wanted
     narrow_store: bool = False  # stores of less than a word, which other threads may share
-    between_lanes: bool = False  # what a thread writes another reads behind a subgroup's barrier
     span: Span = NOWHERE
 
     @property
@@ -94,13 +93,8 @@ class Plan:
 
 
 def gather_uses(blocks: Iterable[n.Block]) -> dict[str, Uses]:
-    """The uses of every memory that these blocks touch.
-
-    A barrier of a subgroup orders no memory in the SPIR-V that naga makes of it, so that compilers
-    keep what is behind it in registers. What threads exchange there is loaded and stored by atomic
-    operations, which they leave where they are."""
+    """The uses of every memory that these blocks touch."""
     uses: dict[str, Uses] = {}
-    between_lanes = False
     for block in blocks:
         for node in walk(block):
             match node:
@@ -117,11 +111,6 @@ def gather_uses(blocks: Iterable[n.Block]) -> dict[str, Uses]:
                     found = _uses_of(uses, node.place)
                     found.atomics.add((node.op, node.place.type))
                     found.is_read |= node.result is not None
-                case n.Barrier(scope="subgroup"):
-                    between_lanes = True
-    if between_lanes:
-        for found in uses.values():
-            found.between_lanes = found.exchanges
     return uses
 
 
@@ -144,7 +133,6 @@ def merge(parts: Iterable[Uses]) -> Uses:
         total.atomics |= part.atomics
         total.is_read |= part.is_read
         total.narrow_store |= part.narrow_store
-        total.between_lanes |= part.between_lanes
         total.span = part.span
     return total
 
@@ -192,13 +180,11 @@ def make_plan(
     module: Module, variable: str, space: Space, declared: Type, uses: Uses, packed: bool = False
 ) -> Plan:
     """How to declare a memory. `packed` asks for the bytes of C's layout whatever it costs."""
-    if space == "private":
-        uses = replace(uses, between_lanes=False)
     elements = uses.elements or {declared}
     typed = len(elements) == 1 and _can_be_typed(module, space, next(iter(elements)), uses, packed)
     if typed:
         (element,) = elements
-        atomic = bool(uses.atomics) or uses.between_lanes
+        atomic = bool(uses.atomics)
         return Plan(variable, space, "typed", element, atomic, uses.writes, uses.exchanges)
     if space == "storage" and _is_pairs(elements, uses):
         return Plan(variable, space, "pairs", _PAIR, False, uses.writes, uses.exchanges)
@@ -210,7 +196,7 @@ def make_plan(
         vector = Vector(word, count)
         return Plan(variable, space, "vectors", vector, False, uses.writes, uses.exchanges)
     narrow = uses.narrow_store and space != "private"
-    atomic = bool(uses.atomics) or narrow or uses.between_lanes
+    atomic = bool(uses.atomics) or narrow
     unit = U32 if narrow else word
     return Plan(variable, space, "words", unit, atomic, uses.writes, uses.exchanges)
 
@@ -222,7 +208,7 @@ def _is_pairs(elements: set[Type], uses: Uses) -> bool:
         len(elements) == 1
         and all(isinstance(t, Vector) and size_of(t) == 8 and t.count == 4 for t in elements)
         and uses.loaded | uses.stored <= elements
-        and not (uses.atomics or uses.between_lanes)
+        and not uses.atomics
     )
 
 
@@ -230,7 +216,7 @@ def _vector_words(elements: set[Type], uses: Uses) -> int:
     """How many words at once a memory is reached by that is seen as several types: 2 or 4; 0 if
     single ones must be, since they are stored or updated. To store a word of a vector may be to
     store all of it, and the others may be other threads'."""
-    if uses.atomics or uses.between_lanes:
+    if uses.atomics:
         return 0
     most = max(words_of(type) for type in elements)
     return min((words_of(type) for type in uses.stored), default=most) if most else 0
@@ -245,8 +231,6 @@ def words_of(type: Type) -> int:
 def _can_be_typed(module: Module, space: Space, type: Type, uses: Uses, packed: bool) -> bool:
     if uses.atomics:
         return isinstance(type, Scalar) and _has_atomics(module, space, type, uses)
-    if uses.between_lanes:
-        return type in (I32, U32)
     if space != "storage" and not packed:
         inside = not isinstance(type, Scalar) and BOOL in scalars_in(type)
         return not (space == "workgroup" and inside)  # see Plan.bools_as_words
@@ -291,8 +275,6 @@ def _word(elements: set[Type], uses: Uses) -> Scalar:
     if uses.atomics:
         kinds = {type for _, type in uses.atomics}
         return I32 if kinds == {I32} else U32
-    if uses.between_lanes:
-        return I32 if found == {I32} else U32
     return next(iter(found)) if len(found) == 1 and found <= {I32, U32, F32} else U32
 
 

@@ -266,16 +266,10 @@ def _return(scope: Scope, node: n.Return) -> None:
 
 def _barrier(scope: Scope, node: n.Barrier) -> None:
     if node.scope == "subgroup":
-        scope.module.require("subgroups", "a subgroup barrier", node.span)
-        text = scope.module.dialect.subgroup_barrier
-        if text is None:
-            raise UnsupportedOnTarget(
-                "this WGSL compiler (Tint) has no subgroup barrier; use sync_threads(), or "
-                "exchange values with shuffles",
-                node.span,
-            )
-        scope.emit(text)
-        return
+        raise UnsupportedOnTarget(
+            "WGSL has no barrier of a subgroup: use sync_threads(), or exchange values by shuffles",
+            node.span,
+        )
     spaces = {plan.space for plan in scope.plans.values() if plan.exchanges}
     if "workgroup" in spaces or "storage" not in spaces:
         scope.emit("workgroupBarrier();")

@@ -37,7 +37,8 @@ def has_subgroup_barriers(kernel: n.Kernel) -> bool:
 
 def with_wider_barriers(kernel: n.Kernel) -> n.Kernel:
     """The kernel with barriers of subgroups that the whole block reaches made the block's, for
-    compilers without the former."""
+    WGSL, which lacks the former. (naga has a `subgroupBarrier`, but in the SPIR-V that it makes of
+    it shared memory is not ordered, and NVIDIA's compiler moves loads across it.)"""
     if not has_subgroup_barriers(kernel):
         return kernel
     flows = analyze(kernel)
