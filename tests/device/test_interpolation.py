@@ -106,8 +106,11 @@ def test_views_and_what_follows(device, rng):
     found = F.interpolate(seen, scale_factor=2) * 2
     wanted = np.repeat(np.repeat(data[1:, :, ::-2].swapaxes(2, 3), 2, axis=2), 2, axis=3) * 2
     np.testing.assert_array_equal(found.numpy(), wanted)
-    said = td.explain(F.interpolate(seen, scale_factor=1.5, mode="bicubic") * 2)
+    said = td.explain(F.interpolate(seen, scale_factor=1.5, mode="bilinear") * 2)
     assert said.splitlines()[0] == "1 kernel"
+    said = td.explain(F.interpolate(seen, scale_factor=1.5, mode="bicubic") * 2)
+    # Software drivers take seconds to compile so much at once.
+    assert said.splitlines()[0] == ("4 kernels" if device.kind == "software" else "1 kernel")
 
 
 def test_refusals():
