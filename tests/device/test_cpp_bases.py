@@ -82,3 +82,26 @@ def test_fields_of_one_name():
             "struct B { int x; }; struct D : B { int x; };"
             "__global__ void k(int *o) { D d; o[0] = d.x; }"
         ).k.source("ir")
+
+
+def test_bases_without_members(device):
+    """They take no room."""
+    module = td.cuda_module("""
+    struct Empty { static const int n = 3; __device__ int twice(int v) const { return 2 * v; } };
+    struct More {};
+    struct Both : Empty, More {
+        int v; float w;
+        __device__ int get() const { return twice(v) + n; }
+    };
+    __global__ void k(const Both *in, int *out, int *size)
+    {
+        out[threadIdx.x] = in[threadIdx.x].get();
+        size[0] = sizeof(Both);
+    }
+    """)
+    both = np.zeros(3, np.dtype([("v", "i4"), ("w", "f4")]))
+    both["v"] = [1, 2, 3]
+    out, size = (td.zeros(n, dtype=td.int32, device=device) for n in (3, 1))
+    module.k[1, 3](both, out, size)
+    assert out.tolist() == [5, 7, 9]
+    assert size.tolist() == [8]

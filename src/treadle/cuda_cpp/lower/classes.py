@@ -183,7 +183,9 @@ def _refuse_shared_padding(
     what else the base has."""
     struct = ir_type(type)
     assert isinstance(struct, ir.Struct)
-    if ir.field_offset(struct, type.fields[0].name) < sum(map(size_of, type.bases)):
+    # Bases without members take no room, but for one that the first member is an object of.
+    bases = [base for base in type.bases if all_fields(base) or base == type.fields[0].type]
+    if ir.field_offset(struct, type.fields[0].name) < sum(map(size_of, bases)):
         raise cx.error(refusal_message("base_padding"), declaration.span)
 
 

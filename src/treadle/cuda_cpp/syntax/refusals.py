@@ -147,7 +147,7 @@ REFUSALS = {
     "fold": Refusal(
         "a fold expression",
         "folding a parameter pack is not supported yet",
-        "write a recursive template, or name the operands",
+        "name the operands",
     ),
     "requires": Refusal(
         "a requires-expression",
