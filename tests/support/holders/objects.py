@@ -153,6 +153,115 @@ def by_vars(value):
 
 
 @holder
+def by_the_values_of_vars(value):
+    owner = types.SimpleNamespace(held=value)
+    return lambda: next(iter([*vars(owner).values()])), setter(owner)
+
+
+def _added_later(owner, value):
+    """The name of the attribute that was added last has the value."""
+
+    def change(new):
+        for each in [each for each in vars(owner) if each.startswith("held")]:
+            delattr(owner, each)
+        setattr(owner, f"held{len(names)}", new)
+        names.append(new)
+
+    names: list[Any] = []
+    change(value)
+    return change
+
+
+@holder
+def added_to_a_namespace(value):
+    owner = types.SimpleNamespace()
+    change = _added_later(owner, value)
+    return lambda: [*owner.__dict__.values()][-1], change
+
+
+@holder
+def added_to_an_object(value):
+    owner = Plain(value)
+    change = _added_later(owner, value)
+    return lambda: [*vars(owner).values()][-1], change
+
+
+@holder
+def added_to_a_class(value):
+    class Kind:
+        pass
+
+    change, owner = _added_later(Kind, value), Kind()
+
+    def read():
+        return next(getattr(owner, each) for each in dir(owner) if each.startswith("he" + "ld"))
+
+    return read, change
+
+
+@holder
+def added_to_a_module(value):
+    module = types.ModuleType("module_of_the_test")
+    change = _added_later(module, value)
+    return lambda: [*vars(module).values()][-1], change
+
+
+@holder
+def in_a_base_method(value):
+    class Base:
+        def read(self):
+            return value
+
+    class Derived(Base):
+        def read(self):
+            return super().read()
+
+    return Derived().read, lambda new: setattr(Base, "read", lambda self: new)
+
+
+@holder
+def in_a_base_property_between(value):
+    class Base:
+        held = property(lambda self: value)
+
+    class Between(Base):
+        pass
+
+    class Derived(Between):
+        held = None
+
+        def read(self):
+            return super(Derived, self).held  # noqa: UP008
+
+    return Derived().read, lambda new: setattr(Between, "held", property(lambda self: new))
+
+
+@holder
+def in_a_base_class_method(value):
+    class Base:
+        @classmethod
+        def read(cls):
+            return value
+
+    class Derived(Base):
+        @classmethod
+        def read(cls):
+            return super().read()
+
+    return Derived.read, lambda new: setattr(Base, "read", classmethod(lambda cls: new))
+
+
+@holder
+def in_a_class_that_an_object_hides(value):
+    class Kind:
+        held = value
+
+    owner = Kind()
+    owner.held = 7.0
+    return lambda: type(owner).held, setter(Kind)
+
+
+@holder
 def by_an_attrgetter(value):
     owner, get = Plain(value), operator.attrgetter("held")
     return lambda: get(owner), setter(owner)

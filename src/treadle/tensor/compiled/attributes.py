@@ -39,6 +39,7 @@ class Attributes:
         self._guards: dict[tuple[str, int, Any], Guard] = {}
         self._classes: dict[tuple[type, str], _Found | None] = {}
         self._operated: set[type] = set()
+        self._counted: set[type] = set()  # classes whose attributes' names are guarded
         self.unreachable: dict[str, str] = {}  # by name: what it is
 
     @property
@@ -73,7 +74,12 @@ class Attributes:
         simple = type(value).__name__ in _PLAIN_METACLASSES
         names: Iterable[str] = reads.attributes
         if reads.every:
-            names = {*names, *(each for each in vars(value) if not each.startswith("__"))}
+            names = {*names, *_of_users(value)}
+        if reads.whole:
+            self._keys_of_class(value)
+        if reads.behind:
+            self._behind(value, reads)
+            self._behind(type(value), reads)
         for attribute in names:
             found = self._found(value, attribute)
             if found is None:
@@ -123,17 +129,22 @@ class Attributes:
         is_library = is_library_class(kind)
         names: Iterable[str] = reads.attributes
         watched = getattr(kind, "_traced_always", ())
-        if reads.every and not is_library:
-            names = {*names, *(own or ()), *_slots(kind)}
+        is_open = not is_library or _is_namespace(value)
+        if reads.every and is_open:
+            names = {*names, *(own or ()), *_slots(kind), *_of_users(kind)}
         elif watched:
             names = {*names, *watched}
         if is_library and hasattr(kind, "_traced_never"):
             names = [each for each in names if each not in kind._traced_never]
         reader = kind.__getattribute__
         is_plain_object = reader in _READERS
+        if reads.whole and is_open:
+            self._keys(value, own, is_plain_object, name)
         if not is_library and not isinstance(value, types.ModuleType):
             self._add("type({0}) is {1}", value, kind, f"the class of {name}")
             self._operators(kind)
+            if reads.behind:
+                self._behind(kind, reads)
         for attribute in names:
             if attribute.startswith("__") and attribute.endswith("__"):
                 continue
@@ -156,6 +167,41 @@ class Attributes:
                 self._inherited(value, own, found, attribute, place, reads, is_plain_object)
             elif own is not None:
                 self._member(value, own, attribute, place, reads)
+
+    def _keys(
+        self, value: Any, own: dict[str, Any] | None, is_plain_object: bool, name: str
+    ) -> None:
+        """Which attributes an object and its classes have."""
+        if own is not None:
+            test, holder = "[*{0}] == {1}", own
+            if is_plain_object:
+                test, holder = "[*{0}.__dict__] == {1}", value
+            self._add(test, holder, list(own), f"the attributes of {name}")
+        self._keys_of_class(type(value))
+
+    def _keys_of_class(self, kind: type) -> None:
+        for each in kind.__mro__:
+            if not is_library_class(each) and each not in self._counted:
+                self._counted.add(each)
+                keys = list(vars(each))
+                self._add(
+                    "[*{0}.__dict__] == {1}", each, keys, f"the attributes of {each.__name__}"
+                )
+
+    def _behind(self, kind: type, reads: Reads) -> None:
+        """Attributes of a class, and of each that it inherits from, hidden or not: `super()`, and
+        what reads them of the class of an object, look there."""
+        for attribute in reads.attributes:
+            owners = [each for each in kind.__mro__ if attribute in each.__dict__]
+            if not owners or is_library_class(owners[0]):
+                continue
+            for each in kind.__mro__:
+                name = f"{each.__name__}.{attribute}"
+                if each in owners:
+                    found = _Found(each, each.__dict__[attribute])
+                    self._of_class(each, found, attribute, name, reads, False)
+                elif not is_library_class(each):
+                    self._add("{1} not in {0}.__dict__", each, attribute, name)
 
     def _operators(self, kind: type) -> None:
         """The methods of a class that are called without their names."""
@@ -216,6 +262,14 @@ class Attributes:
                 self._add("{1} not in {0}", held, attribute, name)
 
 
+def _is_namespace(value: Any) -> bool:
+    """Whether a value is of a library's class, with attributes that are all the user's."""
+    kind = type(value)
+    return isinstance(value, (types.SimpleNamespace, types.ModuleType)) or (
+        kind.__module__ == "argparse" and kind.__name__ == "Namespace"
+    )
+
+
 def _own(value: Any) -> dict[str, Any] | None:
     """The dict of an object's attributes."""
     if isinstance(value, threading.local):
@@ -232,6 +286,13 @@ def _slots(kind: type) -> Iterator[str]:
         for name, raw in each.__dict__.items():
             if isinstance(raw, types.MemberDescriptorType):
                 yield name
+
+
+def _of_users(kind: type) -> Iterator[str]:
+    """The attributes of a class that the user's classes have."""
+    for each in kind.__mro__:
+        if not is_library_class(each) and not each.__module__.startswith("treadle."):
+            yield from (name for name in vars(each) if not name.startswith("__"))
 
 
 def _is_data(raw: Any) -> bool:

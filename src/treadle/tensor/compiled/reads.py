@@ -17,6 +17,8 @@ _ANY_NAME = frozenset(
     {"vars", "dir", "__dict__", "__getattribute__", "__getstate__", "__reduce_ex__", "__slots__"}
 )
 _BY_NAME = frozenset({"getattr", "hasattr"})
+# Names of what reads attributes of a class that the object, or a class before it, hides.
+_BEHIND = frozenset({"super", "__class__", "type"})
 _CALLS = ("PRECALL", "CALL", "CALL_KW")
 _VARIABLES = ("LOAD_GLOBAL", "LOAD_NAME")
 _CELLS = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
@@ -33,9 +35,11 @@ class Reads(NamedTuple):
     perhaps: frozenset[str]  # attributes that may be missing without an error
     modules: tuple[str, ...]  # that are imported
     every: bool  # attributes by names that are not known
+    whole: bool  # which attributes there are
+    behind: bool  # attributes of classes that are hidden by others
 
 
-NOTHING = Reads({}, {}, {}, frozenset(), (), False)
+NOTHING = Reads({}, {}, {}, frozenset(), (), False, False, False)
 
 
 @lru_cache(maxsize=4096)
@@ -47,7 +51,8 @@ def reads_of(code: types.CodeType) -> Reads:
     cells: dict[str, bool] = {}
     attributes: dict[str, bool] = {}
     modules: list[str] = []
-    every = bool(_ANY_NAME.intersection(code.co_names))
+    whole = every = bool(_ANY_NAME.intersection(code.co_names))
+    behind = bool(_BEHIND.intersection((*code.co_names, *code.co_freevars)))
     for at, step in enumerate(steps):
         name, op = step.argval, step.opname
         if op in _CELLS:
@@ -73,7 +78,9 @@ def reads_of(code: types.CodeType) -> Reads:
     perhaps = texts
     if "AttributeError" in variables:
         perhaps = perhaps | attributes.keys()
-    return Reads(variables, cells, attributes, frozenset(perhaps), tuple(modules), every)
+    return Reads(
+        variables, cells, attributes, frozenset(perhaps), tuple(modules), every, whole, behind
+    )
 
 
 def _is_looked_at(steps: Sequence[dis.Instruction], at: int) -> bool:

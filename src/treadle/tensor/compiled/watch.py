@@ -202,7 +202,7 @@ def _of_module(code: types.CodeType) -> Reads:
     """What code of modules reads: of their `__dict__` always the same."""
     reads = reads_of(code)
     attributes = {**reads.attributes, **dict.fromkeys(MEMBERS, True)}
-    return reads._replace(attributes=attributes, every=False)
+    return reads._replace(attributes=attributes, every=False, whole=False)
 
 
 def _given_names(code: types.CodeType) -> Iterator[str]:
