@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextvars
 import cProfile
 import ctypes
+import enum
 import functools
 import os
 import pstats
 import random
 import sys
 import types
+import weakref
 from array import array
 from datetime import datetime
 
@@ -19,6 +21,7 @@ import pytest
 
 import treadle as td
 from tests.support.holders import HOLDERS
+from tests.support.holders.base import Plain
 from treadle.runtime import settings
 from treadle.tensor.compiled import function as compiling
 
@@ -228,7 +231,7 @@ def test_modes_have_a_trace_each():
         return model(x)
 
     with td.no_grad():
-        for _ in range(4):
+        for _ in range(12):  # without a warning of what changes often
             for mode in (True, False):
                 model.train(mode)
                 forward(X)
@@ -421,6 +424,98 @@ def test_what_changes_often_is_warned_of():
     assert any("another trace 8 times because weights[0] had changed" in each for each in said)
     assert any("8 values of the variable options['rate']" in each for each in said)
     assert f.traces == 1
+
+
+class _Kind(enum.Enum):
+    ONE = 1.0
+    TWO = 2.0
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [_Kind.ONE, _Kind.TWO], [Plain(1.0), Plain(2.0)], [td.exp, td.sin],
+        [lambda x: x + 1, lambda x: x + 2], [[1.0], [1.0, 2.0]], [{"a": 1.0}, {"b": 2.0}],
+        [{}, {"b": 2.0}], [[1.0] * 70, [2.0] * 71],
+    ],
+    ids=["members", "objects", "functions", "lambdas", "lists", "dicts", "an empty dict", "long"],
+)  # fmt: skip
+def test_what_goes_back_and_forth_has_a_trace_each(values):
+    owner = Plain(values[0])
+
+    def body(x):
+        held = owner.held
+        if isinstance(held, _Kind):
+            return x * held.value
+        if isinstance(held, Plain):
+            return x * held.held
+        if callable(held):
+            return held(x)
+        return x * sum(held.values() if isinstance(held, dict) else held)
+
+    f = _on_cpu(body)
+    for turn in range(20):
+        owner.held = values[turn % 2]
+        assert f(X).tolist() == body(X).tolist()
+    assert f.traces == 2
+
+
+def test_a_container_that_grows_and_shrinks_has_a_trace_each():
+    numbers, table = [1.0], {"a": 1.0}
+    f = _on_cpu(lambda x: x * sum(numbers) * sum(table.values()))
+    for turn in range(20):
+        if turn % 2:
+            numbers.append(2.0)
+            table["b"] = 4.0
+        elif turn:
+            numbers.pop()
+            del table["b"]
+        assert f(X).tolist() == (X * (15.0 if turn % 2 else 1.0)).tolist()
+    assert f.traces == 2
+
+
+def test_traces_of_objects_that_are_gone_are_dropped():
+    owner = Plain()
+    f = _on_cpu(lambda x: x * owner.held.held)
+    made = []
+    for turn in range(4):
+        owner.held = Plain(float(turn))
+        made.append(weakref.ref(owner.held))
+        assert f(X).tolist() == (X * turn).tolist()
+    assert f.traces == 1
+    assert [each() is None for each in made] == [True, True, True, False]
+
+
+def test_advice_fits_what_changes():
+    owner = Plain()
+    f = _on_cpu(lambda x: x * owner.held.held)
+
+    def change():
+        owner.held = Plain(2.0)
+        f(X)
+
+    for _ in range(8):
+        change()
+    with pytest.warns(UserWarning, match=r"owner\.held had changed\. Pass it as an argument, or"):
+        change()
+
+    def naming(x):
+        owner.held = owner.held + "a"
+        return x
+
+    owner.held = "a"
+    with pytest.raises(
+        td.errors.LaunchError, match=r"every call\. Pass it as an argument, or keep"
+    ):
+        td.compile(naming, strict=True, device="cpu")(X)
+
+    def counting(x):
+        owner.held = owner.held + 1
+        return x * owner.held
+
+    owner.held = 1
+    with pytest.raises(td.errors.LaunchError, match=r"every call\. Let it be a tensor, and write"):
+        td.compile(counting, strict=True, device="cpu")(X)
 
 
 def test_a_change_is_explained(monkeypatch, capsys):

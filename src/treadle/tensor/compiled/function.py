@@ -23,12 +23,13 @@ from treadle.runtime.devices import device as find_device
 from treadle.tensor.compiled import tracing
 from treadle.tensor.compiled.arguments import Arguments
 from treadle.tensor.compiled.beside import checked, names_of
-from treadle.tensor.compiled.guards import PASSED, Guard, checker, now
+from treadle.tensor.compiled.guards import MISSING, PASSED, Guard, checker, is_alive, is_number, now
 from treadle.tensor.compiled.structure import named_leaves
 from treadle.tensor.compiled.surroundings import structure
 from treadle.tensor.compiled.trace import Trace
 from treadle.tensor.compiled.tracing import Split, Tracing
 from treadle.tensor.compiled.watch import Watch
+from treadle.tensor.tensor import Tensor
 
 _MOST_TRACES = 64  # of a function; the one that was used longest ago goes first
 _MANY_VALUES = 8  # of a number, each of which had a trace of its own
@@ -122,6 +123,18 @@ class _Entry(NamedTuple):
         failed = self.check()
         return None if failed == PASSED else self.guards[failed]
 
+    def held(self) -> int:
+        """How many of the guards hold, up to the first that does not."""
+        failed = self.check()
+        return len(self.guards) if failed == PASSED else failed
+
+    def is_over(self) -> bool:
+        """Whether it cannot fit again: a gradient or an object that it expects is gone."""
+        changed = self.changed()
+        if changed is None or not changed.is_replaced:
+            return changed is None
+        return changed.value is MISSING or not is_alive(changed, self.guards)
+
     def release(self) -> None:
         """Let the memory go."""
         if isinstance(self.found, Trace):
@@ -186,18 +199,17 @@ class Compiled:
     def _fitting(self, key: tuple[Any, ...], entries: list[_Entry]) -> Trace | Split | None:
         """What was traced for such arguments, and with the same around the function."""
         self._traces.move_to_end(key)
-        if entries[0].fits():
-            return entries[0].found
-        changed = entries[0].changed()
-        if changed is not None:
-            self._notice_change(changed)
-        for entry in list(entries):
+        for entry in entries:
             if entry.fits():
-                entries.remove(entry)
-                entries.insert(0, entry)
+                if entry is not entries[0]:
+                    entries.remove(entry)
+                    entries.insert(0, entry)
                 return entry.found
-            changed = entry.changed()
-            if changed is None or changed.is_replaced:
+        closest = max(entries, key=_Entry.held).changed()
+        if closest is not None:
+            self._notice_change(closest)
+        for entry in list(entries):
+            if entry.is_over():
                 entries.remove(entry)
                 entry.release()
         if not entries:
@@ -211,6 +223,7 @@ class Compiled:
             result, found = run.run()
         if found is not None:
             self._keep(arguments, run.watch, found)
+        run.watch.forget()
         return result
 
     def _keep(self, arguments: Arguments, watch: Watch, found: Trace | Split) -> None:
@@ -226,10 +239,7 @@ class Compiled:
                     return
                 why = f"it changes {guards[failed].name}, which it reads"
                 found = Split(why, "")
-                self._tell(
-                    f"{why}: its Python runs at every call. Let it be a tensor, and write into "
-                    "that (x[...] = y)"
-                )
+                self._tell(f"{why}: its Python runs at every call. {_advice(guards[failed])}")
             guards = _always()
             check = checker(guards)
         elif isinstance(found, Trace):
@@ -278,8 +288,7 @@ class Compiled:
             self._warned = True
             warnings.warn(
                 f"{self._name} is compiled, and needed another trace {_MANY_VALUES} times "
-                f"because {guard.name} had changed. Leave it as it is, and write into the tensors "
-                "that it has (x[...] = y)",
+                f"because {guard.name} had changed. {_advice(guard)}",
                 stacklevel=5,
             )
 
@@ -315,6 +324,16 @@ class Compiled:
         if splits:
             told += f", {len(splits)} of them run in Python: {splits[-1]}"
         return f"<compiled {self._name}: {told}>"
+
+
+def _advice(guard: Guard) -> str:
+    """What to do about a value that changes."""
+    kept = guard.objects[0] if guard.value is MISSING else guard.value
+    if isinstance(kept, Tensor):
+        return "Keep the tensor, and write into it (x[...] = y)"
+    if is_number(kept):
+        return "Let it be a tensor, and write into that (x[...] = y)"
+    return "Pass it as an argument, or keep it as it is"
 
 
 def _always() -> list[Guard]:

@@ -7,7 +7,9 @@ for: some tens of nanoseconds for each.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -29,7 +31,7 @@ class Guard(NamedTuple):
     name: str
     read: str = ""
     value: Any = MISSING
-    is_replaced: bool = False  # whether what was there before is unlikely to come back
+    is_replaced: bool = False  # whether an object was there that others may let go
 
 
 def same(one: Any, other: Any) -> bool:
@@ -49,6 +51,26 @@ def same(one: Any, other: Any) -> bool:
 def is_plain(value: Any) -> bool:
     """Whether a value is compared, and not the object."""
     return type(value) in PLAIN or isinstance(value, np.generic)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, or an array of them."""
+    return isinstance(value, (int, float, complex, np.generic, np.ndarray)) and (
+        type(value) is not bool
+    )
+
+
+def is_alive(guard: Guard, guards: Iterable[Guard]) -> bool:
+    """Whether the object that a guard expects is held by more than these guards, which are those of
+    one trace: then it may come back to its place."""
+    own = sum(
+        sum(map(is_, objects, repeat(guard.value)))
+        for each in guards
+        for objects in (each.objects, (each.value,))
+    )
+    own += 1  # the defaults of the generated function
+    probe = (object(),)
+    return sys.getrefcount(guard.value) - sys.getrefcount(probe[0]) + 1 > own
 
 
 def same_elements(values: Any, known: list[Any]) -> bool:
@@ -165,6 +187,6 @@ def _compiled(objects: Sequence[Any], lines: Iterable[str]) -> Callable[[], Any]
     source = [f"def check({parameters}):", *lines, f"        return {PASSED}"]
     space: dict[str, Any] = dict(_HELPERS)
     exec(compile("\n".join(source), "<guards>", "exec"), space)
-    check: Any = space["check"]
+    check: Any = space.pop("check")  # no cycle: its objects go when it does
     check.__defaults__ = tuple(objects) or None
     return check  # type: ignore[no-any-return]

@@ -233,7 +233,7 @@ class Walk(Attributes):
         if len(value) > _ONE_BY_ONE:
             self._elements("{0}", value, value, reads, name)
             return
-        self._add("len({0}) == {1}", value, len(value), f"the length of {name}", is_replaced=True)
+        self._add("len({0}) == {1}", value, len(value), f"the length of {name}")
         for at, each in enumerate(list(value)):
             self._place("{0}[{1}]", value, at, each, f"{name}[{at}]", reads)
 
@@ -247,7 +247,8 @@ class Walk(Attributes):
             for at, each in enumerate(known_own):
                 self._walk(each, reads, f"{name}[{at}]")
             return
-        self._add(f"same_elements({read}, {{1}})", holder, known, name, is_replaced=True)
+        is_replaced = not all(map(is_plain, known))
+        self._add(f"same_elements({read}, {{1}})", holder, known, name, is_replaced=is_replaced)
         for at, each in enumerate(known):
             if not is_plain(each):
                 self._walk(each, reads, f"{name}[{at}]")
@@ -260,9 +261,9 @@ class Walk(Attributes):
     def _dict(self, value: dict[Any, Any], reads: Reads, name: str) -> None:
         keys, called = list(value), f"the keys of {name}"
         if not keys:
-            self._add("not {0}", value, None, called, is_replaced=True)
+            self._add("not {0}", value, None, called)
         elif all(type(each) is str for each in keys):
-            self._add("[*{0}] == {1}", value, keys, called, is_replaced=True)
+            self._add("[*{0}] == {1}", value, keys, called)
         else:
             self._elements("[*{0}]", value, keys, NOTHING, called)
         if type(value).__getitem__ is not dict.__getitem__ or len(value) > _ONE_BY_ONE:

@@ -152,6 +152,13 @@ class Watch(Walk):
             if isinstance(function, types.FunctionType) and function.__code__ in unknown:
                 self._begins(function, reads_of(function.__code__))
 
+    def forget(self) -> None:
+        """Let go of all that was seen: whether anything else holds it decides what is kept."""
+        for each in (self._held, self._guards, self._runs, self._functions, self._classes):
+            each.clear()
+        self._todo.clear()
+        self._pending.clear()
+
     def check_reached(self, used: Iterable[Cell], gradients: Iterable[Any]) -> None:
         """Note the arrays from outside that a trace uses and no guard watches. Those of gradients,
         optimizers and scalers are looked at otherwise."""
