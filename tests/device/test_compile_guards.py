@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import cProfile
 import ctypes
+import datetime as dt
 import enum
 import functools
 import os
@@ -15,6 +16,8 @@ import types
 import weakref
 from array import array
 from datetime import datetime
+from os import getpid, listdir
+from os.path import isfile
 
 import numpy as np
 import pytest
@@ -371,9 +374,6 @@ def test_what_no_guard_reaches_is_told_by_name():
     with pytest.raises(td.errors.LaunchError, match="keeps 1 of the tensors"):
         td.compile(keeping, strict=True, device="cpu")(X)
 
-    with pytest.warns(UserWarning, match="it uses datetime"):
-        _on_cpu(lambda x: x * datetime.now().year)(X)
-
     variable = contextvars.ContextVar("variable")
     context = contextvars.copy_context()
     context.run(variable.set, td.ones(3, device="cpu").realize())
@@ -388,6 +388,28 @@ def test_what_no_guard_reaches_is_told_by_name():
     assert {str(each.message).split(",")[1].split()[-1] for each in seen} == {
         "random", "np.random"
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("datetime.now", lambda x: x * datetime.now().year),
+        ("dt.now", lambda x: x * dt.datetime.now().year),
+        ("dt.today", lambda x: x * dt.date.today().year),
+        ("os.getpid", lambda x: x * os.getpid()),
+        ("os.listdir", lambda x: x * len(os.listdir())),
+        ("os.path.exists", lambda x: x * os.path.exists(__file__)),
+        ("getpid", lambda x: x * getpid()),
+        ("listdir", lambda x: x * len(listdir())),
+        ("isfile", lambda x: x * isfile(__file__)),
+        ("open", lambda x: x * open(__file__).close().__sizeof__()),
+    ],
+)
+def test_what_gives_another_value_each_time_is_told(name, body):
+    with pytest.warns(UserWarning, match=rf"it uses {name}, which gives another value each time"):
+        _on_cpu(body)(X)
+    with pytest.raises(td.errors.LaunchError, match=f"it uses {name}, which gives another"):
+        td.compile(body, strict=True, device="cpu")(X)
 
 
 def test_what_cannot_be_looked_at_is_told():

@@ -38,6 +38,17 @@ _OTHERS = frozenset(
 # What runs when an object is gone that a weak dict or set has.
 _CALLBACKS = frozenset({"remove", "_remove", "_commit_removals", "__call__"})
 _WEAK_MODULES = ("weakref.py", "_weakrefset.py")
+_OF_SYSTEM = frozenset(
+    {"getcwd", "getloadavg", "getpid", "getppid", "listdir", "scandir", "urandom", "walk"}
+)
+_OF_FILES = frozenset({"exists", "getmtime", "getsize", "isdir", "isfile"})
+# Of modules whose other functions give the same each time: those that do not.
+MOVING: dict[str, frozenset[str]] = {
+    "builtins": frozenset({"input", "open"}), "io": frozenset({"open"}),
+    "datetime": frozenset({"now", "today", "utcnow"}),
+    **dict.fromkeys(("os", "posix", "nt"), _OF_SYSTEM),
+    **dict.fromkeys(("genericpath", "posixpath", "ntpath"), _OF_FILES),
+}  # fmt: skip
 _SITE = ("site-packages", "dist-packages")
 
 

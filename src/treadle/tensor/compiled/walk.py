@@ -14,6 +14,7 @@ import gc
 import io
 import mmap
 import operator
+import os
 import random
 import sys
 import types
@@ -31,7 +32,7 @@ from treadle.lang.kernel import Function, Kernel
 from treadle.tensor.cells import Cell
 from treadle.tensor.compiled.attributes import Attributes
 from treadle.tensor.compiled.guards import MISSING, Guard, is_plain
-from treadle.tensor.compiled.places import IGNORED, is_library_module, whose
+from treadle.tensor.compiled.places import IGNORED, MOVING, is_library_module, whose
 from treadle.tensor.compiled.reads import NOTHING, Reads, reads_of
 from treadle.tensor.generator import Generator
 from treadle.tensor.tensor import Tensor
@@ -76,6 +77,8 @@ class Walk(Attributes):
                 self._place("{0}[{1}]", space, name, space[name], name, reads, is_looked_at, True)
             elif not is_library and (hasattr(builtins, name) or name in reads.perhaps):
                 self._add("{1} not in {0}", space, name, name)
+                if name in MOVING["builtins"]:
+                    self.unreachable.setdefault(name, "which gives another value each time")
         for name in self._named_otherwise(space, reads):
             module = sys.modules.get(name)
             if module is not None and not is_library_module(name):
@@ -298,6 +301,8 @@ class Walk(Attributes):
     # ------------------------------------------------------------------ functions
 
     def _function(self, value: types.FunctionType, reads: Reads, name: str) -> None:
+        if value.__name__ in MOVING.get(value.__module__, ()):
+            self.unreachable.setdefault(name, "which gives another value each time")
         self._register(value, reads, name)
         if value.__dict__:
             self._attributes(value, reads, name)
@@ -372,6 +377,10 @@ class Walk(Attributes):
             self.unreachable.setdefault(
                 name, "a module whose functions give other values each time"
             )
+        if real:
+            self._moves(value.__name__, reads, name)
+            if value is os:
+                self._moves(os.path.__name__, reads, f"{name}.path")
         if not real or not is_library_module(value.__name__):
             self._attributes(value, reads, name)
         elif value is np and "random" in reads.attributes:
@@ -394,7 +403,9 @@ class Walk(Attributes):
         owner = value.__self__
         if isinstance(owner, _MOVING):
             self._moving(owner, reads, name)
-        elif getattr(owner, "__name__", "") in _DRAWING:
+        elif (called := getattr(owner, "__name__", "")) in _DRAWING or (
+            value.__name__ in MOVING.get(called, ())
+        ):
             self.unreachable.setdefault(name, "which gives another value each time")
         elif owner is not None and not isinstance(owner, (types.ModuleType, type)):
             self._walk(owner, reads, name)
