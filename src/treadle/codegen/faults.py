@@ -79,13 +79,34 @@ FAULTS = (
         _DEVICES + "words_of_floats_that_become_64_bits",
     ),
     Fault(
-        "product with its own lowest bit",
+        "lowest bit of a 64-bit quotient",
         _NVIDIA,
         _DRIVERS + ", where 64-bit integers are native",
-        "`v * (v & 1)` of a 64-bit remainder v: is not 0 where v is even",
-        "",
-        "",
-        _DEVICES + "a_remainder_times_its_lowest_bit",
+        "`(1 + x / y) & u64(b)`, and `v * (v & 1)` of a remainder v, where only the lowest bit "
+        "counts and meets a condition: the bit is inverted, in some kernels",
+        "64-bit integers are divided by way of their words, unless by a constant",
+        "codegen/wide/functions.py",
+        _DEVICES + "lowest_bits_and_orders_of_64_bits, test_a_remainder_times_its_lowest_bit",
+    ),
+    Fault(
+        "order of a negated number in two words",
+        _NVIDIA,
+        _DRIVERS,
+        "`select(a.y < b.y, a.x < b.x, a.y == b.y)` of two words, where a comes of a subtraction "
+        "with a borrow: the comparison for equality is inverted, in some kernels",
+        "pairs of words are compared by `<` alone",
+        "codegen/wide/functions.py",
+        _DEVICES + "lowest_bits_and_orders_of_64_bits",
+    ),
+    Fault(
+        "absolute value of the lowest number",
+        _NVIDIA,
+        _DRIVERS + ", with modules of naga",
+        "`abs(x) / 7`, rounded down: taken for not negative, so that abs(-2147483648), which is "
+        "-2147483648, is divided as if rounding towards 0 were the same",
+        "negated as unsigned numbers",
+        "codegen/prelude.py",
+        _DEVICES + "quotients_of_absolute_values",
     ),
     Fault(
         "sums of floats taken apart",

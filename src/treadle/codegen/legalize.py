@@ -6,6 +6,7 @@
     "float_floordiv" "float_mod"   the same of floats alone
     "div" "rem"            integer division that gives 0 for a divisor of 0
     "whole_words"          division of u32 in all 32 bits, whatever is known of the dividend
+    "wide_div"             division of 64-bit integers by what is no constant: by their words
     "half_div"             division of float16 to the last bit
     "f16_fma" "bf16_fma"   the fused product and sum of 16-bit floats, rounded once
     "float_rem"            the exact remainder of floats
@@ -16,6 +17,7 @@
     "wide_mul_high"        the upper half of a 64-bit product (of 8 and 16 bits: always replaced)
     "wide_bits"            popcount, clz, ctz, reverse_bits of 64 bits
     "narrow_bits"          the same of 8 and 16 bits
+    "integer_abs"          absolute values of signed integers of 32 and 64 bits
     "wide_order"           <, <=, > and >= of signed 64-bit integers: by unsigned ones
 
 Where an operand is a constant that makes the plain operation safe, it stays plain. Legalizing
@@ -29,15 +31,16 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.codegen import prelude
+from treadle.codegen.wide.functions import division_by_words
 from treadle.ir import nodes as n
 from treadle.ir.traverse import rewrite_block
 from treadle.ir.types import F16, F32, I32, I64, U32, U64, Scalar, Vector
 
 MISSING = frozenset({
-    "floordiv", "mod", "div", "rem", "whole_words",
+    "floordiv", "mod", "div", "rem", "whole_words", "wide_div",
     "half_div", "f16_fma", "bf16_fma", "float_rem", "float_floordiv", "float_mod",
     "shift", "float_to_int", "float_min_max",
-    "mul_high", "wide_mul_high", "wide_bits", "narrow_bits", "wide_order",
+    "mul_high", "wide_mul_high", "wide_bits", "narrow_bits", "wide_order", "integer_abs",
 })  # fmt: skip
 
 _ORDERS = ("lt", "le", "gt", "ge")
@@ -105,16 +108,25 @@ class _Rewriter:
                 return self.half_division(node)
             names = {f"float_{node.op}"} | ({node.op} & {"floordiv", "mod"})
             return self.float_call(node, node.op) if names & self.missing else node
+        wide = "wide_div" in self.missing and element.bits == 64 and not _is_nonzero(node.right)
         if node.op in ("floordiv", "mod") and node.op in self.missing:
-            if element.is_signed:
+            if element.is_signed and not wide:
                 return _by_power_of_two(node) or self.call(node.op, node, node.left, node.right)
-            node = replace(node, op={"floordiv": "div", "mod": "rem"}[node.op])
+            if not element.is_signed:
+                node = replace(node, op={"floordiv": "div", "mod": "rem"}[node.op])
+        if wide:
+            return self.by_words(node, element)
         if node.op not in self.missing or node.op not in ("div", "rem"):
             return node
         if _is_nonzero(node.right) and not (node.op == "rem" and element.is_signed):
             return node
         op = f"{node.op}_words" if element == U32 and "whole_words" in self.missing else node.op
         return self.call(op, node, node.left, node.right)
+
+    def by_words(self, node: n.Binary, element: Scalar) -> n.Expression:
+        for function in division_by_words(node.op, element):
+            self.needed.setdefault(function.name, function)
+        return self.call(f"{node.op}_words", node, node.left, node.right)
 
     def half_division(self, node: n.Binary) -> n.Expression:
         """By way of float32, whose quotient rounds to the right float16."""
@@ -138,6 +150,10 @@ class _Rewriter:
             return self.call(node.op, node, *node.operands) if (
                 exact and _element(node.type).is_float
             ) else node  # fmt: skip
+        if node.op == "abs" and "integer_abs" in self.missing:
+            element = _element(node.type)
+            plain = element.is_float or element.bits < 32 or not element.is_signed
+            return node if plain else self.call("abs", node, *node.operands)
         if node.op == "fma" and not self.fastmath:
             return self.half_fma(node)
         if node.op == "mul_high":
@@ -225,7 +241,8 @@ class _Rewriter:
     def call(self, op: str, node: n.Expression, *operands: n.Expression) -> n.Call:
         operand_type = operands[0].type
         element = _element(operand_type)
-        self.need(op, element)
+        if prelude.prelude_name(op, element) not in self.needed:
+            self.need(op, element)
         if isinstance(operand_type, Vector):
             function = prelude.vector_operation(op, operand_type)
             self.needed.setdefault(function.name, function)

@@ -32,12 +32,13 @@ from treadle.ir.types import I32, SCALARS, Void, size_of
 MISSING = frozenset({
     "floordiv", "mod", "div", "rem", "whole_words", "half_div", "f16_fma", "bf16_fma", "float_rem",
     "shift", "float_to_int", "float_min_max",
-    "wide_mul_high", "wide_bits", "narrow_bits",
+    "wide_mul_high", "wide_bits", "narrow_bits", "integer_abs",
 })  # fmt: skip
 """What WGSL lacks, for `legalize`; "mul_high" too where there are no 64-bit integers.
 
 Where there are, "wide_order" is missing too: Mesa's llvmpipe, which sees through variables, is
-wrong about signed ones that were widened from fewer bits and are compared with constants."""
+wrong about signed ones that were widened from fewer bits and are compared with constants. And
+"wide_div": NVIDIA's Vulkan compiler gets the lowest bit of some quotients wrong."""
 
 
 def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> KernelCode:
@@ -121,7 +122,7 @@ def _prepared(module: Module, kernel: n.Kernel, workgroup: Dim3) -> n.Kernel:
             )
     kernel = scalarize(fold(unroll_around_views(unroll(_with_sizes(kernel, workgroup)))))
     if "int64" in module.available:
-        kernel = legalize(kernel, MISSING | {"wide_order"})
+        kernel = legalize(kernel, MISSING | {"wide_order", "wide_div"})
     else:
         kernel = legalize(fold(pair_words(kernel, workgroup)), MISSING | {"mul_high"})
     kernel = replace(kernel, functions=tuple(map(with_one_return, kernel.functions)))

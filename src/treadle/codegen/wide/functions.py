@@ -8,7 +8,8 @@ shifts by less than 32, divisors that are not 0, casts of floats that fit.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 
 from treadle.codegen.prelude import PREFIX, is_prelude
@@ -16,6 +17,7 @@ from treadle.codegen.wide.layout import PAIR
 from treadle.ir import nodes as n
 from treadle.ir.parser import from_text
 from treadle.ir.traverse import walk
+from treadle.ir.types import Scalar
 
 _ARITHMETIC = """
 function widen_i32(a: i32) -> pair {
@@ -52,12 +54,15 @@ function equal_u64(a: pair, b: pair) -> bool {
   return ((a->x ^ b->x) | (a->y ^ b->y)) == 0u
 }
 
+# Without a comparison for equality: NVIDIA's Vulkan driver gets it wrong (`codegen.faults`).
 function less_u64(a: pair, b: pair) -> bool {
-  return select(a->y == b->y, a->x < b->x, a->y < b->y)
+  return select(a->y < b->y, true, select(b->y < a->y, false, a->x < b->x))
 }
 
 function less_i64(a: pair, b: pair) -> bool {
-  return select(a->y == b->y, a->x < b->x, bitcast<i32>(a->y) < bitcast<i32>(b->y))
+  var left: i32 = bitcast<i32>(a->y)
+  var right: i32 = bitcast<i32>(b->y)
+  return select(left < right, true, select(right < left, false, a->x < b->x))
 }
 
 function min_u64(a: pair, b: pair) -> pair {
@@ -258,6 +263,22 @@ function mod_i64(a: pair, b: pair) -> pair {
 }
 """
 
+_WHOLE_DIVISION = "\n".join(
+    f"""
+function {op}_words_{type}(a: {type}, b: {type}) -> {type} {{
+  var low: pair = pair{{u32(a), u32(a >> {type}(32))}}
+  var by: pair = pair{{u32(b), u32(b >> {type}(32))}}
+  var result: pair = @{op}_{type}(low, by)
+  return ({type}(result->y) << {type}(32)) | {type}(result->x)
+}}
+"""
+    for op, type in (
+        ("div", "u64"), ("rem", "u64"),
+        ("div", "i64"), ("rem", "i64"), ("floordiv", "i64"), ("mod", "i64"),
+    )
+)  # fmt: skip
+"""Division of whole 64-bit integers by way of their words."""
+
 _CASTS = """
 # 24 bits, rounded to the nearest, ties to even: a carry out of them goes into the exponent.
 function cast_u64_f32(a: pair) -> f32 {
@@ -332,11 +353,20 @@ function cast_f32_i64(a: f32) -> pair {
 @cache
 def _library() -> dict[str, n.Function]:
     """Every function by its name in the texts, in their order."""
-    text = _ARITHMETIC + _BITS + _DIVISION + _CASTS
-    text = re.sub(r"(function |@)(\w+)", rf"\1{PREFIX}\2", text)
+    return _parsed(_ARITHMETIC + _BITS + _DIVISION + _CASTS, PREFIX)
+
+
+@cache
+def _division_library() -> dict[str, n.Function]:
+    """What divides whole integers, under names that the functions of `prelude` do not have."""
+    return _parsed(_ARITHMETIC + _BITS + _DIVISION + _WHOLE_DIVISION, PREFIX + "pair_")
+
+
+def _parsed(text: str, prefix: str) -> dict[str, n.Function]:
+    text = re.sub(r"(function |@)(\w+)", rf"\1{prefix}\2", text)
     text = re.sub(r"\b(\d+)u\b", r"\1:u32", re.sub(r"\bpair\b", str(PAIR), text))
     kernel = from_text(text + "\nkernel none block(1) {\n}\n", "<64-bit integers>")
-    return {function.name.removeprefix(PREFIX): function for function in kernel.functions}
+    return {function.name.removeprefix(prefix): function for function in kernel.functions}
 
 
 def call(name: str, *arguments: n.Expression) -> n.Call:
@@ -344,15 +374,29 @@ def call(name: str, *arguments: n.Expression) -> n.Call:
     return n.Call(PREFIX + name, arguments, _library()[name].result)
 
 
+def division_by_words(op: str, type: Scalar) -> tuple[n.Function, ...]:
+    """The function `prelude_name(f"{op}_words", type)`, that divides 64-bit integers by way of
+    their words, after those that it calls."""
+    name = f"{op}_words_{type}"
+    function = _division_library()[name]
+    callees = _called([function.body], _division_library(), PREFIX + "pair_")
+    return (*callees, replace(function, name=PREFIX + name))
+
+
 def called_functions(blocks: Iterable[n.Block]) -> list[n.Function]:
     """The functions of this module that blocks call, directly or through others, callees first."""
-    library = _library()
+    return _called(blocks, _library(), PREFIX)
+
+
+def _called(
+    blocks: Iterable[n.Block], library: Mapping[str, n.Function], prefix: str
+) -> list[n.Function]:
     waiting = list(blocks)
     found: set[str] = set()
     while waiting:
         for node in walk(waiting.pop()):
             if isinstance(node, n.Call) and is_prelude(node.function):
-                name = node.function.removeprefix(PREFIX)
+                name = node.function.removeprefix(prefix)
                 if name in library and name not in found:
                     found.add(name)
                     waiting.append(library[name].body)
