@@ -8,15 +8,16 @@ JOBS ?= 2
 # Without this variable, Mesa complains in every process that looks for devices.
 export XDG_RUNTIME_DIR ?= /tmp
 
-.PHONY: help demo test announce-test test-full lint format docs docs-serve bench software-gpu clean
+.PHONY: help demo test announce-test test-full lint format docs docs-serve packages bench software-gpu clean
 
 help:
 	@echo "make demo       install into $(VENV) and run the main job on every device present"
 	@echo "make test       lint, documentation and tests, as for every change"
 	@echo "make test-full  the same with long fuzzing, soaks and large sizes"
-	@echo "make lint       ruff, mypy, import-linter"
+	@echo "make lint       ruff, mypy, import-linter; actionlint and zizmor for the workflows"
 	@echo "make format     let ruff lay out the code"
 	@echo "make docs       build the documentation into site/ (make docs-serve shows it)"
+	@echo "make packages   build the wheel and the sdist, and try each where nothing else is installed"
 	@echo "make bench      measure against other libraries on this machine"
 	@echo "make clean      remove what was built here, the environment included"
 
@@ -48,6 +49,8 @@ lint: $(VENV)/.installed-test
 	@$(BIN)/ruff format --check --quiet . || { echo "Run 'make format': ruff would lay out some files differently."; exit 1; }
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/actionlint
+	@$(BIN)/zizmor --offline --quiet --no-progress .github
 
 format: $(VENV)/.installed-test
 	@$(BIN)/ruff check --fix --quiet . || true
@@ -58,6 +61,10 @@ docs: $(VENV)/.installed-test
 
 docs-serve: $(VENV)/.installed-test
 	@$(BIN)/mkdocs serve
+
+packages: $(VENV)/.installed-test
+	@PYTHON=$(BIN)/python tools/packages.sh dist
+	@$(BIN)/python tools/try_packages.py dist
 
 bench: $(VENV)/.installed-bench
 	@$(BIN)/python -m benchmarks

@@ -46,6 +46,22 @@ def _say(message: str) -> None:
     Console(stderr=True).print(f"treadle: {message}", markup=False, highlight=False, soft_wrap=True)
 
 
+def _what_is_installed() -> str:
+    """One line for a report of a fault: the version, and those of what it stands on."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    from treadle.core.version import __version__
+
+    found = [f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"]
+    for package in ("numpy", "llvmlite", "wgpu", "wgpudawn", "cuda-bindings"):
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return f"treadle {__version__} ({', '.join(found)})"
+
+
 @app.callback(invoke_without_command=True)
 def options(
     context: typer.Context,
@@ -56,9 +72,7 @@ def options(
     global _debug
     _debug = debug
     if version:
-        from treadle.core.version import __version__
-
-        typer.echo(__version__)
+        typer.echo(_what_is_installed())
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

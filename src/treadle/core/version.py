@@ -1,3 +1,6 @@
 """The version, where every layer can read it."""
 
-__version__ = "0.1.0"
+try:
+    from treadle.core._version import __version__  # written when the package is built
+except ImportError:  # the source as it stands
+    __version__ = "0+source"

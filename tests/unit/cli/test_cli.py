@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import treadle as td
@@ -134,7 +136,9 @@ def test_help_teaches():
 def test_version():
     from treadle import __version__
 
-    assert treadle("--version").stdout.strip() == __version__
+    said = treadle("--version").stdout
+    assert said.startswith(f"treadle {__version__} (Python {platform.python_version()} on ")
+    assert f"numpy {np.__version__}" in said
 
 
 def test_cache(tmp_path):
