@@ -5,19 +5,14 @@ from __future__ import annotations
 import contextvars
 import cProfile
 import ctypes
-import datetime as dt
 import enum
 import functools
 import os
 import pstats
-import random
 import sys
 import types
 import weakref
 from array import array
-from datetime import datetime
-from os import getpid, listdir
-from os.path import isfile
 
 import numpy as np
 import pytest
@@ -339,6 +334,7 @@ def test_a_function_that_changes_what_it_reads(name):
         found = [f(X).tolist() for _ in range(5)]
     assert found == [getattr(other, name)(X).tolist() for _ in range(5)]
     strict = td.compile(getattr(Counting(), name), strict=True, device="cpu")
+    assert [strict(X).tolist() for _ in range(2)] == found[:2]  # it may be a cache that fills
     with pytest.raises(td.errors.LaunchError, match=place):
         strict(X)
 
@@ -379,37 +375,6 @@ def test_what_no_guard_reaches_is_told_by_name():
     context.run(variable.set, td.ones(3, device="cpu").realize())
     with pytest.warns(UserWarning, match=r"a tensor of shape \(3,\) .* which no name leads to"):
         _on_cpu(lambda x: x * context[variable])(X)
-
-    def drawing(x):
-        return x * random.random() * np.random.rand()  # noqa: NPY002
-
-    with pytest.warns(UserWarning, match="it uses") as seen:
-        _on_cpu(drawing)(X)
-    assert {str(each.message).split(",")[1].split()[-1] for each in seen} == {
-        "random", "np.random"
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "body"),
-    [
-        ("datetime.now", lambda x: x * datetime.now().year),
-        ("dt.now", lambda x: x * dt.datetime.now().year),
-        ("dt.today", lambda x: x * dt.date.today().year),
-        ("os.getpid", lambda x: x * os.getpid()),
-        ("os.listdir", lambda x: x * len(os.listdir())),
-        ("os.path.exists", lambda x: x * os.path.exists(__file__)),
-        ("getpid", lambda x: x * getpid()),
-        ("listdir", lambda x: x * len(listdir())),
-        ("isfile", lambda x: x * isfile(__file__)),
-        ("open", lambda x: x * open(__file__).close().__sizeof__()),
-    ],
-)
-def test_what_gives_another_value_each_time_is_told(name, body):
-    with pytest.warns(UserWarning, match=rf"it uses {name}, which gives another value each time"):
-        _on_cpu(body)(X)
-    with pytest.raises(td.errors.LaunchError, match=f"it uses {name}, which gives another"):
-        td.compile(body, strict=True, device="cpu")(X)
 
 
 def test_what_cannot_be_looked_at_is_told():
@@ -526,18 +491,24 @@ def test_advice_fits_what_changes():
         return x
 
     owner.held = "a"
+    strict = td.compile(naming, strict=True, device="cpu")
+    strict(X)
+    strict(X)
     with pytest.raises(
         td.errors.LaunchError, match=r"every call\. Pass it as an argument, or keep"
     ):
-        td.compile(naming, strict=True, device="cpu")(X)
+        strict(X)
 
     def counting(x):
         owner.held = owner.held + 1
         return x * owner.held
 
     owner.held = 1
+    strict = td.compile(counting, strict=True, device="cpu")
+    strict(X)
+    strict(X)
     with pytest.raises(td.errors.LaunchError, match=r"every call\. Let it be a tensor, and write"):
-        td.compile(counting, strict=True, device="cpu")(X)
+        strict(X)
 
 
 def test_a_change_is_explained(monkeypatch, capsys):

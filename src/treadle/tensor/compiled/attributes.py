@@ -10,11 +10,10 @@ import functools
 import threading
 import types
 from collections.abc import Iterable, Iterator
-from datetime import date
 from typing import Any, NamedTuple
 
 from treadle.tensor.compiled.guards import MISSING, Guard
-from treadle.tensor.compiled.places import MOVING, is_library_class
+from treadle.tensor.compiled.places import is_library_class
 from treadle.tensor.compiled.reads import NOTHING, Reads
 
 _PLAIN_METACLASSES = ("type", "ABCMeta", "EnumType", "EnumMeta")
@@ -65,15 +64,8 @@ class Attributes:
     def _register(self, function: Any, reads: Reads, name: str) -> None:
         raise NotImplementedError
 
-    def _moves(self, module: str, reads: Reads, name: str) -> None:
-        """Note the functions that are read of a module, or its class, and give other values."""
-        for each in sorted(MOVING.get(module, frozenset()).intersection(reads.attributes)):
-            self.unreachable.setdefault(f"{name}.{each}", "which gives another value each time")
-
     def _class(self, value: type, reads: Reads, name: str) -> None:
         if is_library_class(value):
-            if issubclass(value, date):
-                self._moves("datetime", reads, name)
             return
         simple = type(value).__name__ in _PLAIN_METACLASSES
         names: Iterable[str] = reads.attributes

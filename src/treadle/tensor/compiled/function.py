@@ -20,21 +20,32 @@ from treadle.graph.realize import watchers
 from treadle.runtime import settings
 from treadle.runtime.devices import Device, default_device
 from treadle.runtime.devices import device as find_device
-from treadle.tensor.compiled import tracing
+from treadle.tensor.compiled import gradients, tracing
 from treadle.tensor.compiled.arguments import Arguments
 from treadle.tensor.compiled.beside import checked, names_of
-from treadle.tensor.compiled.guards import MISSING, PASSED, Guard, checker, is_alive, is_number, now
-from treadle.tensor.compiled.structure import named_leaves
+from treadle.tensor.compiled.guards import (
+    MISSING,
+    PASSED,
+    Guard,
+    checker,
+    is_alive,
+    is_held,
+    is_number,
+    now,
+)
+from treadle.tensor.compiled.places import is_own
+from treadle.tensor.compiled.structure import is_array, named_leaves
 from treadle.tensor.compiled.surroundings import structure
 from treadle.tensor.compiled.trace import Trace
 from treadle.tensor.compiled.tracing import Split, Tracing
-from treadle.tensor.compiled.watch import Watch
 from treadle.tensor.tensor import Tensor
 
 _MOST_TRACES = 64  # of a function; the one that was used longest ago goes first
 _MANY_VALUES = 8  # of a number, each of which had a trace of its own
 _MANY_CHANGES = 3  # calls in a row that changed what they read: a cache that fills is done by then
 _MOST_NAMES = 4  # that are warned of after one trace
+
+_ADVICE = "Pass it as an argument, or keep it as it is"
 
 _locks: dict[Device, threading.RLock] = {}
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -156,6 +167,7 @@ class Compiled:
         self._traces: OrderedDict[tuple[Any, ...], list[_Entry]] = OrderedDict()
         self._values: dict[str, set[Any]] = {}  # of numbers among the arguments
         self._unsteady: Counter[tuple[Any, ...]] = Counter()  # runs that changed what they read
+        self._objects: dict[str, list[Any]] = {}  # of the arguments
         self._changes: Counter[str] = Counter()  # of values that are not numbers, by name
         self._warned = False
         self._told: set[str] = set()
@@ -170,7 +182,8 @@ class Compiled:
         """Forget the traces and let their memory go. The next call traces anew."""
         with self._lock:
             self._drop(0)
-            self._unsteady.clear()
+            for each in (self._unsteady, self._values, self._objects, self._changes):
+                each.clear()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, or replay what it did for such arguments."""
@@ -178,10 +191,13 @@ class Compiled:
             return self._function(*args, **kwargs)
         arguments = Arguments(self._name, args, kwargs, self._device)
         device, key = arguments.device, arguments.key
-        if device.default_stream.keeping is not None or arguments.overlap():
-            # It is a part of a graph of the user's, or has another library's memory twice.
+        if device.default_stream.keeping is not None:  # it is a part of a graph of the user's
+            return self._function(*args, **kwargs)
+        if arguments.overlap():
+            self._refuse("two of its arguments are the same memory of another library")
             return self._function(*args, **kwargs)
         if arguments.require_gradients():  # they go on behind it: a replay has no histories
+            self._refuse("its arguments require gradients, which a replay does not go on with")
             return self._function(*args, **kwargs)
         lock = _locks.get(device) or _locks.setdefault(device, forks.lock())
         with lock, self._lock:
@@ -219,49 +235,102 @@ class Compiled:
     def _trace(self, arguments: Arguments) -> Any:
         """A first call."""
         with tracing.lock:
-            run = Tracing(self._name, self._function, arguments, self._strict)
+            run = Tracing(self._name, self._function, arguments)
             result, found = run.run()
-        if found is not None:
-            self._keep(arguments, run.watch, found)
-        run.watch.forget()
+        try:
+            if found is not None:
+                self._keep(arguments, run, found)
+        finally:
+            run.watch.forget()
         return result
 
-    def _keep(self, arguments: Arguments, watch: Watch, found: Trace | Split) -> None:
+    def _keep(self, arguments: Arguments, run: Tracing, found: Trace | Split) -> None:
         """Keep a trace, with what it depends on, if the function leaves that as it was."""
-        key, guards = arguments.key, [*watch.guards, *_always()]
+        key, watch = arguments.key, run.watch
+        guards = [*watch.guards, *_always()]
         check = checker(guards)
         failed = check()
-        if failed != PASSED:
+        is_trace = isinstance(found, Trace)
+        if failed != PASSED or (run.escaped and watch.fills_caches):
             self._unsteady[key] += 1
+            changed = guards[failed] if failed != PASSED else None
             if isinstance(found, Trace):
                 found.release()
-                if self._unsteady[key] < _MANY_CHANGES and not self._strict:
+                if self._unsteady[key] < _MANY_CHANGES:
+                    if changed is not None and isinstance(changed.value, Tensor):
+                        self._tell_of_kept(run.escaped)  # that is not how caches fill
                     return
-                why = f"it changes {guards[failed].name}, which it reads"
+                why = f"it changes {changed.name if changed else 'a cache'}, which it reads"
                 found = Split(why, "")
-                self._tell(f"{why}: its Python runs at every call. {_advice(guards[failed])}")
+                advice = _ADVICE if changed is None else _advice(changed)
+                self._tell(f"{why}: its Python runs at every call. {advice}")
             guards = _always()
             check = checker(guards)
-        elif isinstance(found, Trace):
+        elif is_trace:
             self._unsteady.pop(key, None)
-            for name, what in list(watch.unreachable.items())[:_MOST_NAMES]:
-                self._tell(
-                    f"it uses {name}, {what}: a replay goes on with what was found there when it "
-                    "was traced. Pass what it needs of it as an argument, or as a tensor"
-                )
+            self._tell_of_trace(run)
+        if not is_trace:
+            self._tell_of_python(found)
+        self._notice(arguments)
         self._drop(_MOST_TRACES - 1)
         self._traces.setdefault(key, []).insert(0, _Entry(check, guards, found))
         self._traces.move_to_end(key)
-        self._notice(arguments)
 
-    def _tell(self, what: str) -> None:
+    def _tell_of_trace(self, run: Tracing) -> None:
+        """Tell of what replays will not do, or not find."""
+        self._tell_of_kept(run.escaped)
+        for name, what in list(run.watch.unreachable.items())[:_MOST_NAMES]:
+            self._tell(
+                f"it uses {name}, {what}: a replay goes on with what was found there when it "
+                "was traced. Pass what it needs of it as an argument, or as a tensor"
+            )
+        for name, where in run.watch.measured.items():
+            self._tell(
+                f"it takes the time by {name} at {where}: a replay does not. Take it around the "
+                "call",
+                is_refused=False,
+            )
+
+    def _tell_of_kept(self, count: int) -> None:
+        if not count:
+            return
+        self._tell(
+            f"keeps {count} of the tensors that it makes outside of itself, as in "
+            "self.x = y: a replay does not do that again. Return them, or write into tensors "
+            "that exist: self.x[...] = y"
+        )
+
+    def _tell_of_python(self, split: Trace | Split) -> None:
+        """Tell of a function that is not replayed."""
+        if isinstance(split, Split) and split.why == gradients.RESULTS:
+            self._tell(
+                "gives tensors that require gradients, which a replay would not have: its Python "
+                "runs at every call. Compile the whole step, with backward() and the optimizer, "
+                "or call it within td.no_grad()"
+            )
+        self._refuse(str(split))
+
+    def _refuse(self, why: str) -> None:
+        """LaunchError, if strict, where a function is not replayed."""
+        if self._strict:
+            raise LaunchError(
+                f"{self._name} is compiled, and cannot be replayed: {why} (strict=True refuses it)"
+            )
+
+    def _tell(self, what: str, is_refused: bool = True) -> None:
         """Warn, once, of what makes replays impossible or doubtful; LaunchError if strict."""
         text = f"{self._name} is compiled, and {what}"
-        if self._strict:
+        if self._strict and is_refused:
             raise LaunchError(f"{text} (strict=True refuses it)")
         if what not in self._told:
             self._told.add(what)
-            warnings.warn(text, stacklevel=5)
+            warnings.warn(text, stacklevel=_users_level())
+
+    def _tell_of_many(self, what: str) -> None:
+        """As `_tell`, of what keeps needing new traces: of the first alone."""
+        if self._strict or not self._warned:
+            self._warned = True
+            self._tell(what)
 
     def _drop(self, most: int) -> None:
         while self.traces > most:
@@ -284,33 +353,55 @@ class Compiled:
                     self._count(f"the variable {guard.name}", each)
             return
         self._changes[guard.name] += 1
-        if self._changes[guard.name] == _MANY_VALUES and not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"{self._name} is compiled, and needed another trace {_MANY_VALUES} times "
-                f"because {guard.name} had changed. {_advice(guard)}",
-                stacklevel=5,
+        if self._changes[guard.name] >= _MANY_VALUES:
+            self._tell_of_many(
+                f"needed another trace {self._changes[guard.name]} times because {guard.name} had "
+                f"changed. {_advice(guard)}"
             )
 
     def _notice(self, arguments: Arguments) -> None:
-        """Warn of a number that has a trace for each of its values."""
+        """Warn of an argument that has a trace for each of its values."""
         for name, argument in arguments.named():
             for path, value in named_leaves(name, argument):
-                if type(value) is int or type(value) is float:
+                kind = type(value)
+                if kind is int or kind is float or kind is str:
                     self._count(f"its argument {path}", value)
+                elif kind is not bool and value is not None and not is_array(value):
+                    self._count_objects(path, value)
 
-    def _count(self, what: str, value: float) -> None:
+    def _count(self, what: str, value: float | str) -> None:
         seen = self._values.setdefault(what, set())
-        if len(seen) < _MANY_VALUES:
+        if len(seen) < _MANY_VALUES or self._strict:
             seen.add(value)
-            if len(seen) == _MANY_VALUES and not self._warned:
-                self._warned = True
-                warnings.warn(
-                    f"{self._name} is compiled, and was traced for {len(seen)} values of {what}, "
-                    f"the last one {value}: each takes a trace of its own. Use a tensor without "
-                    "axes, td.asarray(value)",
-                    stacklevel=5,
+            if len(seen) >= _MANY_VALUES:
+                advice = "Use a tensor without axes, td.asarray(value)"
+                if isinstance(value, str):
+                    advice = "Leave it out of what is compiled, or keep to few"
+                self._tell_of_many(
+                    f"was traced for {len(seen)} values of {what}, the last one {value!r}: each "
+                    f"takes a trace of its own. {advice}"
                 )
+
+    def _count_objects(self, path: str, value: Any) -> None:
+        """Note an object that has a trace; warn if there are many, and they were made for a call
+        each. Those of a model's layers, say, are held by it."""
+        seen = self._objects.setdefault(path, [])
+        if self._warned and not self._strict:
+            seen.clear()
+            return
+        if any(each is value for each in seen):
+            return
+        seen.append(value)
+        if len(seen) < _MANY_VALUES:
+            return
+        objects, self._objects[path] = seen, []
+        if sum(not is_held(each) for each in objects[:-1]) >= _MANY_VALUES // 2:
+            name = getattr(value, "__qualname__", None) or type(value).__name__
+            self._tell_of_many(
+                f"was traced for {len(objects)} objects as its argument {path}, the last one "
+                f"{name}, which were made for a call each: each takes a trace of its own. "
+                "Make it once, outside of the call"
+            )
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: the instance is the first argument."""
@@ -326,6 +417,15 @@ class Compiled:
         return f"<compiled {self._name}: {told}>"
 
 
+def _users_level() -> int:
+    """The `stacklevel` of the caller's caller's frame that is the first of the user's."""
+    level, frame = 1, sys._getframe(2)
+    found: types.FrameType | None = frame
+    while found is not None and is_own(found.f_code.co_filename):
+        level, found = level + 1, found.f_back
+    return level + 1
+
+
 def _advice(guard: Guard) -> str:
     """What to do about a value that changes."""
     kept = guard.objects[0] if guard.value is MISSING else guard.value
@@ -333,7 +433,7 @@ def _advice(guard: Guard) -> str:
         return "Keep the tensor, and write into it (x[...] = y)"
     if is_number(kept):
         return "Let it be a tensor, and write into that (x[...] = y)"
-    return "Pass it as an argument, or keep it as it is"
+    return _ADVICE
 
 
 def _always() -> list[Guard]:

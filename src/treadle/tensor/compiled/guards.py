@@ -7,6 +7,7 @@ for: some tens of nanoseconds for each.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
@@ -73,6 +74,12 @@ def is_alive(guard: Guard, guards: Iterable[Guard]) -> bool:
     return sys.getrefcount(guard.value) - sys.getrefcount(probe[0]) + 1 > own
 
 
+def is_held(value: Any) -> bool:
+    """Whether anything but keys and guards of traces, which are tuples, holds an object, as far as
+    the collector knows. The caller has it in a list."""
+    return sum(not isinstance(each, tuple) for each in gc.get_referrers(value)) > 1
+
+
 def same_elements(values: Any, known: list[Any]) -> bool:
     """Whether a sequence has these elements."""
     if len(values) != len(known):
@@ -93,6 +100,11 @@ def _told(value: Any) -> Any:
     return (type(value), repr(value)) if is_plain(value) else id(value)
 
 
+def same_subclasses(kind: type, known: list[Any]) -> bool:
+    """Whether a class has these subclasses, which are held weakly."""
+    return kind.__subclasses__() == [each() for each in known]
+
+
 def same_numbers(array: Any, known: np.ndarray[Any, Any], data: bytes) -> bool:
     """Whether a NumPy array has this type, shape and content."""
     return (
@@ -107,7 +119,8 @@ def same_bytes(array: Any, data: bytes) -> bool:
 
 _HELPERS = {
     "same": same, "same_elements": same_elements, "same_members": same_members,
-    "same_numbers": same_numbers, "same_bytes": same_bytes, "MISSING": MISSING,
+    "same_numbers": same_numbers, "same_bytes": same_bytes,
+    "same_subclasses": same_subclasses, "issubclass": issubclass, "MISSING": MISSING,
     "all": all, "map": map, "is_": is_, "len": len, "getattr": getattr, "hasattr": hasattr,
     "type": type,
 }  # fmt: skip

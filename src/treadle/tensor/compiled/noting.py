@@ -6,11 +6,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import CodeType, FrameType
+from types import CodeType, FrameType, MethodDescriptorType
 from typing import Any
 
 from treadle.tensor.compiled.places import IGNORED, whose
-from treadle.tensor.compiled.watch import Watch
+from treadle.tensor.compiled.watch import CALLS, CHECKS, Watch
 
 _TOOLS = range(6)
 
@@ -43,8 +43,12 @@ def _profiled(watch: Watch) -> Iterator[None]:
         if event == "call":
             if whose(frame.f_code) != IGNORED:
                 _tell(watch, frame)
+            elif frame.f_code in CHECKS:
+                watch.checks(frame)
         elif event == "return" and value is not None:
             watch.left(frame, value)
+        elif event == "c_call" and value.__name__ in CALLS:
+            watch.calls(frame, value, value.__self__, frame.f_lasti)
 
     sys.setprofile(note)
     try:
@@ -77,6 +81,10 @@ if sys.version_info >= (3, 12):
         thread = threading.get_ident()
 
         def entered(code: CodeType, place: int) -> Any:
+            if code in CHECKS:
+                if threading.get_ident() == thread:
+                    watch.checks(sys._getframe(1))
+                return None
             if whose(code) == IGNORED:
                 return monitoring.DISABLE
             if threading.get_ident() == thread:
@@ -87,15 +95,26 @@ if sys.version_info >= (3, 12):
             if value is not None and threading.get_ident() == thread:
                 watch.left(sys._getframe(1), value)
 
+        def calls(code: CodeType, place: int, function: Any, first: Any) -> Any:
+            if whose(code) == IGNORED:
+                return monitoring.DISABLE
+            name = getattr(function, "__name__", None)
+            if isinstance(name, str) and name in CALLS and threading.get_ident() == thread:
+                owner = getattr(function, "__self__", None)
+                if type(function) is MethodDescriptorType:
+                    owner = first
+                watch.calls(sys._getframe(1), function, owner, place, (first,))
+            return None
+
         monitoring.use_tool_id(tool, "treadle")
         try:
             monitoring.register_callback(tool, events.PY_START, entered)
             monitoring.register_callback(tool, events.PY_RESUME, entered)
             monitoring.register_callback(tool, events.PY_RETURN, left)
             monitoring.register_callback(tool, events.PY_YIELD, left)
-            monitoring.set_events(
-                tool, events.PY_START | events.PY_RESUME | events.PY_RETURN | events.PY_YIELD
-            )
+            monitoring.register_callback(tool, events.CALL, calls)
+            begin, end = events.PY_START | events.PY_RESUME, events.PY_RETURN | events.PY_YIELD
+            monitoring.set_events(tool, begin | end | events.CALL)
             monitoring.restart_events()
             yield
         finally:

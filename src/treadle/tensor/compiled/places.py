@@ -27,7 +27,7 @@ MEMBERS = ("_parameters", "_buffers", "_modules", "_hooks")  # what it reads of 
 # What computes nothing of a function's numbers.
 _BESIDE = frozenset(
     {"abc", "ast", "asyncio", "bdb", "codecs", "dis", "encodings", "importlib",
-     "inspect", "linecache", "locale", "logging", "opcode", "pdb", "posixpath", "re",
+     "inspect", "linecache", "locale", "logging", "opcode", "pdb", "re",
      "selectors", "sre_compile", "sre_parse", "threading", "token", "tokenize", "traceback",
      "typing", "unittest", "warnings", "zipimport"}
 )  # fmt: skip
@@ -38,17 +38,6 @@ _OTHERS = frozenset(
 # What runs when an object is gone that a weak dict or set has.
 _CALLBACKS = frozenset({"remove", "_remove", "_commit_removals", "__call__"})
 _WEAK_MODULES = ("weakref.py", "_weakrefset.py")
-_OF_SYSTEM = frozenset(
-    {"getcwd", "getloadavg", "getpid", "getppid", "listdir", "scandir", "urandom", "walk"}
-)
-_OF_FILES = frozenset({"exists", "getmtime", "getsize", "isdir", "isfile"})
-# Of modules whose other functions give the same each time: those that do not.
-MOVING: dict[str, frozenset[str]] = {
-    "builtins": frozenset({"input", "open"}), "io": frozenset({"open"}),
-    "datetime": frozenset({"now", "today", "utcnow"}),
-    **dict.fromkeys(("os", "posix", "nt"), _OF_SYSTEM),
-    **dict.fromkeys(("genericpath", "posixpath", "ntpath"), _OF_FILES),
-}  # fmt: skip
 _SITE = ("site-packages", "dist-packages")
 
 
@@ -92,6 +81,11 @@ def _whose_file(file: str) -> int:
 def is_below(file: str) -> bool:
     """Whether a file is this package's that computes what tensors' functions ask for."""
     return file.startswith(_BELOW)
+
+
+def is_own(file: str) -> bool:
+    """Whether a file is this package's."""
+    return file.startswith(_PACKAGE)
 
 
 @lru_cache(maxsize=4096)

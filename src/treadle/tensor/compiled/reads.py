@@ -22,7 +22,17 @@ _BEHIND = frozenset({"super", "__class__", "type"})
 _CALLS = ("PRECALL", "CALL", "CALL_KW")
 _VARIABLES = ("LOAD_GLOBAL", "LOAD_NAME")
 _CELLS = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+_SETS = ("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF")
 _NO_READS = ("STORE", "DELETE", "IMPORT_NAME")
+
+
+class Chain(NamedTuple):
+    """Names that are read one of the other, as `np.random.rand`, from a variable, or from a module
+    that the code imports."""
+
+    module: str | None
+    names: tuple[str, ...]
+    is_called: bool
 
 
 class Reads(NamedTuple):
@@ -37,6 +47,8 @@ class Reads(NamedTuple):
     every: bool  # attributes by names that are not known
     whole: bool  # which attributes there are
     behind: bool  # attributes of classes that are hidden by others
+    chains: tuple[Chain, ...] = ()
+    stores: frozenset[str] = frozenset()  # variables and attributes that it sets
 
 
 NOTHING = Reads({}, {}, {}, frozenset(), (), False, False, False)
@@ -51,10 +63,16 @@ def reads_of(code: types.CodeType) -> Reads:
     cells: dict[str, bool] = {}
     attributes: dict[str, bool] = {}
     modules: list[str] = []
+    imported: dict[str, Chain] = {}  # by the variable
+    chains: dict[Chain, None] = {}
+    stores: set[str] = set()
     whole = every = bool(_ANY_NAME.intersection(code.co_names))
     behind = bool(_BEHIND.intersection((*code.co_names, *code.co_freevars)))
     for at, step in enumerate(steps):
         name, op = step.argval, step.opname
+        last = name[-1] if type(name) is tuple and name else name  # of two variables at once
+        if op in _VARIABLES or op in _CELLS or (op.startswith("LOAD_FAST") and last in imported):
+            chains[_chain(steps, at, last, imported)] = None
         if op in _CELLS:
             cells[name] = cells.get(name, False) or _is_looked_at(steps, at)
         elif step.opcode in dis.hasname and not op.startswith(_NO_READS):
@@ -64,6 +82,9 @@ def reads_of(code: types.CodeType) -> Reads:
                 every = every or not _has_constant_name(steps, at)
         elif op == "IMPORT_NAME":
             modules.append(name)
+            imported.update(_imported(steps, at))
+        elif op in _SETS:
+            stores.add(name)
         elif op == "MATCH_CLASS":
             every = True
     for inner in code.co_consts:
@@ -79,8 +100,46 @@ def reads_of(code: types.CodeType) -> Reads:
     if "AttributeError" in variables:
         perhaps = perhaps | attributes.keys()
     return Reads(
-        variables, cells, attributes, frozenset(perhaps), tuple(modules), every, whole, behind
+        variables, cells, attributes, frozenset(perhaps), tuple(modules), every, whole, behind,
+        tuple(chains), frozenset(stores),
+    )  # fmt: skip
+
+
+def _imported(steps: Sequence[dis.Instruction], at: int) -> Iterator[tuple[str, Chain]]:
+    """The variables that an import sets, with what they are."""
+    module, names = steps[at].argval, steps[at - 1].argval  # of `from module import names`
+    part: tuple[str, ...] = ()
+    is_whole = bool(names)
+    for step in steps[at + 1 :]:
+        if step.opname == "IMPORT_FROM":
+            is_whole = True  # of `import a.b as c`, too
+            part = (step.argval,) if names else ()
+        elif step.opname.startswith("STORE"):
+            yield step.argval, Chain(module if is_whole else module.split(".")[0], part, False)
+            if not names:
+                return
+        elif names or step.opname not in ("SWAP", "POP_TOP"):
+            return
+
+
+def _chain(
+    steps: Sequence[dis.Instruction], at: int, name: str, imported: dict[str, Chain]
+) -> Chain:
+    """What is read, one of the other, from the variable that an instruction loads."""
+    start = imported.get(name, Chain(None, (name,), False))
+    names = list(start.names)
+    end = at
+    while end + 1 < len(steps) and steps[end + 1].opname in ("LOAD_ATTR", "LOAD_METHOD"):
+        end += 1
+        names.append(steps[end].argval)
+    last, after = steps[end], steps[end + 1 : end + 2]
+    is_called = (
+        last.opname == "LOAD_METHOD"
+        or "NULL" in steps[at].argrepr + last.argrepr
+        or steps[max(at - 1, 0)].opname == "PUSH_NULL"
+        or any(each.opname == "PUSH_NULL" for each in after)
     )
+    return Chain(start.module, tuple(names), is_called)
 
 
 def _is_looked_at(steps: Sequence[dis.Instruction], at: int) -> bool:

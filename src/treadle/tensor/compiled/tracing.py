@@ -10,7 +10,6 @@ from __future__ import annotations
 import gc
 import inspect
 import sys
-import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
@@ -18,7 +17,6 @@ from typing import Any
 from weakref import WeakSet
 
 from treadle.core import forks
-from treadle.core.errors import LaunchError
 from treadle.drivers.base import Buffer
 from treadle.graph import kinds, views
 from treadle.graph.history import Leaf, observed
@@ -71,13 +69,11 @@ class Split:
 class Tracing:
     """One run of a function for its trace."""
 
-    def __init__(
-        self, name: str, function: Callable[..., Any], arguments: Arguments, strict: bool
-    ) -> None:
+    def __init__(self, name: str, function: Callable[..., Any], arguments: Arguments) -> None:
         self.name = name
         self._function = function
         self._arguments = arguments
-        self._strict = strict
+        self.escaped = 0  # arrays that it makes, and that are kept outside of it
         self._split: Split | None = None
         self._lasting = True  # whether it will be so at the next call
         realize([s.cell.value for s in arguments.sources if s.data is None])
@@ -121,6 +117,7 @@ class Tracing:
         escaped = self._escaped()
         found = trace.run(self._arguments, first=True)
         self._leave(escaped)
+        self.escaped = len(escaped)
         self.watch.settle()
         own = (each.after for each in gradients.given(self._observed))
         self.watch.check_reached(trace.outside_cells, own)
@@ -186,13 +183,6 @@ class Tracing:
             self._graph.interrupt(why)
             self._split = Split(why, "")
             self._lasting = True
-            if why == gradients.RESULTS:
-                warnings.warn(
-                    f"{self.name} is compiled, and gives tensors that require gradients, which a "
-                    "replay would not have: its Python runs at every call. Compile the whole "
-                    "step, with backward() and the optimizer, or call it within td.no_grad()",
-                    stacklevel=7,
-                )
 
     # ------------------------------------------------------------------ the end of a recording
 
@@ -405,21 +395,12 @@ class Tracing:
         return list(found)
 
     def _leave(self, escaped: list[Cell]) -> None:
-        """Let kept arrays be those of the first call, and say so."""
+        """Let kept arrays be those of the first call."""
         for cell in escaped:
             if cell.value.array is None:
                 realize((cell.value,))
             else:
                 cell.value = computed(cell.value.array.copy_to(self._graph.device))
-        if escaped:
-            text = (
-                f"{self.name} is compiled, and keeps {len(escaped)} of the tensors that it makes "
-                "outside of itself, as in self.x = y: a replay does not do that again. Return "
-                "them, or write into tensors that exist: self.x[...] = y"
-            )
-            if self._strict:
-                raise LaunchError(f"{text} (strict=True refuses it)")
-            warnings.warn(text, stacklevel=5)
 
 
 def _memory_for(source: Source, arguments: Arguments) -> DeviceArray:

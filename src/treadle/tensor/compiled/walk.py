@@ -14,8 +14,6 @@ import gc
 import io
 import mmap
 import operator
-import os
-import random
 import sys
 import types
 import weakref
@@ -32,8 +30,9 @@ from treadle.lang.kernel import Function, Kernel
 from treadle.tensor.cells import Cell
 from treadle.tensor.compiled.attributes import Attributes
 from treadle.tensor.compiled.guards import MISSING, Guard, is_plain
-from treadle.tensor.compiled.places import IGNORED, MOVING, is_library_module, whose
-from treadle.tensor.compiled.reads import NOTHING, Reads, reads_of
+from treadle.tensor.compiled.moving import OBJECTS, OTHER_VALUE, called, draws, what_moves
+from treadle.tensor.compiled.places import IGNORED, is_library_module, whose
+from treadle.tensor.compiled.reads import NOTHING, Chain, Reads, reads_of
 from treadle.tensor.generator import Generator
 from treadle.tensor.tensor import Tensor
 
@@ -44,9 +43,6 @@ _OF_ARRAYS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
 _DEFINED = (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type)
 _BYTES = (bytearray, memoryview, array)
 _BUFFERS = (ctypes.Array, ctypes._SimpleCData, ctypes.Structure, mmap.mmap)
-# Objects that go on by themselves when they are used.
-_MOVING = (random.Random, np.random.Generator, np.random.RandomState, np.random.BitGenerator)
-_DRAWING = frozenset({"random", "numpy.random", "secrets", "time", "uuid"})
 ITERABLE = (list, tuple, set, frozenset, deque)
 
 
@@ -64,6 +60,7 @@ class Walk(Attributes):
         self._functions: dict[types.CodeType, list[types.FunctionType]] = {}
         self._ran: set[tuple[int, int]] = set()
         self._names: dict[str, None] = {}  # that functions made of names read
+        self._caches: dict[Any, int] = {}  # and how many results each had
         self.cells: set[Cell] = set()  # arrays that guards watch
 
     # ------------------------------------------------------------------ variables and functions
@@ -77,14 +74,39 @@ class Walk(Attributes):
                 self._place("{0}[{1}]", space, name, space[name], name, reads, is_looked_at, True)
             elif not is_library and (hasattr(builtins, name) or name in reads.perhaps):
                 self._add("{1} not in {0}", space, name, name)
-                if name in MOVING["builtins"]:
-                    self.unreachable.setdefault(name, "which gives another value each time")
+        for chain in reads.chains if not is_library else ():
+            module = sys.modules.get(chain.module or "")
+            if module is not None:
+                self._chain(module, chain.names, chain)
+            elif chain.names[0] in space:
+                self._chain(space[chain.names[0]], chain.names[1:], chain)
+            elif hasattr(builtins, chain.names[0]):
+                self._chain(getattr(builtins, chain.names[0]), chain.names[1:], chain)
         for name in self._named_otherwise(space, reads):
             module = sys.modules.get(name)
             if module is not None and not is_library_module(name):
                 self._place("{0}[{1}]", sys.modules, name, module, name, reads)
             elif module is not None:
                 self._walk(module, reads, name)
+
+    def _chain(self, value: Any, names: Iterable[str], chain: Chain) -> None:
+        """What names mean that are read one of the other, of modules and classes: a function that
+        no event tells of when it is called may give another value each time."""
+        for name in names:
+            if not isinstance(value, (types.ModuleType, type)):
+                return
+            value = getattr(value, name, None)
+        name = ".".join(chain.names)
+        if isinstance(value, types.MethodType):
+            self._method(value, NOTHING, name)
+        elif type(value) is types.BuiltinFunctionType and not chain.is_called:
+            self._passed(value, name)
+
+    def _passed(self, function: Any, name: str) -> None:
+        """Note a function that C may call, as `map` does."""
+        what = what_moves(function)
+        if what and function is not id:  # it tells objects apart, as in sorted(parts, key=id)
+            self.unreachable.setdefault(called(function), what)
 
     def _named_otherwise(self, space: dict[str, Any], reads: Reads) -> Iterator[str]:
         """The modules that code imports, or takes from `sys.modules`; what it takes from
@@ -118,6 +140,9 @@ class Walk(Attributes):
             except ValueError:  # it has no value yet
                 self._add("not hasattr({0}, 'cell_contents')", cell, None, each)
                 continue
+            for chain in reads.chains:
+                if chain.names[0] == each and chain.module is None:
+                    self._chain(value, chain.names[1:], chain)
             if each in reads.cells:
                 self._place(
                     "{0}.cell_contents", cell, None, value, each, reads, reads.cells[each], True
@@ -221,6 +246,7 @@ class Walk(Attributes):
         cell, view, boundary = tensor._cell, tensor._view, tensor._boundary
         if cell in self._before:
             self.cells.add(cell)
+            self._held[id(tensor)] = tensor
             test = "{0}._cell is {1} and {0}._view is {2} and {0}._boundary is {3}"
             gone = not is_variable
             self._add(test, tensor, cell, name, view, boundary, is_replaced=gone)
@@ -301,13 +327,15 @@ class Walk(Attributes):
     # ------------------------------------------------------------------ functions
 
     def _function(self, value: types.FunctionType, reads: Reads, name: str) -> None:
-        if value.__name__ in MOVING.get(value.__module__, ()):
-            self.unreachable.setdefault(name, "which gives another value each time")
         self._register(value, reads, name)
         if value.__dict__:
             self._attributes(value, reads, name)
 
     def _method(self, value: types.MethodType, reads: Reads, name: str) -> None:
+        if isinstance(value.__self__, OBJECTS):
+            if draws(value):
+                self.unreachable.setdefault(name, OTHER_VALUE)
+            return
         self._walk(value.__self__, reads, f"{name}.__self__")
         self._register(value.__func__, reads, name)
 
@@ -315,6 +343,7 @@ class Walk(Attributes):
         for part in ("func", "args", "keywords"):
             read = f"{{0}}.{part}"
             self._place(read, value, None, getattr(value, part), f"{name}.{part}", reads)
+        self._passed(value.func, name)
 
     def _partial_method(self, value: functools.partialmethod[Any], reads: Reads, name: str) -> None:
         self._attributes(value, reads._replace(attributes={"func": True, "args": True,
@@ -331,6 +360,7 @@ class Walk(Attributes):
     def _cached(self, value: Any, reads: Reads, name: str) -> None:
         """A function with a cache runs or does not: what it reads counts, and its results."""
         self._compiled_later(value.__wrapped__, name)
+        self._caches.setdefault(value, value.cache_info().currsize)
         todo = gc.get_referents(value)
         while todo:
             each = todo.pop()
@@ -373,18 +403,8 @@ class Walk(Attributes):
 
     def _module(self, value: types.ModuleType, reads: Reads, name: str) -> None:
         real = sys.modules.get(value.__name__) is value
-        if real and value.__name__ in _DRAWING:
-            self.unreachable.setdefault(
-                name, "a module whose functions give other values each time"
-            )
-        if real:
-            self._moves(value.__name__, reads, name)
-            if value is os:
-                self._moves(os.path.__name__, reads, f"{name}.path")
         if not real or not is_library_module(value.__name__):
             self._attributes(value, reads, name)
-        elif value is np and "random" in reads.attributes:
-            self._module(np.random, reads, f"{name}.random")
 
     def _referents(self, value: Any, reads: Reads, name: str) -> None:
         """A view of a dict."""
@@ -401,13 +421,7 @@ class Walk(Attributes):
 
     def _builtin(self, value: Any, reads: Reads, name: str) -> None:
         owner = value.__self__
-        if isinstance(owner, _MOVING):
-            self._moving(owner, reads, name)
-        elif (called := getattr(owner, "__name__", "")) in _DRAWING or (
-            value.__name__ in MOVING.get(called, ())
-        ):
-            self.unreachable.setdefault(name, "which gives another value each time")
-        elif owner is not None and not isinstance(owner, (types.ModuleType, type)):
+        if owner is not None and not isinstance(owner, (types.ModuleType, type)):
             self._walk(owner, reads, name)
 
     # ------------------------------------------------------------------ attributes
@@ -446,6 +460,6 @@ _WALKS: dict[type, _Walk] = {
     types.MappingProxyType: Walk._referents, type({}.keys()): Walk._referents,
     type({}.values()): Walk._referents, type({}.items()): Walk._referents,
     types.CodeType: Walk._nothing, slice: Walk._nothing,
-    **dict.fromkeys(_BYTES, Walk._bytes), **dict.fromkeys(_MOVING, Walk._moving),
+    **dict.fromkeys(_BYTES, Walk._bytes), **dict.fromkeys(OBJECTS, Walk._moving),
     type: Walk._class,
 }  # fmt: skip

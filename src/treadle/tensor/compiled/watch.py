@@ -9,22 +9,42 @@ depends on; what the function puts there later is its own.
 
 from __future__ import annotations
 
+import abc
 import gc
 import types
 import weakref
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from treadle.tensor.cells import Cell
 from treadle.tensor.compiled.guards import is_plain
-from treadle.tensor.compiled.places import LIBRARY, MEMBERS, MODULE, is_below, whose
+from treadle.tensor.compiled.measures import ENTERS, MEASURED, first_argument, use_of_time
+from treadle.tensor.compiled.moving import NAMES, called, called_in, is_clock, what_moves
+from treadle.tensor.compiled.places import (
+    LIBRARY,
+    MEMBERS,
+    MODULE,
+    is_below,
+    is_library_class,
+    is_own,
+    whose,
+)
 from treadle.tensor.compiled.reads import NOTHING, Reads, reads_of
 from treadle.tensor.compiled.routes import tensors_within
 from treadle.tensor.compiled.walk import ITERABLE, Walk
 from treadle.tensor.tensor import Tensor
+
+# Functions of C that matter when they are called; how abstract classes and protocols answer.
+CALLS = NAMES | {"__subclasses__", "get_cache_token"}
+_CLASS_CHECKS = frozenset(
+    {abc.ABCMeta.__instancecheck__.__code__, abc.ABCMeta.__subclasscheck__.__code__}
+)
+_PROTOCOL: type = type(Protocol)
+_PROTOCOL_CHECK = _PROTOCOL.__instancecheck__.__code__
+CHECKS = _CLASS_CHECKS | {_PROTOCOL_CHECK}
 
 
 class Watch(Walk):
@@ -38,6 +58,7 @@ class Watch(Walk):
         self._runs: dict[tuple[int, int, int], Any] = {}  # code and its module's variables
         self._asked: set[tuple[int, int]] = set()
         self._inner: set[types.CodeType] = set()  # of functions that are made by others
+        self.measured: dict[str, str] = {}  # clocks that only measure, and where
         self._beside: set[types.CodeType] = set()  # code that is called by the library alone
 
     @property
@@ -124,6 +145,71 @@ class Watch(Walk):
         if caller is not None and self._is_noted(caller):
             self._given(value, self._codes[caller.f_code], f"{frame.f_code.co_name}()")
 
+    # ------------------------------------------------------------------ what is called
+
+    def calls(
+        self, frame: types.FrameType, function: Any, owner: Any, at: int, given: Sequence[Any] = ()
+    ) -> None:
+        """A function of C is called, at an offset of the bytecode, and given something, if that is
+        known."""
+        if not self._is_noted(frame):
+            return
+        if function.__name__ == "__subclasses__":
+            if isinstance(owner, type):
+                subclasses: list[type] = owner.__subclasses__()
+                known = [weakref.ref(each) for each in subclasses]
+                name = f"{owner.__name__}.__subclasses__()"
+                self._add("same_subclasses({0}, {1})", owner, known, name, is_replaced=True)
+            return
+        if function is abc.get_cache_token:  # which goes on when classes are registered
+            token = abc.get_cache_token()
+            self._add("{0}() == {1}", function, token, "an abstract class", is_replaced=True)
+            return
+        what = what_moves(function, owner)
+        if not what:
+            return
+        name, inner = called(function, owner), frame
+        user: types.FrameType | None = frame
+        while user is not None and whose(user.f_code) == LIBRARY:
+            inner, user = user, user.f_back
+        if user is None or is_own(user.f_code.co_filename):
+            return
+        if user is not frame:
+            if function is id:  # it tells objects apart there, as `copy` does
+                return
+            name = called_in(inner)
+        elif function is id:
+            if any(id(each) in self._held for each in given or first_argument(frame, at)):
+                return
+        elif is_clock(function):
+            use = use_of_time(frame.f_code, at)
+            if use == MEASURED:
+                self.measured.setdefault(name, f"{frame.f_code.co_filename}:{frame.f_lineno}")
+            if use != ENTERS:
+                return
+        self.unreachable.setdefault(name, what)
+
+    def checks(self, frame: types.FrameType) -> None:
+        """An abstract class or a protocol is asked whether something is of its kind: classes may
+        be registered with it later, and objects get attributes."""
+        code, caller = frame.f_code, frame.f_back
+        if caller is None or not self._is_noted(caller):
+            return
+        abstract, value = (frame.f_locals[each] for each in code.co_varnames[:2])
+        is_object = code.co_name == "__instancecheck__"
+        kind = type(value) if is_object else value
+        if not isinstance(kind, type):
+            return
+        if code is _PROTOCOL_CHECK:
+            holder = value if id(value) in self._held else kind
+            for name in _protocol_names(abstract):
+                test, called = "hasattr({0}, {1}) is {2}", f"{abstract.__name__}.{name}"
+                self._add(test, holder, name, called, hasattr(holder, name))
+        elif not (is_library_class(abstract) and is_library_class(kind)):
+            known = issubclass(kind, abstract)
+            name = f"whether {kind.__name__} is a subclass of {abstract.__name__}"
+            self._add("issubclass({0}, {1}) is {2}", kind, abstract, name, known)
+
     def end(self) -> None:
         """The function is done: let go what it may have made itself."""
         pending, self._pending = self._pending, []
@@ -152,9 +238,17 @@ class Watch(Walk):
             if isinstance(function, types.FunctionType) and function.__code__ in unknown:
                 self._begins(function, reads_of(function.__code__))
 
+    @property
+    def fills_caches(self) -> bool:
+        """Whether a cache of functools has got more results: it has them at the next call."""
+        return any(each.cache_info().currsize > size for each, size in self._caches.items())
+
     def forget(self) -> None:
         """Let go of all that was seen: whether anything else holds it decides what is kept."""
-        for each in (self._held, self._guards, self._runs, self._functions, self._classes):
+        noted: list[dict[Any, Any]] = [
+            self._held, self._guards, self._runs, self._functions, self._classes, self._caches
+        ]  # fmt: skip
+        for each in noted:
             each.clear()
         self._todo.clear()
         self._pending.clear()
@@ -226,6 +320,17 @@ def _is_view(value: Any) -> bool:
     return kind.__module__ in ("builtins", "itertools", "collections") and (
         hasattr(kind, "__next__") or kind.__name__ in ("dict_keys", "dict_values", "dict_items")
     )
+
+
+def _protocol_names(protocol: type) -> Iterable[str]:
+    """The attributes that a protocol asks for."""
+    found = getattr(protocol, "__protocol_attrs__", None)  # before Python 3.12 there is none
+    if found is None:
+        found = {name for each in protocol.__mro__ if getattr(each, "_is_protocol", False)
+                 and each.__module__ != "typing"
+                 for name in (*vars(each), *vars(each).get("__annotations__", ()))
+                 if not name.startswith(("_abc_", "__", "_is_"))}  # fmt: skip
+    return sorted(found)
 
 
 def _name_of(function: Any) -> str:

@@ -1,0 +1,104 @@
+"""Functions that give another value each time: what a trace found by them is stale in a replay.
+
+They are known by what they are, when they are called (`noting.py`), and not by their names:
+`exists` of `pathlib` ends in `os.stat`, and a method that is called so by chance does not. Where C
+calls them (`map(os.stat, names)`), nothing tells of the call: then it counts that they are named.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import types
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+OTHER_VALUE = "which gives another value each time"
+_NEW_OBJECTS = "which is another number for each new object"
+
+# Objects that go on by themselves when they are used.
+OBJECTS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+# What sets their state gives nothing of it.
+_SETTING = frozenset({"seed", "set_state"})
+
+CLOCKS = frozenset(
+    {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time",
+     "process_time_ns", "thread_time", "thread_time_ns", "time", "time_ns"}
+)  # fmt: skip
+_OF_SYSTEM = frozenset(
+    {"access", "getcwd", "getloadavg", "getpid", "getppid", "getrandom", "listdir", "lstat",
+     "open", "read", "readlink", "scandir", "stat", "statvfs", "times", "urandom"}
+)  # fmt: skip
+_OF_MODULES = {
+    "builtins": frozenset({"id", "input"}),
+    "io": frozenset({"open", "open_code"}), "_io": frozenset({"open", "open_code"}),
+    **dict.fromkeys(("posix", "nt"), _OF_SYSTEM),
+    "time": CLOCKS | {"clock_gettime", "clock_gettime_ns", "ctime", "gmtime", "localtime"},
+    "_uuid": frozenset({"generate_time_safe", "UuidCreate"}),
+    "_posixsubprocess": frozenset({"fork_exec"}), "_winapi": frozenset({"CreateProcess"}),
+}  # fmt: skip
+_OF_OBJECTS: tuple[tuple[type, frozenset[str]], ...] = (
+    (random.Random, frozenset({"random", "getrandbits", "getstate"})),
+    (io.IOBase, frozenset({"read", "read1", "readall", "readinto", "readline", "readlines"})),
+    (os.DirEntry, frozenset({"is_dir", "is_file", "is_symlink", "stat"})),
+)
+_OF_DATES = frozenset({"now", "today", "utcnow"})
+# What modules are called where people use them.
+_CALLED = {
+    "builtins": "", "io": "", "_io": "", "posix": "os", "nt": "os", "genericpath": "os.path",
+    "posixpath": "os.path", "ntpath": "os.path",
+}  # fmt: skip
+
+NAMES = frozenset.union(
+    _OF_DATES, *_OF_MODULES.values(), *(names for _, names in _OF_OBJECTS)
+)  # to tell the others at a glance
+_BUILTIN = types.BuiltinFunctionType
+
+
+def what_moves(function: Any, owner: Any = None) -> str:
+    """What to say of a function of C, or a method with its object; nothing if it gives the same
+    value for the same arguments."""
+    name = getattr(function, "__name__", None)
+    if name not in NAMES:
+        return ""
+    if type(function) is _BUILTIN:
+        owner = function.__self__
+    if isinstance(owner, types.ModuleType):
+        if name not in _OF_MODULES.get(owner.__name__, ()):
+            return ""
+        return _NEW_OBJECTS if name == "id" else OTHER_VALUE
+    if isinstance(owner, type):
+        return OTHER_VALUE if issubclass(owner, date) and name in _OF_DATES else ""
+    if any(isinstance(owner, kind) and name in names for kind, names in _OF_OBJECTS):
+        return OTHER_VALUE
+    return ""
+
+
+def draws(method: types.MethodType) -> bool:
+    """Whether a method draws of one of NumPy's generators. They do not run as C's functions do."""
+    return isinstance(method.__self__, OBJECTS) and method.__name__ not in _SETTING
+
+
+def is_clock(function: Any) -> bool:
+    """Whether a function tells the time as a number."""
+    return type(function) is _BUILTIN and function.__name__ in CLOCKS
+
+
+def called(function: Any, owner: Any = None) -> str:
+    """What people call a function of C, or a method with its object."""
+    if type(function) is _BUILTIN:
+        owner = function.__self__
+    if isinstance(owner, types.ModuleType):
+        module = _CALLED.get(owner.__name__, owner.__name__.lstrip("_"))
+        return f"{module}.{function.__name__}".lstrip(".")
+    kind = owner if isinstance(owner, type) else type(owner)
+    return f"{kind.__name__}.{function.__name__}"
+
+
+def called_in(frame: types.FrameType) -> str:
+    """What people call the function of a library that runs in a frame."""
+    module = str(frame.f_globals.get("__name__", ""))
+    return f"{_CALLED.get(module, module)}.{frame.f_code.co_qualname}".lstrip(".")
