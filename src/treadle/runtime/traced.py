@@ -47,7 +47,7 @@ class Traced(Graph):
         self.lock = forks.lock()
         self._used = _Launches()
         self._reserved: list[base.Buffer] = []
-        self._interrupted = interrupted
+        self._interrupted: Callable[[str, bool], None] | None = interrupted
         self._thread = threading.get_ident()
         self._wrapped: list[tuple[Stream, TracedStream]] = []
 
@@ -93,7 +93,7 @@ class Traced(Graph):
     def interrupt(self, why: str) -> None:
         """End the recording where it is."""
         with self.lock:
-            if self.finish():
+            if self.finish() and self._interrupted is not None:
                 self._interrupted(why, self.is_own_thread)
 
     def close(self) -> None:
@@ -108,6 +108,7 @@ class Traced(Graph):
                     stream.handle.inner = wrapper.inner  # a profile began meanwhile
             self._wrapped.clear()
         self.device.default_stream.interrupt = None
+        self._interrupted = None  # which has the arguments that it was recorded with
         if self.recording:  # a failure of ours
             self.recording = False
             self.end(False)

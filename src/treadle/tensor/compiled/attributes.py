@@ -23,6 +23,11 @@ _READERS: tuple[Any, ...] = tuple(
 )
 
 
+def place_of(read: str, holder: Any, key: Any) -> tuple[str, int, Any]:
+    """What tells a place, or a test, from others."""
+    return (read, id(holder), key if type(key) is str else id(key))
+
+
 class _Found(NamedTuple):
     """What a class has under a name, and the class that it is in."""
 
@@ -38,6 +43,9 @@ class Attributes:
         self._classes: dict[tuple[type, str], _Found | None] = {}
         self._operated: set[type] = set()
         self._counted: set[type] = set()  # classes whose attributes' names are guarded
+        # What was at places that functions set, before they did: what is read there later is the
+        # trace's own doing, and has to be back at the end.
+        self._earlier: dict[tuple[str, int, Any], Any] = {}
         self.unreachable: dict[str, str] = {}  # by name: what it is
 
     @property
@@ -49,7 +57,7 @@ class Attributes:
         self, test: str, holder: Any, key: Any, name: str, *others: Any, read: str = "",
         value: Any = MISSING, is_replaced: bool = False,
     ) -> None:  # fmt: skip
-        known = (test, id(holder), key if type(key) is str else id(key))
+        known = place_of(test, holder, key)
         if known not in self._guards:
             self._guards[known] = Guard(
                 test, (holder, key, *others), name, read, value, is_replaced
@@ -60,6 +68,9 @@ class Attributes:
         is_looked_at: bool = True, is_variable: bool = False,
     ) -> None:  # fmt: skip
         raise NotImplementedError
+
+    def _note_earlier(self, read: str, holder: Any, key: Any, value: Any) -> None:
+        self._earlier.setdefault(place_of(read, holder, key), value)
 
     def _register(self, function: Any, reads: Reads, name: str) -> None:
         raise NotImplementedError
@@ -141,6 +152,10 @@ class Attributes:
             self._operators(kind)
             if reads.behind:
                 self._behind(kind, reads)
+        for attribute in reads.stores if own else ():
+            if attribute in own:  # type: ignore[operator]
+                read, holder, key = _own_place(value, own, attribute, is_plain_object)
+                self._note_earlier(read, holder, key, own[attribute])  # type: ignore[index]
         for attribute in names:
             if attribute.startswith("__") and attribute.endswith("__"):
                 continue
@@ -154,10 +169,7 @@ class Attributes:
                 elif not isinstance(raw, types.GetSetDescriptorType):
                     self._of_class(kind, found, attribute, place, reads, False)
             elif own is not None and attribute in own:
-                if is_plain_object and attribute.isidentifier():
-                    read, holder, key = f"{{0}}.{attribute}", value, None
-                else:
-                    read, holder, key = "{0}[{1}]", own, attribute
+                read, holder, key = _own_place(value, own, attribute, is_plain_object)
                 self._place(read, holder, key, own[attribute], place, reads, look)
             elif found is not None:
                 self._inherited(value, own, found, attribute, place, reads, is_plain_object)
@@ -275,6 +287,15 @@ def _own(value: Any) -> dict[str, Any] | None:
     except AttributeError:
         return None
     return own if isinstance(own, dict) else None
+
+
+def _own_place(
+    value: Any, own: Any, attribute: str, is_plain_object: bool
+) -> tuple[str, Any, str | None]:
+    """Where an attribute of an object's own is: how it is read, of what, by which key."""
+    if is_plain_object and attribute.isidentifier():
+        return f"{{0}}.{attribute}", value, None
+    return "{0}[{1}]", own, attribute
 
 
 def _slots(kind: type) -> Iterator[str]:

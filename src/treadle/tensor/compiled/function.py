@@ -395,7 +395,8 @@ class Compiled:
         if len(seen) < _MANY_VALUES:
             return
         objects, self._objects[path] = seen, []
-        if sum(not is_held(each) for each in objects[:-1]) >= _MANY_VALUES // 2:
+        gone = [at for at in range(len(objects) - 1) if not is_held(objects[at], objects)]
+        if len(gone) >= _MANY_VALUES // 2:
             name = getattr(value, "__qualname__", None) or type(value).__name__
             self._tell_of_many(
                 f"was traced for {len(objects)} objects as its argument {path}, the last one "
@@ -431,6 +432,8 @@ def _advice(guard: Guard) -> str:
     kept = guard.objects[0] if guard.value is MISSING else guard.value
     if isinstance(kept, Tensor):
         return "Keep the tensor, and write into it (x[...] = y)"
+    if type(kept) is bool:
+        return "Set it before the call, or back at the end of the function"
     if is_number(kept):
         return "Let it be a tensor, and write into that (x[...] = y)"
     return _ADVICE

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import types
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from operator import is_
@@ -74,10 +75,13 @@ def is_alive(guard: Guard, guards: Iterable[Guard]) -> bool:
     return sys.getrefcount(guard.value) - sys.getrefcount(probe[0]) + 1 > own
 
 
-def is_held(value: Any) -> bool:
-    """Whether anything but keys and guards of traces, which are tuples, holds an object, as far as
-    the collector knows. The caller has it in a list."""
-    return sum(not isinstance(each, tuple) for each in gc.get_referrers(value)) > 1
+def is_held(value: Any, known: list[Any]) -> bool:
+    """Whether anything holds an object but a list, and keys and guards of traces, which are tuples:
+    as far as the collector knows."""
+    return not all(
+        each is known or isinstance(each, (tuple, types.FrameType))
+        for each in gc.get_referrers(value)
+    )
 
 
 def same_elements(values: Any, known: list[Any]) -> bool:

@@ -106,17 +106,19 @@ if sys.version_info >= (3, 12):
                 watch.calls(sys._getframe(1), function, owner, place, (first,))
             return None
 
+        callbacks: dict[int, Any] = {
+            events.PY_START: entered, events.PY_RESUME: entered, events.PY_RETURN: left,
+            events.PY_YIELD: left, events.CALL: calls,
+        }  # fmt: skip
         monitoring.use_tool_id(tool, "treadle")
         try:
-            monitoring.register_callback(tool, events.PY_START, entered)
-            monitoring.register_callback(tool, events.PY_RESUME, entered)
-            monitoring.register_callback(tool, events.PY_RETURN, left)
-            monitoring.register_callback(tool, events.PY_YIELD, left)
-            monitoring.register_callback(tool, events.CALL, calls)
-            begin, end = events.PY_START | events.PY_RESUME, events.PY_RETURN | events.PY_YIELD
-            monitoring.set_events(tool, begin | end | events.CALL)
+            for event, callback in callbacks.items():
+                monitoring.register_callback(tool, event, callback)
+            monitoring.set_events(tool, sum(callbacks))
             monitoring.restart_events()
             yield
         finally:
             monitoring.set_events(tool, 0)
+            for event in callbacks:  # they have the watch, and it all arrays
+                monitoring.register_callback(tool, event, None)
             monitoring.free_tool_id(tool)

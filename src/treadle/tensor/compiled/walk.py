@@ -28,7 +28,7 @@ import numpy as np
 from treadle.graph.history import recording
 from treadle.lang.kernel import Function, Kernel
 from treadle.tensor.cells import Cell
-from treadle.tensor.compiled.attributes import Attributes
+from treadle.tensor.compiled.attributes import Attributes, place_of
 from treadle.tensor.compiled.guards import MISSING, Guard, is_plain
 from treadle.tensor.compiled.moving import OBJECTS, OTHER_VALUE, called, draws, what_moves
 from treadle.tensor.compiled.places import IGNORED, is_library_module, whose
@@ -74,6 +74,9 @@ class Walk(Attributes):
                 self._place("{0}[{1}]", space, name, space[name], name, reads, is_looked_at, True)
             elif not is_library and (hasattr(builtins, name) or name in reads.perhaps):
                 self._add("{1} not in {0}", space, name, name)
+        for name in reads.stores:
+            if name in space:
+                self._note_earlier("{0}[{1}]", space, name, space[name])
         for chain in reads.chains if not is_library else ():
             module = sys.modules.get(chain.module or "")
             if module is not None:
@@ -143,6 +146,8 @@ class Walk(Attributes):
             for chain in reads.chains:
                 if chain.names[0] == each and chain.module is None:
                     self._chain(value, chain.names[1:], chain)
+            if each in reads.stores:
+                self._note_earlier("{0}.cell_contents", cell, None, value)
             if each in reads.cells:
                 self._place(
                     "{0}.cell_contents", cell, None, value, each, reads, reads.cells[each], True
@@ -182,14 +187,15 @@ class Walk(Attributes):
         """A value at a place that the function reads: `read` with a holder and a key."""
         if isinstance(value, Tensor) and value._cell not in self._before:
             return  # the function has put it there itself
-        known = (read, id(holder), key if type(key) is str else id(key))
+        known = place_of(read, holder, key)
         if known not in self._guards:
-            if is_plain(value):
+            there = self._earlier.get(known, value)
+            if is_plain(there):
                 test = f"{read} is {{2}} or same({read}, {{2}})"
-                guard = Guard(test, (holder, key, value), name, read, value)
+                guard = Guard(test, (holder, key, there), name, read, there)
             else:
                 test, gone = f"{read} is {{2}}", not is_variable
-                guard = Guard(test, (holder, key, value), name, read, value, gone)
+                guard = Guard(test, (holder, key, there), name, read, there, gone)
             self._guards[known] = guard
         if isinstance(value, Tensor):
             self._tensor(value, name, is_variable)
@@ -239,6 +245,9 @@ class Walk(Attributes):
             self._object(value, reads, name)
         elif is_looked_at:
             walk(self, value, reads, name)
+        elif kind is dict:  # whose elements are set
+            for key, each in value.items():
+                self._note_earlier("{0}[{1}]", value, key, each)
         if walk is not None and kind not in _WALKS and not isinstance(value, types.ModuleType):
             self._attributes(value, reads, name)
 

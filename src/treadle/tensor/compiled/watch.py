@@ -246,7 +246,8 @@ class Watch(Walk):
     def forget(self) -> None:
         """Let go of all that was seen: whether anything else holds it decides what is kept."""
         noted: list[dict[Any, Any]] = [
-            self._held, self._guards, self._runs, self._functions, self._classes, self._caches
+            self._held, self._guards, self._runs, self._functions, self._classes, self._caches,
+            self._earlier,
         ]  # fmt: skip
         for each in noted:
             each.clear()
