@@ -76,8 +76,9 @@ def compile(
 
     What the function, and all that it calls, read around it (variables, closures, attributes,
     elements of containers) is looked at before each replay; if something there has changed, the
-    function is traced anew. What cannot be looked at so is warned of by name; with `strict` it is
-    refused. `TREADLE_COMPILE_CHECK=1` has each replay compared with what Python computes.
+    function is traced anew. What cannot be looked at so is warned of by name. With `strict` that is
+    refused, and so is everything else that makes a replay wrong, or not happen.
+    `TREADLE_COMPILE_CHECK=1` has each replay compared with what Python computes.
 
     Writes into arguments, and into tensors that the function has from outside (parameters of a
     model), are done by every replay, and random draws go on. Other effects of its Python (printing,
