@@ -115,6 +115,59 @@ def test_a_mode_that_is_not_set_back():
         assert [f(X).tolist()[1] for _ in range(6)] == [2.0, 3.0] * 3
 
 
+def test_what_functions_and_modules_say_of_themselves():
+    module = types.ModuleType("module")
+    module.__version__ = "1"
+
+    def helper(x):
+        """One."""
+        return x * len(helper.__doc__) + len(helper.__name__)
+
+    def body(x):
+        return helper(x) * len(module.__version__) + len(helper.__annotations__)
+
+    f = _on_cpu(body)
+    for change in (
+        lambda: None,
+        lambda: setattr(helper, "__doc__", "More."),
+        lambda: setattr(helper, "__name__", "other"),
+        lambda: helper.__annotations__.update(x=int),
+        lambda: setattr(module, "__version__", "1.0"),
+    ):
+        change()
+        assert [f(X).tolist() for _ in range(2)] == [body(X).tolist()] * 2
+
+
+def test_what_a_class_or_a_slot_does_not_have():
+    class Scale:
+        __slots__ = ("earlier", "held")
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            return None
+
+        def __getattr__(self, name):
+            if name == "held":
+                return 2.0
+            raise AttributeError(name)
+
+    scale = Scale()
+
+    def body(x):
+        with contextlib.ExitStack() as stack:  # which reads the class's `__qualname__`
+            stack.enter_context(scale)
+            x = x * getattr(scale, "held", 3.0)
+        return x + getattr(scale, "earlier", 1.0)
+
+    f = _on_cpu(body)
+    assert [f(X).tolist() for _ in range(3)] == [[1.0, 3.0, 5.0]] * 3
+    assert f.traces == 1
+    scale.held = 4.0
+    assert [f(X).tolist() for _ in range(2)] == [[1.0, 5.0, 9.0]] * 2
+
+
 # --- caches -----------------------------------------------------------------------------------
 
 

@@ -95,7 +95,7 @@ class Attributes:
                     self._of_class(
                         type(value), above, attribute, f"{name}.{attribute}", reads, True
                     )
-                if attribute in reads.perhaps:
+                if attribute in reads.perhaps and not hasattr(value, attribute):
                     self._add("not hasattr({0}, {1})", value, attribute, f"{name}.{attribute}")
                 continue
             self._of_class(value, found, attribute, f"{name}.{attribute}", reads, simple)
@@ -157,7 +157,8 @@ class Attributes:
                 read, holder, key = _own_place(value, own, attribute, is_plain_object)
                 self._note_earlier(read, holder, key, own[attribute])  # type: ignore[index]
         for attribute in names:
-            if attribute.startswith("__") and attribute.endswith("__"):
+            is_special = attribute.startswith("__") and attribute.endswith("__")
+            if is_special and not (own and attribute in own and attribute in reads.attributes):
                 continue
             place = f"{name}.{attribute}"
             look = reads.attributes.get(attribute, True)
@@ -230,7 +231,7 @@ class Attributes:
         try:
             held = raw.__get__(value, type(value))
         except AttributeError:
-            self._add("not hasattr({0}, {1})", value, attribute, name)
+            self._add("is_unset({0}, {1})", value, raw, name)  # `__getattr__` may give one
             return
         self._place("{0}." + attribute, value, None, held, name, reads, look)
 

@@ -104,6 +104,15 @@ def _told(value: Any) -> Any:
     return (type(value), repr(value)) if is_plain(value) else id(value)
 
 
+def is_unset(value: Any, slot: Any) -> bool:
+    """Whether an object has nothing in a slot of its class."""
+    try:
+        slot.__get__(value, type(value))
+    except AttributeError:
+        return True
+    return False
+
+
 def same_subclasses(kind: type, known: list[Any]) -> bool:
     """Whether a class has these subclasses, which are held weakly."""
     return kind.__subclasses__() == [each() for each in known]
@@ -124,7 +133,8 @@ def same_bytes(array: Any, data: bytes) -> bool:
 _HELPERS = {
     "same": same, "same_elements": same_elements, "same_members": same_members,
     "same_numbers": same_numbers, "same_bytes": same_bytes,
-    "same_subclasses": same_subclasses, "issubclass": issubclass, "MISSING": MISSING,
+    "same_subclasses": same_subclasses, "is_unset": is_unset, "issubclass": issubclass,
+    "MISSING": MISSING,
     "all": all, "map": map, "is_": is_, "len": len, "getattr": getattr, "hasattr": hasattr,
     "type": type,
 }  # fmt: skip

@@ -36,6 +36,7 @@ from treadle.tensor.compiled.reads import NOTHING, Chain, Reads, reads_of
 from treadle.tensor.generator import Generator
 from treadle.tensor.tensor import Tensor
 
+_ABOUT = frozenset({"__annotations__", "__doc__", "__name__", "__qualname__"})  # of functions
 _ONE_BY_ONE = 64  # elements of a list that have a guard each
 _CACHED = type(functools.lru_cache(lambda: None))
 _OF_ARRAYS = ("__dlpack__", "__array_interface__", "__cuda_array_interface__")
@@ -337,6 +338,10 @@ class Walk(Attributes):
 
     def _function(self, value: types.FunctionType, reads: Reads, name: str) -> None:
         self._register(value, reads, name)
+        if not _ABOUT.isdisjoint(reads.attributes) and not is_library_module(value.__module__):
+            for each in sorted(_ABOUT.intersection(reads.attributes)):
+                read = f"{{0}}.{each}"
+                self._place(read, value, None, getattr(value, each), f"{name}.{each}", reads)
         if value.__dict__:
             self._attributes(value, reads, name)
 
