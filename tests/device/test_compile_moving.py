@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import abc
 import collections.abc
+import csv
 import datetime as dt
 import functools
 import io
@@ -85,6 +86,8 @@ def _import_inside(x):
         ("random.Random.uniform", lambda x: x * random.uniform(1, 2)),
         ("random.Random.choice", lambda x: x * random.choice([1, 2])),
         ("Random.random", lambda x: x * GENERATOR.random()),
+        ("random.Random.(__init__|seed)", lambda x: x * random.Random().random()),
+        ("time.strftime", lambda x: x * len(time.strftime("%Y"))),
         ("np.random.rand", lambda x: x * np.random.rand()),  # noqa: NPY002
         ("drawing.rand|numpy.random.rand|rand", _import_inside),
         ("LEGACY", lambda x: x * LEGACY.rand()),
@@ -115,7 +118,11 @@ def _naming_modules(x):
 def _seeding(x):
     np.random.seed(3)  # noqa: NPY002
     random.seed(3)
-    return x
+    return x * random.random() * random.Random(4).uniform(1, 2)
+
+
+def _files_in_memory(x):
+    return x * len(io.BytesIO(b"abc").read()) * len(list(csv.reader(io.StringIO("a,b"))))
 
 
 def _dates(x):
@@ -145,7 +152,8 @@ def _told_apart(x):
 
 
 @pytest.mark.parametrize(
-    "body", [_naming_modules, _seeding, _dates, _not_called, _clock_unused, _told_apart]
+    "body",
+    [_naming_modules, _seeding, _files_in_memory, _dates, _not_called, _clock_unused, _told_apart],
 )
 def test_what_is_merely_named_is_not_told(body):
     f = td.compile(body, strict=True, device="cpu")

@@ -33,6 +33,7 @@ from treadle.tensor.compiled.guards import (
     is_number,
     now,
 )
+from treadle.tensor.compiled.moving import CLOCKS
 from treadle.tensor.compiled.places import is_own
 from treadle.tensor.compiled.structure import is_array, named_leaves
 from treadle.tensor.compiled.surroundings import structure
@@ -281,9 +282,12 @@ class Compiled:
         """Tell of what replays will not do, or not find."""
         self._tell_of_kept(run.escaped)
         for name, what in list(run.watch.unreachable.items())[:_MOST_NAMES]:
+            advice = "Pass what it needs of it as an argument, or as a tensor"
+            if name.removeprefix("time.") in CLOCKS:
+                advice = "Take the time around the call, or pass it as a tensor"
             self._tell(
                 f"it uses {name}, {what}: a replay goes on with what was found there when it "
-                "was traced. Pass what it needs of it as an argument, or as a tensor"
+                f"was traced. {advice}"
             )
         for name, where in run.watch.measured.items():
             self._tell(

@@ -36,12 +36,13 @@ _OF_MODULES = {
     "builtins": frozenset({"id", "input"}),
     "io": frozenset({"open", "open_code"}), "_io": frozenset({"open", "open_code"}),
     **dict.fromkeys(("posix", "nt"), _OF_SYSTEM),
-    "time": CLOCKS | {"clock_gettime", "clock_gettime_ns", "ctime", "gmtime", "localtime"},
+    "time": CLOCKS | {"asctime", "clock_gettime", "clock_gettime_ns", "ctime", "gmtime",
+                     "localtime", "strftime"},
     "_uuid": frozenset({"generate_time_safe", "UuidCreate"}),
     "_posixsubprocess": frozenset({"fork_exec"}), "_winapi": frozenset({"CreateProcess"}),
 }  # fmt: skip
 _OF_OBJECTS: tuple[tuple[type, frozenset[str]], ...] = (
-    (random.Random, frozenset({"random", "getrandbits", "getstate"})),
+    (random.Random, frozenset({"random", "getrandbits", "getstate", "seed"})),
     (io.IOBase, frozenset({"read", "read1", "readall", "readinto", "readline", "readlines"})),
     (os.DirEntry, frozenset({"is_dir", "is_file", "is_symlink", "stat"})),
 )

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import abc
 import gc
+import io
+import random
 import types
 import weakref
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -59,6 +61,7 @@ class Watch(Walk):
         self._asked: set[tuple[int, int]] = set()
         self._inner: set[types.CodeType] = set()  # of functions that are made by others
         self.measured: dict[str, str] = {}  # clocks that only measure, and where
+        self._seeded: dict[int, random.Random] = {}  # by the function
         self._beside: set[types.CodeType] = set()  # code that is called by the library alone
 
     @property
@@ -166,7 +169,7 @@ class Watch(Walk):
             self._add("{0}() == {1}", function, token, "an abstract class", is_replaced=True)
             return
         what = what_moves(function, owner)
-        if not what:
+        if not what or self._is_own(frame, function, owner):
             return
         name, inner = called(function, owner), frame
         user: types.FrameType | None = frame
@@ -187,7 +190,16 @@ class Watch(Walk):
                 self.measured.setdefault(name, f"{frame.f_code.co_filename}:{frame.f_lineno}")
             if use != ENTERS:
                 return
-        self.unreachable.setdefault(name, what)
+        self.unreachable.setdefault(name, f"{what} ({user.f_code.co_filename}:{user.f_lineno})")
+
+    def _is_own(self, frame: types.FrameType, function: Any, owner: Any) -> bool:
+        """Whether a generator of random numbers was seeded by the function, or a file is made by
+        it: of memory, since opening others is seen."""
+        if isinstance(owner, random.Random):
+            if function.__name__ == "seed" and frame.f_locals.get("a", 0) is not None:
+                self._seeded[id(owner)] = owner
+            return id(owner) in self._seeded
+        return isinstance(owner, io.IOBase) and id(owner) not in self._held
 
     def checks(self, frame: types.FrameType) -> None:
         """An abstract class or a protocol is asked whether something is of its kind: classes may
@@ -247,7 +259,7 @@ class Watch(Walk):
         """Let go of all that was seen: whether anything else holds it decides what is kept."""
         noted: list[dict[Any, Any]] = [
             self._held, self._guards, self._runs, self._functions, self._classes, self._caches,
-            self._earlier,
+            self._earlier, self._seeded,
         ]  # fmt: skip
         for each in noted:
             each.clear()
