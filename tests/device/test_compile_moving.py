@@ -307,6 +307,26 @@ def test_protocols_look_at_attributes():
     assert f.traces == 2
 
 
+def test_attributes_of_subclasses_and_bases():
+    class Base:
+        factor = 2.0
+
+    class One(Base):
+        factor = 3.0
+
+    def body(x):
+        for each in sorted(Base.__subclasses__(), key=str):
+            x = x * each.factor
+        for each in One.__mro__[:2]:
+            x = x + each.factor
+        return x
+
+    f = td.compile(body, strict=True, device="cpu")
+    for kind, factor in ((One, 3.0), (One, 5.0), (Base, 7.0)):
+        kind.factor = factor
+        assert [f(X).tolist() for _ in range(2)] == [body(X).tolist()] * 2
+
+
 def test_subclasses_that_are_made_later():
     class Base:
         factor = 2.0

@@ -168,6 +168,37 @@ def test_what_a_class_or_a_slot_does_not_have():
     assert [f(X).tolist() for _ in range(2)] == [[1.0, 5.0, 9.0]] * 2
 
 
+@pytest.mark.parametrize("is_large", [False, True])
+def test_containers_that_are_set_back(is_large):
+    count = 100 if is_large else 1
+    stack, table, members = [1.0] * count, dict.fromkeys(range(count), 1.0), {"a"}
+
+    def read(x):
+        return x * len(stack) * stack[0] + sum(table.values()) + len(members)
+
+    def body(x):
+        stack.append(5.0)
+        stack[0], table[0], table["b"] = 2.0, 3.0, 4.0
+        members.add("b")
+        y = read(x)
+        stack.pop()
+        stack[0], table[0] = 1.0, 1.0
+        del table["b"]
+        members.discard("b")
+        return y
+
+    f = _on_cpu(body)
+    for change in (
+        lambda: None,
+        lambda: stack.append(7.0),
+        lambda: table.update({count - 1: 2.0, "c": 8.0}),
+        lambda: members.add("c"),
+    ):
+        change()
+        assert [f(X).tolist() for _ in range(2)] == [body(X).tolist()] * 2
+    assert f.traces == 4
+
+
 # --- caches -----------------------------------------------------------------------------------
 
 

@@ -18,7 +18,7 @@ _ANY_NAME = frozenset(
 )
 _BY_NAME = frozenset({"getattr", "hasattr"})
 # Names of what reads attributes of a class that the object, or a class before it, hides.
-_BEHIND = frozenset({"super", "__class__", "type"})
+_BEHIND = frozenset({"super", "__bases__", "__class__", "__mro__", "mro", "type"})
 _CALLS = ("PRECALL", "CALL", "CALL_KW")
 _VARIABLES = ("LOAD_GLOBAL", "LOAD_NAME")
 _CELLS = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")

@@ -61,6 +61,7 @@ class Walk(Attributes):
         self._functions: dict[types.CodeType, list[types.FunctionType]] = {}
         self._ran: set[tuple[int, int]] = set()
         self._names: dict[str, None] = {}  # that functions made of names read
+        self._contents: dict[int, list[Any]] = {}  # of containers, at first
         self._caches: dict[Any, int] = {}  # and how many results each had
         self.cells: set[Cell] = set()  # arrays that guards watch
 
@@ -246,9 +247,8 @@ class Walk(Attributes):
             self._object(value, reads, name)
         elif is_looked_at:
             walk(self, value, reads, name)
-        elif kind is dict:  # whose elements are set
-            for key, each in value.items():
-                self._note_earlier("{0}[{1}]", value, key, each)
+        elif isinstance(value, (*ITERABLE, dict)):  # it is changed: what is in it before counts
+            self._content(value)
         if walk is not None and kind not in _WALKS and not isinstance(value, types.ModuleType):
             self._attributes(value, reads, name)
 
@@ -268,12 +268,24 @@ class Walk(Attributes):
 
     # ------------------------------------------------------------------ containers
 
+    def _content(self, value: Any) -> list[Any]:
+        """What was in a container, or the keys of a dict, when a function first had to do with it:
+        what is there later is the trace's own doing, and has to be back at the end."""
+        known = self._contents.get(id(value))
+        if known is None:
+            known = self._contents[id(value)] = list(value)
+            if isinstance(value, dict):
+                for key in known:
+                    self._note_earlier("{0}[{1}]", value, key, dict.__getitem__(value, key))
+        return known
+
     def _list(self, value: list[Any], reads: Reads, name: str) -> None:
-        if len(value) > _ONE_BY_ONE:
-            self._elements("{0}", value, value, reads, name)
+        content = self._content(value)
+        if len(content) > _ONE_BY_ONE:
+            self._elements("{0}", value, content, reads, name)
             return
-        self._add("len({0}) == {1}", value, len(value), f"the length of {name}")
-        for at, each in enumerate(list(value)):
+        self._add("len({0}) == {1}", value, len(content), f"the length of {name}")
+        for at, each in enumerate(content):
             self._place("{0}[{1}]", value, at, each, f"{name}[{at}]", reads)
 
     def _elements(
@@ -298,30 +310,31 @@ class Walk(Attributes):
                 self._walk(each, reads, f"{name}[{at}]")
 
     def _dict(self, value: dict[Any, Any], reads: Reads, name: str) -> None:
-        keys, called = list(value), f"the keys of {name}"
+        keys, called = self._content(value), f"the keys of {name}"
         if not keys:
             self._add("not {0}", value, None, called)
         elif all(type(each) is str for each in keys):
             self._add("[*{0}] == {1}", value, keys, called)
         else:
             self._elements("[*{0}]", value, keys, NOTHING, called)
-        if type(value).__getitem__ is not dict.__getitem__ or len(value) > _ONE_BY_ONE:
-            self._elements("[*{0}.values()]", value, dict.values(value), reads, name)
+        values = [self._earlier[place_of("{0}[{1}]", value, key)] for key in keys]
+        if type(value).__getitem__ is not dict.__getitem__ or len(keys) > _ONE_BY_ONE:
+            self._elements("[*{0}.values()]", value, values, reads, name)
             return
-        for key, each in list(value.items()):
+        for key, each in zip(keys, values, strict=True):
             self._place("{0}[{1}]", value, key, each, f"{name}[{key!r}]", reads)
 
     def _set(self, value: Any, reads: Reads, name: str) -> None:
-        known = {id(each): each for each in value}
+        known = {id(each): each for each in self._content(value)}
         if not known:
             self._add("not {0}", value, None, name)
-        elif not any(isinstance(e, Tensor) and e._cell not in self._before for e in value):
+        elif not any(isinstance(e, Tensor) and e._cell not in self._before for e in known.values()):
             self._add("same_members({0}, {1})", value, known, name)
         for each in known.values():
             self._walk(each, reads, f"a member of {name}")
 
     def _deque(self, value: deque[Any], reads: Reads, name: str) -> None:
-        self._elements("{0}", value, value, reads, name)
+        self._elements("{0}", value, self._content(value), reads, name)
 
     def _array(self, value: Any, reads: Reads, name: str) -> None:
         held = value.copy()

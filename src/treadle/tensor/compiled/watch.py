@@ -163,6 +163,8 @@ class Watch(Walk):
                 known = [weakref.ref(each) for each in subclasses]
                 name = f"{owner.__name__}.__subclasses__()"
                 self._add("same_subclasses({0}, {1})", owner, known, name, is_replaced=True)
+                for each in subclasses:
+                    self._walk(each, self._codes[frame.f_code], each.__name__)
             return
         if function is abc.get_cache_token:  # which goes on when classes are registered
             token = abc.get_cache_token()
@@ -259,7 +261,7 @@ class Watch(Walk):
         """Let go of all that was seen: whether anything else holds it decides what is kept."""
         noted: list[dict[Any, Any]] = [
             self._held, self._guards, self._runs, self._functions, self._classes, self._caches,
-            self._earlier, self._seeded,
+            self._earlier, self._seeded, self._contents,
         ]  # fmt: skip
         for each in noted:
             each.clear()
