@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import CodeType, FrameType, MethodDescriptorType
+from types import BuiltinFunctionType, CodeType, FrameType, MethodDescriptorType
 from typing import Any
 
 from treadle.tensor.compiled.places import IGNORED, whose
@@ -42,13 +42,13 @@ def _profiled(watch: Watch) -> Iterator[None]:
             before(frame, event, value)
         if event == "call":
             if whose(frame.f_code) != IGNORED:
-                _tell(watch, frame)
+                _tell(watch, watch.entered, frame)
             elif frame.f_code in CHECKS:
-                watch.checks(frame)
+                _tell(watch, watch.checks, frame)
         elif event == "return" and value is not None:
             watch.left(frame, value)
         elif event == "c_call" and value.__name__ in CALLS:
-            watch.calls(frame, value, value.__self__, frame.f_lasti)
+            _tell(watch, watch.calls, frame, value, value.__self__, frame.f_lasti)
 
     sys.setprofile(note)
     try:
@@ -59,10 +59,10 @@ def _profiled(watch: Watch) -> Iterator[None]:
             before.enable()
 
 
-def _tell(watch: Watch, frame: FrameType) -> None:
+def _tell(watch: Watch, note: Callable[..., None], frame: FrameType, *more: Any) -> None:
     """What is around a function may be anything: an object whose attributes raise, say."""
     try:
-        watch.entered(frame)
+        note(frame, *more)
     except Exception as error:  # noqa: BLE001 - it is the user's, and is reported
         code = frame.f_code
         where = f"{code.co_filename}:{code.co_firstlineno}"
@@ -83,12 +83,12 @@ if sys.version_info >= (3, 12):
         def entered(code: CodeType, place: int) -> Any:
             if code in CHECKS:
                 if threading.get_ident() == thread:
-                    watch.checks(sys._getframe(1))
+                    _tell(watch, watch.checks, sys._getframe(1))
                 return None
             if whose(code) == IGNORED:
                 return monitoring.DISABLE
             if threading.get_ident() == thread:
-                _tell(watch, sys._getframe(1))
+                _tell(watch, watch.entered, sys._getframe(1))
             return None
 
         def left(code: CodeType, place: int, value: Any) -> None:
@@ -98,12 +98,13 @@ if sys.version_info >= (3, 12):
         def calls(code: CodeType, place: int, function: Any, first: Any) -> Any:
             if whose(code) == IGNORED:
                 return monitoring.DISABLE
-            name = getattr(function, "__name__", None)
-            if isinstance(name, str) and name in CALLS and threading.get_ident() == thread:
-                owner = getattr(function, "__self__", None)
-                if type(function) is MethodDescriptorType:
-                    owner = first
-                watch.calls(sys._getframe(1), function, owner, place, (first,))
+            kind = type(function)
+            if kind is not BuiltinFunctionType and kind is not MethodDescriptorType:
+                return None
+            if function.__name__ in CALLS and threading.get_ident() == thread:
+                owner = first if kind is MethodDescriptorType else function.__self__
+                frame = sys._getframe(1)
+                _tell(watch, watch.calls, frame, function, owner, place, (first,))
             return None
 
         callbacks: dict[int, Any] = {
