@@ -51,6 +51,7 @@ _ELEMENTWISE = frozenset({
 _ARRAY_RULES = frozenset({
     "test_activations", "test_array_object", "test_batch", "test_creation", "test_folding",
     "test_functional", "test_indexing", "test_linalg", "test_manipulation", "test_padding",
+    "test_python_objects",
     "test_searching", "test_sharing",
 })  # fmt: skip
 # And the kernel library, a file on each line.

@@ -302,6 +302,8 @@ def _module(module: Any) -> Module:
 
 
 def _at(names: list[str], index: int) -> str:
+    if not hasattr(index, "__index__"):
+        raise TypeError(f"a module's place is an integer or a slice, not {type(index).__name__}")
     number = index.__index__()
     if not -len(names) <= number < len(names):
         raise IndexError(f"there are {len(names)} modules, and none at {number}")

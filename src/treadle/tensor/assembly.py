@@ -20,7 +20,7 @@ from treadle.graph.node import Node, view_of
 from treadle.graph.views import View
 from treadle.runtime.devices import Device
 from treadle.tensor.as_one import as_one
-from treadle.tensor.axes import one_axis, takes_dim
+from treadle.tensor.axes import integer, one_axis, takes_dim
 from treadle.tensor.creation import asarray, unwritten
 from treadle.tensor.dtypes import default_integer, promote
 from treadle.tensor.elementwise_functions import apply
@@ -205,7 +205,7 @@ def tile(x: Tensor, repetitions: int | tuple[int, ...], /) -> Tensor:
     """
     x = operand("tile", x)
     given = repetitions if isinstance(repetitions, (tuple, list)) else (repetitions,)
-    times = tuple([count.__index__() for count in given])
+    times = tuple([integer("tile", count, "a number of repetitions") for count in given])
     if any(count < 0 for count in times):
         raise ValueError(f"tile: nothing is repeated {min(times)} times")
     ndim = max(len(times), len(x.shape))
@@ -246,9 +246,9 @@ def roll(
     shape = x.shape
     if axis is None:
         flat = ravel(x)
-        by = sum(_integers(shift))
+        by = sum(_integers("a shift", shift))
         return roll(flat, by, axis=0).reshape(shape)
-    axes, shifts = _integers(axis), _integers(shift)
+    axes, shifts = _integers("an axis", axis), _integers("a shift", shift)
     if len(shifts) == 1:
         shifts *= len(axes)
     if len(axes) == 1:
@@ -267,8 +267,9 @@ def rolled(x: Tensor, shifts: tuple[int, ...]) -> Tensor:
     return assembled(x.shape, x.dtype, x.device, _rolled(x, shifts))
 
 
-def _integers(values: Any) -> tuple[int, ...]:
-    return tuple([v.__index__() for v in (values if hasattr(values, "__iter__") else (values,))])
+def _integers(what: str, values: Any) -> tuple[int, ...]:
+    given = values if hasattr(values, "__iter__") else (values,)
+    return tuple([integer("roll", value, what) for value in given])
 
 
 def _rolled(x: Tensor, shifts: Sequence[int]) -> Iterable[Part]:

@@ -37,14 +37,19 @@ def takes_dim(function: F) -> F:
     return cast(F, wrapper)
 
 
+def integer(name: str, value: Any, what: str) -> int:
+    """An integer as Python's. TypeError for anything else."""
+    try:
+        return int(value.__index__())
+    except AttributeError:
+        raise TypeError(f"{name}: {what} is an integer, not {type(value).__name__}") from None
+
+
 def one_axis(name: str, axis: Any, ndim: int) -> int:
     """An axis counted from the front. IndexError if there is none, TypeError for no integer."""
-    try:
-        at = axis.__index__()
-    except AttributeError:
-        raise TypeError(f"{name}: an axis is an integer, not {type(axis).__name__}") from None
+    at = integer(name, axis, "an axis")
     if -ndim <= at < ndim:
-        return int(at if at >= 0 else at + ndim)
+        return at if at >= 0 else at + ndim
     if not ndim:
         raise IndexError(f"{name}: axis {at} of a tensor that has no axes (ndim is 0)")
     raise IndexError(f"{name}: axis {at} is not from {-ndim} to {ndim - 1} (ndim is {ndim})")

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import DType, cast_number, complex64, float32, float64
+from treadle.core.dtypes import DType, cast_number, float32
 from treadle.core.errors import LaunchError, ShapeError
 from treadle.graph.calls import call
 from treadle.graph.node import Node, constant
-from treadle.runtime.arrays import DeviceArray, check_unmasked, numpy_dtype
+from treadle.runtime.arrays import DeviceArray, check_unmasked
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.runtime.foreign import kind_of
@@ -24,12 +24,12 @@ from treadle.tensor.dtypes import (
     check_dtype,
     check_fits,
     default_dtype,
-    default_integer,
     is_number,
     python_number,
     result_type,
 )
-from treadle.tensor.tensor import Tensor, as_device_dtype, cast, from_node, from_numpy
+from treadle.tensor.from_python import from_array, from_python
+from treadle.tensor.tensor import Tensor, as_device_dtype, from_node, from_numpy
 
 Shape = int | tuple[int, ...]
 
@@ -47,7 +47,8 @@ def asarray(
     NumPy arrays are shared on the CPU, and each sees what is written into the other. Tensors, and
     other libraries' arrays that are on the device already, are used without a copy unless `copy` is
     True; a GPU's arrays stay there where no device is named. ValueError if `copy` is False and
-    there is no other way; DtypeError if the device lacks the dtype.
+    there is no other way; DtypeError for what are no numbers, and if the device lacks the dtype;
+    OverflowError for integers that do not fit.
 
     >>> import treadle as td
     >>> td.asarray([1.0, 2.0], device="cpu").dtype
@@ -57,7 +58,9 @@ def asarray(
         return _fitting(obj, dtype, device if device is not None else obj.device, copy)
     if isinstance(obj, np.ndarray):
         check_unmasked(obj)
-        if copy is False:
+        if obj.dtype.kind == "O":  # which says nothing of a width
+            obj = obj.tolist()
+        elif copy is False:
             try:
                 return _fitting(from_dlpack(obj), dtype, device, copy)
             except BufferError as error:
@@ -75,11 +78,9 @@ def asarray(
     where = find_device(device)
     wanted = None if dtype is None else as_device_dtype(dtype, where)
     if isinstance(obj, (np.ndarray, np.generic)) or hasattr(obj, "__array__"):
-        data = np.asarray(obj)
-        if wanted is not None and data.dtype != numpy_dtype(wanted):
-            data = cast(data, wanted)
+        data = from_array(obj, wanted)
     else:
-        data = _from_python(obj, wanted, where)
+        data = from_python(obj, wanted, where)
     if copy is False:
         raise ValueError("copy=False: the elements must be copied to the device; leave copy out")
     return from_numpy(data, where)
@@ -173,44 +174,6 @@ def _leaves(obj: Any) -> Iterator[Any]:
             yield from _leaves(each)
         else:
             yield each if type(each) is Tensor or is_number(each) else asarray(each)
-
-
-def _from_python(obj: Any, wanted: Any, where: Device) -> np.ndarray[Any, Any]:
-    try:
-        data = np.asarray(obj)
-    except ValueError:
-        raise ShapeError("nested lists of different lengths have no shape") from None
-    if data.dtype.kind in "fO" and _are_integers(data, obj):
-        kind = default_integer(where) if wanted is None else wanted
-        if not isinstance(kind, DType) or not kind.is_integer:
-            kind = float64
-        data = np.asarray(obj, dtype=kind.numpy)  # OverflowError for integers that do not fit
-    if wanted is None:
-        if data.dtype.kind == "f":
-            wanted = float32
-        elif data.dtype.kind == "c":
-            wanted = complex64
-        elif data.dtype.kind in "iu":
-            wanted = default_integer(where)
-        else:
-            return data
-    if data.dtype.kind in "iu" and isinstance(wanted, DType) and wanted.is_integer:
-        return np.asarray(obj, dtype=wanted.numpy)  # OverflowError for what does not fit
-    return cast(data, wanted)
-
-
-def _are_integers(data: np.ndarray[Any, Any], obj: Any) -> bool:
-    """Whether NumPy found integers that no dtype holds together, and made something else of them.
-
-    It needs looking at only where there is a large one.
-    """
-    if data.dtype.kind == "f" and not (np.abs(data) >= _FIRST_LARGE).any():
-        return False
-    each = np.asarray(obj, dtype=object)
-    return all(isinstance(value, int) for value in each.flat)
-
-
-_FIRST_LARGE = 2.0**63
 
 
 def empty(shape: Shape, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
@@ -335,7 +298,7 @@ def astype(
 def extents_of(shape: Shape) -> tuple[int, ...]:
     """A shape as a tuple. ShapeError for what is none."""
     parts = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
-    if not all(hasattr(part, "__index__") for part in parts):
+    if isinstance(shape, (set, frozenset)) or not all(hasattr(p, "__index__") for p in parts):
         raise ShapeError(f"a shape is an integer or a tuple of integers, not {shape!r}")
     extents = tuple(part.__index__() for part in parts)
     if any(extent < 0 for extent in extents):

@@ -125,8 +125,9 @@ def check_fits(value: int, dtype: DType) -> None:
     """OverflowError if an integer dtype does not hold `value`; other dtypes take any."""
     bounds = _BOUNDS.get(dtype.name)
     if bounds is not None and not bounds[0] <= value <= bounds[1]:
+        shown = value if value.bit_length() <= 128 else f"an integer of {value.bit_length()} bits"
         raise OverflowError(
-            f"{value} does not fit into {dtype}, which holds {bounds[0]} to {bounds[1]}"
+            f"{shown} does not fit into {dtype}, which holds {bounds[0]} to {bounds[1]}"
         )
 
 

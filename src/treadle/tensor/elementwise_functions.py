@@ -207,6 +207,8 @@ def apply(name: str, *operands: Any) -> Tensor:
                 op, dtype, given = _plan(name, node.dtype)
                 if dtype is node.dtype:
                     return from_node(Node(op, sources, node.shape, given, node.device))
+        if name in _BEYOND and (known := _known(name, operands)) is not None:
+            return known
     device, dtype, found = prepare(name, operands)
     if dtype is bool_ and name in _INTEGERS_OF_BOOLS:
         dtype = default_integer(device)
@@ -221,6 +223,31 @@ def apply(name: str, *operands: Any) -> Tensor:
             op = "square"
             del found[1]
     return from_node(Node(op, as_nodes(found, dtype, shape, device), shape, given, device))
+
+
+# What a comparison with an integer beyond the dtype gives: of one above, and of one below.
+_BEYOND = {"equal": (False, False), "not_equal": (True, True), "less": (True, False),
+           "less_equal": (True, False), "greater": (False, True),
+           "greater_equal": (False, True)}  # fmt: skip
+
+
+def _known(name: str, operands: tuple[Any, ...]) -> Tensor | None:
+    """A comparison of a tensor of integers with one of Python's that its dtype does not hold: the
+    same for all elements, as in NumPy."""
+    x, number = operands if type(operands[0]) is Tensor else operands[::-1]
+    if type(x) is not Tensor or type(number) is not int:
+        return None
+    node = x._node
+    if type(node.dtype) is not DType:
+        return None
+    dtype = default_integer(node.device) if node.dtype is bool_ else node.dtype
+    if not dtype.is_integer:
+        return None
+    low, high = integer_range(dtype)
+    if low <= number <= high:
+        return None
+    above = (number > high) is (x is operands[0])
+    return from_node(constant(_BEYOND[name][not above], node.shape, bool_, node.device))
 
 
 def _check_exponent(given: Any, found: Any) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from treadle.core.errors import ShapeError
 from treadle.graph import views
-from treadle.tensor.axes import one_axis, some_axes, takes_dim
+from treadle.tensor.axes import integer, one_axis, some_axes, takes_dim
 from treadle.tensor.creation import Shape, asarray, extents_of
 from treadle.tensor.operands import common_shape, is_number
 from treadle.tensor.tensor import Tensor
@@ -193,7 +193,9 @@ def diagonal(x: Tensor, /, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -
     one, other = (one_axis("diagonal", axis, len(x.shape)) for axis in (axis1, axis2))
     if one == other:
         raise ValueError(f"diagonal: axis1 and axis2 are both axis {one}: a diagonal needs two")
-    return x._seen_through(views.diagonal(x._where, offset.__index__(), one, other))
+    return x._seen_through(
+        views.diagonal(x._where, integer("diagonal", offset, "offset"), one, other)
+    )
 
 
 # --- other shapes --------------------------------------------------------------------------------

@@ -32,16 +32,26 @@ def is_operand(value: Any) -> bool:
     return type(value) is Tensor or is_number(value) or isinstance(value, (np.ndarray, list, tuple))
 
 
+def _unsupported(name: str, one: Any, other: Any) -> Any:
+    """What an operator says of something that is no operand: it may know what to do itself, else
+    Python says that it is not supported."""
+    if name == "multiply" and isinstance(other, (str, bytes, bytearray)):
+        # It would take a tensor for a number of repetitions, and complain of that.
+        kinds = f"'{type(one).__name__}' and '{type(other).__name__}'"
+        raise TypeError(f"unsupported operand type(s) for *: {kinds}")
+    return NotImplemented
+
+
 def _binary(name: str) -> Callable[[Tensor, Any], Any]:
     def method(self: Tensor, other: Any) -> Any:
-        return apply(name, self, other) if is_operand(other) else NotImplemented
+        return apply(name, self, other) if is_operand(other) else _unsupported(name, self, other)
 
     return method
 
 
 def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
     def method(self: Tensor, other: Any) -> Any:
-        return apply(name, other, self) if is_operand(other) else NotImplemented
+        return apply(name, other, self) if is_operand(other) else _unsupported(name, other, self)
 
     return method
 
@@ -49,7 +59,7 @@ def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
 def _in_place(name: str) -> Callable[[Tensor, Any], Any]:
     def method(self: Tensor, other: Any) -> Any:
         if not is_operand(other):
-            return NotImplemented
+            return _unsupported(name, self, other)
         result = apply(name, self, other)
         if self._is_kept_by(result):
             old = self.copied()

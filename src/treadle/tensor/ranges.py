@@ -19,6 +19,7 @@ from treadle.graph.node import Node, constant, view_of
 from treadle.runtime.arrays import check_cast
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
+from treadle.tensor.axes import integer
 from treadle.tensor.creation import fitted
 from treadle.tensor.dtypes import (
     check_dtype,
@@ -99,7 +100,7 @@ def linspace(
     """
     where = find_device(device)
     first, last = _number(start), _number(stop)
-    count = num.__index__()
+    count = integer("linspace", num, "num")
     if count < 0:
         raise ValueError(f"linspace: there cannot be {count} numbers; num is 0 or more")
     is_complex = isinstance(first, complex) or isinstance(last, complex)
@@ -140,8 +141,8 @@ def eye(
     where = find_device(device)
     kind = float32 if dtype is None else _plain("eye", dtype, where)
     check_dtype(kind, where)
-    rows = n_rows.__index__()
-    columns = rows if n_cols is None else n_cols.__index__()
+    rows = integer("eye", n_rows, "n_rows")
+    columns = rows if n_cols is None else integer("eye", n_cols, "n_cols")
     if rows < 0 or columns < 0:
         raise ShapeError(f"an extent cannot be negative: ({rows}, {columns})")
     ones = _diagonals("equal", rows, columns, k, where)
@@ -292,7 +293,9 @@ def _spaced(
 
 def _diagonals(comparison: str, rows: int, columns: int, k: int, device: Device) -> Node:
     """Where column - row compares so with k."""
-    number = max(-rows - 1, min(k.__index__(), columns + 1))  # beyond, nothing changes
+    number = max(
+        -rows - 1, min(integer("eye, tril and triu", k, "k"), columns + 1)
+    )  # beyond, nothing changes
     shape = (rows, columns)
     narrow = max(rows, columns) < _FIRST_WIDE // 2
     dtype = int32 if narrow else int64

@@ -614,6 +614,8 @@ def from_numpy(data: np.ndarray[Any, Any], device: Device) -> Tensor:
 
 
 def _complete(shape: tuple[int, ...], tensor: Tensor) -> tuple[int, ...]:
+    if not all(hasattr(extent, "__index__") for extent in shape):
+        raise ShapeError(f"a shape is an integer or a tuple of integers, not {shape!r}")
     extents = tuple([extent.__index__() for extent in shape])
     known = 1
     for extent in extents:

@@ -10,7 +10,7 @@ from treadle.core.dtypes import DType, bfloat16, complex64, complex128, float16,
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.graph.node import Node
-from treadle.tensor.axes import one_axis, some_axes
+from treadle.tensor.axes import integer, one_axis, some_axes
 from treadle.tensor.operands import cast
 from treadle.tensor.reductions import node_for
 
@@ -59,14 +59,6 @@ def length(name: str, n: Any, given: int, what: str = "n") -> int:
     if wanted < 1:
         raise ValueError(f"{name}: {what} is {wanted}, and a transform has at least 1 element")
     return wanted
-
-
-def integer(name: str, value: Any, what: str) -> int:
-    """An integer as Python's. TypeError for anything else."""
-    try:
-        return int(value.__index__())
-    except AttributeError:
-        raise TypeError(f"{name}: {what} is an integer, not {type(value).__name__}") from None
 
 
 def scale(name: str, norm: Any, n: int, inverse: bool) -> float:

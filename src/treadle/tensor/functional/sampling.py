@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.tensor.axes import integer
 from treadle.tensor.dtypes import promote
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
 from treadle.tensor.functional.interpolation import Tap, blended, cubic_weights
@@ -41,7 +42,7 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
     [[-0.5, 0.5], [0.5, 0.5]]
     """
     x, dtype = wide_float("affine_grid", theta)
-    sizes = tuple([extent.__index__() for extent in size])
+    sizes = tuple([integer("affine_grid", extent, "an extent") for extent in size])
     axes = len(sizes) - 2
     if axes not in (2, 3) or x.shape != (sizes[0], axes, axes + 1):
         raise ShapeError(

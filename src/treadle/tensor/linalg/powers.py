@@ -11,7 +11,7 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.tensor.as_one import as_one
 from treadle.tensor.assembly import stack as stack_along
-from treadle.tensor.axes import one_axis, takes_dim
+from treadle.tensor.axes import integer, one_axis, takes_dim
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.linalg.norms import norm_of_matrices
 from treadle.tensor.linalg.stacks import stack_of
@@ -91,7 +91,7 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
         raise DtypeError(f"matrix_power takes numbers, not {x.dtype}: cast with x.to(td.float32)")
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"matrix_power takes square matrices, not an array of shape {x.shape}")
-    left = n.__index__()
+    left = integer("matrix_power", n, "n")
     if left == 0:
         one = eye(x.shape[-1], dtype=x.dtype, device=x.device)
         identity: Tensor = where(True, broadcast_to(one, x.shape), x)
