@@ -267,6 +267,8 @@ def cache(
     """Show, or clear, the compiled kernels kept on disk."""
     from treadle.runtime import disk_cache
 
+    if not disk_cache.is_usable():  # a line of the log has said why
+        raise typer.Exit(1)
     usage = disk_cache.clear() if clear else disk_cache.usage()
     size = f"{usage.nbytes / 1024:.0f} KiB"
     if clear:

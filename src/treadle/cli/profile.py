@@ -10,6 +10,7 @@ from rich.console import Console
 
 from treadle.cli.transpile import check_output
 from treadle.core.errors import TreadleError
+from treadle.core.paths import no_file
 from treadle.runtime.devices import set_default_device
 from treadle.runtime.profile.session import Profile, profile
 
@@ -22,7 +23,7 @@ def profile_script(
     TreadleError says in one line what is wrong, with a program that fails after its table.
     """
     if not script.is_file():
-        raise TreadleError(f"there is no file {script}")
+        raise TreadleError(no_file(script))
     if output is not None:
         check_output(output)
     if device is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import TreadleError
+from treadle.core.paths import no_file, no_folder
 from treadle.lang.kernel import Kernel
 from treadle.runtime.arguments import declared_arguments
 from treadle.runtime.launch import MAX_BLOCK
@@ -61,7 +63,7 @@ def transpile_file(
     Kernels whose parameters have no known type are left out, unless none is left then.
     """
     if not file.is_file():
-        raise TreadleError(f"there is no file {file}")
+        raise TreadleError(no_file(file))
     found = kernels_of(file)
     if not found:
         raise TreadleError(f"{file} has no @td.kernel function at its top level")
@@ -102,10 +104,10 @@ def _dynamic(kernel: Kernel, shared: int) -> bool:
 
 def check_output(output: Path) -> None:
     """TreadleError unless a file can be written there: before the work, not after it."""
-    if output.is_dir():
+    if os.path.isdir(output):
         raise TreadleError(f"{output} is a folder: -o takes the name of a file")
-    if not output.parent.is_dir():
-        raise TreadleError(f"there is no folder {output.parent} for {output.name}")
+    if not os.path.isdir(output.parent):
+        raise TreadleError(f"{no_folder(output.parent)}; {output.name} was to be written there")
 
 
 def kernels_of(file: Path) -> dict[str, Kernel]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.core.errors import CompileError, TreadleError, shortened
 from treadle.core.nesting import deep_nesting
+from treadle.core.paths import as_path, no_file, no_folder
 
 if TYPE_CHECKING:
     from treadle.cuda_cpp.module import CudaModule
@@ -47,7 +48,7 @@ def cuda_module(
     """
     text, file = _text_of(source)
     macros = _defines(defines or {})
-    folders = _folders((include,) if isinstance(include, (str, Path)) else include)
+    folders = _folders((include,) if isinstance(include, (str, os.PathLike)) else include)
 
     from treadle.cuda_cpp.lower import load
     from treadle.cuda_cpp.module import CudaModule
@@ -70,9 +71,9 @@ def _text_of(source: str | Path) -> tuple[str, str]:
         return source, _NO_FILE
     if not isinstance(source, os.PathLike):
         raise TypeError(f"cuda_module takes text or a pathlib.Path, not {type(source).__name__}")
-    path = Path(source)
-    if not path.is_file():
-        raise TreadleError(f"there is no file {path}")
+    path = as_path("cuda_module", source)
+    if not os.path.isfile(path):
+        raise TreadleError(no_file(path))
     from treadle.cuda_cpp.source.encodings import Undecodable, decoded
 
     try:
@@ -87,7 +88,9 @@ def _looks_like_a_file(source: str) -> bool:
     name = source.strip()
     if not name or "\n" in name or any(sign in name for sign in "{};()"):
         return False
-    return name.endswith(SUFFIXES) or (len(name) < 256 and os.path.isfile(name))
+    return name.endswith(SUFFIXES) or (
+        len(name) < 256 and "\0" not in name and os.path.exists(name)
+    )
 
 
 def _defines(defines: Mapping[str, Any]) -> dict[str, str]:
@@ -115,8 +118,10 @@ def _macro_text(name: str, value: Any) -> str:
 
 
 def _folders(include: Sequence[str | Path]) -> tuple[Path, ...]:
-    folders = tuple(Path(folder) for folder in include)
+    if not isinstance(include, (list, tuple)):
+        raise TypeError(f"include: folders are a list of paths, not {type(include).__name__}")
+    folders = tuple(as_path("include", folder) for folder in include)
     for folder in folders:
-        if not folder.is_dir():
-            raise TreadleError(f"include: there is no folder {folder}")
+        if not os.path.isdir(folder):
+            raise TreadleError(f"include: {no_folder(folder)}")
     return folders

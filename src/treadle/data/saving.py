@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from treadle.core.dtypes import DType, as_dtype, complex128, float64
 from treadle.core.errors import DtypeError, FormatError
+from treadle.core.paths import as_path, naming
 from treadle.data.structure import Taken, put_together, take_apart
 from treadle.formats import safetensors
 from treadle.formats.atomic import replaced
@@ -42,7 +42,8 @@ def save(state: Any, path: str | os.PathLike[str], /) -> None:
     again when it is loaded; views of parts of one memory are saved each by itself. The file at
     `path` is replaced when the new one is complete on the disk: a kill leaves the old one whole.
 
-    TypeError for what cannot be saved, with its place in the state. Tensors are saved without their
+    TypeError for what cannot be saved, with its place in the state; FileNotFoundError if the folder
+    is missing (`~` is not expanded). Tensors are saved without their
     histories, and named tuples as tuples.
 
     >>> import tempfile
@@ -54,6 +55,7 @@ def save(state: Any, path: str | os.PathLike[str], /) -> None:
     >>> state["epoch"], state["model"]["w"].tolist()
     (3, [1.0, 1.0])
     """
+    target = as_path("save", path)
     taken = take_apart(state)
     sources = {name: _source(name, value) for name, value in taken.table.items()}
     metadata = dict(_FORMAT)
@@ -64,7 +66,7 @@ def save(state: Any, path: str | os.PathLike[str], /) -> None:
         metadata[_STRUCTURE] = json.dumps(taken.structure, separators=(",", ":"))
     else:
         metadata |= taken.ties  # as safetensors.torch.save_model tells them
-    with replaced(path) as file:
+    with replaced(target) as file:
         safetensors.write(file, sources, _elements(taken, sources), metadata)
 
 
@@ -100,15 +102,17 @@ def load(path: str | os.PathLike[str], /, device: str | Device | None = None) ->
     FormatError for what is no such file, or a truncated or forged one; DtypeError if the device
     lacks the dtype of a tensor.
     """
-    where = find_device(device)
-    with Path(path).open("rb") as file:
+    source, where = as_path("load", path), find_device(device)
+    with naming(source):
+        opened = source.open("rb")
+    with opened as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
         try:
             header = safetensors.read_header(file, size)
             return _Reader(file, header, where).state()
         except FormatError as error:
-            raise FormatError(f"{os.fspath(path)}: {error}") from None
+            raise FormatError(f"{source}: {error}") from None
 
 
 class _Reader:

@@ -12,13 +12,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from treadle.core.paths import naming
+
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _LONGEST_NAME = 200  # bytes of it that are in the draft's name; systems allow 255 in all
 _OPEN_FILES = ("/dev/", "/proc/")  # names of files that are open already, such as /dev/stdout
 
 
 @contextmanager
-def replaced(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def replaced(path: Path) -> Iterator[BinaryIO]:
     """A file to write to, which takes the place of the one at `path` when the block is left.
 
     It is written beside it, in the same folder, and is on the disk before it takes the place. If
@@ -29,14 +31,16 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     its place: the new content is copied into it when it is complete. What is not a file (a device,
     a FIFO) is written to directly.
     """
-    facts = _facts(path)
+    with naming(path):
+        facts = _facts(path)
     if facts is not None and (not stat.S_ISREG(facts.st_mode) or _is_open_file(path)):
-        with open(path, "wb") as file:  # IsADirectoryError of a folder
+        with path.open("wb") as file:  # IsADirectoryError of a folder
             yield file
         return
     target = Path(os.path.realpath(path))
     draft = target.with_name(f".{_shortened(target.name)}.{secrets.token_hex(4)}.tmp")
-    handle = os.open(draft, _NEW, 0o666)
+    with naming(path):
+        handle = os.open(draft, _NEW, 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -59,7 +63,7 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     _flush_folder(target.parent)
 
 
-def _facts(path: str | os.PathLike[str]) -> os.stat_result | None:
+def _facts(path: Path) -> os.stat_result | None:
     """What there is at a path, links followed; None if nothing is. OSError for a loop of links."""
     try:
         return os.stat(path)
@@ -67,7 +71,7 @@ def _facts(path: str | os.PathLike[str]) -> os.stat_result | None:
         return None
 
 
-def _is_open_file(path: str | os.PathLike[str]) -> bool:
+def _is_open_file(path: Path) -> bool:
     return os.name == "posix" and os.path.abspath(path).startswith(_OPEN_FILES)
 
 

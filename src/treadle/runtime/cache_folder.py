@@ -42,13 +42,12 @@ def place() -> Place:
 
 
 def _choose() -> Place:
-    chosen = os.environ.get("TREADLE_CACHE_DIR")
+    chosen = os.environ.get("TREADLE_CACHE_DIR", "").strip()
     if chosen:
-        made = _prepared(Path(chosen))
+        made = _chosen(chosen)
         if made.fault:
-            warn_once(
-                f"TREADLE_CACHE_DIR is {chosen!r}, and {made.fault}: compiled kernels are not kept"
-            )
+            shown = repr(chosen) if len(chosen) <= 60 else f"{chosen[:60]!r}…"
+            warn_once(f"TREADLE_CACHE_DIR is {shown}: {made.fault}; compiled kernels are not kept")
         return made
     usual = _usual()
     made = Place(Path(), "there is no home folder") if usual is None else _prepared(usual)
@@ -61,6 +60,16 @@ def _choose() -> Place:
     kept = f"are kept in {spare.folder}" if not spare.fault else f"are not kept ({spare.fault})"
     warn_once(f"{made.fault}: compiled kernels {kept}; TREADLE_CACHE_DIR chooses another folder")
     return spare
+
+
+def _chosen(text: str) -> Place:
+    """The folder that the variable names, and what is wrong with it."""
+    folder = Path(text)
+    if any(sign < " " for sign in text):
+        return Place(folder, "no folder has a control character in its name")
+    if text.startswith("~") and not os.path.isdir(folder.parts[0]):  # not to make a folder "~"
+        return Place(folder, "~ is for shells to expand, and this is not; write the whole path")
+    return _prepared(folder)
 
 
 def _usual() -> Path | None:
@@ -87,7 +96,10 @@ def _prepared(folder: Path) -> Place:
         folder.mkdir(mode=0o700, exist_ok=True)
         facts = folder.stat()
     except OSError as error:
-        return Place(folder, f"{folder} cannot be made ({error.strerror or error})")
+        for part in (folder, *folder.parents):
+            if os.path.isfile(part):
+                return Place(folder, f"{part} is a file, not a folder")
+        return Place(folder, f"the folder cannot be made ({error.strerror or error})")
     return Place(folder, _fault(folder, facts))
 
 

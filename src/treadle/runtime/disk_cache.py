@@ -43,6 +43,11 @@ def folder() -> Path:
     return place().folder
 
 
+def is_usable() -> bool:
+    """Whether anything can be kept; why not is logged, once."""
+    return not place().fault
+
+
 def key_of(*parts: str) -> str:
     """The name of the entry that depends on exactly these texts."""
     digest = hashlib.sha256()

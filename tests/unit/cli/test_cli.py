@@ -153,6 +153,10 @@ def test_cache(tmp_path):
     assert treadle("cache", **environment).stdout.startswith("1 kernels")
     assert treadle("cache", "--clear", **environment).stdout.startswith("removed 1 kernels")
     assert treadle("cache", **environment).stdout.startswith("0 kernels")
+    for arguments in (("cache",), ("cache", "--clear")):
+        done = treadle(*arguments, TREADLE_CACHE_DIR=str(program))
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+        assert "is a file, not a folder" in done.stderr
 
 
 def test_demo_on_the_cpu(tmp_path):

@@ -84,7 +84,38 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path, monkeypatch):
     assert disk_cache.usage().entries == 0
     (line,) = said
     assert str(blocked) in line
-    assert line.endswith("compiled kernels are not kept")
+    assert line.endswith("/file is a file, not a folder; compiled kernels are not kept")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "fault"),
+    [("~/cache", "write the whole path"), ("a\nb", "control character"),
+     ("x" * 300, "cannot be made"), ("file", "file is a file, not a folder"),
+     ("file/in/it", "file is a file, not a folder")],
+    ids=["home", "lines", "long", "file", "inside"],
+)  # fmt: skip
+def test_nonsense_for_a_folder_is_one_line_and_makes_nothing(chosen, fault, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TREADLE_CACHE_DIR", chosen)
+    said = []
+    monkeypatch.setattr(cache_folder, "warn_once", said.append)
+    assert not disk_cache.is_usable()
+    assert disk_cache.clear().entries == 0
+    (line,) = said
+    assert fault in line
+    assert "\n" not in line
+    assert len(line) < 400
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_blanks_are_no_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TREADLE_CACHE_DIR", "  ")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert disk_cache.folder() == tmp_path / ".cache" / "treadle"
+    monkeypatch.setenv("TREADLE_CACHE_DIR", f" {tmp_path}/chosen\n")
+    assert disk_cache.folder() == tmp_path / "chosen"
 
 
 @pytest.fixture

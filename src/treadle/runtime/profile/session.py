@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.core import forks
 from treadle.core.errors import TreadleError
+from treadle.core.paths import as_path
 from treadle.runtime import profile as shared
 from treadle.runtime.profile.records import Amount, Entry, amount_of, clock
 from treadle.runtime.profile.table import ProfileTable, tabulate
@@ -256,8 +257,9 @@ class Profile:
         """Write everything as JSON of Chrome's trace events, for https://ui.perfetto.dev."""
         from treadle.runtime.profile.trace import write_trace
 
+        target = as_path("save", path)
         self._end("save()")
-        write_trace(self, Path(path))
+        write_trace(self, target)
 
     def _end(self, what: str) -> float:
         if self.ended is None:

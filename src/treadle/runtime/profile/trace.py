@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from treadle.core.paths import naming
 from treadle.runtime.profile.records import Entry
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ _HANDED = frozenset({"kernel", "library", "replay"})
 def write_trace(profile: Profile, path: Path) -> None:
     """Write the JSON. OSError where it cannot be written."""
     content = {"traceEvents": list(trace_events(profile)), "displayTimeUnit": "ns"}
-    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+    with naming(path):
+        path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
 
 def trace_events(profile: Profile) -> Iterator[dict[str, Any]]:
