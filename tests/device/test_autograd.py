@@ -67,3 +67,37 @@ def test_that_gradients_of_gradients_follow_results_that_nobody_has(device):
     (first,) = td.autograd.grad(y.sum(), x, create_graph=True)
     (second,) = td.autograd.grad(first.sum(), x)
     np.testing.assert_allclose(second.numpy(), np.exp(x.detach().numpy()), rtol=1e-6)
+
+
+def test_what_is_advised_for_writes_in_place(device):
+    """The advice fits what is written: a leaf, a view of one, data, a value on the way."""
+    x = td.asarray([1.0, 2.0, 3.0], device=device).requires_grad_()
+    for write in (lambda: x.__iadd__(1), lambda: x.__setitem__(0, 1)):
+        with pytest.raises(AutogradError, match=r"^a leaf that .*no_grad.*y = x\.clone\(\)$"):
+            write()
+    for view in (x[:2], x.reshape(3, 1), x[1:][:1]):
+        with pytest.raises(AutogradError, match=r"^this tensor is a view of a leaf .*\[1\]$"):
+            view += 1
+    assert x.tolist() == [1.0, 2.0, 3.0]
+
+    for part in (x, x[:2]):
+        total = (part * part).sum()
+        with td.no_grad():
+            x += 1
+        with pytest.raises(AutogradError, match=r"^a leaf that .* of multiply .*before the"):
+            total.backward()
+    data = td.ones(3, device=device)
+    total = (x * data).sum()
+    data += 1
+    with pytest.raises(AutogradError, match=r"^a tensor that .*operand 2, .*after backward"):
+        total.backward()
+    y = td.exp(x)
+    total = (y[:2] * 2.0 * y[:2]).sum()
+    y[0] = 1
+    with pytest.raises(AutogradError, match=r"^a value that .*shape \(2,\).*td\.where"):
+        total.backward()
+    y = td.exp(x)
+    total = y.sum()
+    y += 1
+    with pytest.raises(AutogradError, match=r"^a value that .* exp needs \(the result,"):
+        total.backward()

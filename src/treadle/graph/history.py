@@ -156,7 +156,7 @@ class History:
         if position != RESULT:
             node = self.kept[position]
             if _is_overwritten(node):
-                raise self._written(f"operand {position + 1}")
+                raise self._written(f"operand {position + 1}", node)
             return node
         if self.overwritten:
             raise self._written("the result")
@@ -198,11 +198,28 @@ class History:
         if self._result is not None and self._result() is node:
             self.overwritten = False
 
-    def _written(self, what: str) -> AutogradError:
+    def _written(self, what: str, value: Node | None = None) -> AutogradError:
+        """The error for a value that was changed; a result, unless the value is given."""
+        shape = self.shape if value is None else value.shape
+        seen = () if value is None else tuple(_seen_in(value))
+        if any(isinstance(each.history, Leaf) for each in seen):
+            kind = "a leaf"
+            way = (
+                "call backward() before the leaf is updated (by an optimizer's step, say), or "
+                "compute again after the update"
+            )
+        elif value is None or value.history is not None:
+            kind = "a value"
+            way = (
+                "change a copy of it, y = x.clone(), or make a new tensor, as y = x + 1 for x += 1 "
+                "and y = td.where(mask, 0, x) for x[mask] = 0"
+            )
+        else:
+            kind = "a tensor"
+            way = "change it after backward(), or compute with a copy of it, x.clone()"
         return AutogradError(
-            f"a value that the gradient of {self.derivative.name} needs ({what}, of shape "
-            f"{self.shape}) was changed in place after it was used: write into a copy of it, "
-            "x = x.clone(), or use an operation that makes a new tensor, x = x + y for x += y"
+            f"{kind} that the gradient of {self.derivative.name} needs ({what}, of shape {shape}) "
+            f"was changed in place after it was used: {way}"
         )
 
     def release(self) -> None:

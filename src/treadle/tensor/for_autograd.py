@@ -52,6 +52,21 @@ class Boundary:
             self._value, self._node = value, node
         return node
 
+    def refusal(self, tensor: object) -> AutogradError:
+        """The error for a write through a tensor on this side of a leaf's boundary."""
+        owner = None if self.leaf is None or self.leaf.owner is None else self.leaf.owner()
+        if owner is tensor:
+            return AutogradError(
+                "a leaf that requires gradients is not written in place while operations are "
+                "recorded: give it new values within td.no_grad(), as an optimizer does, or "
+                "compute with a copy of it, y = x.clone()"
+            )
+        return AutogradError(
+            "this tensor is a view of a leaf that requires gradients, which is not written in "
+            "place while operations are recorded: give the leaf new values within td.no_grad(), "
+            "or take the view from a copy of the leaf, as in x.clone()[1]"
+        )
+
 
 class ForAutograd:
     """A tensor's part in differentiation."""

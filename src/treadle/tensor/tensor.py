@@ -175,12 +175,8 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         has one. What is written without recording, or through a tensor that is cut off, is for
         derivatives what it was."""
         if not recording.get() or self._boundary is not None:
-            if recording.get() and self._history is not None:
-                raise AutogradError(
-                    "a leaf that requires gradients, or a view of one, is not written in place "
-                    "while operations are recorded: do it within td.no_grad(), or write to a copy, "
-                    "x.clone()"
-                )
+            if recording.get() and self._boundary is not None and self._history is not None:
+                raise self._boundary.refusal(self)
             if recording.get() and is_tracked:
                 raise AutogradError(
                     "a tensor that is cut off from gradients, as x.detach() is, is not written "
@@ -407,6 +403,8 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
         part = self._whole_or(view)
         values = values_for(value, part)
         if values.size:
+            if self._boundary is not None and recording.get() and self._history is not None:
+                raise self._boundary.refusal(self)
             part._write(values)
 
     def _whole_or(self, view: View) -> Tensor:
