@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import typer
@@ -84,7 +84,7 @@ def report_of(wanted: Wanted, to: str | None) -> Report:
         return module.report(to)
     made = [_kernel(module, name, wanted).name for name in names]
     report = module.report(to)
-    return Report(report.file, tuple(one for one in report if one.name in made), report.notes)
+    return replace(report, kernels=tuple(one for one in report if one.name in made))
 
 
 def show_report(report: Report, output: Path | None) -> None:

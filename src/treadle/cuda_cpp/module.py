@@ -132,7 +132,7 @@ class CudaModule:
             found += [_report_of(kernel, template, target) for kernel in made]
             if not made:
                 found.append(KernelReport(template.name, template.span.line, (), True))
-        return Report(self._file, tuple(found), self._program.notes)
+        return Report(self._file, tuple(found), self._program.notes, self._program.sources)
 
     def __getattr__(self, name: str) -> Kernel | Unlaunchable:
         if name.startswith("__") or "_program" not in self.__dict__:  # copiers look for those

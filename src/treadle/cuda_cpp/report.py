@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
+from treadle.core.source import excerpt
 from treadle.cuda_cpp.program import Note
 
 KINDS = ("used", "emulated", "warned", "refused")
@@ -46,11 +47,13 @@ class KernelReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All kernels of a file, and what is to be said of the file itself. Printed, it is a table."""
+    """All kernels of a file, and what is to be said of the file itself. Printed, it is a table, in
+    which what is refused has its line of the source, from `sources` by files."""
 
     file: str
     kernels: tuple[KernelReport, ...]
     notes: tuple[Note, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def __getitem__(self, name: str) -> KernelReport:
         for kernel in self.kernels:
@@ -68,7 +71,8 @@ class Report:
         lines = [f"{self.file}: {self.text_of(note)}" for note in self.notes]
         for kernel in self.kernels:
             lines.append(f"{self.file}:{kernel.line} {kernel.name}")
-            lines += [f"  {kind:<9} {text}" for kind, text in self.rows(kernel)]
+            for kind, text in self.rows(kernel):
+                lines.append(f"  {kind:<9} {text}".replace("\n", f"\n{'':12}"))
         return "\n".join(lines)
 
     def rows(self, kernel: KernelReport) -> list[tuple[str, str]]:
@@ -80,7 +84,9 @@ class Report:
             found.append(("used", ", ".join(_short(kernel.used))))
         found += [("emulated", self.text_of(note)) for note in kernel.emulated]
         found += [("warned", self.text_of(note)) for note in kernel.warned]
-        found += [("refused", self.text_of(note)) for note in kernel.refused]
+        for note in kernel.refused:
+            shown = excerpt(note.span, self.sources.get(note.span.file))
+            found.append(("refused", "\n".join(filter(None, (self.text_of(note), shown)))))
         return found or [("used", "nothing beyond C")]
 
     def text_of(self, note: Note) -> str:

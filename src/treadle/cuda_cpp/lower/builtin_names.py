@@ -12,6 +12,7 @@ from treadle.cuda_cpp.lower.arithmetic import cast, constant
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import number
 from treadle.cuda_cpp.lower.mathematics import call_function, call_with_outputs
+from treadle.cuda_cpp.lower.recovery import UNDECLARED
 from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue, Value
 from treadle.cuda_cpp.meaning.types import DIM3, INT, UINT3, UNSIGNED, VECTORS, ir_type
 from treadle.cuda_cpp.syntax import tree
@@ -124,7 +125,7 @@ def unknown(name: str) -> str:
             "the launch"
         )
     return (
-        f"{name} is declared nowhere{hint}: declare it, or include the file that does "
+        f"{name} {UNDECLARED}{hint}: declare it, or include the file that does "
         "(include=[…] names folders to look in)"
     )
 

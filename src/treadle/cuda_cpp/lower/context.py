@@ -10,6 +10,7 @@ from typing import Any
 
 from treadle.core.errors import CompileError
 from treadle.core.source import NOWHERE, Span
+from treadle.cuda_cpp.lower.recovery import Errors
 from treadle.cuda_cpp.lower.values import MemoryTarget, PointerValue, Target, Value
 from treadle.cuda_cpp.meaning.scopes import Scope
 from treadle.cuda_cpp.meaning.types import VOID, CppType
@@ -166,6 +167,7 @@ class Context:
         self.span = NOWHERE  # of the statement at hand
         self.unused: Any = None  # the call whose value nobody wants
         self.calls = 0  # that were inlined here so far
+        self.errors: Errors | None = None  # None: the first error is the last
         # For each loop around: None, or what tells a switch made a loop to go on with its own.
         self.continue_flags: list[n.Variable | None] = []
 

@@ -18,6 +18,7 @@ from treadle.cuda_cpp.lower.operators import assign_pointer
 from treadle.cuda_cpp.lower.parameter_values import remember, without_unread
 from treadle.cuda_cpp.lower.parameters import parameter_type
 from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
+from treadle.cuda_cpp.lower.recovery import Errors
 from treadle.cuda_cpp.lower.statements import lower_statement
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
@@ -93,7 +94,9 @@ def lower_once(
         assert isinstance(argument, ArrayArgument)
         lowering.symbols[symbol] = _symbol(cx, symbols[symbol], types[symbol], argument)
     assert declaration.body is not None
+    cx.errors = Errors()
     lower_statement(cx, declaration.body)
+    cx.errors.raise_found()
     body = without_unread(tuple(cx.blocks[0]), lowering)
     used = {node.name for node in walk(body) if isinstance(node, n.Variable)}
     # `extern __shared__` that nobody touches asks nothing of a launch.

@@ -31,8 +31,16 @@ def lower_statement(cx: Context, node: tree.Statement) -> None:
 def lower_aside(cx: Context, node: tree.Statement) -> n.Block:
     """A statement as a block of its own, with names of its own."""
     with cx.aside() as block, cx.inner_scope():
-        lower_statement(cx, node)
+        _attempt(cx, node)
     return tuple(block)
+
+
+def _attempt(cx: Context, node: tree.Statement) -> None:
+    """Lower a statement; where errors are collected, behind one that is wrong it goes on."""
+    if cx.errors is None:
+        lower_statement(cx, node)
+    else:
+        cx.errors.attempt(cx, node, lower_statement)
 
 
 def _expression(cx: Context, node: tree.ExpressionStatement) -> None:
@@ -79,7 +87,7 @@ def static_assert(cx: Context, node: tree.StaticAssert) -> None:
 def _compound(cx: Context, node: tree.Compound) -> None:
     with cx.inner_scope():
         for statement in node.body:
-            lower_statement(cx, statement)
+            _attempt(cx, statement)
 
 
 def _if(cx: Context, node: tree.If) -> None:

@@ -1,0 +1,92 @@
+"""Going on after a statement of a kernel that is wrong, to find what else is.
+
+Nothing is made of a kernel with an error, so all that counts is that no later error comes from the
+first one: statements with a name that a wrong statement declares are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from treadle.core.errors import CompileError, CompileErrors, UnsupportedOnTarget
+from treadle.cuda_cpp.syntax import tree
+
+if TYPE_CHECKING:
+    from treadle.cuda_cpp.lower.context import Context
+
+_MOST = 20  # errors of one kernel
+UNDECLARED = "is declared nowhere"  # what is said of a name
+_BODIES = ("body", "then", "otherwise")
+
+
+class Errors:
+    """What was found to be wrong with one kernel so far."""
+
+    def __init__(self) -> None:
+        self.found: list[CompileError] = []
+        self._unknown: set[str] = set()  # names whose declarations are wrong
+
+    def attempt(
+        self, cx: Context, node: tree.Statement, lower: Callable[[Context, tree.Statement], None]
+    ) -> None:
+        """Lower a statement. Its error is kept, unless there are many."""
+        if self._unknown and not self._unknown.isdisjoint(_names_before_bodies(node)):
+            self._unknown |= _declared(node)
+            return
+        lowering = cx.lowering
+        before = (len(cx.continue_flags), lowering.unevaluated, lowering.constant_calls, cx.span)
+        try:
+            lower(cx, node)
+        except UnsupportedOnTarget:
+            raise
+        except CompileError as error:
+            if not any(_is_same(one, error) for one in self.found):
+                self.found.append(error)
+            if len(self.found) >= _MOST:
+                self.raise_found()
+            del cx.continue_flags[before[0] :]
+            lowering.unevaluated, lowering.constant_calls, cx.span = before[1:]
+            self._unknown |= _declared(node)
+
+    def raise_found(self) -> None:
+        """Raise what was found, if anything."""
+        if len(self.found) == 1:
+            raise self.found[0]
+        if self.found:
+            raise CompileErrors(self.found)
+
+
+def _is_same(one: CompileError, other: CompileError) -> bool:
+    """Whether two errors say the same: a name that is not declared is one error wherever it is."""
+    if one.message != other.message:
+        return False
+    return one.span == other.span or UNDECLARED in one.message
+
+
+def _declared(node: tree.Statement) -> set[str]:
+    """The names that a statement declares for those behind it."""
+    if not isinstance(node, tree.DeclarationStatement):
+        return set()
+    return {name for one in node.declarations if (name := getattr(one, "name", None))}
+
+
+def _names_before_bodies(node: tree.Statement) -> Iterator[str]:
+    """The names in a statement, without those in statements within it."""
+    for one in fields(node):
+        if one.name not in _BODIES:
+            yield from _names(getattr(node, one.name))
+
+
+def _names(node: Any) -> Iterator[str]:
+    """The names that a tree has in it."""
+    todo = [node]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, tree.Name):
+            yield each.text
+        if isinstance(each, (tuple, list)):
+            todo += each
+        elif is_dataclass(each):
+            todo += [getattr(each, one.name) for one in fields(each)]
