@@ -8,6 +8,7 @@ from typing import Any
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
+from treadle.cuda_cpp.lower.ambiguity import nearer, rival
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import CONVERSION, IMPOSSIBLE, USER, loses_const, rank_of
 from treadle.cuda_cpp.lower.names import resolve
@@ -68,7 +69,15 @@ def choose(
     found, reasons = viable(cx, overloads, values, explicit, span)
     if not found:
         raise cx.error(_none_fits(name, overloads, values, reasons), span)
-    best = _best(found)
+    best = _best(found, values)
+    if (other := rival(best, found, values)) is not None:
+        listed = sorted((best, other), key=lambda each: each.declaration.span.line)
+        raise cx.error(
+            f"the call {name}({', '.join(map(_spelled, values))}) is ambiguous: "
+            f"{' and '.join(f'{_signature(each)} of line {_line(each)}' for each in listed)} "
+            "fit equally well: cast an argument to the type that is meant",
+            span,
+        )
     for other in found:
         if _differs_by_const(best, other):
             lines = sorted((best.declaration.span.line, other.declaration.span.line))
@@ -184,22 +193,35 @@ def _is_reference(written: tree.TypeTree) -> bool:
     return isinstance(written, tree.ReferenceType)
 
 
-def _best(found: list[Chosen]) -> Chosen:
+def _signature(chosen: Chosen) -> str:
+    return f"{chosen.declaration.name.text}({', '.join(map(str, chosen.types))})"
+
+
+def _line(chosen: Chosen) -> int:
+    return chosen.declaration.span.line
+
+
+def _best(found: list[Chosen], values: Sequence[Value]) -> Chosen:
     """The one that is nowhere worse than another and somewhere better; else the first of the
     best by C++'s further rules."""
     best = found[0]
     for other in found[1:]:
-        if _better(other, best):
+        if _better(other, best, values):
             best = other
     return best
 
 
-def _better(one: Chosen, other: Chosen) -> bool:
+def _better(one: Chosen, other: Chosen, values: Sequence[Value]) -> bool:
     pairs = list(zip(one.ranks, other.ranks, strict=False))
     if any(a > b for a, b in pairs):
         return any(a < b for a, b in pairs) and sum(one.ranks) < sum(other.ranks)
     if any(a < b for a, b in pairs):
         return True
+    signs = {nearer(*each) for each in zip(values, one.types, other.types, strict=False)}
+    if signs & {-1, 1} == {-1}:  # a nearer base, say
+        return True
+    if signs & {-1, 1} == {1}:
+        return False
     return _order(one) > _order(other)
 
 

@@ -1,0 +1,104 @@
+"""Calls that C++ refuses because two functions fit equally well.
+
+Only what is certain is refused: where types or values are compared by rules that the lowering does
+not follow to the letter (templates with each other, references that can be written through, half
+precision, braces), the better guess is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from treadle.cuda_cpp.lower.conversions import derives
+from treadle.cuda_cpp.lower.values import Braced, FunctionSet, Value
+from treadle.cuda_cpp.meaning.types import (
+    BFLOAT16,
+    BOOL,
+    HALF,
+    Arithmetic,
+    ClassType,
+    CppType,
+    EnumType,
+    NullPointer,
+    Pointer,
+    Reference,
+    Void,
+)
+
+if TYPE_CHECKING:
+    from treadle.cuda_cpp.lower.overloads import Chosen
+
+_NOT_OF_C = (HALF, BFLOAT16)  # in CUDA they are classes with many conversions
+_JUDGED = (Arithmetic, EnumType, Pointer, ClassType)
+
+
+def rival(best: Chosen, found: Sequence[Chosen], values: Sequence[Value]) -> Chosen | None:
+    """A candidate that is certainly no worse than the best one; None if there is none."""
+    for other in found:
+        if other is not best and _is_rival(best, other, values):
+            return other
+    return None
+
+
+def _is_rival(best: Chosen, other: Chosen, values: Sequence[Value]) -> bool:
+    mine, theirs = best.declaration, other.declaration
+    if best.types == other.types or mine.const != theirs.const:
+        return False  # one function declared twice; a method for const objects
+    if "host" in (mine.specifiers ^ theirs.specifiers) or mine.variadic or theirs.variadic:
+        return False
+    signs = []
+    columns = zip(values, best.types, other.types, best.ranks, other.ranks, strict=False)
+    for value, one, two, mine_rank, their_rank in columns:
+        if mine_rank != their_rank:
+            signs.append(-1 if mine_rank < their_rank else 1)
+            continue
+        sign = nearer(value, one, two)
+        if sign is None:
+            return False
+        signs.append(sign)
+    if -1 in signs:
+        return 1 in signs  # each is better somewhere
+    if 1 in signs:
+        return False
+    return not mine.template and not theirs.template
+
+
+def nearer(value: Value, one: CppType, two: CppType) -> int | None:
+    """Which of two types of the same rank a value is nearer to: -1, 1, 0 for neither, None if that
+    is not known."""
+    if one == two:
+        return 0
+    given: Any = getattr(value, "type", None)
+    if isinstance(value, (Braced, FunctionSet)) or given in _NOT_OF_C:
+        return None
+    if any(isinstance(type, Reference) and (type.rvalue or not type.const) for type in (one, two)):
+        return None
+    one, two = (type.to if isinstance(type, Reference) else type for type in (one, two))
+    if one == two:
+        return 0
+    if isinstance(one, Pointer) and isinstance(two, Pointer):
+        return _nearer_pointer(given, one, two)
+    if not isinstance(one, _JUDGED) or not isinstance(two, _JUDGED):
+        return None
+    if one in _NOT_OF_C or two in _NOT_OF_C:
+        return None
+    if BOOL in (one, two) and isinstance(given, (Pointer, NullPointer)):
+        return None
+    return _nearer_class(one, two)
+
+
+def _nearer_pointer(given: Any, one: Pointer, two: Pointer) -> int | None:
+    if one.to == two.to:
+        return None  # const alone
+    if isinstance(one.to, Void) or isinstance(two.to, Void):
+        if not isinstance(given, Pointer):
+            return 0
+        return 1 if isinstance(one.to, Void) else -1
+    return _nearer_class(one.to, two.to)
+
+
+def _nearer_class(one: CppType, two: CppType) -> int:
+    if derives(one, two):
+        return -1
+    return 1 if derives(two, one) else 0
