@@ -11,6 +11,7 @@ import threading
 import pytest
 
 from treadle.core.interruptible import interruptibly
+from treadle.core.undisturbed import Undisturbed
 
 COMPILE = """
 import sys, threading
@@ -73,3 +74,33 @@ def test_other_threads_call_themselves():
     thread.start()
     thread.join()
     assert names == [thread]
+
+
+def test_what_is_undisturbed_is_done_as_a_whole():
+    done = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def steps(fails=False):
+        with Undisturbed():
+            signal.raise_signal(signal.SIGINT)
+            done.append("behind the signal")
+            if fails:
+                raise ZeroDivisionError
+        done.append("behind the block")
+
+    with pytest.raises(KeyboardInterrupt):
+        steps()
+    assert done == ["behind the signal"]
+    with pytest.raises(KeyboardInterrupt) as caught:
+        steps(fails=True)
+    assert isinstance(caught.value.__context__, ZeroDivisionError)
+    assert signal.getsignal(signal.SIGINT) is before
+
+    def elsewhere():
+        with Undisturbed():
+            done.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert done[-1] is before

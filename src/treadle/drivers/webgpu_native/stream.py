@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError, TreadleError
 from treadle.core.folding import fold_grid
+from treadle.core.undisturbed import Undisturbed
 from treadle.drivers.base import Buffer, CompiledKernel, Event, Stream
 from treadle.drivers.transfers import copy_bytes
 from treadle.drivers.webgpu_native import encode_loop as loop
@@ -387,7 +388,8 @@ class WebgpuStream(Stream):
         """Submit a copy into staging memory, and ask to have that mapped."""
         staging = pool.take()
         try:
-            with self.device.lock:
+            # A copy that stays in the batch when its target goes would end the process.
+            with self.device.lock, Undisturbed():
                 batch = self._batch
                 loop.pack_copy(
                     batch.records, batch.at, loop.COPY, 0,
@@ -395,8 +397,9 @@ class WebgpuStream(Stream):
                 )  # fmt: skip
                 batch.at += _RECORD
                 self._appended()
-                self.flush()
-            staging.request_map()
+                self._hand_over()
+                staging.request_map()
+            self.device.limit_work_in_flight()
         except BaseException:
             pool.drop(staging)
             raise
@@ -496,17 +499,24 @@ class WebgpuStream(Stream):
 
     def _submit(self) -> None:
         with self.device.lock:
-            live = self._live
-            if not live.at:
-                return
-            try:
-                serial = self.device.submit(live, self._commands)
-                for event in self._events:
-                    event.submitted(serial)
-            finally:
-                self._events.clear()
-                live.reset()
-            self.device.limit_work_in_flight()
+            if self._live.at:
+                with Undisturbed():
+                    self._hand_over()
+                self.device.limit_work_in_flight()
+
+    def _hand_over(self) -> None:
+        """Submit what was appended, which an interrupt must not divide: part of it would be lost.
+        No waiting."""
+        live = self._live
+        if not live.at:
+            return
+        try:
+            serial = self.device.submit(live, self._commands)
+            for event in self._events:
+                event.submitted(serial)
+        finally:
+            self._events.clear()
+            live.reset()
 
     def synchronize(self) -> None:
         """Wait until everything appended is done."""
