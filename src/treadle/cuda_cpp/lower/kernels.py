@@ -55,6 +55,7 @@ from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 from treadle.ir.passes.lockstep import in_step, unsynchronized
+from treadle.ir.passes.warp_guards import exchanged_in_a_warp
 from treadle.ir.traverse import walk
 from treadle.runtime.signature import (
     Argument,
@@ -117,7 +118,9 @@ def lower_once(
         if stepping is not kernel and stepping != kernel:
             cx.note("emulated", "warps in step", "by barriers of the warp", declaration.span)
         return stepping
-    unsure = unsynchronized(kernel.body, frozenset(lowering.volatile))
+    volatile = frozenset(lowering.volatile)
+    plain = frozenset(one.name for one in kernel.memories if one.space == "shared") - volatile
+    unsure = unsynchronized(kernel.body, volatile) or exchanged_in_a_warp(kernel.body, plain)
     if unsure is not None:
         cx.note("warned", "warp-synchronous code", _OUT_OF_STEP, unsure.span)
     return kernel
