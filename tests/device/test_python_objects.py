@@ -143,3 +143,12 @@ def test_integers_are_asked_for_by_name(device):
     }.items():
         with pytest.raises(TypeError if "shape" not in said else td.errors.ShapeError, match=said):
             call()
+
+
+def test_an_optimizer_says_what_it_takes(device):
+    with td.use_device(device):
+        model = td.nn.Linear(2, 2)
+    with pytest.raises(TypeError, match=r"not a Linear: pass model\.parameters\(\)$"):
+        td.optim.Adam(model)
+    with pytest.raises(TypeError, match=r"iterable of tensors or dicts, not a int$"):
+        td.optim.SGD(3, lr=0.1)

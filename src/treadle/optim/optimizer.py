@@ -48,6 +48,12 @@ class Optimizer:
                 "an optimizer takes an iterable of tensors or dicts, and this is one tensor: pass "
                 "[tensor]"
             )
+        if not isinstance(params, Iterable):
+            way = ": pass model.parameters()" if hasattr(params, "parameters") else ""
+            raise TypeError(
+                "an optimizer takes an iterable of tensors or dicts, not a "
+                f"{type(params).__name__}{way}"
+            )
         given = list(params)
         if not given:
             raise ValueError("optimizer got an empty parameter list")
