@@ -38,7 +38,7 @@ class Optimizer:
     _traced_always: ClassVar[tuple[str, ...]] = ("_hooks",)
     _traced_never: ClassVar[tuple[str, ...]] = ("state",)
 
-    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[Group] = []

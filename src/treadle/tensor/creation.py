@@ -295,7 +295,7 @@ def astype(
     return _fitting(x, dtype, x.device if device is None else device, copy or None)
 
 
-def extents_of(shape: Shape) -> tuple[int, ...]:
+def extents_of(shape: Any) -> tuple[int, ...]:
     """A shape as a tuple. ShapeError for what is none."""
     parts = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
     if isinstance(shape, (set, frozenset)) or not all(hasattr(p, "__index__") for p in parts):
