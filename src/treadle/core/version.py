@@ -1,6 +1,8 @@
 """The version, where every layer can read it."""
 
 try:
-    from treadle.core._version import __version__  # written when the package is built
+    from treadle.core._version import (
+        __version__ as __version__,
+    )  # written when the package is built
 except ImportError:  # the source as it stands
     __version__ = "0+source"
