@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 
 import mpmath as mp
 import numpy as np
@@ -320,50 +321,67 @@ def literal(value: Real, type: str) -> str:
     return str(np.float32(float(value))) if type == "f32" else repr(float(value))
 
 
-def function_text(fit: Fit, type: str) -> str:
-    """One polynomial as a function of the kernel language, by Horner's rule."""
+@dataclass(frozen=True)
+class Fitted:
+    """The coefficients of a fit in one type, from the constant term up, as they are written."""
+
+    says: str
+    type: str
+    bits: float
+    digits: tuple[str, ...]
+
+
+def fitted(fit: Fit, type: str) -> Fitted:
     coefficients, bits = fit_for(fit, type)
-    name = fit.name if type == "f32" else f"{fit.name}_f64"
-    digits = [literal(c, type) for c in coefficients]
-    lines = [
-        f"def {name}(x: td.{type}) -> td.{type}:",
-        f'    """{fit.says}; good to {bits:.1f} bits."""',
-    ]
-    lines.append(f"    p = {digits[-1]} * x + {digits[-2]}")
-    lines += [f"    p = p * x + {value}" for value in digits[-3:0:-1]]
-    lines.append(f"    return p * x + {digits[0]}" if len(digits) > 2 else "    return p")
-    text = "\n".join(lines).replace("+ -", "- ")
-    print(f"{name}: {len(digits)} coefficients, {bits:.1f} bits", file=sys.stderr)
-    return text
+    digits = tuple(literal(each, type) for each in coefficients)
+    print(f"{fit.name} in {type}: {len(digits)} coefficients, {bits:.1f} bits", file=sys.stderr)
+    return Fitted(fit.says, type, bits, digits)
+
+
+def polynomial_text(name: str, found: list[Fitted]) -> str:
+    """A polynomial as a definition of Python: what it stands for, and its coefficients."""
+    same = len({each.says for each in found}) == 1
+    says = [found[0].says] if same else [f"{each.type}: {each.says}" for each in found]
+    lines = [f"# {each}" for each in says] + [f"{name} = Polynomial(", f'    "{name}",']
+    for each in found:
+        digits, good = ", ".join(each.digits), f"# good to {each.bits:.1f} bits"
+        line = f"    {each.type}=({digits}),  {good}"
+        if len(line) <= 100:
+            lines.append(line)
+        else:
+            parts = [f"        {part}" for part in wrap(f"{digits},", 92)]
+            lines += [f"    {each.type}=(  {good}", *parts, "    ),"]
+    return "\n".join([*lines, ")"])
 
 
 HEADER = '''
 """{title}, written by {tool}:
 change that, not this.
 
-Each is a minimax fit of one smooth piece; the functions around them do the range reduction. Every
-docstring says what the polynomial stands for and how good the piece built on it is.
+Each is a minimax fit of one smooth piece; the functions around them do the range reduction. Above a
+polynomial stands what it is for, beside its coefficients, which go from the constant term up, how
+good the piece built on it is.
 """
+# fmt: off
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang.math.horner import Polynomial
 '''
 
 
 def written(fits: tuple[Fit, ...], output: Path, title: str, tool: str, names: list[str]) -> None:
     """Write the module of all fits; or print those of the names that were given."""
-    pieces = [
-        function_text(fit, type)
-        for fit in fits
-        if not names or fit.name in names
-        for type in fit.types
-    ]
+    found: dict[str, list[Fitted]] = {}
+    for fit in fits:
+        if not names or fit.name in names:
+            found.setdefault(fit.name, []).extend(fitted(fit, type) for type in fit.types)
+    text = "\n\n".join(polynomial_text(*each) for each in found.items())
     if names:
-        print("\n\n\n".join(pieces))
+        print(text)
     else:
         header = HEADER.lstrip().format(title=title, tool=tool)
-        output.write_text(header + "\n\n" + "\n\n\n".join(pieces) + "\n")
+        output.write_text(header + "\n" + text + "\n")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,9 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core.dtypes import DType
+from treadle.lang.math.generic import Generic
+
 
 @dataclass(frozen=True)
 class Arithmetic:
@@ -428,6 +431,11 @@ def vectorized(function: types.FunctionType) -> Callable[..., Value]:
             "treadle.lang.math"
         ):
             namespace[name] = _called(value)
+        elif isinstance(value, Generic):
+            versions = {width: _called(getattr(value, width)) for width in value.widths}
+            namespace[name] = types.SimpleNamespace(**versions)
+        elif isinstance(value, DType):
+            namespace[name] = NAMES[value.short]
         elif isinstance(value, (int, float, tuple)):
             namespace[name] = value
     exec(compile(tree, inspect.getfile(function), "exec"), namespace)

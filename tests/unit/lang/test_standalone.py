@@ -11,7 +11,7 @@ from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.traverse import walk
 from treadle.lang.lower.standalone import library_functions
-from treadle.lang.math import FUNCTIONS, LIBRARY
+from treadle.lang.math import FUNCTIONS, library
 
 
 def test_names_say_the_type() -> None:
@@ -24,7 +24,7 @@ def test_names_say_the_type() -> None:
 
 def test_a_name_is_one_function_wherever_it_is_needed() -> None:
     seen: dict[str, str] = {}
-    for key in LIBRARY:
+    for key in library():
         name, _, type = key.rpartition("_")
         scalar = t.SCALARS.get(type)
         _, functions = library_functions(name if scalar else key, scalar or t.F32)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import math_references as references
 from tests.support.kernel_shim import Arithmetic, run
-from treadle.lang.math import FURTHER, FURTHER_BOUNDS, LIBRARY
+from treadle.lang.math import FURTHER, FURTHER_BOUNDS, library
 
 INF, NAN = math.inf, math.nan
 MODES = {
@@ -215,7 +215,7 @@ def test_bytes_are_picked() -> None:
     x, y, s = rng.integers(0, 2**32, (3, 500), dtype=np.uint64).astype(np.uint32)
     eight = np.stack([x, y], axis=1).view(np.uint8)
     expected = np.stack([eight[np.arange(500), (s >> 4 * i) & 7] for i in range(4)], axis=1)
-    same(run(LIBRARY["byte_perm_u32"], x, y, s), expected.copy().view(np.uint32)[:, 0])
+    same(run(library()["byte_perm_u32"], x, y, s), expected.copy().view(np.uint32)[:, 0])
 
 
 def test_every_function_has_both_types_and_a_bound() -> None:

@@ -395,8 +395,8 @@ def kept(line, count, column, draw, keep):
 
 
 _nearest_integer = td.func(bits.nearest_integer)
-_power_of_two = td.func(bits.power_of_two)
-_exp2_tail = td.func(exp2_tail)
+_power_of_two = td.func(bits.power_of_two.f32)
+_exp2_tail = td.func(exp2_tail.f32)
 _chance = td.func(draws.random_chance)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from functools import cache
 from types import FunctionType
 from typing import Any
 
@@ -338,12 +337,11 @@ _OPERATORS: dict[str, Handler] = {
 # --- the library ---------------------------------------------------------------------------------
 
 
-@cache
-def library_definitions() -> dict[str, Any]:
+def library_definitions() -> dict[str, FunctionType]:
     """The functions of `treadle.lang.math`, by name or by name and type (`exp_f32`)."""
-    from treadle.lang.math import LIBRARY
+    from treadle.lang.math import library
 
-    return dict(LIBRARY)
+    return library()
 
 
 def _library(

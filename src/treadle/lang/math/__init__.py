@@ -2,7 +2,8 @@
 
 WGSL's and PTX's own functions promise little, and drivers differ. These give the same results
 everywhere, to within the roundings that a target is free to make: `ULP_BOUNDS` says how near to
-the true value each is. The frontend looks a function up in `LIBRARY`, under its name and the type
+the true value each is. Where f32 and f64 differ by constants only, a function is written once for
+both (`generic`). The frontend looks a function up in `library`, under its name and the type
 it computes in ("exp_f32"), and lowers it like a function that a user wrote.
 """
 
@@ -10,69 +11,61 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from types import FunctionType, ModuleType
 
 from treadle.lang.math import (
     bessel,
-    bessel_f64,
     directed,
-    directed_f64,
     exponential,
-    exponential_f64,
     exponents,
     half_turns,
     inverse_error,
-    inverse_error_f64,
     logarithm,
-    logarithm_f64,
     neighbours,
     norms,
     powers,
-    powers_f64,
     random,
     remainders,
     special,
-    special_f64,
     trigonometry,
-    trigonometry_f64,
     words,
+)
+from treadle.lang.math.generic import Generic
+
+_MODULES: tuple[ModuleType, ...] = (
+    exponential,
+    logarithm,
+    trigonometry,
+    powers,
+    special,
+    inverse_error,
+    bessel,
+    directed,
+    neighbours,
+    exponents,
+    half_turns,
+    norms,
+    remainders,
 )
 
 
 @dataclass(frozen=True)
 class MathFunction:
-    """A function of the library: how many arguments, and its version for each type."""
+    """A function of the library."""
 
-    arity: int
-    versions: dict[str, FunctionType]
+    function: Generic
 
+    @property
+    def arity(self) -> int:
+        """The number of arguments."""
+        return self.function.f32.__code__.co_argcount
 
-# Those of both types in one module come last.
-_SHARED = (neighbours, exponents, half_turns, norms, remainders)
-_MODULES: dict[str, tuple[ModuleType, ...]] = {
-    "f32": (
-        exponential,
-        logarithm,
-        trigonometry,
-        powers,
-        special,
-        inverse_error,
-        bessel,
-        directed,
-        *_SHARED,
-    ),
-    "f64": (
-        exponential_f64,
-        logarithm_f64,
-        trigonometry_f64,
-        powers_f64,
-        special_f64,
-        inverse_error_f64,
-        bessel_f64,
-        directed_f64,
-        *_SHARED,
-    ),
-}
+    @property
+    def versions(self) -> dict[str, FunctionType]:
+        """By type."""
+        return {"f32": self.function.f32, "f64": self.function.f64}
+
 
 # name: the largest error in units in the last place, for f32 and f64, on a target with IEEE
 # arithmetic or fused multiply-adds, and where division and square root are off by up to 2.5 ULP.
@@ -151,36 +144,35 @@ FURTHER_BOUNDS: dict[str, dict[str, float]] = {
 }
 
 
-def _versions(name: str) -> dict[str, FunctionType]:
-    found: dict[str, FunctionType] = {}
-    for type, modules in _MODULES.items():
-        for module in modules:
-            function = vars(module).get(name if type == "f32" else f"{name}_{type}")
-            if function is not None and function.__module__ == module.__name__:
-                found[type] = function
-    return found
-
-
 def _functions(names: Iterable[str]) -> dict[str, MathFunction]:
-    found = {name: _versions(name) for name in names}
-    return {
-        name: MathFunction(next(iter(versions.values())).__code__.co_argcount, versions)
-        for name, versions in found.items()
+    written = {
+        name: value
+        for module in _MODULES
+        for name, value in vars(module).items()
+        if isinstance(value, Generic)
     }
+    return {name: MathFunction(written[name]) for name in names}
 
 
 FUNCTIONS: dict[str, MathFunction] = _functions(ULP_BOUNDS)
 FURTHER: dict[str, MathFunction] = _functions(FURTHER_BOUNDS)
-# "exp_f32": …; what works on one type only has its plain name. Of narrow floats, which are computed
-# in float32 and rounded, only neighbours need functions of their own.
-LIBRARY: dict[str, FunctionType] = {
-    f"{name}_{type}": version
-    for name, function in (FUNCTIONS | FURTHER).items()
-    for type, version in function.versions.items()
-} | {
-    "nextafter_f16": neighbours.nextafter_f16,
-    "nextafter_bf16": neighbours.nextafter_bf16,
-    "rand_uniform": random.rand_uniform,
-    "rand_normal": random.rand_normal,
-    "byte_perm_u32": words.byte_perm_u32,
-}
+
+
+@cache
+def library() -> dict[str, FunctionType]:
+    """All functions, by name and type ("exp_f32"); what works on one type only has its plain name.
+
+    Of narrow floats, which are computed in float32 and rounded, only neighbours need functions of
+    their own.
+    """
+    return {
+        f"{name}_{type}": version
+        for name, function in (FUNCTIONS | FURTHER).items()
+        for type, version in function.versions.items()
+    } | {
+        "nextafter_f16": neighbours.nextafter_f16,
+        "nextafter_bf16": neighbours.nextafter_bf16,
+        "rand_uniform": random.rand_uniform,
+        "rand_normal": random.rand_normal,
+        "byte_perm_u32": words.byte_perm_u32,
+    }

@@ -10,16 +10,22 @@ numbers for the same purpose, by arithmetic.)
 from __future__ import annotations
 
 from treadle import lang as td
+from treadle.lang.math.formats import BIAS, FRACTION_WIDTH, SIGN, Bits, Float
+from treadle.lang.math.generic import either, generic
+
+HEAD = either(0xFFFFF000, 0xFFFFFFFFF8000000)  # the upper 12 and 26 bits of a significand
 
 
-def power_of_two(n: td.i32) -> td.f32:
+@generic
+def power_of_two(n: td.i32) -> Float:
     """2^n, -126 <= n <= 127."""
-    return td.bitcast((n + 127) << 23, td.f32)
+    return td.bitcast((n + BIAS) << FRACTION_WIDTH, Float)
 
 
-def power_of_two_f64(n: td.i32) -> td.f64:
+@power_of_two.double
+def power_of_two(n: td.i32) -> Float:
     """2^n, -1022 <= n <= 1023."""
-    return td.bitcast((td.i64(n) + 1023) << 52, td.f64)
+    return td.bitcast((td.i64(n) + BIAS) << FRACTION_WIDTH, Float)
 
 
 def nearest_integer(x: td.f32) -> td.i32:
@@ -31,49 +37,37 @@ def nearest_integer(x: td.f32) -> td.i32:
     return td.bitcast(x + 12582912.0, td.i32) - 0x4B400000
 
 
-def head(x: td.f32) -> td.f32:
-    """The upper 12 bits of a significand. head(x) * head(y) and x - head(x) are exact."""
-    return td.bitcast(td.bitcast(x, td.u32) & 0xFFFFF000, td.f32)
+@generic
+def head(x: Float) -> Float:
+    """The upper half of a significand. head(x) * head(y) and x - head(x) are exact."""
+    return td.bitcast(td.bitcast(x, Bits) & HEAD, Float)
 
 
-def head_f64(x: td.f64) -> td.f64:
-    """The upper 26 bits of a significand. head(x) * head(y) and x - head(x) are exact."""
-    return td.bitcast(td.bitcast(x, td.u64) & 0xFFFFFFFFF8000000, td.f64)
-
-
-def with_sign_of(magnitude: td.f32, sign: td.f32) -> td.f32:
+@generic
+def with_sign_of(magnitude: Float, sign: Float) -> Float:
     """A number >= 0 (or a NaN) with the sign bit of another."""
-    bits = td.bitcast(magnitude, td.u32) | (td.bitcast(sign, td.u32) & 0x80000000)
-    return td.bitcast(bits, td.f32)
+    bits = td.bitcast(magnitude, Bits) | (td.bitcast(sign, Bits) & SIGN)
+    return td.bitcast(bits, Float)
 
 
-def with_sign_of_f64(magnitude: td.f64, sign: td.f64) -> td.f64:
-    """A number >= 0 (or a NaN) with the sign bit of another."""
-    bits = td.bitcast(magnitude, td.u64) | (td.bitcast(sign, td.u64) & 0x8000000000000000)
-    return td.bitcast(bits, td.f64)
-
-
-def flip_sign_by(x: td.f32, sign: td.f32) -> td.f32:
+@generic
+def flip_sign_by(x: Float, sign: Float) -> Float:
     """`x`, negated where `sign` has its sign bit set."""
-    bits = td.bitcast(x, td.u32) ^ (td.bitcast(sign, td.u32) & 0x80000000)
-    return td.bitcast(bits, td.f32)
+    bits = td.bitcast(x, Bits) ^ (td.bitcast(sign, Bits) & SIGN)
+    return td.bitcast(bits, Float)
 
 
-def flip_sign_by_f64(x: td.f64, sign: td.f64) -> td.f64:
-    """`x`, negated where `sign` has its sign bit set."""
-    bits = td.bitcast(x, td.u64) ^ (td.bitcast(sign, td.u64) & 0x8000000000000000)
-    return td.bitcast(bits, td.f64)
-
-
-def quotient_of_parts(a: td.f32, b_head: td.f32, b_rest: td.f32) -> td.f32:
-    """a / (b_head + b_rest) to 0.6 ULP, where `b_head` has 12 bits; see `exact_quotient`."""
+@generic
+def quotient_of_parts(a: Float, b_head: Float, b_rest: Float) -> Float:
+    """a / (b_head + b_rest) to 0.6 ULP, where `b_head` is a head; see `exact_quotient`."""
     inverse = 1.0 / (b_head + b_rest)
     q = head(a * inverse)
     rest = (a - q * b_head) - q * b_rest
     return q + rest * inverse
 
 
-def exact_quotient(a: td.f32, b: td.f32) -> td.f32:
+@generic
+def exact_quotient(a: Float, b: Float) -> Float:
     """a / b to 0.6 ULP, however sloppy the target's division. Both far from over- and underflow.
 
     The quotient's head times b is subtracted from a without error; the rest needs few bits.
@@ -86,43 +80,16 @@ def careful_quotient(a: td.f32, b: td.f32) -> td.f32:
     """a / b to 0.6 ULP where neither over- nor underflow is near, else as the target divides."""
     quotient = a / b
     size = td.abs(quotient)
-    return td.where(size > 1e-30 and size < 1e30, exact_quotient(a, b), quotient)
+    return td.where(size > 1e-30 and size < 1e30, exact_quotient.f32(a, b), quotient)
 
 
-def exact_root(x: td.f32) -> td.f32:
+@generic
+def exact_root(x: Float) -> Float:
     """sqrt(x) to 0.6 ULP, however sloppy the target's root. x = 0, or far from denormal.
 
     With s the head of the root, sqrt(x) = s + (x - s^2) / (sqrt(x) + s), and x - s^2 is exact.
     """
     root = td.sqrt(x)
     s = head(root)
-    rest = x - s * s
-    return td.where(x > 0.0, s + rest / (root + s), root)
-
-
-def quotient_of_parts_f64(a: td.f64, b_head: td.f64, b_rest: td.f64) -> td.f64:
-    """a / (b_head + b_rest) to 0.6 ULP, where `b_head` has 26 bits; see `exact_quotient`."""
-    inverse = 1.0 / (b_head + b_rest)
-    q = head_f64(a * inverse)
-    rest = (a - q * b_head) - q * b_rest
-    return q + rest * inverse
-
-
-def exact_quotient_f64(a: td.f64, b: td.f64) -> td.f64:
-    """a / b to 0.6 ULP, however sloppy the target's division. Both far from over- and underflow.
-
-    The quotient's head times b is subtracted from a without error; the rest needs few bits.
-    """
-    b_head = head_f64(b)
-    return quotient_of_parts_f64(a, b_head, b - b_head)
-
-
-def exact_root_f64(x: td.f64) -> td.f64:
-    """sqrt(x) to 0.6 ULP, however sloppy the target's root. x = 0, or far from denormal.
-
-    With s the head of the root, sqrt(x) = s + (x - s^2) / (sqrt(x) + s), and x - s^2 is exact.
-    """
-    root = td.sqrt(x)
-    s = head_f64(root)
     rest = x - s * s
     return td.where(x > 0.0, s + rest / (root + s), root)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from types import FunctionType, ModuleType
 
 from treadle.lang.math import complex_arithmetic, complex_exponential, complex_inverse
+from treadle.lang.math.generic import F32, F64, of_width
 
 _NAMES: dict[ModuleType, tuple[str, ...]] = {
     complex_arithmetic: (
@@ -29,8 +30,8 @@ def _table() -> dict[str, FunctionType]:
     for module, names in _NAMES.items():
         functions = vars(module)
         for name in names:
-            found[f"{name}_c64"] = functions[name]
-            found[f"{name}_c128"] = functions.get(f"{name}_f64", functions[name])
+            found[f"{name}_c64"] = of_width(functions[name], F32)
+            found[f"{name}_c128"] = of_width(functions[name], F64)
     return found
 
 

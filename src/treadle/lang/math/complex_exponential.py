@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle import lang as td
-from treadle.lang.math.bits import head, head_f64
+from treadle.lang.math.bits import head
 from treadle.lang.math.complex_arithmetic import (
     HUGE,
     INFINITY,
@@ -24,6 +24,8 @@ from treadle.lang.math.complex_arithmetic import (
     reciprocal,
     square,
 )
+from treadle.lang.math.formats import Float
+from treadle.lang.math.generic import generic
 
 LN2 = 0.6931471805599453
 LN2_56 = 38.816242111356935  # 56 ln 2: what the logarithm of a scaled number lacks
@@ -73,18 +75,11 @@ def log_abs(z: Any) -> Any:
     return td.where(size > HUGE, y + LN2_56, td.where(size < TINY, y - LN2_56, y))
 
 
-def norm_less_one(t: td.f32, y: td.f32) -> td.f32:
+@generic
+def norm_less_one(t: Float, y: Float) -> Float:
     """(1 + t)^2 + y^2 - 1 = 2t + y^2 + t^2. The squares of heads are exact, and come first."""
     t_head = head(t)
     y_head = head(y)
-    rest = (t - t_head) * (t + t_head) + (y - y_head) * (y + y_head)
-    return ((2.0 * t + y_head * y_head) + t_head * t_head) + rest
-
-
-def norm_less_one_f64(t: td.f64, y: td.f64) -> td.f64:
-    """(1 + t)^2 + y^2 - 1 = 2t + y^2 + t^2. The squares of heads are exact, and come first."""
-    t_head = head_f64(t)
-    y_head = head_f64(y)
     rest = (t - t_head) * (t + t_head) + (y - y_head) * (y + y_head)
     return ((2.0 * t + y_head * y_head) + t_head * t_head) + rest
 
@@ -119,44 +114,28 @@ def from_one(x: Any) -> Any:
     return td.where(x < -1.0, -2.0 - x, x)
 
 
+@generic
 def log(z: Any) -> Any:
     """The natural logarithm; the branch cut is the negative real axis."""
     return log_given(z, norm_less_one(larger_part(z) - 1.0, smaller_part(z)))
 
 
-def log_f64(z: Any) -> Any:
-    """The natural logarithm; the branch cut is the negative real axis."""
-    return log_given(z, norm_less_one_f64(larger_part(z) - 1.0, smaller_part(z)))
-
-
+@generic
 def log1p(z: Any) -> Any:
     """log(1 + z), without cancellation near 0."""
     return log1p_given(z, norm_less_one(from_one(z.x), z.y))
 
 
-def log1p_f64(z: Any) -> Any:
-    """log(1 + z), without cancellation near 0."""
-    return log1p_given(z, norm_less_one_f64(from_one(z.x), z.y))
-
-
+@generic
 def log2(z: Any) -> Any:
     """The logarithm to base 2."""
     return log(z) * LOG2_E
 
 
-def log2_f64(z: Any) -> Any:
-    """The logarithm to base 2."""
-    return log_f64(z) * LOG2_E
-
-
+@generic
 def log10(z: Any) -> Any:
     """The logarithm to base 10."""
     return log(z) * LOG10_E
-
-
-def log10_f64(z: Any) -> Any:
-    """The logarithm to base 10."""
-    return log_f64(z) * LOG10_E
 
 
 # --- powers --------------------------------------------------------------------------------------
@@ -189,16 +168,11 @@ def pow_given(z: Any, w: Any, logarithm: Any) -> Any:
     return result
 
 
+@generic
 def pow(z: Any, w: Any) -> Any:
     """`z` to the power w, by the principal logarithm. 0 to a power with a real part > 0 is 0, and
     to the power 0 it is 1; to others it is NaN."""
     return pow_given(z, w, log(z))
-
-
-def pow_f64(z: Any, w: Any) -> Any:
-    """`z` to the power w, by the principal logarithm. 0 to a power with a real part > 0 is 0, and
-    to the power 0 it is 1; to others it is NaN."""
-    return pow_given(z, w, log_f64(z))
 
 
 # --- hyperbolic and trigonometric functions ------------------------------------------------------

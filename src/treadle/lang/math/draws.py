@@ -13,11 +13,10 @@ between, so that the two cannot be fused.
 from __future__ import annotations
 
 from treadle import lang as td
-from treadle.lang.math.bits import exact_root, exact_root_f64
+from treadle.lang.math.bits import exact_root
 from treadle.lang.math.logarithm import log
-from treadle.lang.math.logarithm_f64 import log_f64
 from treadle.lang.math.random import cosine_of_turn, philox, unit_interval
-from treadle.lang.math.trigonometry_f64 import cos_near_f64, sin_near_f64
+from treadle.lang.math.trigonometry import cos_near, sin_near
 
 TWO_PI_OVER_2_64 = 6.283185307179586 / 2.0**64
 
@@ -173,12 +172,12 @@ def positive_f64(word: td.u64) -> td.f64:
 
 def exponential_f32(word: td.u32) -> td.f32:
     """The exponential distribution with mean 1."""
-    return td.maximum(-log(positive_f32(word)), 0.0)
+    return td.maximum(-log.f32(positive_f32(word)), 0.0)
 
 
 def exponential_f64(word: td.u64) -> td.f64:
     """The exponential distribution with mean 1."""
-    return td.maximum(-log_f64(positive_f64(word)), 0.0)
+    return td.maximum(-log.f64(positive_f64(word)), 0.0)
 
 
 def random_normal(
@@ -191,7 +190,7 @@ def random_normal(
     u = td.where(second, words.z, words.x)
     v = td.where(second, words.w, words.y)
     turn = v - ((index & 1) << 30)  # sin(a) = cos(a - a quarter turn)
-    radius = exact_root(td.maximum(-2.0 * log(positive_f32(u)), 0.0))
+    radius = exact_root.f32(td.maximum(-2.0 * log.f32(positive_f32(u)), 0.0))
     return radius * cosine_of_turn(turn)
 
 
@@ -203,7 +202,7 @@ def random_normal_64(
     u = (td.u64(words.y) << 32) | td.u64(words.x)
     v = (td.u64(words.w) << 32) | td.u64(words.z)
     turn = v - (td.u64(index & 1) << 62)
-    radius = exact_root_f64(td.maximum(-2.0 * log_f64(positive_f64(u)), 0.0))
+    radius = exact_root.f64(td.maximum(-2.0 * log.f64(positive_f64(u)), 0.0))
     return radius * cosine_of_turn_f64(turn)
 
 
@@ -212,5 +211,5 @@ def cosine_of_turn_f64(turn: td.u64) -> td.f64:
     quarter = td.i32((turn + 0x2000000000000000) >> 62)
     rest = td.bitcast(turn + 0x2000000000000000 - (td.u64(quarter) << 62), td.i64)
     r = td.f64(rest - 0x2000000000000000) * TWO_PI_OVER_2_64
-    cosine = td.where((quarter & 1) != 0, sin_near_f64(r), cos_near_f64(r))
+    cosine = td.where((quarter & 1) != 0, sin_near.f64(r), cos_near.f64(r))
     return td.where(((quarter + 1) & 2) != 0, -cosine, cosine)

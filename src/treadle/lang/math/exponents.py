@@ -7,100 +7,78 @@ Numbers are taken apart as integers, so that denormal ones count on targets that
 from __future__ import annotations
 
 from treadle import lang as td
-from treadle.lang.math.bits import power_of_two, power_of_two_f64
+from treadle.lang.math.bits import power_of_two
+from treadle.lang.math.formats import (
+    BIAS,
+    EXPONENT_WIDTH,
+    FRACTION,
+    FRACTION_WIDTH,
+    INFINITY,
+    INFINITY_BITS,
+    LEAST_EXPONENT,
+    LEAST_NORMAL_BITS,
+    SIGN,
+    SIZE,
+    Bits,
+    Float,
+)
+from treadle.lang.math.generic import either, generic
 
-INFINITY = float("inf")
+HALF_BITS = either(0x3F000000, 0x3FE0000000000000)  # of 1/2
 LEAST = -2147483648
 MOST = 2147483647
+# Of `ldexp`: beyond this n the result is 0 or infinite whatever x is, and a step down that leaves
+# all bits of a normal number.
+FURTHEST = either(300, 2200)
+STEP_DOWN = either(-102, -969)
 
 
-def frexp_exponent(x: td.f32) -> td.i32:
+@generic
+def frexp_exponent(x: Float) -> td.i32:
     """The e of x = f 2^e with 1/2 <= |f| < 1; 0 for 0, infinity and NaN."""
-    size = td.bitcast(x, td.u32) & 0x7FFFFFFF
-    e = td.i32(size >> 23) - 126
-    e = td.where(size < 0x00800000, -117 - td.clz(size), e)
-    return td.where(size == 0 or size >= 0x7F800000, 0, e)
+    size = td.bitcast(x, Bits) & SIZE
+    e = td.i32(size >> FRACTION_WIDTH) - (BIAS - 1)
+    e = td.where(size < LEAST_NORMAL_BITS, LEAST_EXPONENT + EXPONENT_WIDTH + 1 - td.clz(size), e)
+    return td.where(size == 0 or size >= INFINITY_BITS, 0, e)
 
 
-def frexp_fraction(x: td.f32) -> td.f32:
+@generic
+def frexp_fraction(x: Float) -> Float:
     """The f of x = f 2^e with 1/2 <= |f| < 1; 0, infinity and NaN as they are."""
-    bits = td.bitcast(x, td.u32)
-    size = bits & 0x7FFFFFFF
-    shift = td.u32(td.clz(size)) - 8
-    digits = td.where(size < 0x00800000, size << shift, size) & 0x007FFFFF
-    fraction = td.bitcast((bits & 0x80000000) | 0x3F000000 | digits, td.f32)
-    return td.where(size == 0 or size >= 0x7F800000, x, fraction)
+    bits = td.bitcast(x, Bits)
+    size = bits & SIZE
+    shift = Bits(td.clz(size)) - EXPONENT_WIDTH
+    digits = td.where(size < LEAST_NORMAL_BITS, size << shift, size) & FRACTION
+    fraction = td.bitcast((bits & SIGN) | HALF_BITS | digits, Float)
+    return td.where(size == 0 or size >= INFINITY_BITS, x, fraction)
 
 
-def ilogb(x: td.f32) -> td.i32:
+@generic
+def ilogb(x: Float) -> td.i32:
     """The exponent e of x = f 2^e with 1 <= |f| < 2. Of 0 and NaN it is the least integer, of
     infinity the greatest."""
-    size = td.bitcast(x, td.u32) & 0x7FFFFFFF
+    size = td.bitcast(x, Bits) & SIZE
     e = frexp_exponent(x) - 1
-    e = td.where(size == 0 or size > 0x7F800000, LEAST, e)
-    return td.where(size == 0x7F800000, MOST, e)
+    e = td.where(size == 0 or size > INFINITY_BITS, LEAST, e)
+    return td.where(size == INFINITY_BITS, MOST, e)
 
 
-def logb(x: td.f32) -> td.f32:
+@generic
+def logb(x: Float) -> Float:
     """The exponent as a float: -infinity for 0, infinity for infinity."""
-    size = td.bitcast(x, td.u32) & 0x7FFFFFFF
-    e = td.f32(frexp_exponent(x) - 1)
+    size = td.bitcast(x, Bits) & SIZE
+    e = Float(frexp_exponent(x) - 1)
     e = td.where(size == 0, -INFINITY, e)
-    return td.where(size >= 0x7F800000, td.abs(x), e)
+    return td.where(size >= INFINITY_BITS, td.abs(x), e)
 
 
-def ldexp(x: td.f32, n: td.i32) -> td.f32:
-    """x 2^n. Far down it goes in steps that leave 24 bits, so that only the last one rounds."""
-    k = td.where(n < -300, -300, td.where(n > 300, 300, n))
-    first = td.where(k < -126, -102, td.where(k > 127, 127, 0))
+@generic
+def ldexp(x: Float, n: td.i32) -> Float:
+    """x 2^n. Far down it goes in steps that leave all bits, so that only the last one rounds."""
+    k = td.where(n < -FURTHEST, -FURTHEST, td.where(n > FURTHEST, FURTHEST, n))
+    first = td.where(k < LEAST_EXPONENT, STEP_DOWN, td.where(k > BIAS, BIAS, 0))
     k = k - first
-    second = td.where(k < -126, -102, td.where(k > 127, 127, 0))
+    second = td.where(k < LEAST_EXPONENT, STEP_DOWN, td.where(k > BIAS, BIAS, 0))
     k = k - second
-    last = td.where(k < -126, -126, td.where(k > 127, 127, k))
+    last = td.where(k < LEAST_EXPONENT, LEAST_EXPONENT, td.where(k > BIAS, BIAS, k))
     return x * power_of_two(first) * power_of_two(second) * power_of_two(last)
-
-
-def frexp_exponent_f64(x: td.f64) -> td.i32:
-    """The e of x = f 2^e with 1/2 <= |f| < 1; 0 for 0, infinity and NaN."""
-    size = td.bitcast(x, td.u64) & 0x7FFFFFFFFFFFFFFF
-    e = td.i32(size >> 52) - 1022
-    e = td.where(size < 0x0010000000000000, -1010 - td.clz(size), e)
-    return td.where(size == 0 or size >= 0x7FF0000000000000, 0, e)
-
-
-def frexp_fraction_f64(x: td.f64) -> td.f64:
-    """The f of x = f 2^e with 1/2 <= |f| < 1; 0, infinity and NaN as they are."""
-    bits = td.bitcast(x, td.u64)
-    size = bits & 0x7FFFFFFFFFFFFFFF
-    shift = td.u64(td.clz(size)) - 11
-    digits = td.where(size < 0x0010000000000000, size << shift, size) & 0x000FFFFFFFFFFFFF
-    fraction = td.bitcast((bits & 0x8000000000000000) | 0x3FE0000000000000 | digits, td.f64)
-    return td.where(size == 0 or size >= 0x7FF0000000000000, x, fraction)
-
-
-def ilogb_f64(x: td.f64) -> td.i32:
-    """The exponent e of x = f 2^e with 1 <= |f| < 2. Of 0 and NaN it is the least integer, of
-    infinity the greatest."""
-    size = td.bitcast(x, td.u64) & 0x7FFFFFFFFFFFFFFF
-    e = frexp_exponent_f64(x) - 1
-    e = td.where(size == 0 or size > 0x7FF0000000000000, LEAST, e)
-    return td.where(size == 0x7FF0000000000000, MOST, e)
-
-
-def logb_f64(x: td.f64) -> td.f64:
-    """The exponent as a float: -infinity for 0, infinity for infinity."""
-    size = td.bitcast(x, td.u64) & 0x7FFFFFFFFFFFFFFF
-    e = td.f64(frexp_exponent_f64(x) - 1)
-    e = td.where(size == 0, -INFINITY, e)
-    return td.where(size >= 0x7FF0000000000000, td.abs(x), e)
-
-
-def ldexp_f64(x: td.f64, n: td.i32) -> td.f64:
-    """x 2^n. Far down it goes in steps that leave 53 bits, so that only the last one rounds."""
-    k = td.where(n < -2200, -2200, td.where(n > 2200, 2200, n))
-    first = td.where(k < -1022, -969, td.where(k > 1023, 1023, 0))
-    k = k - first
-    second = td.where(k < -1022, -969, td.where(k > 1023, 1023, 0))
-    k = k - second
-    last = td.where(k < -1022, -1022, td.where(k > 1023, 1023, k))
-    return x * power_of_two_f64(first) * power_of_two_f64(second) * power_of_two_f64(last)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from treadle import lang as td
+from treadle.lang.math.formats import SIGN, Bits, Float, Integer
+from treadle.lang.math.generic import generic
 
 
-def nextafter(x: td.f32, y: td.f32) -> td.f32:
+@generic
+def nextafter(x: Float, y: Float) -> Float:
     """The next number after x towards y. A denormal one may come back as 0 where those are flushed.
 
     Floats of one sign are ordered like their bits, so the neighbours are one more and one less.
     """
-    bits = td.bitcast(x, td.i32)
+    bits = td.bitcast(x, Integer)
     outwards = (y > x) == (x > 0.0)
-    neighbour = td.bitcast(bits + td.where(outwards, 1, -1), td.f32)
-    smallest = td.bitcast((td.bitcast(y, td.u32) & 0x80000000) | 1, td.f32)
+    neighbour = td.bitcast(bits + td.where(outwards, Integer(1), Integer(-1)), Float)
+    smallest = td.bitcast((td.bitcast(y, Bits) & SIGN) | 1, Float)
     neighbour = td.where(x == 0.0, smallest, neighbour)
     neighbour = td.where(x == y, y, neighbour)
     return td.where(td.isnan(x), x, td.where(td.isnan(y), y, neighbour))
@@ -43,17 +46,6 @@ def nextafter_bf16(x: td.f32, y: td.f32) -> td.f32:
     outwards = (y > x) == (x > 0.0)
     neighbour = td.bitcast(bits + td.where(outwards, 65536, -65536), td.f32)
     smallest = td.bitcast((td.bitcast(y, td.u32) & 0x80000000) | 65536, td.f32)
-    neighbour = td.where(x == 0.0, smallest, neighbour)
-    neighbour = td.where(x == y, y, neighbour)
-    return td.where(td.isnan(x), x, td.where(td.isnan(y), y, neighbour))
-
-
-def nextafter_f64(x: td.f64, y: td.f64) -> td.f64:
-    """The next number after x towards y."""
-    bits = td.bitcast(x, td.i64)
-    outwards = (y > x) == (x > 0.0)
-    neighbour = td.bitcast(bits + td.where(outwards, td.i64(1), td.i64(-1)), td.f64)
-    smallest = td.bitcast((td.bitcast(y, td.u64) & 0x8000000000000000) | 1, td.f64)
     neighbour = td.where(x == 0.0, smallest, neighbour)
     neighbour = td.where(x == y, y, neighbour)
     return td.where(td.isnan(x), x, td.where(td.isnan(y), y, neighbour))

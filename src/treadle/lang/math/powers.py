@@ -1,4 +1,4 @@
-"""Powers and roots, in f32."""
+"""Powers and roots."""
 
 from __future__ import annotations
 
@@ -10,30 +10,57 @@ from treadle.lang.math.bits import (
     nearest_integer,
     with_sign_of,
 )
-from treadle.lang.math.exponential import limited, scaled
-from treadle.lang.math.logarithm import exponent_of, fraction_of, normalized
+from treadle.lang.math.exponential import EXP2_OVERFLOWS, limited, scaled
+from treadle.lang.math.formats import (
+    ALL_WHOLE,
+    INFINITY,
+    LARGEST,
+    LEAST_NORMAL,
+    NAN,
+    Bits,
+    Float,
+    Integer,
+)
+from treadle.lang.math.generic import either, generic
+from treadle.lang.math.logarithm import DENORMAL_SHIFT, exponent_of, fraction_of, normalized
 from treadle.lang.math.polynomials import exp2_tail, log2_quotient_tail
 
-INFINITY = float("inf")
-NAN = float("nan")
-LOG2_TEN_HIGH = 3.3212890625  # 12 bits
-LOG2_TEN_LOW = 0.0006390323873623479
+# The first parts, here and below, are heads: of 12 and 26 bits.
+LOG2_TEN_HIGH = either(3.3212890625, 3.321928083896637)
+LOG2_TEN_LOW = either(0.0006390323873623479, 1.0990725384979695e-08)
 TWO_OVER_LN2 = 2.8853900817779268
-TWO_OVER_LN2_HIGH = 2.884765625  # 12 bits
-TWO_OVER_LN2_LOW = 0.0006244567921385169
+TWO_OVER_LN2_HIGH = either(2.884765625, 2.885390043258667)
+TWO_OVER_LN2_LOW = either(0.0006244567921385169, 3.851925982253235e-08)
 TWO_THIRDS_OVER_LN2 = 0.9617966939259756
-TWO_THIRDS_OVER_LN2_HIGH = 0.961669921875  # 12 bits
-TWO_THIRDS_OVER_LN2_LOW = 0.0001267720509755735
+TWO_THIRDS_OVER_LN2_HIGH = either(0.961669921875, 0.9617966860532761)
+TWO_THIRDS_OVER_LN2_LOW = either(0.0001267720509755735, 7.872699542894897e-09)
+
+# Of `pow`
+POWER_VANISHES = either(-151.0, -1077.0)  # the exponent of 2 below which it is 0
+MOST_EXPONENT = either(8589934592.0, 36893488147419103232.0)  # 2^33, 2^65
+ALL_EVEN = either(16777216.0, 9007199254740992.0)  # from here on all numbers are even
+
+EXP10_BEYOND = either(60.0, 400.0)  # there 10^x is infinite
+
+# `hypot` multiplies numbers beyond BIG and below TINY by a power of two, and its result by the
+# inverse.
+BIG = either(1.1529215e18, 3.273390607896142e150)  # 2^60, 2^500
+TINY = either(9.094947e-13, 3.872591914849318e-121)  # 2^-40, 2^-400
+BIG_DOWN = either(1.3552527156068805e-20, 2.409919865102884e-181)  # 2^-66, 2^-600
+BIG_UP = either(7.378697629483821e19, 4.149515568880993e180)
+TINY_UP = either(1.2379400392853803e27, 4.149515568880993e180)  # 2^90, 2^600
+TINY_DOWN = either(8.077935669463161e-28, 2.409919865102884e-181)
 
 
-def log2_parts(a: td.f32, lower: td.bool) -> td.f32:
-    """log2(a) as the sum of a number of 12 bits and a small one, good to 2^-33; a > 0.
+@generic
+def log2_parts(a: Float, lower: td.bool) -> Float:
+    """log2(a) as the sum of a head and a small number, good to 2^-33 or 2^-62; a > 0.
 
     With s = f / (2 + f), log2(1 + f) = (2/ln 2) s + (2/(3 ln 2)) s^3 + s^5 p(s^2). Of s and of the
     second term more is known than a float holds: heads, and rests of exact products.
     """
     normal = normalized(a)
-    e = td.f32(exponent_of(normal) - td.where(a < 1.17549435e-38, 25, 0))
+    e = Float(exponent_of(normal) - td.where(a < LEAST_NORMAL, DENORMAL_SHIFT, 0))
     f = fraction_of(normal)
     divisor = 2.0 + f
     divisor_head = head(divisor)
@@ -60,102 +87,160 @@ def log2_parts(a: td.f32, lower: td.bool) -> td.f32:
     return td.where(lower, (((e - high) + product) + cube) + rest, high)
 
 
-def exp2_of_product(y: td.f32, high: td.f32, low: td.f32) -> td.f32:
-    """2^(y (high + low)), where `high` has 12 bits; 0 or infinity far outside the range."""
+@generic
+def exp2_of_product(y: Float, high: Float, low: Float) -> Float:
+    """2^(y (high + low)), where `high` is a head; 0 or infinity far outside the range."""
     y_head = head(y)
     product = y_head * high  # exact
     rest = (y - y_head) * high + y * low
     p = product + rest
-    n = nearest_integer(limited(p, td.f32(-151.0), td.f32(128.0)))
-    r = limited((product - td.f32(n)) + rest, td.f32(-1.0), td.f32(1.0))
+    n = nearest_integer(limited(p, Float(POWER_VANISHES), Float(EXP2_OVERFLOWS)))
+    r = limited((product - Float(n)) + rest, Float(-1.0), Float(1.0))
     result = scaled(1.0 + r * exp2_tail(r), n)
-    return td.where(p >= 128.0, INFINITY, td.where(p < -151.0, 0.0, result))
+    return td.where(p >= EXP2_OVERFLOWS, INFINITY, td.where(p < POWER_VANISHES, 0.0, result))
 
 
-def pow(x: td.f32, y: td.f32) -> td.f32:
+@exp2_of_product.double
+def exp2_of_product(y: Float, high: Float, low: Float) -> Float:
+    """2^(y (high + low)), where `high` is a head; 0 or infinity far outside the range."""
+    y_head = head(y)
+    product = y_head * high  # exact
+    rest = (y - y_head) * high + y * low
+    p = product + rest
+    n = td.round(limited(p, Float(POWER_VANISHES), Float(EXP2_OVERFLOWS)))
+    r = limited((product - n) + rest, Float(-1.0), Float(1.0))
+    result = scaled(1.0 + r * exp2_tail(r), td.i32(n))
+    return td.where(p >= EXP2_OVERFLOWS, INFINITY, td.where(p < POWER_VANISHES, 0.0, result))
+
+
+@generic
+def pow(x: Float, y: Float) -> Float:
     """`x` to the power y, with the special cases of C and IEEE 754."""
     a = td.abs(x)
     b = td.abs(y)
-    ordinary = a > 0.0 and a <= 3.4028235e38
+    ordinary = a > 0.0 and a <= LARGEST
     base = td.where(ordinary, a, 1.0)
-    # Beyond 2^33 the power is 0, 1 or infinite whatever the base.
-    exponent = limited(y, td.f32(-8589934592.0), td.f32(8589934592.0))
+    # Beyond, the power is 0, 1 or infinite whatever the base.
+    exponent = limited(y, Float(-MOST_EXPONENT), Float(MOST_EXPONENT))
     exponent = td.where(td.isnan(y), 1.0, exponent)
     result = exp2_of_product(exponent, log2_parts(base, False), log2_parts(base, True))
-    grows = td.where(y < 0.0, INFINITY, 0.0)
+    grows = td.where(y < 0.0, Float(INFINITY), 0.0)
     result = td.where(a == 0.0, grows, result)
-    result = td.where(td.isinf(x), td.where(y < 0.0, td.f32(0.0), INFINITY), result)
-    whole = td.trunc(y) == y or b >= 8388608.0
-    last_bit = td.i32(td.where(b < 16777216.0, b, 0.0)) & 1
+    result = td.where(td.isinf(x), td.where(y < 0.0, Float(0.0), INFINITY), result)
+    whole = td.trunc(y) == y or b >= ALL_WHOLE
+    last_bit = Integer(td.where(b < ALL_EVEN, b, 0.0)) & 1
     odd = whole and last_bit != 0
-    negative = td.bitcast(x, td.i32) < 0
+    negative = td.bitcast(x, Integer) < 0
     result = td.where(negative and odd, -result, result)
     result = td.where(x < 0.0 and not whole and not td.isinf(x), NAN, result)
     result = td.where(td.isnan(x) or td.isnan(y), NAN, result)
     return td.where(x == 1.0 or y == 0.0, 1.0, result)
 
 
-def exp10(x: td.f32) -> td.f32:
+@generic
+def exp10(x: Float) -> Float:
     """10 to the power x."""
-    inside = limited(x, td.f32(-60.0), td.f32(60.0))
+    inside = limited(x, Float(-EXP10_BEYOND), Float(EXP10_BEYOND))
     inside = td.where(td.isnan(x), 0.0, inside)
-    y = exp2_of_product(inside, td.f32(LOG2_TEN_HIGH), td.f32(LOG2_TEN_LOW))
+    y = exp2_of_product(inside, Float(LOG2_TEN_HIGH), Float(LOG2_TEN_LOW))
     return td.where(td.isnan(x), x, y)
 
 
-def rsqrt(x: td.f32) -> td.f32:
+@generic
+def rsqrt(x: Float) -> Float:
     """1 / sqrt(x)."""
     small = x < 1e-20
-    inside = x > 0.0 and x <= 3.4028235e38
+    inside = x > 0.0 and x <= LARGEST
     big = x > 1e30  # the square of a sloppy root would overflow
     down = td.where(small, 281474976710656.0, td.where(big, 3.552713678800501e-15, 1.0))  # 2^±48
     up = td.where(small, 16777216.0, td.where(big, 5.960464477539063e-08, 1.0))
     s = td.where(inside, x * down, 1.0)
-    y = exact_quotient(td.f32(1.0), exact_root(s)) * up
+    y = exact_quotient(Float(1.0), exact_root(s)) * up
     special = td.where(x == 0.0, INFINITY, td.where(x > 0.0, 0.0, NAN))
     special = td.where(x == 0.0, with_sign_of(special, x), special)
     return td.where(inside and s != 0.0, y, td.where(td.isnan(x), x, special))
 
 
-def cbrt(x: td.f32) -> td.f32:
+@rsqrt.double
+def rsqrt(x: Float) -> Float:
+    """1 / sqrt(x)."""
+    small = x < 1e-200
+    inside = x > 0.0 and x <= LARGEST
+    big = x > 1e250  # the square of a sloppy root would overflow
+    down = td.where(big, Float(5.421010862427522e-20), 1.0)  # 2^-64
+    down = td.where(small, 1.3407807929942597e154, down)  # 2^512
+    up = td.where(big, Float(2.3283064365386963e-10), 1.0)
+    up = td.where(small, 1.157920892373162e77, up)
+    s = td.where(inside, x * down, 1.0)
+    y = exact_quotient(Float(1.0), exact_root(s)) * up
+    special = td.where(x == 0.0, INFINITY, td.where(x > 0.0, Float(0.0), NAN))
+    special = td.where(x == 0.0, with_sign_of(special, x), special)
+    return td.where(inside and s != 0.0, y, td.where(td.isnan(x), x, special))
+
+
+@generic
+def cbrt(x: Float) -> Float:
     """The cube root: a third of the exponent, one step of Halley's iteration, and a last one from
     eight bits, whose square is exact."""
     a = td.abs(x)
     small = a < 1e-30
     big = a > 1e30
-    inside = a > 0.0 and a <= 3.4028235e38
+    inside = a > 0.0 and a <= LARGEST
     down = td.where(small, 16777216.0, td.where(big, 5.960464477539063e-08, 1.0))
     up = td.where(small, 0.00390625, td.where(big, 256.0, 1.0))
     s = td.where(inside, a * down, 1.0)
-    t = td.bitcast(td.bitcast(s, td.i32) // 3 + 709965728, td.f32)
+    t = td.bitcast(td.bitcast(s, td.i32) // 3 + 709965728, Float)
     t_cubed = t * t * t
     t = t * ((t_cubed + 2.0 * s) / (2.0 * t_cubed + s))
-    t = td.bitcast((td.bitcast(t, td.u32) + 0x8000) & 0xFFFF0000, td.f32)
+    t = td.bitcast((td.bitcast(t, Bits) + 0x8000) & 0xFFFF0000, Float)
     r = s / (t * t)
     t = t + t * ((r - t) / (2.0 * t + r))
     return td.where(inside and s != 0.0, with_sign_of(t * up, x), x)
 
 
-def rcbrt(x: td.f32) -> td.f32:
+@cbrt.double
+def cbrt(x: Float) -> Float:
+    """The cube root: a third of the exponent, two steps of Halley's iteration, and a last one from
+    26 bits, whose square is exact."""
+    a = td.abs(x)
+    small = a < 1e-280
+    big = a > 1e300
+    inside = a > 0.0 and a <= LARGEST
+    down = td.where(small, 6.277101735386681e57, td.where(big, Float(1.5930919111324523e-58), 1.0))
+    up = td.where(small, 5.421010862427522e-20, td.where(big, Float(18446744073709551616.0), 1.0))
+    s = td.where(inside, a * down, 1.0)
+    t = td.bitcast(td.bitcast(s, Integer) // 3 + 3071309929958676992, Float)
+    t_cubed = t * t * t
+    t = t * ((t_cubed + 2.0 * s) / (2.0 * t_cubed + s))
+    t_cubed = t * t * t
+    t = head(t * ((t_cubed + 2.0 * s) / (2.0 * t_cubed + s)))
+    r = s / (t * t)
+    t = t + t * ((r - t) / (2.0 * t + r))
+    return td.where(inside and s != 0.0, with_sign_of(t * up, x), x)
+
+
+@generic
+def rcbrt(x: Float) -> Float:
     """1 / cbrt(x): infinite for 0, with its sign."""
     root = cbrt(x)
     size = td.abs(root)
     ordinary = size > 0.0 and td.isfinite(size)
-    y = exact_quotient(td.f32(1.0), td.where(ordinary, size, 1.0))
-    y = td.where(ordinary, y, td.where(size == 0.0, INFINITY, 0.0))
+    y = exact_quotient(Float(1.0), td.where(ordinary, size, 1.0))
+    y = td.where(ordinary, y, td.where(size == 0.0, Float(INFINITY), 0.0))
     return td.where(td.isnan(x), x, with_sign_of(y, x))
 
 
-def hypot(x: td.f32, y: td.f32) -> td.f32:
+@generic
+def hypot(x: Float, y: Float) -> Float:
     """sqrt(x^2 + y^2), without overflow or underflow on the way."""
     a = td.abs(x)
     b = td.abs(y)
     high = td.where(a > b, a, b)
     low = td.where(a > b, b, a)
-    big = high > 1.1529215e18  # 2^60
-    tiny = high < 9.094947e-13  # 2^-40
-    down = td.where(big, 1.3552527156068805e-20, td.where(tiny, 1.2379400392853803e27, 1.0))
-    up = td.where(big, 7.378697629483821e19, td.where(tiny, 8.077935669463161e-28, 1.0))
+    big = high > BIG
+    tiny = high < TINY
+    down = td.where(big, BIG_DOWN, td.where(tiny, Float(TINY_UP), 1.0))
+    up = td.where(big, BIG_UP, td.where(tiny, Float(TINY_DOWN), 1.0))
     u = high * down
     v = low * down
     result = exact_root(u * u + v * v) * up

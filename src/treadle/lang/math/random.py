@@ -61,7 +61,7 @@ def rand_normal(seed: td.u32, counter: td.u32) -> td.f32:
     """
     words = random_words(seed, counter)
     u = 1.0 - unit_interval(words.x)
-    return exact_root(-2.0 * log(u)) * cosine_of_turn(words.y)
+    return exact_root.f32(-2.0 * log.f32(u)) * cosine_of_turn(words.y)
 
 
 def cosine_of_turn(turn: td.u32) -> td.f32:
@@ -70,5 +70,5 @@ def cosine_of_turn(turn: td.u32) -> td.f32:
     quarter = td.i32((turn + 0x20000000) >> 30)
     rest = td.f32(td.bitcast(turn + 0x20000000 - (td.u32(quarter) << 30), td.i32) - 0x20000000)
     r = rest * (TWO_PI / 4294967296.0)
-    cosine = td.where((quarter & 1) != 0, sin_near(r), cos_near(r))
+    cosine = td.where((quarter & 1) != 0, sin_near.f32(r), cos_near.f32(r))
     return td.where(((quarter + 1) & 2) != 0, -cosine, cosine)

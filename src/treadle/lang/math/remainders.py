@@ -6,10 +6,13 @@
 from __future__ import annotations
 
 from treadle import lang as td
-from treadle.lang.math.bits import flip_sign_by, flip_sign_by_f64
+from treadle.lang.math.bits import flip_sign_by
+from treadle.lang.math.formats import Float
+from treadle.lang.math.generic import generic
 
 
-def remainder(x: td.f32, y: td.f32) -> td.f32:
+@generic
+def remainder(x: Float, y: Float) -> Float:
     """x - n y, between -|y|/2 and |y|/2; a zero has the sign of x."""
     b = td.abs(y)
     m = td.abs(x) % (b + b)
@@ -19,32 +22,8 @@ def remainder(x: td.f32, y: td.f32) -> td.f32:
     return flip_sign_by(m, x)
 
 
-def remainder_quotient(x: td.f32, y: td.f32) -> td.i32:
-    """The last three bits of n, and more of it where they carry, with the sign of x / y."""
-    b = td.abs(y)
-    m = td.abs(x) % (8.0 * b)
-    q4 = m >= 4.0 * b
-    m = td.where(q4, m - 4.0 * b, m)
-    q2 = m >= 2.0 * b
-    m = td.where(q2, m - 2.0 * b, m)
-    q1 = m >= b
-    m = td.where(q1, m - b, m)
-    up = m > b - m or (m == b - m and q1)
-    q = td.where(q4, 4, 0) + td.where(q2, 2, 0) + td.where(q1, 1, 0) + td.where(up, 1, 0)
-    return td.where(td.signbit(x) != td.signbit(y), -q, q)
-
-
-def remainder_f64(x: td.f64, y: td.f64) -> td.f64:
-    """x - n y, between -|y|/2 and |y|/2; a zero has the sign of x."""
-    b = td.abs(y)
-    m = td.abs(x) % (b + b)
-    over = m > b - m
-    m = td.where(over, m - b, m)
-    m = td.where(over and m >= b - m, m - b, m)
-    return flip_sign_by_f64(m, x)
-
-
-def remainder_quotient_f64(x: td.f64, y: td.f64) -> td.i32:
+@generic
+def remainder_quotient(x: Float, y: Float) -> td.i32:
     """The last three bits of n, and more of it where they carry, with the sign of x / y."""
     b = td.abs(y)
     m = td.abs(x) % (8.0 * b)
