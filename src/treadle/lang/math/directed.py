@@ -16,8 +16,9 @@ from treadle.lang.math.formats import (
     FRACTION_WIDTH,
     INFINITY_BITS,
     LARGEST_BITS,
-    LEAST_EXPONENT,
     LEAST_NORMAL_BITS,
+    MAX_EXPONENT,
+    MIN_EXPONENT,
     SIGN,
     SIZE,
     WIDTH,
@@ -65,9 +66,7 @@ def exponent(x: Float) -> td.i32:
     """The e of x = m 2^e, 1 <= |m| < 2; far below all others for 0."""
     size = size_bits(x)
     normal = td.i32(size >> FRACTION_WIDTH) - BIAS
-    small = td.where(
-        size < LEAST_NORMAL_BITS, LEAST_EXPONENT + EXPONENT_WIDTH - td.clz(size), normal
-    )
+    small = td.where(size < LEAST_NORMAL_BITS, MIN_EXPONENT + EXPONENT_WIDTH - td.clz(size), normal)
     return td.where(size == 0, -100000, small)
 
 
@@ -82,15 +81,15 @@ def shifted(m: Bits, by: td.i32) -> Bits:
 @generic
 def packed(negative: td.bool, e: td.i32, m: Bits, mode: td.i32) -> Float:
     """The number m 2^e rounded in a direction. The lowest bit of m may stand for more below it."""
-    digits = shifted(m, td.where(e < LEAST_EXPONENT, LEAST_EXPONENT - e, 0))
+    digits = shifted(m, td.where(e < MIN_EXPONENT, MIN_EXPONENT - e, 0))
     kept = digits >> EXPONENT_WIDTH
     away = (mode == UP and not negative) or (mode == DOWN and negative)
     step = td.where(away and kept << EXPONENT_WIDTH != digits, Bits(1), 0)
     # The highest digit, where there is one, adds 1 to the exponent's field.
-    field = td.where(e < LEAST_EXPONENT, 0, td.where(e > BIAS, 0, e + BIAS - 1))
+    field = td.where(e < MIN_EXPONENT, 0, td.where(e > MAX_EXPONENT, 0, e + BIAS - 1))
     bits = (Bits(field) << FRACTION_WIDTH) + kept + step
     beyond = td.where(away, Bits(INFINITY_BITS), LARGEST_BITS)
-    bits = td.where(e > BIAS, beyond, bits)
+    bits = td.where(e > MAX_EXPONENT, beyond, bits)
     return td.bitcast(td.where(negative, bits | SIGN, bits), Float)
 
 

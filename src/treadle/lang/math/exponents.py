@@ -15,8 +15,9 @@ from treadle.lang.math.formats import (
     FRACTION_WIDTH,
     INFINITY,
     INFINITY_BITS,
-    LEAST_EXPONENT,
     LEAST_NORMAL_BITS,
+    MAX_EXPONENT,
+    MIN_EXPONENT,
     SIGN,
     SIZE,
     Bits,
@@ -38,7 +39,7 @@ def frexp_exponent(x: Float) -> td.i32:
     """The e of x = f 2^e with 1/2 <= |f| < 1; 0 for 0, infinity and NaN."""
     size = td.bitcast(x, Bits) & SIZE
     e = td.i32(size >> FRACTION_WIDTH) - (BIAS - 1)
-    e = td.where(size < LEAST_NORMAL_BITS, LEAST_EXPONENT + EXPONENT_WIDTH + 1 - td.clz(size), e)
+    e = td.where(size < LEAST_NORMAL_BITS, MIN_EXPONENT + EXPONENT_WIDTH + 1 - td.clz(size), e)
     return td.where(size == 0 or size >= INFINITY_BITS, 0, e)
 
 
@@ -76,9 +77,9 @@ def logb(x: Float) -> Float:
 def ldexp(x: Float, n: td.i32) -> Float:
     """x 2^n. Far down it goes in steps that leave all bits, so that only the last one rounds."""
     k = td.where(n < -FURTHEST, -FURTHEST, td.where(n > FURTHEST, FURTHEST, n))
-    first = td.where(k < LEAST_EXPONENT, STEP_DOWN, td.where(k > BIAS, BIAS, 0))
+    first = td.where(k < MIN_EXPONENT, STEP_DOWN, td.where(k > MAX_EXPONENT, MAX_EXPONENT, 0))
     k = k - first
-    second = td.where(k < LEAST_EXPONENT, STEP_DOWN, td.where(k > BIAS, BIAS, 0))
+    second = td.where(k < MIN_EXPONENT, STEP_DOWN, td.where(k > MAX_EXPONENT, MAX_EXPONENT, 0))
     k = k - second
-    last = td.where(k < LEAST_EXPONENT, LEAST_EXPONENT, td.where(k > BIAS, BIAS, k))
+    last = td.where(k < MIN_EXPONENT, MIN_EXPONENT, td.where(k > MAX_EXPONENT, MAX_EXPONENT, k))
     return x * power_of_two(first) * power_of_two(second) * power_of_two(last)
