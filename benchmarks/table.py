@@ -1,18 +1,18 @@
-"""`python -m benchmarks.table`: the tables of figures, from benchmarks/results/*.json.
+"""`python -m benchmarks.table`: tables and charts of the figures in benchmarks/results/*.json.
 
-The README has those of kernels, launches and arrays, docs/benchmarks.md those of the kernel
-library, with their rooflines. One table for each machine. A figure that is in several files of a
-machine is taken from the newest; files of the same date count in the order of their names.
+The README has ten of them, docs/benchmarks.md has tables of all, folded, below the charts of
+docs/images/charts. One table for each machine. A figure that is in several files of a machine is
+taken from the newest; files of the same date count in the order of their names.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from benchmarks.harness import RESULTS, Figure, number
+from benchmarks import charts
+from benchmarks.harness import Figure, number
+from benchmarks.recorded import Result, by_machine, figure_of, read_results, suite
 
 _ROOT = Path(__file__).resolve().parent.parent
 README, PAGE = _ROOT / "README.md", _ROOT / "docs" / "benchmarks.md"
@@ -27,34 +27,99 @@ _ABOUT = {
     "dawn": "Dawn on ",
     "torch": "PyTorch ",
 }
+# The README's figures: a suite, a figure's name, and what a reader is told that it is.
+TEN = (
+    ("start", "first kernel result on cpu, whole process, from the disk cache",
+     "CPU: start Python, import treadle, run a kernel"),
+    ("cpu", "n-body forces, 8192 bodies", "CPU: forces between 8192 bodies, a Python kernel"),
+    ("arrays-cpu", "gelu_tanh(x * w + b), 16 M float32", "CPU: gelu(x * w + b) of an array"),
+    ("training-cpu", "digits MLP, batch 64", "CPU: a training step of a small network"),
+    ("launch-cuda", "launch of a small kernel, host time", "CUDA: host time of a launch"),
+    ("arrays-cuda", "layer norm of 8192 x 8192", "CUDA: layer norm of 8192 × 8192"),
+    ("arrays-webgpu", "gelu_tanh(x * w + b), w and b numbers, 64 M float32",
+     "WebGPU: gelu(x * w + b) of an array"),
+    ("cuda_cpp-webgpu", "n-body, 32768 bodies", "WebGPU: 32768 bodies, a CUDA C++ kernel"),
+    ("library-cuda", "products: float16 4096^3",
+     "CUDA: float16 matrix product of 4096³, by cuBLAS"),
+    ("library-cuda", "attention: 4 × 16 × 4096 × 64 float16, causal",
+     "CUDA: float16 attention, 4096 tokens"),
+)  # fmt: skip
 
 
-def read_results(folder: Path = RESULTS) -> list[dict[str, Any]]:
-    """The result files' contents, oldest first."""
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
-    return sorted((one for one in found if "figures" in one), key=lambda one: str(one["date"]))
+def tables(results: Iterable[Result]) -> str:
+    """For each machine its tables, folded: of the kernel library, and of everything else."""
+    parts = []
+    for machine, found in by_machine(results).items():
+        for library in (False, True):
+            chosen = [
+                result | {"figures": figures}
+                for result in found
+                if (figures := [
+                    entry
+                    for entry in result["figures"]
+                    if entry["suite"].startswith(_LIBRARY) is library
+                ])
+            ]  # fmt: skip
+            if chosen:
+                parts.append(_folded(machine, library, chosen))
+    return "\n".join(parts) or NONE_YET
 
 
-def tables(results: Iterable[dict[str, Any]], library: bool = False) -> str:
-    """A heading and a table for each machine, or the line that says that there are none: of the
-    library's suites, or of the others."""
-    machines: dict[str, list[dict[str, Any]]] = {}
-    for result in results:
-        figures = [f for f in result["figures"] if f["suite"].startswith(_LIBRARY) is library]
-        if not figures:
-            continue
-        result = result | {"figures": figures}
-        machines.setdefault(_machine(result), []).append(result)
-    if not machines:
+def ten(results: Iterable[Result]) -> str:
+    """The README's table."""
+    results = list(results)
+    rows, where = [], {}
+    for name, figure_name, shown in TEN:
+        machine, figures = suite(results, name)
+        if figure_name in figures:
+            where[name.rpartition("-")[2] if "-" in name else "cpu"] = machine
+            figure = figures[figure_name]
+            peers = ", ".join(f"{peer} {amount(v, figure.unit)}" for peer, v in _peers(figure))
+            rows.append(f"| {shown} | {amount(figure.ours, figure.unit)} | {peers} |")
+    if not rows:
         return NONE_YET
-    return "\n".join(_table(name, found) for name, found in machines.items())
+    cpu, cards = where.get("cpu"), sorted({m for name, m in where.items() if name != "cpu"})
+    machines = [f"CPU: {cpu}"] if cpu else []
+    machines += [f"CUDA and WebGPU: {', '.join(cards)}; PyTorch runs on CUDA"] if cards else []
+    return "\n".join(
+        ["| what | treadle | others, in the same run |", "|---|---|---|", *rows, "",
+         f"{'. '.join(machines)}."]
+    ) + "\n"  # fmt: skip
 
 
-def page_with_table(page: str, results: Iterable[dict[str, Any]], library: bool = False) -> str:
-    """The page's text with the tables as they should be now."""
+def _peers(figure: Figure) -> list[tuple[str, float]]:
+    found = [(figure.peer, figure.peers), *figure.others] if figure.peers else list(figure.others)
+    return [(name, value) for name, value in found if name not in ("copy", "read")]
+
+
+def amount(value: float, unit: str) -> str:
+    """A value with its unit, in one that suits it.
+
+    >>> amount(0.000299, "s"), amount(0.0537, "s"), amount(1.5, "s"), amount(28754.0, "GFLOP/s")
+    ('299 µs', '53.7 ms', '1.5 s', '28.8 TFLOP/s')
+    """
+    smaller = {"s": ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms"))}
+    for bound, factor, name in smaller.get(unit, ()):
+        if value < bound:
+            return f"{number(value * factor)} {name}"
+    larger = {"GFLOP/s": "TFLOP/s", "GB/s": "TB/s", "G interactions/s": "T interactions/s"}
+    if unit in larger and value >= 1e3:
+        return f"{number(value / 1e3)} {larger[unit]}"
+    return f"{number(value)} {unit}"
+
+
+def page_with(page: str, text: str) -> str:
+    """The page's text with what stands between its marks as it should be now."""
     before, rest = page.split(BEGIN)
     _, after = rest.split(END)
-    return f"{before}{BEGIN}{tables(results, library)}{END}{after}"
+    return f"{before}{BEGIN}{text}{END}{after}"
+
+
+def pages(results: Iterable[Result]) -> dict[Path, str]:
+    """The pages with figures, as they should be now."""
+    results = list(results)
+    texts = {README: ten(results), PAGE: tables(results)}
+    return {path: page_with(path.read_text(encoding="utf-8"), text) for path, text in texts.items()}
 
 
 def row(figure: Figure) -> str:
@@ -84,33 +149,38 @@ _HEADING = {
 
 
 def _target(figure: Figure) -> str:
-    if figure.met is None:  # no target, or nobody beside it
+    if figure.met is None:  # no target, or no peer was measured
         return ""
     text = f"at {'least' if figure.higher else 'most'} {number(figure.target)} "
     text += f"× {figure.peer}" if figure.ratio else figure.unit
     return text if figure.met else f"**missed**: {text}"
 
 
-def _machine(result: dict[str, Any]) -> str:
-    return ", ".join(text for text in (result.get("card", ""), result["machine"]) if text)
+def _folded(machine: str, library: bool, results: list[Result]) -> str:
+    what = "the kernel library" if library else "kernels, arrays, launches, training"
+    lines = [
+        '<details markdown="1">',
+        f"<summary>{machine}: {what}</summary>",
+        "",
+        _table(results),
+        "</details>",
+    ]
+    return "\n".join(lines) + "\n"
 
 
-def _table(machine: str, results: list[dict[str, Any]]) -> str:
+def _table(results: list[Result]) -> str:
     figures: dict[tuple[str, str], Figure] = {}
     details: dict[str, str] = {}
     for result in results:
         details |= {key: f"{word}{result[key]}" for key, word in _ABOUT.items() if result.get(key)}
         for entry in result["figures"]:
-            others = tuple((name, value) for name, value in entry.pop("others", ()))
-            figure = Figure(**entry, others=others)
+            figure = figure_of(entry)
             figures[figure.suite, figure.name] = figure
     details.pop("card", None)
     dates = sorted({str(result["date"]) for result in results})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     lines = [
-        f"**{machine}**",
-        "",
-        f"Measured {'; '.join([when, *details.values()])}. In brackets: ours / peer.",
+        f"Measured {'; '.join([when, *details.values()])}. In brackets: treadle / peer.",
         "",
         *_HEADING[any(figure.roofline is not None for figure in figures.values())],
         *(row(figure) for figure in figures.values()),
@@ -119,10 +189,13 @@ def _table(machine: str, results: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Write the tables of the README and of the documentation's page."""
-    for path, library in ((README, False), (PAGE, True)):
-        page = path.read_text(encoding="utf-8")
-        path.write_text(page_with_table(page, read_results(), library), encoding="utf-8")
+    """Write the README's table, the page's tables, and the charts."""
+    results = read_results()
+    for path, text in pages(results).items():
+        path.write_text(text, encoding="utf-8")
+    charts.FOLDER.mkdir(exist_ok=True)
+    for name, text in charts.charts(results).items():
+        (charts.FOLDER / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -167,7 +167,7 @@ def main(arguments: list[str] | None = None) -> float:
 
     def draw(figure, axes):
         shown = f"{start}[{story}]"
-        figure.text(0.02, 0.95, shown, va="top", family="monospace", fontsize=8, wrap=True)
+        figure.text(0.02, 0.95, shown, va="top", family="monospace", fontsize=12, wrap=True)
 
     save(given.out, "language_model", {"bits per letter": curve}, draw, device=device.id)
     return curve[-1]

@@ -36,7 +36,7 @@ def save(
 ) -> None:
     """Write NAME.json with the curves, and NAME.png, of which `draw(figure, plain)` draws the rest.
 
-    The first curve is drawn at the left. Nothing happens without a folder.
+    The curves are drawn at the left, if there are any. Nothing happens without a folder.
     """
     if out is None:
         return
@@ -47,13 +47,16 @@ def save(
     except ImportError:
         print(f"{out / name}.json is written. For a picture: pip install treadle[plot]")
         return
-    figure = Figure(figsize=(12, 3.5), layout="constrained")
-    left, right = figure.subfigures(1, 2, width_ratios=(1, 2.4))
-    axes = left.subplots()
-    for label, values in curves.items():
-        axes.semilogy(values, label=label, linewidth=1)
-    axes.set_xlabel("step")
-    axes.legend()
-    draw(right, axes)
+    figure = Figure(figsize=(12, 3.5 if curves else 4), layout="constrained")
+    if curves:
+        left, right = figure.subfigures(1, 2, width_ratios=(1, 2.4))
+        axes = left.subplots()
+        for label, values in curves.items():
+            axes.semilogy(values, label=label, linewidth=1)
+        axes.set_xlabel("step")
+        axes.legend()
+        draw(right, axes)
+    else:
+        draw(figure, None)
     figure.savefig(out / f"{name}.png", dpi=110)
     print(f"{out / name}.json and .png are written")

@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/design/arrays.md into docs/images.
+"""Draw the pictures of the README and of docs/design/arrays.md into docs/images.
 
 SVG with colours for light and dark pages. The test of the documentation holds the files against
 this script: run it after a change.
@@ -187,7 +187,40 @@ def versions() -> str:
     return p.svg()
 
 
-PICTURES = {"fusion.svg": fusion, "versions.svg": versions}
+# --- what runs where ------------------------------------------------------------------------------
+
+_WRITTEN = (
+    ("@td.kernel", "kernels in Python"),
+    ("td.cuda_module", "kernels in CUDA C++"),
+    ("td.Tensor", "NumPy-style arrays"),
+    ("td.nn", "PyTorch-style training"),
+)
+_RUNS = (
+    ("NVIDIA GPUs", "PTX, through", "the CUDA driver"),
+    ("other GPUs", "WGSL, through Vulkan,", "Metal, Direct3D, OpenGL"),
+    ("the CPU", "LLVM IR, in its", "vector units"),
+)
+
+
+def overview() -> str:
+    """What users write, the one representation it becomes, and where that runs."""
+    p = Picture(560, 290, "What users write is compiled for NVIDIA GPUs, other GPUs and the CPU")
+    middle, last = 264, 467
+    for x, name in ((85, "You write"), (middle, "treadle compiles"), (last, "It runs on")):
+        p.text(x, 22, name, "head", "middle")
+    p.box(middle, 160, 110, 90, "kernel", "one typed IR", "checked, fused,", "optimized")
+    for number, lines in enumerate(_WRITTEN):
+        y = 64 + 64 * number
+        p.box(85, y, 166, 48, "box", *lines)
+        p.arrow((168, y), (188, y), (188, 160), (207, 160))
+    for number, lines in enumerate(_RUNS):
+        y = 72 + 88 * number
+        p.box(last, y, 180, 68, "memory", *lines)
+        p.arrow((319, 160), (347, 160), (347, y), (375, y))
+    return p.svg()
+
+
+PICTURES = {"fusion.svg": fusion, "overview.svg": overview, "versions.svg": versions}
 
 
 def main() -> None:

@@ -28,6 +28,12 @@ SMALL = {
 if importlib.util.find_spec("sklearn") is not None:
     SMALL["image_classifier"] = (("--epochs", 2), "loss", 1.0)
 FEW = 256  # pictures to learn from
+# Those that only draw: what makes each small, and the bounds of what it returns.
+DRAWN = {
+    "galaxies": (("--stars", 256, "--steps", 6), 0.0, 1e-5),  # the momentum is kept
+    "mandelbrot": (("--size", 64, "--limit", 80), 0.21, 0.25),  # the set's area is 1.507 of 6.76
+    "reaction_diffusion": (("--size", 32, "--steps", 80), 0.1, 0.5),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +73,24 @@ def test_each_learns_something(name, tmp_path, capsys, monkeypatch):
     assert values[-1] < share * values[0]
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     assert capsys.readouterr().err == ""  # no progress where nobody looks
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_each_draws_what_it_computed(name, tmp_path, capsys):
+    options, least, most = DRAWN[name]
+    assert least <= run(name, "--device", "cpu", "--out", tmp_path, *options) <= most
+    assert json.loads((tmp_path / f"{name}.json").read_text())["device"] == "cpu"
+    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert capsys.readouterr().err == ""
+
+
+def test_the_gallery_has_every_example():
+    page = (EXAMPLES.parent / "docs" / "gallery.md").read_text(encoding="utf-8")
+    for name in NAMES:
+        assert f"python examples/{name}.py" in page, name
+        assert f"(images/gallery/{name}.webp)" in page, name
+        picture = EXAMPLES.parent / "docs" / "images" / "gallery" / f"{name}.webp"
+        assert picture.read_bytes()[8:12] == b"WEBP", "run python tools/gallery.py"
 
 
 @pytest.mark.parametrize("name", ["language_model", "physics_informed"])

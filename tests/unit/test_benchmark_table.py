@@ -5,22 +5,60 @@ from __future__ import annotations
 import doctest
 import json
 from dataclasses import asdict
-
-import pytest
+from xml.etree import ElementTree as ET
 
 from benchmarks import __main__ as command
-from benchmarks import host, table
+from benchmarks import charts, host, table
 from benchmarks.harness import Figure, keep
+from benchmarks.recorded import read_results
 
 PAGE = f"# A page\n\n{table.BEGIN}old text\n{table.END}\nmore\n"
 
 
-@pytest.mark.parametrize(("path", "library"), [(table.README, False), (table.PAGE, True)])
-def test_pages_show_the_committed_results(path, library):
-    page = path.read_text(encoding="utf-8")
-    assert page == table.page_with_table(page, table.read_results(), library), (
-        "run `python -m benchmarks.table`"
+def test_pages_show_the_committed_results():
+    for path, text in table.pages(read_results()).items():
+        assert path.read_text(encoding="utf-8") == text, "run `python -m benchmarks.table`"
+
+
+def test_charts_show_the_committed_results():
+    drawn = charts.charts(read_results())
+    assert {path.name for path in charts.FOLDER.iterdir()} == set(drawn)
+    for name, text in drawn.items():
+        written = (charts.FOLDER / name).read_text(encoding="utf-8")
+        assert written == text, f"{name}: run `python -m benchmarks.table`"
+
+
+def test_the_front_page_has_ten_figures():
+    rows = [line for line in table.ten(read_results()).splitlines() if line.startswith("| C")]
+    rows += [line for line in table.ten(read_results()).splitlines() if line.startswith("| W")]
+    assert len(rows) == len(table.TEN) == 10
+
+
+def test_a_chart_has_every_bar_and_its_value():
+    rows = (
+        charts.Row("sum & mean", (("treadle", 3.0, "3 GB/s"), ("PyTorch", 1.5, "1.5 GB/s")), 4.0),
+        charts.Row("exp", (("treadle", 1.0, "1 GB/s"),)),
     )
+    tree = ET.fromstring(charts.draw("Rates", "longer is better", [charts.Group("", rows)]))
+    svg = "{http://www.w3.org/2000/svg}"
+    bars = [r for r in tree.iter(f"{svg}rect") if r.get("height") == "11"]
+    # The mark at 4 is the longest, 440 wide.
+    assert [float(bar.get("width")) for bar in bars] == [330.0, 165.0, 110.0]
+    texts = [text.text for text in tree.iter(f"{svg}text")]
+    assert texts == [
+        "Rates", "longer is better", "treadle", "PyTorch", "sum & mean", "3 GB/s", "1.5 GB/s",
+        "exp", "1 GB/s",
+    ]  # fmt: skip
+
+
+def test_speeds_are_relative_to_the_peer():
+    rate = Figure("s", "a rate", "GB/s", 30.0, None, True, "PyTorch", 20.0)
+    time = Figure(
+        "s", "a time", "ms", 30.0, None, False, "NumPy", 15.0, others=(("PyTorch", 60.0),)
+    )
+    assert charts._speed(rate, "PyTorch") == 1.5
+    assert charts._speed(time, "PyTorch") == 2.0
+    assert charts._speed(rate, "Numba") is None
 
 
 def test_examples():
@@ -29,9 +67,13 @@ def test_examples():
 
 
 def test_without_results(tmp_path):
-    assert table.page_with_table(PAGE, table.read_results(tmp_path)) == (
-        f"# A page\n\n{table.BEGIN}{table.NONE_YET}{table.END}\nmore\n"
-    )
+    nothing = read_results(tmp_path)
+    for text in (table.tables(nothing), table.ten(nothing)):
+        assert table.page_with(PAGE, text) == (
+            f"# A page\n\n{table.BEGIN}{table.NONE_YET}{table.END}\nmore\n"
+        )
+    for picture in charts.charts(nothing).values():
+        assert ET.fromstring(picture).tag.endswith("svg")
 
 
 def test_what_the_harness_keeps_is_what_the_table_shows(tmp_path, monkeypatch):
@@ -45,17 +87,18 @@ def test_what_the_harness_keeps_is_what_the_table_shows(tmp_path, monkeypatch):
     )
     path.write_text(json.dumps(json.loads(path.read_text()) | {"date": "2026-01-01"}))
 
-    assert table.tables(table.read_results(tmp_path)).splitlines()[:7] == [
-        "**Some CPU, 2 cores**",
+    assert table.tables(read_results(tmp_path)).splitlines()[:8] == [
+        '<details markdown="1">',
+        "<summary>Some CPU, 2 cores: kernels, arrays, launches, training</summary>",
         "",
-        "Measured 2026-01-01. In brackets: ours / peer.",
+        "Measured 2026-01-01. In brackets: treadle / peer.",
         "",
         "| suite | figure | treadle | peer, same run | target |",
         "|---|---|---|---|---|",
         "| cpu | saxpy | 38 GB/s | copy 40 GB/s (0.95) | at least 0.9 × copy |",
     ]
-    text = table.tables(table.read_results(tmp_path))
-    assert "**H100, Other CPU, 16 cores**" in text
+    text = table.tables(read_results(tmp_path))
+    assert "<summary>H100, Other CPU, 16 cores: " in text
     assert "WebGPU on H100 (580)" in text
     assert "| gpu | add | 2870 GB/s |  |  |" in text
 
@@ -68,10 +111,10 @@ def test_a_row_shows_every_peer_and_a_round_target():
         "machine": "M",
         "figures": [json.loads(json.dumps(asdict(mean)))],
     }
-    assert table.tables([result]).splitlines()[-1] == (
+    assert (
         "| arrays-cpu | mean | 49 GB/s | read 50 GB/s (0.98), NumPy 0.169 GB/s, PyTorch 1 GB/s "
-        "| at least 0.667 × read |"
-    )
+        "| at least 0.667 × read |\n"
+    ) in table.tables([result])
 
 
 def test_the_newest_figure_counts():

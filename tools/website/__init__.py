@@ -1,0 +1,1 @@
+"""What builds the documentation site beside MkDocs: the reference, and the check of links."""
