@@ -149,6 +149,8 @@ def test_what_cannot_be():
         found = F.binary_cross_entropy(x, td.ones((1, 2)), reduction="none")
         np.testing.assert_allclose(found.numpy(), [[math.log(2), math.nan]], 1e-6)
         assert F.multi_margin_loss(x, td.asarray([2])).isnan().item()
+        one = F.multi_margin_loss(x[0], td.asarray([1]), reduction="none")
+        assert one.tolist() == F.multi_margin_loss(x, td.asarray([1]), reduction="none").tolist()
         found = F.gaussian_nll_loss(x, x, td.asarray([[-1.0, 1.0]]), reduction="none")
         np.testing.assert_array_equal(found.isnan().numpy(), [[True, False]])
         assert F.soft_margin_loss(td.asarray([200.0]), td.asarray([-1.0])).item() == 200.0

@@ -225,7 +225,7 @@ PAIRS: tuple[Pair, ...] = (
     Pair("linalg.eigh", t.eigh, both=t.sizes_of_vectors),
     Pair("linalg.eigvalsh", lambda x, UPLO="L": t.eigh(x, UPLO)[0]),
     Pair("linalg.qr", td.linalg.qr, both=t.sizes_of_factors),
-    Pair("linalg.svd", td.linalg.svd, both=t.sizes_of_factors),
+    Pair("linalg.svd", td.linalg.svd, both=t.sizes_of_singular_vectors),
     Pair("linalg.solve", t.solve),
     Pair("linalg.lstsq", t.lstsq, both=t.solution),
     Pair("linalg.pinv", lambda x, rtol=None, **_: td.linalg.pinv(x, rtol=rtol)),

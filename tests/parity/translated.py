@@ -57,8 +57,10 @@ def reduction(function: Function) -> Function:
     """For PyTorch no axis in a tuple means all of them."""
 
     def apply(x: Any, dim: Any = None, dtype: Any = None, **keywords: Any) -> Any:
-        if dtype is not None:
+        if dtype is not None and function is td.mean:
             x = x.to(dtype)
+        elif dtype is not None:
+            keywords["dtype"] = dtype
         return function(x, axis=None if dim in ((), []) else dim, **keywords)
 
     return apply
@@ -314,6 +316,17 @@ def _in_order(space: Any, values: Any) -> tuple[Any, Any]:
 def sizes_of_factors(function: Function, space: Any) -> Function:
     def apply(*arguments: Any, **keywords: Any) -> Any:
         return [space.abs(each) for each in function(*arguments, **keywords)]
+
+    return apply
+
+
+def sizes_of_singular_vectors(function: Function, space: Any) -> Function:
+    """Those of the null space, which a full matrix ends with, may be any that are orthogonal."""
+
+    def apply(x: Any, **keywords: Any) -> Any:
+        left, values, right = function(x, **keywords)
+        count = values.shape[-1]
+        return space.abs(left[..., :count]), values, space.abs(right[..., :count, :])
 
     return apply
 

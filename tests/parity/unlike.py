@@ -67,6 +67,10 @@ UNLIKE: dict[str, tuple[Unlike, ...]] = {
     "searchsorted": (
         Unlike("the standard's has one sorted row", (), lambda s: s.input.ndim != 1),
     ),
+    "nonzero": (
+        Unlike("the standard refuses arrays without axes", (),
+               lambda s: not s.input.ndim and s.kwargs.get("as_tuple", False)),
+    ),
     "bincount": (
         Unlike("weights that are integers are added up in the default float", ("int64",),
                lambda s: s.kwargs.get("weights") is not None),
@@ -75,7 +79,7 @@ UNLIKE: dict[str, tuple[Unlike, ...]] = {
     "cat": (Unlike(_LEGACY, (), lambda s: len({x.ndim for x in s.input}) > 1),),
     "arange": (
         Unlike("NumPy counts before it cuts floats to integers", ("int64",),
-               lambda s: any(isinstance(x, float) for x in (s.input, *s.args))),
+               lambda s: any(isinstance(x, float) for x in (s.input, *s.args, *s.kwargs.values()))),
     ),
     "linspace": (Unlike("NumPy rounds down, PyTorch towards 0", ("int64",)),),
     "tensordot": (

@@ -128,8 +128,8 @@ def multi_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The sum over the other classes of max(0, margin - x[class] + x)**p, divided by the number of
-    classes, for scores (N, C) and classes (N,), or (C,) and (); times `weight[class]`. NaN where a
-    target is no class (IndexError under TREADLE_CHECK=1).
+    classes, for scores (N, C) and classes (N,), or (C,) and () or (1,); times `weight[class]`. NaN
+    where a target is no class (IndexError under TREADLE_CHECK=1).
 
     >>> import treadle as td
     >>> x = td.asarray([[0.1, 0.2, 0.4, 0.8]], device="cpu")
@@ -142,9 +142,11 @@ def multi_margin_loss(
         raise ValueError(f"{name}: p is 1 or 2, not {p}")
     x, dtype = wide_float(name, input)
     goal = _classes(name, target)
+    if x.ndim == 1 and goal.shape == (1,):
+        x = expand_dims(x, 0)
     if x.ndim not in (1, 2) or goal.shape != x.shape[:-1]:
         raise ShapeError(
-            f"{name} takes scores of shape (N, C) and classes of (N,), or (C,) and (), not "
+            f"{name} takes scores of shape (N, C) and classes of (N,), or (C,) and () or (1,), not "
             f"{x.shape} and {goal.shape}"
         )
     count = x.shape[-1]
