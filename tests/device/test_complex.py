@@ -157,3 +157,48 @@ def test_distances_are_real(device):
         np.testing.assert_allclose(found.numpy(), wanted, 2e-6)
     found = functional.normalize(td.asarray(x), dim=1).numpy()
     np.testing.assert_allclose(found, x / np.linalg.norm(x, axis=1, keepdims=True), 2e-6)
+
+
+def test_powers_and_their_logarithms(device):
+    z = np.stack([NUMBERS[:6], NUMBERS[1:]]) + 0.25
+    x, y = td.asarray(z)
+    wide = z.astype(np.complex128)
+    cases = {
+        "exp2": (td.exp2(x), 2 ** wide[0]),
+        "rsqrt": (td.rsqrt(x), 1 / np.sqrt(wide[0])),
+        "sigmoid": (td.sigmoid(x), 1 / (1 + np.exp(-wide[0]))),
+        "logaddexp": (td.logaddexp(x, y), None),
+        "logsumexp": (td.logsumexp(td.stack([x, y + 200]), axis=0), None),
+    }
+    for name, (found, wanted) in cases.items():
+        assert found.dtype is td.complex64
+        got = found.numpy()
+        if wanted is None:  # the imaginary part is one of many
+            got = np.exp(got.astype(np.complex128) - 200 * (name == "logsumexp"))
+            far = np.exp(-200) if name == "logsumexp" else 1
+            wanted = np.exp(wide[0]) * far + np.exp(wide[1])
+            tolerance = 1e-4
+        else:
+            tolerance = 5e-6
+        np.testing.assert_allclose(got, wanted, tolerance, tolerance, err_msg=name)
+    assert td.logsumexp(x[:0]).real.item() == -np.inf
+
+
+def test_convolutions_and_distances_of_targets(device):
+    rng = np.random.default_rng(4)
+
+    def draw(*shape):
+        return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(np.complex64)
+
+    row, weight, bias = draw(9), draw(3), draw(1)
+    x, w, b = (td.asarray(each) for each in (row[None, None], weight[None, None], bias))
+    functional = td.nn.functional
+    found = functional.conv1d(x, w, b)
+    assert found.dtype is td.complex64
+    wanted = np.convolve(row, weight[::-1], "valid") + bias
+    np.testing.assert_allclose(found.numpy()[0, 0], wanted, 1e-5, 1e-5)
+    found = functional.conv_transpose1d(x, w, b)
+    np.testing.assert_allclose(found.numpy()[0, 0], np.convolve(row, weight) + bias, 1e-5, 1e-5)
+    found = functional.l1_loss(x, x[..., ::-1])
+    assert found.dtype is td.float32
+    np.testing.assert_allclose(found.item(), np.abs(row - row[::-1]).mean(), 1e-5)

@@ -188,12 +188,14 @@ COMPLEX_CALLS = {
     "batch_norm": lambda f, x: f(x, None, None, training=True),
     "bilinear": lambda f, x: f(x, x, x[None]),
     "channel_shuffle": lambda f, x: f(x[None], 3),
-    "conv1d": lambda f, x: f(x[None], x[None]),
+    "conv1d": lambda f, x: f(x[None], x[None], x[0, :1]),
+    "conv_transpose1d": lambda f, x: f(x[None], x[:, None], x[0, :1]),
     "cosine_similarity": lambda f, x: f(x, x.mT + 1),
     "fold": lambda f, x: f(x[:2].reshape(1, 2, 3)[:, :, :2], (1, 3), (1, 2)),
     "glu": lambda f, x: f(x[:, :2]),
     "interpolate": lambda f, x: f(x[None], 5),
     "layer_norm": lambda f, x: f(x, 3),
+    "l1_loss": lambda f, x: f(x, x.mT + 1),
     "linear": lambda f, x: f(x, x, x[0]),
     "local_response_norm": lambda f, x: f(x[None], 2),
     "mse_loss": lambda f, x: f(x, x.mT),
@@ -206,23 +208,25 @@ COMPLEX_CALLS = {
     "scaled_dot_product_attention": lambda f, x: f(x, x, x),
     "softmax": lambda f, x: f(x),
     "threshold": lambda f, x: f(x, 1, 0),
+    "triplet_margin_loss": lambda f, x: f(x, x.mT + 1, x * x),
     "unfold": lambda f, x: f(x[None, None], 2),
 }
 # What refuses complex numbers: they have no order, or the function is one of real numbers.
 REAL_ALONE = """
-argmax argmin argsort atan2 cbrt cdist ceil clip copysign erf erfc exp2 floor floor_divide gamma
-greater greater_equal histc histogram hypot less less_equal lgamma logaddexp logsumexp max maximum
-min minimum nextafter remainder rsqrt searchsorted sigmoid signbit sort topk trunc ihfft rfft
-rfft2 rfftn batch_norm celu conv1d elu gelu glu hardsigmoid hardswish hardtanh layer_norm
+argmax argmin argsort atan2 cbrt cdist ceil clip copysign erf erfc floor floor_divide gamma
+greater greater_equal histc histogram hypot less less_equal lgamma max maximum
+min minimum nextafter remainder searchsorted signbit sort topk trunc ihfft rfft
+rfft2 rfftn batch_norm celu elu gelu glu hardsigmoid hardswish hardtanh layer_norm
 leaky_relu local_response_norm log_softmax logsigmoid mish mse_loss prelu relu relu6 rms_norm
 scaled_dot_product_attention selu silu softmax softmin softplus softshrink threshold
 """
 LAYERS = """
-batch_norm bilinear celu channel_shuffle conv1d cosine_similarity elu fold gelu glu hardshrink
-hardsigmoid hardswish hardtanh interpolate layer_norm leaky_relu linear local_response_norm
+batch_norm bilinear celu channel_shuffle conv1d conv_transpose1d cosine_similarity elu fold gelu glu
+hardshrink hardsigmoid hardswish hardtanh interpolate l1_loss layer_norm leaky_relu linear
+local_response_norm
 log_softmax logsigmoid mish mse_loss normalize pad pairwise_distance pdist pixel_shuffle
 pixel_unshuffle prelu relu relu6 rms_norm scaled_dot_product_attention selu silu softmax softmin
-softplus softshrink softsign tanhshrink threshold unfold
+softplus softshrink softsign tanhshrink threshold triplet_margin_loss unfold
 """
 COMPLEX = EVERY + OF_MATRICES + [(name, getattr(td.nn.functional, name)) for name in LAYERS.split()]
 

@@ -174,6 +174,6 @@ def test_what_cannot_be():
             with pytest.raises(ValueError, match=message):
                 call()
         with pytest.raises(td.errors.DtypeError, match="takes real numbers, not complex64"):
-            F.l1_loss(x.to(td.complex64), x)
+            F.mse_loss(x.to(td.complex64), x)
         with pytest.raises(td.errors.DtypeError, match="targets are signed integers"):
             F.multi_margin_loss(x, td.asarray([0.0]))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+import treadle.nn.functional as F
 from treadle.runtime import settings
 
 try:
@@ -95,6 +96,8 @@ def _mine(value: Any, device: Any, tracked: list[tuple[Any, Any]]) -> Any:
         return tuple(value)
     if isinstance(value, (tuple, list)):
         return type(value)(_mine(each, device, tracked) for each in value)
+    if callable(value) and hasattr(F, getattr(value, "__name__", "")):  # as activations are given
+        return getattr(F, value.__name__)
     if isinstance(value, dict):
         return {k: _mine(v, device, tracked) for k, v in value.items() if k not in _DROPPED}
     return value

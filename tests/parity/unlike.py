@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-REAL = "takes real numbers alone, and says so"
 FLOAT_MEANS = "means of integers are floats"
 
 
@@ -22,7 +21,7 @@ class Unlike:
     when: Callable[[Any], bool] = lambda sample: True
 
 
-def _complex(reason: str = REAL) -> Unlike:
+def _complex(reason: str) -> Unlike:
     return Unlike(reason, ("complex128",))
 
 
@@ -34,16 +33,9 @@ _LEGACY = "PyTorch takes arrays without elements for arrays of any number of axe
 _SCALAR_SCORES = Unlike("scores of classes have an axis for them", (), lambda s: not s.input.ndim)
 
 UNLIKE: dict[str, tuple[Unlike, ...]] = {
-    **{
-        name: (_complex(),)
-        for name in (
-            "exp2", "logaddexp", "logsumexp", "rsqrt", "sigmoid", "nn.functional.conv1d",
-            "nn.functional.conv2d", "nn.functional.conv3d", "nn.functional.conv_transpose1d",
-            "nn.functional.conv_transpose2d", "nn.functional.conv_transpose3d",
-            "nn.functional.l1_loss", "nn.functional.rms_norm", "nn.functional.triplet_margin_loss",
-            "nn.functional.triplet_margin_with_distance_loss",
-        )
-    },
+    "nn.functional.rms_norm": (
+        _complex("takes real numbers, and says so: PyTorch takes squares for magnitudes"),
+    ),
     **{
         name: (Unlike("drawn numbers differ", (), _drawn),)
         for name in ("nn.functional.rrelu", "nn.functional.scaled_dot_product_attention")

@@ -99,6 +99,8 @@ def _sign(z: Numbers) -> Numbers:
 
 UNARY: dict[str, Callable[[Numbers], Numbers]] = {
     "square": lambda z: z * z, "reciprocal": lambda z: 1 / z, "sign": _sign, "sqrt": np.sqrt,
+    "rsqrt": lambda z: 1 / np.sqrt(z), "sigmoid": lambda z: 1 / (1 + np.exp(-z)),
+    "exp2": lambda z: np.exp(z * np.log(np.longdouble(2))),
     "exp": np.exp, "expm1": _expm1, "log": np.log, "log1p": _log1p,
     "log2": lambda z: np.log(z) / np.log(np.longdouble(2)),
     "log10": lambda z: np.log(z) / np.log(np.longdouble(10)),

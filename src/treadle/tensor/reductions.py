@@ -239,16 +239,18 @@ def std(x: Any, /, axis: Any = None, correction: float = 0.0, keepdims: bool = F
 def logsumexp(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) along one axis, several or all, without overflow; of none -inf."""
     values, axes, dtype = _floating("logsumexp", x, axis)
-    if dtype.kind == "complex":
-        raise DtypeError("logsumexp takes real dtypes, not complex numbers: take their real parts")
     shape = values.shape
     if 0 in [shape[axis] for axis in axes]:
         kept = _kept(shape, axes, keepdims)
-        return from_node(constant(-math.inf, kept, dtype, values.device))
-    greatest = _gathered("max", values, axes)
+        least = complex(-math.inf) if dtype.kind == "complex" else -math.inf
+        return from_node(constant(least, kept, dtype, values.device))
+    sizes = values
+    if dtype.kind == "complex":
+        sizes = _elementwise("real", values, dtype=dtype.component)
+    greatest = _gathered("max", sizes, axes)
     known = _elementwise("isfinite", greatest, dtype=bool_)
-    zero = constant(0.0, greatest.shape, values.dtype, values.device)
-    shift = _elementwise("where", known, greatest, zero, dtype=values.dtype)
+    zero = constant(0.0, greatest.shape, sizes.dtype, values.device)
+    shift = cast(_elementwise("where", known, greatest, zero, dtype=sizes.dtype), values.dtype)
     powers = _elementwise("exp", _elementwise("subtract", values, _over(shift, axes, shape)))
     result = _elementwise("add", _elementwise("log", _gathered("sum", powers, axes)), shift)
     return _answer(cast(result, dtype), shape, axes, keepdims)

@@ -22,7 +22,8 @@ from treadle.tensor.reductions import mean
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import from_node
 
-_exp, _rsqrt, _square = FUNCTIONS["exp"], FUNCTIONS["rsqrt"], FUNCTIONS["square"]
+_conj, _exp = FUNCTIONS["conj"], FUNCTIONS["exp"]
+_rsqrt, _square = FUNCTIONS["rsqrt"], FUNCTIONS["square"]
 _isfinite, _sqrt, _where = FUNCTIONS["isfinite"], FUNCTIONS["sqrt"], FUNCTIONS["where"]
 Gradients = dict[str, Any]
 
@@ -49,7 +50,8 @@ def _logsumexp(g: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
     if not keepdims:
         for each in sorted(some_axes("logsumexp", axis, x.ndim)):
             g, y = expand_dims(g, each), expand_dims(y, each)
-    return g * _exp(x - y)
+    powers = _exp(x - y)
+    return g * (_conj(powers) if powers.dtype.kind == "complex" else powers)
 
 
 # --- norms ---------------------------------------------------------------------------------------

@@ -15,11 +15,11 @@ from treadle.lang.math.generic import F32, F64, of_width
 _NAMES: dict[ModuleType, tuple[str, ...]] = {
     complex_arithmetic: (
         "mul", "square", "div", "reciprocal", "conj", "abs", "angle", "sign", "isnan", "isinf",
-        "isfinite", "sqrt",
+        "isfinite", "sqrt", "rsqrt",
     ),
     complex_exponential: (
-        "exp", "expm1", "log", "log1p", "log2", "log10", "pow", "sinh", "cosh", "tanh", "sin",
-        "cos", "tan",
+        "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "logaddexp", "pow", "sigmoid",
+        "sinh", "cosh", "tanh", "sin", "cos", "tan",
     ),
     complex_inverse: ("asin", "acos", "atan", "asinh", "acosh", "atanh"),
 }  # fmt: skip
@@ -39,10 +39,11 @@ COMPLEX: dict[str, FunctionType] = _table()
 
 # The largest |error| / |value|, in machine epsilons, where neither is beyond the range: of the
 # number, not of each part, and where division and square root are off by up to 2.5 ULP. For `pow`
-# times 1 + |w log z|.
+# times 1 + |w log z|, for `exp2` times 1 + |y|.
 COMPLEX_BOUNDS: dict[str, float] = {
     "mul": 2.0, "square": 2.0, "div": 6.0, "reciprocal": 6.0, "sign": 6.0, "sqrt": 5.0,
-    "exp": 3.0, "expm1": 4.0, "log": 3.0, "log1p": 4.0, "log2": 4.0, "log10": 4.0, "pow": 14.0,
+    "rsqrt": 9.0, "exp": 3.0, "exp2": 4.0, "sigmoid": 12.0,
+    "expm1": 4.0, "log": 3.0, "log1p": 4.0, "log2": 4.0, "log10": 4.0, "pow": 14.0,
     "sinh": 3.0, "cosh": 3.0, "tanh": 7.0, "sin": 3.0, "cos": 3.0, "tan": 7.0,
     "asin": 7.0, "acos": 7.0, "atan": 5.0, "asinh": 7.0, "acosh": 7.0, "atanh": 5.0,
 }  # fmt: skip

@@ -180,3 +180,8 @@ def sqrt(z: Any) -> Any:
         x = td.abs(z.y)
         y = td.abs(z.y)
     return pair(z, x, td.copysign(y, z.y))
+
+
+def rsqrt(z: Any) -> Any:
+    """1 / sqrt(z)."""
+    return reciprocal(sqrt(z))

@@ -39,7 +39,18 @@ def exp(z: Any) -> Any:
     """The exponential function."""
     far = z.x > FAR
     half = td.exp(td.where(far, 0.5 * z.x, z.x))
-    rest = td.where(far, half, 1.0)
+    return turned(z, half, td.where(far, half, 1.0))
+
+
+def exp2(z: Any) -> Any:
+    """2 to the power z."""
+    far = z.x > FAR
+    half = td.exp2(td.where(far, 0.5 * z.x, z.x))
+    return turned(pair(z, z.x, z.y * LN2), half, td.where(far, half, 1.0))
+
+
+def turned(z: Any, half: Any, rest: Any) -> Any:
+    """half * rest, which is a power with the real exponent z.x, turned by the angle z.y."""
     x = half * td.cos(z.y) * rest
     y = half * td.sin(z.y) * rest
     if z.y == 0.0:
@@ -62,6 +73,19 @@ def expm1(z: Any) -> Any:
     x = td.where(td.isinf(z.x) and near, -1.0, x)
     x = td.where(z.x == 0.0 and z.y == 0.0, 0.0, x)  # of -0, too, says the Array API
     return pair(z, x, whole.y)
+
+
+def sigmoid(z: Any) -> Any:
+    """1 / (1 + exp(-z)). With e = exp(-|x|) and c = cos(y / 2) the divisor, 1 + 2 e cos y + e^2, is
+    (1 - e)^2 + 4 e c^2, which does not cancel near the poles."""
+    e = td.exp(-td.abs(z.x))
+    f = -td.expm1(-td.abs(z.x))
+    c = td.cos(0.5 * z.y)
+    s = td.sin(0.5 * z.y)
+    near = 2.0 * c * c
+    divisor = f * f + 2.0 * e * near
+    x = td.where(z.x < 0.0, e * (near - f), f + e * near)
+    return pair(z, x / divisor, 2.0 * e * s * c / divisor)
 
 
 # --- logarithms ----------------------------------------------------------------------------------
@@ -136,6 +160,26 @@ def log2(z: Any) -> Any:
 def log10(z: Any) -> Any:
     """The logarithm to base 10."""
     return log(z) * LOG10_E
+
+
+@generic
+def logaddexp(z: Any, w: Any) -> Any:
+    """log(exp(z) + exp(w)), without overflow."""
+    return beyond(z, w, log1p(exp(apart(z, w))))
+
+
+def apart(z: Any, w: Any) -> Any:
+    """The difference of two numbers whose real part is not positive; that of equal ones is 0."""
+    d = td.where(w.x > z.x, 1.0, -1.0)
+    x = td.where(z.x == w.x, 0.0, d * (z.x - w.x))
+    return pair(z, x, d * (z.y - w.y))
+
+
+def beyond(z: Any, w: Any, more: Any) -> Any:
+    """The number with the greater real part, and something more."""
+    is_second = w.x > z.x
+    x = td.where(is_second, w.x, z.x)
+    return pair(z, x + more.x, td.where(is_second, w.y, z.y) + more.y)
 
 
 # --- powers --------------------------------------------------------------------------------------

@@ -4,13 +4,14 @@ PyTorch's order, and the same defaults."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from treadle.core.dtypes import float32, float64
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
 from treadle.graph.node import Node, view_of
+from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.convolved import Geometry, convolution, transposed_convolution
 from treadle.tensor.functional.windows import check_positive, numbers_of
 from treadle.tensor.manipulation import swapaxes
@@ -60,9 +61,10 @@ def conv2d(
     Weights are not flipped. `padding` is zeros on both sides, or "valid" (none), or "same": as many
     as make the result as large as the input, one more behind than in front if that is odd; then
     `stride` is 1. With `groups` each part of the output channels sees the same part of the input's.
-    float16 and bfloat16 are added up in float32. ShapeError if the kernel, with its dilation, is
+    float16 and bfloat16 are added up in float32; of complex numbers real and imaginary parts are
+    convolved. ShapeError if the kernel, with its dilation, is
     larger than the padded input; ValueError for a stride or a dilation below 1, or a padding below
-    0; DtypeError for complex numbers.
+    0; DtypeError for truth values.
 
     >>> import treadle as td
     >>> x = td.arange(9.0, device="cpu").reshape(1, 1, 3, 3)
@@ -240,7 +242,7 @@ def _convolution(
         if once or w[2:] == x[2:]:
             return _multiplied(operands, once, extents)
     geometry = Geometry(strides, before, steps, groups, extents)
-    made = convolution(*operands.tensors, geometry)
+    made = _of_parts(convolution, operands, geometry)
     return made if operands.batched else made[0]
 
 
@@ -282,18 +284,29 @@ def _transposed(
             f"for an input of shape {x} and weights of shape {w}"
         )
     geometry = Geometry(strides, pads, steps, groups, extents)
-    made = transposed_convolution(*operands.tensors, geometry)
+    made = _of_parts(transposed_convolution, operands, geometry)
     return made if operands.batched else made[0]
+
+
+def _of_parts(function: Callable[..., Tensor], operands: _Operands, geometry: Geometry) -> Tensor:
+    """A convolution; of complex numbers four of their real and imaginary parts."""
+    x, w, bias = operands.tensors
+    if x.dtype.kind != "complex":
+        return function(x, w, bias, geometry)
+    real, imag = FUNCTIONS["real"], FUNCTIONS["imag"]
+    (a, b), (c, d) = (real(x), imag(x)), (real(w), imag(w))
+    e, f = (None, None) if bias is None else (real(bias), imag(bias))
+    first = function(a, c, e, geometry) - function(b, d, None, geometry)
+    second = function(a, d, f, geometry) + function(b, c, None, geometry)
+    parts = (first._node, second._node)
+    return from_node(Node("complex", parts, first.shape, x.dtype, parts[0].device))
 
 
 def _operands(name: str, rank: int, input: Any, weight: Any, bias: Any) -> _Operands:
     given = (input, weight) if bias is None else (input, weight, bias)
     _, dtype, found = prepare(name, given)
-    if dtype.kind in ("complex", "bool"):
-        raise DtypeError(
-            f"{name} takes real numbers, not {dtype}: "
-            + ("convolve real and imaginary parts" if dtype.kind == "complex" else "cast it before")
-        )
+    if dtype.kind == "bool":
+        raise DtypeError(f"{name} takes numbers, not {dtype}: cast it before")
     for what, value in zip(("input", "weight", "bias"), found, strict=False):
         if not isinstance(value, Node):
             raise TypeError(f"{name}: {what} is a tensor, not {value!r}")

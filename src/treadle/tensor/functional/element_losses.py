@@ -62,9 +62,10 @@ def l1_loss(
     reduction: str = "mean",
     weight: Any = None,
 ) -> Tensor:
-    """|input - target|, or the mean or sum of that; weighted as in `mse_loss`."""
+    """|input - target|, or the mean or sum of that, real of complex numbers too; weighted as in
+    `mse_loss`."""
     reduction = reduction_of("l1_loss", reduction, size_average, reduce)
-    return _distance("l1_loss", input, target, weight, reduction, _abs)
+    return _distance("l1_loss", input, target, weight, reduction, _abs, may_be_complex=True)
 
 
 def smooth_l1_loss(
@@ -111,14 +112,15 @@ def huber_loss(
 
 def _distance(
     name: str, input: Any, target: Any, weight: Any, reduction: str,
-    loss: Callable[[Tensor], Tensor], of_weights: bool = True,
+    loss: Callable[[Tensor], Tensor], of_weights: bool = True, may_be_complex: bool = False,
 ) -> Tensor:  # fmt: skip
-    (x, goal), dtype = operands(name, input, target)
+    (x, goal), dtype = operands(name, input, target, may_be_complex=may_be_complex)
     one, other = broadcast_pair(name, x, goal)
     losses = loss(one - other)
+    dtype = dtype.component
     if weight is None:
         return reduced(losses, reduction, dtype)
-    ((_, weights), dtype) = operands(name, x.to(dtype), weight)
+    ((_, weights), dtype) = operands(name, losses.to(dtype), weight)
     check_same_shape(name, weight=weights, input=x)
     losses = losses * weights
     if reduction == "mean" and of_weights:

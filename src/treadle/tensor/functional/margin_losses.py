@@ -257,12 +257,13 @@ def triplet_margin_loss(
     6.0
     """
     reduction = reduction_of("triplet_margin_loss", reduction, size_average, reduce)
-    three, dtype = operands("triplet_margin_loss", anchor, positive, negative)
+    given = (anchor, positive, negative)
+    three, dtype = operands("triplet_margin_loss", *given, may_be_complex=True)
 
     def distance(x1: Tensor, x2: Tensor) -> Tensor:
         return pairwise_distance(x1, x2, p, eps)
 
-    return reduced(_triplet(three, distance, margin, swap), reduction, dtype)
+    return reduced(_triplet(three, distance, margin, swap), reduction, dtype.component)
 
 
 def triplet_margin_with_distance_loss(
@@ -278,9 +279,9 @@ def triplet_margin_with_distance_loss(
     """`triplet_margin_loss` with a function of two tensors that gives their distances."""
     name = "triplet_margin_with_distance_loss"
     reduction = reduction_of(name, reduction)
-    three, dtype = operands(name, anchor, positive, negative)
+    three, dtype = operands(name, anchor, positive, negative, may_be_complex=True)
     distance = distance_function or pairwise_distance
-    return reduced(_triplet(three, distance, margin, swap), reduction, dtype)
+    return reduced(_triplet(three, distance, margin, swap), reduction, dtype.component)
 
 
 def _triplet(

@@ -43,16 +43,16 @@ def reduced(losses: Tensor, reduction: str, dtype: DType) -> Tensor:
     return losses.to(dtype)
 
 
-def operands(name: str, *values: Any) -> tuple[list[Tensor], DType]:
-    """Real operands as tensors of the dtype to compute in, and the dtype of the result: the floats'
-    (float32 if there are none)."""
+def operands(name: str, *values: Any, may_be_complex: bool = False) -> tuple[list[Tensor], DType]:
+    """Operands as tensors of the dtype to compute in, and the dtype of them together: the floats'
+    (float32 if there are none). DtypeError for complex numbers, unless they are wanted."""
     tensors = [operand(name, value) for value in values]
     dtype: DType | None = None
     for tensor in tensors:
-        if tensor.dtype.kind == "float":
-            dtype = tensor.dtype if dtype is None else promote(dtype, tensor.dtype)
-        elif tensor.dtype.kind == "complex":
+        if tensor.dtype.kind == "complex" and not may_be_complex:
             raise DtypeError(f"{name} takes real numbers, not {tensor.dtype}: take their parts")
+        if tensor.dtype.kind in ("float", "complex"):
+            dtype = tensor.dtype if dtype is None else promote(dtype, tensor.dtype)
     dtype = dtype or float32
     work = working(dtype)[0]
     return [tensor.to(work) for tensor in tensors], dtype
