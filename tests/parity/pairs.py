@@ -58,8 +58,11 @@ def _same(module: Any, prefix: str, names: str) -> list[Pair]:
     return [Pair(f"{prefix}{name}", getattr(module, name)) for name in names.split()]
 
 
-def _variants(name: str, function: Function, variants: str) -> list[Pair]:
-    return [Pair(name, function, variant=variant) for variant in variants.split()]
+def _variants(
+    name: str, function: Function, variants: str | tuple[str, ...], **others: Any
+) -> list[Pair]:
+    several = variants.split() if isinstance(variants, str) else variants
+    return [Pair(name, function, variant=variant, **others) for variant in several]
 
 
 # --- elementwise ---------------------------------------------------------------------------------
@@ -207,6 +210,8 @@ PAIRS: tuple[Pair, ...] = (
       for name in ("softmax", "log_softmax") for variant in ("", "with_dtype")],
     *[Pair("nn.functional.softmin", F.softmin, variant=variant, names="dim dtype")
       for variant in ("", "with_dtype")],
+    *[Pair(f"nn.functional.max_unpool{n}d", getattr(F, f"max_unpool{n}d"), variant="grad")
+      for n in (1, 2, 3)],
     *_variants("nn.functional.interpolate", F.interpolate,
                "nearest nearest-exact linear bilinear bicubic trilinear area"),
     *_variants("nn.functional.pad", F.pad,
@@ -227,10 +232,14 @@ PAIRS: tuple[Pair, ...] = (
     Pair("linalg.qr", td.linalg.qr, both=t.sizes_of_factors),
     Pair("linalg.svd", td.linalg.svd, both=t.sizes_of_singular_vectors),
     Pair("linalg.solve", t.solve),
-    Pair("linalg.lstsq", t.lstsq, both=t.solution),
-    Pair("linalg.pinv", lambda x, rtol=None, **_: td.linalg.pinv(x, rtol=rtol)),
+    *_variants("linalg.lstsq", t.lstsq, ("", "grad_oriented"), both=t.solution),
+    Pair("linalg.pinv", td.linalg.pinv),
+    Pair("linalg.pinv", t.pinv_of_hermitian, variant="hermitian", both=t.of_hermitian),
+    Pair("linalg.pinv", lambda a, b: td.linalg.pinv(a @ b.mT), variant="singular"),
+    *_variants("linalg.matrix_rank", t.matrix_rank, ("", "hermitian")),
     Pair("linalg.cross", lambda x, y, dim=-1: td.linalg.cross(x, y, axis=dim)),
-    Pair("linalg.norm", t.norm(td.linalg.norm, None, None), "ord dim keepdim dtype"),
+    *_variants("linalg.norm", t.norm(td.linalg.norm, None, None), ("", "subgradients_at_zero"),
+               names="ord dim keepdim dtype"),
     Pair("linalg.matrix_norm", t.norm(td.linalg.matrix_norm, "fro", (-2, -1)),
          "ord dim keepdim dtype"),
     Pair("linalg.vector_norm", t.norm(td.linalg.vector_norm, 2, None), "ord dim keepdim dtype"),

@@ -252,6 +252,15 @@ def lstsq(a: Any, b: Any, *, driver: Any = None) -> Any:
     return td.linalg.lstsq(a, b)
 
 
+def matrix_rank(x: Any, hermitian: bool = False, **tolerances: Any) -> Any:
+    """Of Hermitian matrices it is the same."""
+    return td.linalg.matrix_rank(x, **tolerances)
+
+
+def pinv_of_hermitian(x: Any, hermitian: bool = True, **tolerances: Any) -> Any:
+    return td.linalg.pinv(x, **tolerances)
+
+
 def norm(function: Function, order: Any, axes: Any) -> Function:
     def apply(
         x: Any, ord: Any = order, dim: Any = axes, keepdim: bool = False, dtype: Any = None

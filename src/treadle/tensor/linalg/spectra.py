@@ -129,9 +129,10 @@ def eigvals(x: Any, /) -> Tensor:
     return stack.unstacked(found, found.dtype)
 
 
-def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
-    """How many singular values of each matrix are greater than `rtol` times the largest; by default
-    the larger extent times the dtype's epsilon. Singular values are computed on the host.
+def matrix_rank(x: Any, /, *, rtol: Any = None, atol: Any = None) -> Tensor:
+    """How many singular values of each matrix are greater than `rtol` times the largest, and than
+    `atol`: numbers, or one for each matrix. By default `rtol` is the larger extent times the
+    dtype's epsilon, or 0 where there is an `atol`. Singular values are computed on the host.
 
     >>> import treadle as td
     >>> td.linalg.matrix_rank(td.asarray([[1.0, 2.0], [2.0, 4.0]], device="cpu")).item()
@@ -140,13 +141,12 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Tensor:
     stack = stack_of("matrix_rank", x)
     crosses("matrix_rank", stack.matrices.device)
     s = stack.unstacked(operations.svdvals(stack.matrices), stack.work.component)
-    return count_nonzero(_counts(stack, s, rtol), axis=-1)
+    return count_nonzero(_counts(stack, s, rtol, atol), axis=-1)
 
 
-def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
-    """The pseudo-inverse of each matrix, through its singular values, of which those not greater
-    than `rtol` times the largest count as 0; by default the larger extent times the dtype's
-    epsilon. Singular values are computed on the host.
+def pinv(x: Any, /, *, rtol: Any = None, atol: Any = None) -> Tensor:
+    """The pseudo-inverse of each matrix, through its singular values, of which those that
+    `matrix_rank` does not count with `rtol` and `atol` are taken for 0. Computed on the host.
 
     >>> import treadle as td
     >>> td.linalg.pinv(td.asarray([[2.0], [0.0]], device="cpu")).tolist()
@@ -156,7 +156,7 @@ def pinv(x: Any, /, *, rtol: Any = None) -> Tensor:
     crosses("pinv", stack.matrices.device)
 
     def counted(s: Tensor) -> Tensor:
-        return _counts(stack, stack.unstacked(s, s.dtype), rtol).reshape(s.shape)
+        return _counts(stack, stack.unstacked(s, s.dtype), rtol, atol).reshape(s.shape)
 
     return stack.unstacked(pseudo_inverse(stack.matrices, counted))
 
@@ -199,14 +199,26 @@ def cond(x: Any, /, p: Any = None) -> Tensor:
     return stack.unstacked(found, stack.dtype.component)
 
 
-def _counts(stack: Stack, s: Tensor, rtol: Any) -> Tensor:
+def _counts(stack: Stack, s: Tensor, rtol: Any, atol: Any) -> Tensor:
     """Which singular values are greater than their limit."""
     if not s.shape[-1]:
         return s > 0.0
-    if rtol is None:
-        rtol = max(stack.rows, stack.columns) * finfo(stack.work).eps
-    if not isinstance(rtol, (int, float)):
-        rtol = (rtol if type(rtol) is Tensor else asarray(rtol, device=s.device)).to(s.dtype)
-        rtol = rtol.reshape((*rtol.shape, 1))
-    counts: Tensor = s > largest(s, axis=-1, keepdims=True) * rtol
+    default = max(stack.rows, stack.columns) * finfo(stack.work).eps
+    least = 0.0 if atol is None else _by_matrix(atol, s)
+    if rtol is not None:
+        factor = _by_matrix(rtol, s)
+    elif isinstance(least, Tensor):
+        factor = where(least > 0.0, 0.0, default)
+    else:
+        factor = 0.0 if least > 0.0 else default
+    limit = largest(s, axis=-1, keepdims=True) * factor
+    counts: Tensor = s > (limit if atol is None else FUNCTIONS["maximum"](limit, least))
     return counts
+
+
+def _by_matrix(limit: Any, s: Tensor) -> Any:
+    """A limit beside singular values: a number, or a tensor of one for each matrix."""
+    if isinstance(limit, (int, float)):
+        return float(limit)
+    found = (limit if type(limit) is Tensor else asarray(limit, device=s.device)).to(s.dtype)
+    return found.reshape((*found.shape, 1))
