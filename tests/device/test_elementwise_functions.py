@@ -59,6 +59,8 @@ def numpy_dtype(name: str) -> np.dtype:
 
 
 def arity(name: str) -> int:
+    if name in RULES:
+        return RULES[name].operands
     return len(inspect.signature(FUNCTIONS[name]).parameters)
 
 
@@ -375,3 +377,18 @@ def test_quotients_of_widened_integers(device):
         ours = td.asarray(x.astype(wide)), td.asarray(y.astype(narrow))
         np.testing.assert_array_equal(td.floor_divide(*ours).numpy(), x // y)
         np.testing.assert_array_equal(td.remainder(*ours).numpy(), x % y)
+
+
+def test_round_to_decimals(device):
+    x = np.array([1.234, -2.567, 0.125, 1e30, np.inf, -np.inf, np.nan, 55.0], np.float32)
+    for decimals in (0, 1, 2, -1):
+        wanted = np.round(x.astype(np.float64), decimals)
+        np.testing.assert_allclose(td.round(td.asarray(x), decimals).numpy(), wanted, 1e-6)
+    whole = td.asarray(x).round(decimals=12).numpy()
+    np.testing.assert_allclose(whole, x, 1e-6)  # without overflow
+    assert td.asarray([12, 17]).round(1).tolist() == [12, 17]
+    assert td.asarray([60.04], dtype=td.float16).round(3).tolist() == [60.03125]
+    with pytest.raises(td.errors.DtypeError, match="decimals=-1 of"):
+        td.asarray([12, 17]).round(-1)
+    with pytest.raises(ValueError, match="from -38 to 38, not 39"):
+        td.asarray(x).round(39)

@@ -105,6 +105,7 @@ PAIRS: tuple[Pair, ...] = (
     *_same(td, "", _ELEMENTWISE),
     *[Pair(name, function) for name, function in _OTHER_NAMES.items()],
     *[Pair(name, t.reflected(name)) for name in _REFLECTED.split()],
+    *_variants("round", td.round, "decimals_0 decimals_3 decimals_neg_3"),
     Pair("div", t.divide, variant="no_rounding_mode"),
     Pair("div", t.divide, variant="floor_rounding"),
     # reductions

@@ -6,12 +6,21 @@ Python numbers take the arrays' dtype.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.core.dtypes import DType, bool_, float32, integer_range, uint8
+from treadle.core.dtypes import (
+    DType,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    integer_range,
+    uint8,
+)
 from treadle.core.errors import DtypeError
 from treadle.graph.kinds import COPY
 from treadle.graph.node import Node, constant
@@ -32,6 +41,7 @@ from treadle.tensor.operands import (
     alike,
     as_nodes,
     as_python,
+    cast,
     common_shape,
     device_of,
     is_number,
@@ -308,6 +318,41 @@ def imag(x: Any, /) -> Tensor:
     return from_node(constant(dtype(0).item(), node.shape, dtype, device))
 
 
+def round(x: Any, /, decimals: int = 0) -> Tensor:
+    """The nearest number of so many decimals, to the left of the point where there are fewer than
+    0; halves go to the even one.
+
+    >>> import treadle as td
+    >>> td.round(td.asarray([1.25, 2.5], device="cpu")).tolist()
+    [1.0, 2.0]
+    >>> td.round(td.asarray([1.25, 26.0], device="cpu"), decimals=-1).tolist()
+    [0.0, 30.0]
+    """
+    places = operator.index(decimals)
+    if not places:
+        return apply("round", x)
+    device, dtype, found = prepare("round", (x,))
+    if dtype.kind not in ("float", "complex"):
+        if places > 0:
+            return apply("round", x)
+        raise DtypeError(
+            f"round: decimals={places} of {dtype}: cast to a floating dtype before, and back"
+        )
+    work = float32 if dtype in (float16, bfloat16) else dtype
+    most = 38 if work.component is float32 else 308
+    if abs(places) > most:
+        raise ValueError(f"round: decimals of {dtype} are from {-most} to {most}, not {places}")
+    shape = found[0].shape if type(found[0]) is Node else ()
+    values = from_node(cast(as_nodes(found, dtype, shape, device)[0], work))
+    scale = 10.0 ** abs(places)
+    if places < 0:
+        made = apply("multiply", apply("round", apply("divide", values, scale)), scale)
+    else:
+        made = apply("divide", apply("round", apply("multiply", values, scale)), scale)
+        made = where(apply("isfinite", made), made, values)  # beyond the range: it is whole
+    return from_node(cast(made._node, dtype))
+
+
 # --- functions whose operands differ in kind -----------------------------------------------------
 
 
@@ -397,6 +442,7 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     **{name: _function(name, rule) for name, rule in RULES.items()},
     "clip": clip,
     "imag": imag,
+    "round": round,
     "where": where,
 }
 # What the kernel language does not have.
