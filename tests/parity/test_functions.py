@@ -25,7 +25,11 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 # How many samples of a dtype: the first, the last, and some between.
 FEW = {"float64": 2, "complex128": 1, "int64": 1, "bool": 1}
-ALL = dict.fromkeys(FEW, 1000)
+ALL = dict.fromkeys(FEW, 10_000)
+# Of those how many are computed fused, which compiles a kernel for each; the others are computed
+# one by one, by kernels that many functions share.
+FEW_FUSED = {"float64": 2, "float32": 1}
+ALL_FUSED = {"float64": 10, "complex128": 3, "int64": 3, "bool": 3}
 LABELS = {pair.label: pair for pair in PAIRS}
 # What a GPU computes in another way than the CPU, in float32.
 ON_A_GPU = """
@@ -39,7 +43,7 @@ nn.functional.scaled_dot_product_attention
 """
 
 
-def check(pair: Pair, counts: dict[str, int], device: str = "cpu") -> None:
+def check(pair: Pair, counts: dict[str, int], fused: dict[str, int], device: str = "cpu") -> None:
     operator = operators()[pair.name, pair.variant]
     unlike = UNLIKE.get(pair.label, ())
     needed = set()
@@ -60,9 +64,9 @@ def check(pair: Pair, counts: dict[str, int], device: str = "cpu") -> None:
             needed.update(fits)
             if not fits:
                 kept.append((number, sample))
-        # Fused in the first dtype; in the others one by one, by kernels that many functions share.
-        with one_by_one(name in ("complex128", "int64", "bool") and count <= 1):
-            for number, sample in comparing.spread_out(kept, count):
+        together = {number for number, _ in comparing.spread_out(kept, fused.get(name, 0))}
+        for number, sample in comparing.spread_out(kept, count):
+            with one_by_one(number not in together):
                 what = f"{pair.label}, {name}, sample {number}"
                 _check_sample(pair, operator, sample, what, device)
     idle = [each.reason for each in unlike if each not in needed]
@@ -92,7 +96,7 @@ if torch is not None:
 
     @pytest.mark.parametrize("label", LABELS)
     def test_few_samples(label):
-        check(LABELS[label], FEW)
+        check(LABELS[label], FEW, FEW_FUSED)
 
     @pytest.mark.parametrize("label", ON_A_GPU.split())
     def test_on_webgpu(label):
@@ -100,9 +104,9 @@ if torch is not None:
             td.device("webgpu")
         except td.errors.DeviceNotFound as error:
             pytest.skip(str(error))
-        check(LABELS[label], {"float32": 1}, "webgpu")
+        check(LABELS[label], {"float32": 1}, FEW_FUSED, "webgpu")
 
     @pytest.mark.slow
     @pytest.mark.parametrize("label", LABELS)
     def test_all_samples(label):
-        check(LABELS[label], ALL)
+        check(LABELS[label], ALL, ALL_FUSED)
