@@ -31,8 +31,9 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.codegen import prelude
-from treadle.codegen.wide.functions import division_by_words
 from treadle.ir import nodes as n
+from treadle.ir.passes.wide.functions import division_by_words
+from treadle.ir.prelude_names import is_prelude, prelude_name
 from treadle.ir.traverse import rewrite_block
 from treadle.ir.types import F16, F32, I32, I64, U32, U64, Scalar, Vector
 
@@ -55,7 +56,7 @@ def legalize(kernel: n.Kernel, missing: frozenset[str]) -> n.Kernel:
     body = rewriter.block(kernel.body)
     functions = tuple(
         function
-        if prelude.is_prelude(function.name)
+        if is_prelude(function.name)
         else replace(function, body=rewriter.block(function.body))
         for function in kernel.functions
     )
@@ -173,7 +174,7 @@ class _Rewriter:
         if isinstance(single, Vector):
             function = prelude.vector_operation("odd_fma", single)
             self.needed.setdefault(function.name, function)
-        sum = n.Call(prelude.prelude_name("odd_fma", single), wide, single, node.span)
+        sum = n.Call(prelude_name("odd_fma", single), wide, single, node.span)
         return n.Cast(sum, node.type, node.span)
 
     def mul_high(self, node: n.Intrinsic) -> n.Expression:
@@ -241,12 +242,12 @@ class _Rewriter:
     def call(self, op: str, node: n.Expression, *operands: n.Expression) -> n.Call:
         operand_type = operands[0].type
         element = _element(operand_type)
-        if prelude.prelude_name(op, element) not in self.needed:
+        if prelude_name(op, element) not in self.needed:
             self.need(op, element)
         if isinstance(operand_type, Vector):
             function = prelude.vector_operation(op, operand_type)
             self.needed.setdefault(function.name, function)
-        name = prelude.prelude_name(op, operand_type)
+        name = prelude_name(op, operand_type)
         return n.Call(name, operands, node.type, node.span)
 
     def need(self, op: str, element: Scalar) -> None:

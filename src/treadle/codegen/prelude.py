@@ -13,21 +13,8 @@ from collections.abc import Callable
 from functools import cache
 
 from treadle.ir import nodes as n
+from treadle.ir.prelude_names import prelude_name
 from treadle.ir.types import BOOL, F64, I32, U32, U64, Scalar, Type, Vector
-
-PREFIX = "prelude."
-
-
-def prelude_name(operation: str, *types: Type) -> str:
-    """The name of the function for an operation on these types."""
-    spelled = (str(type).replace("<", "_").replace(">", "") for type in types)
-    return PREFIX + "_".join((operation, *spelled))
-
-
-def is_prelude(name: str) -> bool:
-    """Whether a function's name is one of these."""
-    return name.startswith(PREFIX)
-
 
 # --- spelling ------------------------------------------------------------------------------------
 

@@ -7,10 +7,10 @@ import pytest
 
 from tests.support.ir_evaluator import run
 from treadle.codegen.legalize import MISSING, legalize
-from treadle.codegen.prelude import is_prelude
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.builder import Builder, Operand, binary, global_index, load
+from treadle.ir.prelude_names import is_prelude
 from treadle.ir.traverse import walk
 from treadle.ir.verify import verify
 

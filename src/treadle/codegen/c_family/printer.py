@@ -12,11 +12,11 @@ from treadle.codegen.c_family.facts import Facts
 from treadle.codegen.c_family.module import Module
 from treadle.codegen.c_family.names import Names
 from treadle.codegen.c_family.scope import MemoryText, Scope
-from treadle.codegen.prelude import PREFIX
 from treadle.codegen.records import Binding, ParameterLayout
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import Access
+from treadle.ir.prelude_names import PREFIX
 from treadle.ir.traverse import rewrite_kernel
 from treadle.ir.types import I32, Type, Void, align_of
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.codegen.intervals import Interval, combine, extreme, fits, union
 from treadle.codegen.llvm import arithmetic, casts, intrinsics, memory
 from treadle.codegen.llvm.accesses import Accesses, Scope
 from treadle.codegen.llvm.emitter import Emitter
@@ -14,6 +13,7 @@ from treadle.codegen.llvm.values import Value
 from treadle.codegen.parts import leaf_range, leaf_types, must_not_run
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
+from treadle.ir.intervals import Interval, combine, extreme, fits, union
 from treadle.ir.types import SCALARS, Scalar, Type
 
 _LARGEST_STEP = 1 << 24  # bytes or elements from lane to lane, so that lanes never reach far

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
 
-from treadle.codegen.intervals import LARGEST_EXTENT, parameter_interval
 from treadle.codegen.legalize import legalize
 from treadle.codegen.llvm import casts
 from treadle.codegen.llvm.accesses import Scope
@@ -29,6 +28,7 @@ from treadle.codegen.records import Binding, KernelCode, ParameterLayout
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.ir import nodes as n
+from treadle.ir.intervals import LARGEST_EXTENT, parameter_interval
 from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import SCALARS, size_of
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.codegen.intervals import Interval
 from treadle.codegen.llvm import arithmetic, atomics, memory
 from treadle.codegen.llvm.emitter import Emitter
 from treadle.codegen.llvm.expressions import Expressions
@@ -15,6 +14,7 @@ from treadle.codegen.llvm.values import Value, zero
 from treadle.codegen.parts import holds_array, leaf_range, leaf_types
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.ir import nodes as n
+from treadle.ir.intervals import Interval
 from treadle.ir.passes.choices import Choice, choice_of
 from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import Scalar, Type, align_of, size_of

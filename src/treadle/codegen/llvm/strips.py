@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from treadle.codegen.intervals import Interval, fits
 from treadle.codegen.llvm.divergence import Divergence, analyze
 from treadle.codegen.llvm.lane_memory import Mask
 from treadle.codegen.llvm.lane_values import lane_memories
@@ -14,6 +13,7 @@ from treadle.codegen.llvm.statements import Statements, loop_interval, turns_of
 from treadle.codegen.llvm.values import Value
 from treadle.codegen.parts import holds_array
 from treadle.ir import nodes as n
+from treadle.ir.intervals import Interval, fits
 from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import Scalar, size_of
 

@@ -6,9 +6,9 @@ four scalars, in memory order, and only memory sees them together.
 
 from __future__ import annotations
 
-from treadle.codegen.intervals import Interval
 from treadle.codegen.llvm.spelling import constant
 from treadle.codegen.parts import leaf_types
+from treadle.ir.intervals import Interval
 from treadle.ir.types import Type
 
 

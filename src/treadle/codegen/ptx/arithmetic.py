@@ -6,11 +6,11 @@ undefined (a zero divisor), or does in another width, is given the IR's meaning 
 
 from __future__ import annotations
 
-from treadle.codegen.intervals import Interval
 from treadle.codegen.ptx import around_ptxas, casts
 from treadle.codegen.ptx.division import divide
 from treadle.codegen.ptx.emitter import Emitter
 from treadle.codegen.ptx.spelling import KINDS, REGISTERS, constant, is_literal
+from treadle.ir.intervals import Interval
 from treadle.ir.types import BF16, F16, F32, SCALARS, Scalar
 
 _PLAIN = {"add": "add", "sub": "sub", "mul": "mul.lo"}

@@ -8,10 +8,10 @@ looks first whether 32 are enough.
 
 from __future__ import annotations
 
-from treadle.codegen.intervals import Interval
 from treadle.codegen.ptx import casts
 from treadle.codegen.ptx.emitter import Emitter, when
 from treadle.codegen.ptx.spelling import KINDS, REGISTERS, is_literal
+from treadle.ir.intervals import Interval
 from treadle.ir.types import Scalar
 
 

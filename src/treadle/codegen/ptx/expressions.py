@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from treadle.codegen.intervals import LARGEST_EXTENT, Interval, combine, extreme, fits, union
 from treadle.codegen.parts import leaf_range, leaf_types, must_not_run
 from treadle.codegen.ptx import arithmetic, casts, memory
 from treadle.codegen.ptx.accesses import Accesses, Known, Scope
@@ -16,6 +15,7 @@ from treadle.codegen.ptx.values import Value, number
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
+from treadle.ir.intervals import LARGEST_EXTENT, Interval, combine, extreme, fits, union
 from treadle.ir.types import Scalar, Type
 
 _SPECIAL = {"thread_idx": "%tid", "block_idx": "%ctaid", "grid_dim": "%nctaid"}

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from treadle.codegen.blocks import check_parameters, title
-from treadle.codegen.intervals import parameter_interval
 from treadle.codegen.legalize import legalize
 from treadle.codegen.ptx import casts
 from treadle.codegen.ptx.accesses import Scope
@@ -25,6 +24,7 @@ from treadle.codegen.records import Binding, KernelCode, ParameterLayout, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
+from treadle.ir.intervals import parameter_interval
 from treadle.ir.passes.access import buffer_access
 from treadle.ir.passes.fold import fold
 from treadle.ir.passes.scalarize import scalarize

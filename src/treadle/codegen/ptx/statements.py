@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.codegen.intervals import Interval
 from treadle.codegen.parts import leaf_types, must_not_run
 from treadle.codegen.ptx import atomics, memory, subgroups
 from treadle.codegen.ptx.accesses import Known, Scope
@@ -15,6 +14,7 @@ from treadle.codegen.ptx.values import Value
 from treadle.codegen.ptx.variables import Variables, assigned_names, placed_names
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n
+from treadle.ir.intervals import Interval
 from treadle.ir.passes.choices import Choice, choice_of
 from treadle.ir.traverse import root_of, statements_in, walk
 from treadle.ir.types import Scalar, Void, align_of, size_of

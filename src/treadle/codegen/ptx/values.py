@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from treadle.codegen.intervals import Interval
 from treadle.codegen.parts import leaf_types
 from treadle.codegen.ptx.emitter import Emitter
 from treadle.codegen.ptx.spelling import MOVES, REGISTERS, constant
+from treadle.ir.intervals import Interval
 from treadle.ir.types import Scalar, Type
 
 

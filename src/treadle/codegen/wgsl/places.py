@@ -59,7 +59,7 @@ def _check(scope: Scope, check: n.Check) -> str:
 
 def _answered(check: n.Check) -> n.Expression | None:
     """The condition of a check that asks for 0, of 0 and 1, by a condition: whether an index of 64
-    bits is inside (`codegen.wide`)."""
+    bits is inside (`ir.passes.wide`)."""
     match check:
         case n.Check(
             n.Select(condition, n.Constant(value=0), n.Constant(value=1)), n.Constant(value=1)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from treadle.codegen.blocks import check_threads, title
 from treadle.codegen.legalize import legalize
-from treadle.codegen.prelude import PREFIX
 from treadle.codegen.records import Binding, KernelCode, ParameterLayout, Slot
 from treadle.codegen.wgsl import expressions, plans, statements
 from treadle.codegen.wgsl.helpers import HELPERS
@@ -16,8 +15,6 @@ from treadle.codegen.wgsl.options import WgslOptions
 from treadle.codegen.wgsl.plans import Plan
 from treadle.codegen.wgsl.scope import Scope
 from treadle.codegen.wgsl.uniform import deciding_loads
-from treadle.codegen.wide import pair_words
-from treadle.codegen.wide.layout import paired
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.ir import nodes as n
@@ -26,6 +23,9 @@ from treadle.ir.passes.nesting import unnest
 from treadle.ir.passes.returns import with_one_return
 from treadle.ir.passes.scalarize import scalarize
 from treadle.ir.passes.unroll import unroll, unroll_around_views
+from treadle.ir.passes.wide import pair_words
+from treadle.ir.passes.wide.layout import paired
+from treadle.ir.prelude_names import PREFIX
 from treadle.ir.traverse import rewrite_kernel, statements_in, walk
 from treadle.ir.types import I32, SCALARS, Void, size_of
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from treadle.codegen.intervals import Interval
-from treadle.codegen.wide.expressions import Words
-from treadle.codegen.wide.functions import call, called_functions
-from treadle.codegen.wide.known import Intervals, word_for
-from treadle.codegen.wide.layout import PAIR, holds_wide, is_wide, paired
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n
+from treadle.ir.intervals import Interval
 from treadle.ir.passes.range_expressions import type_range
 from treadle.ir.passes.variable_ranges import function_ranges, variable_ranges
+from treadle.ir.passes.wide.expressions import Words
+from treadle.ir.passes.wide.functions import call, called_functions
+from treadle.ir.passes.wide.known import Intervals, word_for
+from treadle.ir.passes.wide.layout import PAIR, holds_wide, is_wide, paired
 from treadle.ir.traverse import map_children, walk
 from treadle.ir.types import BOOL, U32, Scalar
 

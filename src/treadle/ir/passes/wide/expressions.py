@@ -11,10 +11,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from treadle.codegen.prelude import prelude_name
-from treadle.codegen.wide.functions import call
-from treadle.codegen.wide.known import Intervals
-from treadle.codegen.wide.layout import (
+from treadle.core.errors import UnsupportedOnTarget
+from treadle.ir import nodes as n
+from treadle.ir.arithmetic import wrap
+from treadle.ir.passes.wide.functions import call
+from treadle.ir.passes.wide.known import Intervals
+from treadle.ir.passes.wide.layout import (
     PAIR,
     holds_wide,
     is_padding,
@@ -22,9 +24,7 @@ from treadle.codegen.wide.layout import (
     is_wide_vector,
     paired,
 )
-from treadle.core.errors import UnsupportedOnTarget
-from treadle.ir import nodes as n
-from treadle.ir.arithmetic import wrap
+from treadle.ir.prelude_names import prelude_name
 from treadle.ir.traverse import map_children
 from treadle.ir.types import BOOL, COMPONENTS, F32, F64, I32, U32, Scalar, Struct, Type, Vector
 

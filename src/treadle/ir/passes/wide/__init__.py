@@ -10,4 +10,4 @@ one word (`ir.passes.variable_ranges`), and of an expression whose low half is a
 for, as in `int(a + b)` or an index that a check guards, only the low half is computed.
 """
 
-from treadle.codegen.wide.kernels import pair_words as pair_words
+from treadle.ir.passes.wide.kernels import pair_words as pair_words

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from treadle.codegen.intervals import LARGEST_EXTENT, Interval, combine, extreme, union
 from treadle.core.dim3 import Dim3
 from treadle.ir import nodes as n
+from treadle.ir.intervals import LARGEST_EXTENT, Interval, combine, extreme, union
 from treadle.ir.passes.range_expressions import is_integer, type_range
 from treadle.ir.types import I32, U32, Scalar
 

@@ -14,8 +14,6 @@ from tests.support.ir_evaluator import run
 from tests.support.tint import tint_error
 from tests.support.wgsl import naga_error, options
 from treadle.codegen.wgsl import WgslOptions, print_kernel
-from treadle.codegen.wide import pair_words
-from treadle.codegen.wide.layout import PAIR, holds_wide, paired
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.limits import Limits
@@ -24,6 +22,8 @@ from treadle.ir import types as t
 from treadle.ir.parser import from_text
 from treadle.ir.passes.fold import fold
 from treadle.ir.passes.inline import inline
+from treadle.ir.passes.wide import pair_words
+from treadle.ir.passes.wide.layout import PAIR, holds_wide, paired
 from treadle.ir.traverse import walk
 from treadle.ir.verify import verify
 

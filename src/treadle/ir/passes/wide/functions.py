@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 
-from treadle.codegen.prelude import PREFIX, is_prelude
-from treadle.codegen.wide.layout import PAIR
 from treadle.ir import nodes as n
 from treadle.ir.parser import from_text
+from treadle.ir.passes.wide.layout import PAIR
+from treadle.ir.prelude_names import PREFIX, is_prelude
 from treadle.ir.traverse import walk
 from treadle.ir.types import Scalar
 
