@@ -10,8 +10,7 @@ from treadle.kernels.device_code.multiplying import Form, Loading, Tile, tile_mu
 from treadle.kernels.tiles import TILES
 from treadle.lang.kernel import Kernel
 
-LARGE = {spec: TILES[spec, 4, "large"][0] for spec in ("cuda", "webgpu")}
-LARGE["dawn"] = LARGE["webgpu"]
+LARGE = {spec: TILES[spec == "cuda", 4, "large"][0] for spec in ("cuda", "webgpu", "dawn")}
 # By the rows and columns of the matrices.
 CANDIDATES = {
     4096: [

@@ -199,7 +199,7 @@ def printed(source: str, column: str) -> str:
     if column != "naga":
         text: str = kernel.source("wgsl" if column == "tint" else column, block=THREADS)
         return text
-    from treadle.codegen import lowering
+    from treadle.codegen import pipeline
     from treadle.codegen.records import Options, Target
     from treadle.core.dim3 import Dim3
     from treadle.core.limits import Limits
@@ -210,7 +210,7 @@ def printed(source: str, column: str) -> str:
     features = {"float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics"}
     target = Target("wgsl", "naga", Limits(subgroup_size=32), frozenset(features))
     options = Options(Dim3(THREADS), tuple((b.name, k) for k, b in enumerate(ir.buffers)))
-    return lowering.print_code(lowering.lower(ir, options, target), options, target).source
+    return pipeline.print_code(pipeline.lower(ir, options, target), options, target).source
 
 
 def table() -> str:

@@ -17,7 +17,7 @@ from tests.support import math_references
 from tests.support.flow_programs import draw
 from tests.support.ir_programs import random_kernel
 from tests.support.objects import Processor, architecture, assembly, object_file, undefined_symbols
-from treadle.codegen import lowering
+from treadle.codegen import pipeline
 from treadle.codegen.records import Options, Target
 from treadle.ir import nodes as n
 from treadle.ir import types as t
@@ -39,7 +39,7 @@ def printed(kernel: n.Kernel) -> str:
     """A kernel's LLVM assembly after all passes."""
     options = Options(kernel.block, tuple((b.name, i) for i, b in enumerate(kernel.buffers)))
     target = Target("llvm")
-    return lowering.print_code(lowering.lower(kernel, options, target), options, target).source
+    return pipeline.print_code(pipeline.lower(kernel, options, target), options, target).source
 
 
 def check(source: str, processor: Processor) -> None:

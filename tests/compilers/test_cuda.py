@@ -15,8 +15,8 @@ from tests.support.cpp_math import REFERENCES, math_batch, wrong_math
 from tests.support.memory_kernels import CASES
 from tests.support.nvrtc import nvrtc_error
 from tests.support.operations import all_operations
-from treadle.codegen.cuda import print_kernel
-from treadle.codegen.lowering import lower, print_code
+from tests.support.printing import print_cuda
+from treadle.codegen.pipeline import lower, print_code
 from treadle.codegen.records import Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.limits import Limits
@@ -29,7 +29,7 @@ TARGET = Target("cuda", "sm_75")
 
 @pytest.mark.parametrize("name", list(t.SCALARS))
 def test_nvrtc_takes_every_operation(name):
-    code = print_kernel(all_operations(t.SCALARS[name]), {}, TARGET, folded=False)
+    code = print_cuda(all_operations(t.SCALARS[name]), {}, TARGET, folded=False)
     architecture = ARCHITECTURES[list(t.SCALARS).index(name) % 3]
     assert nvrtc_error(code.source, architecture) is None
 
@@ -37,7 +37,7 @@ def test_nvrtc_takes_every_operation(name):
 @pytest.mark.parametrize("count", [2, 3, 4])
 @pytest.mark.parametrize("name", ["i8", "u16", "i32", "u64", "f16", "bf16", "f32", "f64"])
 def test_nvrtc_takes_every_operation_on_vectors(name, count):
-    code = print_kernel(all_operations(t.SCALARS[name], count), {}, TARGET, folded=False)
+    code = print_cuda(all_operations(t.SCALARS[name], count), {}, TARGET, folded=False)
     assert nvrtc_error(code.source, ARCHITECTURES[count - 2]) is None
 
 
@@ -83,7 +83,7 @@ def test_nvrtc_takes_random_kernels(seed):
 
 @pytest.mark.parametrize("name", ["norm", "erff", "max", "printf", "y0", "threadIdx", "double"])
 def test_kernels_may_have_names_that_cuda_has(name):
-    code = print_kernel(
+    code = print_cuda(
         from_text(f"kernel {name} block(1, 1, 1) {{\n  buffer y0: i32\n\n  y0[0] = 1\n}}"),
         {}, TARGET, folded=False,
     )  # fmt: skip

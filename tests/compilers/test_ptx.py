@@ -16,7 +16,7 @@ from tests.support import math_references
 from tests.support.flow_programs import draw
 from tests.support.ir_programs import random_kernel
 from tests.support.ptxas import assemble, ptxas_error
-from treadle.codegen import lowering
+from treadle.codegen import pipeline
 from treadle.codegen.records import KernelCode, Options, Target
 from treadle.core.limits import Limits
 from treadle.ir import nodes as n
@@ -36,7 +36,7 @@ def printed(kernel: n.Kernel, architecture: str, folded: bool = False) -> Kernel
     slots = tuple((buffer.name, i) for i, buffer in enumerate(kernel.buffers))
     options = Options(kernel.block, slots, folded)
     target = Target("ptx", architecture, LIMITS)
-    return lowering.print_code(lowering.lower(kernel, options, target), options, target)
+    return pipeline.print_code(pipeline.lower(kernel, options, target), options, target)
 
 
 def check_kernel(kernel: n.Kernel, architecture: str, folded: bool = False) -> str:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.support.flow_programs import draw
 from tests.support.tint import tint_error
-from treadle.codegen import lowering
+from treadle.codegen import pipeline
 from treadle.codegen.records import Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
@@ -38,8 +38,8 @@ def test_barriers_of_drawn_kernels(data, block, lanes, warps, returns) -> None:
     slots = tuple((buffer.name, slot) for slot, buffer in enumerate(kernel.buffers))
     options = Options(Dim3(*block), slots)
     try:
-        lowered = lowering.lower(kernel, options, target)
+        lowered = pipeline.lower(kernel, options, target)
     except CompileError:  # what we do not find uniform ourselves is refused
         return
-    source = lowering.print_code(lowered, options, target).source
+    source = pipeline.print_code(lowered, options, target).source
     assert tint_error(source) is None, f"{source}\n{text}"

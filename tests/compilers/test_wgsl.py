@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from tests.support.operations import all_operations
+from tests.support.printing import print_wgsl
 from tests.support.tint import tint_error
 from tests.support.wgsl import LIMITS, naga_error
-from treadle.codegen.wgsl import WgslOptions, print_kernel
+from treadle.codegen.wgsl import WgslOptions
 from treadle.ir import types as t
 
 # The types that Tint has, and float16 both native and emulated.
@@ -22,9 +23,9 @@ CASES = [
 @pytest.mark.parametrize(("name", "features"), CASES)
 def test_every_operation_is_accepted(name, features):
     kernel = all_operations(t.SCALARS[name])
-    for_tint = print_kernel(kernel, WgslOptions("tint", features, LIMITS))
+    for_tint = print_wgsl(kernel, WgslOptions("tint", features, LIMITS))
     assert tint_error(for_tint.source) is None
-    for_naga = print_kernel(kernel, WgslOptions("naga", features, LIMITS))
+    for_naga = print_wgsl(kernel, WgslOptions("naga", features, LIMITS))
     assert naga_error(for_naga.source, for_naga.entry) is None
 
 
@@ -36,14 +37,14 @@ VECTORS: list[Any] = [("i32", ()), ("u32", ()), ("f32", ()), ("f16", ("float16",
 @pytest.mark.parametrize(("name", "features"), VECTORS)
 def test_every_operation_on_vectors_is_accepted(name, features, count):
     kernel = all_operations(t.SCALARS[name], count)
-    for_tint = print_kernel(kernel, WgslOptions("tint", frozenset(features), LIMITS))
+    for_tint = print_wgsl(kernel, WgslOptions("tint", frozenset(features), LIMITS))
     assert tint_error(for_tint.source) is None
-    for_naga = print_kernel(kernel, WgslOptions("naga", frozenset(features), LIMITS))
+    for_naga = print_wgsl(kernel, WgslOptions("naga", frozenset(features), LIMITS))
     assert naga_error(for_naga.source, for_naga.entry) is None
 
 
 @pytest.mark.parametrize("name", ["i64", "u64", "f64"])
 def test_wide_types_are_accepted_by_naga(name):
     features = frozenset({"int64", "float64"})
-    code = print_kernel(all_operations(t.SCALARS[name]), WgslOptions("naga", features, LIMITS))
+    code = print_wgsl(all_operations(t.SCALARS[name]), WgslOptions("naga", features, LIMITS))
     assert naga_error(code.source, code.entry) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.support.tint import tint_error
-from treadle.codegen import lowering
+from treadle.codegen import pipeline
 from treadle.codegen.records import KernelCode, Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import UnsupportedOnTarget
@@ -21,19 +21,19 @@ _TOO_MANY_BUFFERS = "number of storage buffers"
 def check_with_tint() -> None:
     """From here on, printing WGSL for a device prints it for Tint too, and asserts that Tint takes
     it."""
-    plain = lowering.print_code
+    plain = pipeline.print_code
 
-    def print_code(lowered: lowering.Lowered, options: Options, target: Target) -> KernelCode:
+    def print_code(lowered: pipeline.Lowered, options: Options, target: Target) -> KernelCode:
         code = plain(lowered, options, target)
         if target.language == "wgsl" and target.dialect == "naga":
             _assert_tint_takes(plain, lowered, options, target)
         return code
 
-    lowering.print_code = print_code
+    pipeline.print_code = print_code
 
 
 def _assert_tint_takes(
-    plain: object, lowered: lowering.Lowered, options: Options, target: Target
+    plain: object, lowered: pipeline.Lowered, options: Options, target: Target
 ) -> None:
     features = target.features & _TINT_FEATURES
     if lowered.workgroup.count > _TINT_THREADS:  # only the head of the text would differ

@@ -11,12 +11,12 @@ import numpy as np
 from tests.fuzz.programs import Program, program_from
 from tests.fuzz.test_kernels import arguments_of, differences, interpreted, kernel_of
 from tests.support.cpp_kernels import Batch
-from treadle.codegen import lowering
+from treadle.codegen import pipeline
 from treadle.codegen.records import KernelCode, Options
+from treadle.codegen.target import find_target
 from treadle.core.dim3 import Dim3
 from treadle.lang.interpreter.arguments import take_arguments
 from treadle.runtime.arrays import array_class
-from treadle.runtime.build import _GENERIC
 from treadle.runtime.signature import ArrayArgument, Signature
 
 
@@ -86,8 +86,8 @@ def _printed(program: Program, kernel: Any, language: str) -> KernelCode:
     bases = list(dict.fromkeys(_base(program, buffer.name) for buffer in lowered.buffers))
     slots = tuple((b.name, bases.index(_base(program, b.name))) for b in lowered.buffers)
     options = Options(Dim3.of(program.block), slots)
-    ready = lowering.lower(lowered, options, _GENERIC[language])
-    return lowering.print_code(ready, options, _GENERIC[language])
+    ready = pipeline.lower(lowered, options, find_target(language).generic)
+    return pipeline.print_code(ready, options, find_target(language).generic)
 
 
 def wrong_drawn(batch: Batch, name: str, drawn: Drawn) -> list[str]:

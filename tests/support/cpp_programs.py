@@ -11,13 +11,13 @@ from tests.support import flow_programs, ir_programs, operations
 from tests.support.cpp_kernels import Batch
 from tests.support.ir_evaluator import run
 from tests.support.memory_kernels import CASES
-from treadle.codegen import lowering
+from treadle.codegen import pipeline
 from treadle.codegen.records import KernelCode, Options
+from treadle.codegen.target import find_target
 from treadle.ir import nodes as n
 from treadle.ir import rules
 from treadle.ir import types as t
 from treadle.ir.parser import from_text
-from treadle.runtime.build import _GENERIC
 
 BLOCKS = [(1, 1, 1), (7, 1, 1), (32, 1, 1), (33, 1, 1), (64, 1, 1), (8, 4, 1), (4, 3, 2)]
 
@@ -27,8 +27,8 @@ def printed(kernel: n.Kernel, language: str, *, folded: bool = False) -> KernelC
     assert kernel.block is not None
     slots = tuple((buffer.name, i) for i, buffer in enumerate(kernel.buffers))
     options = Options(kernel.block, slots, folded=folded)
-    lowered = lowering.lower(kernel, options, _GENERIC[language])
-    return lowering.print_code(lowered, options, _GENERIC[language])
+    lowered = pipeline.lower(kernel, options, find_target(language).generic)
+    return pipeline.print_code(lowered, options, find_target(language).generic)
 
 
 # --- every operation -----------------------------------------------------------------------------

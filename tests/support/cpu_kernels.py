@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treadle.codegen.llvm import LlvmOptions, print_kernel
+from tests.support.printing import print_llvm
+from treadle.codegen.llvm import LlvmOptions
 from treadle.core.dim3 import Dim3
 from treadle.drivers.cpu import backend
 from treadle.ir import nodes as n
@@ -28,7 +29,7 @@ def device():
 def compiled(kernel: n.Kernel | str, options: LlvmOptions = OWN_BINDINGS):
     if isinstance(kernel, str):
         kernel = from_text(kernel)
-    return device().compile(print_kernel(kernel, options))
+    return device().compile(print_llvm(kernel, options))
 
 
 def upload(array: np.ndarray):

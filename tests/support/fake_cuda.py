@@ -9,10 +9,12 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 
+from treadle.core.traits import Traits
 from treadle.drivers import base
 from treadle.drivers.cpu import device as cpu
 from treadle.drivers.cpu import stream as cpu_stream
 
+_TRAITS = Traits(targets=("llvm",), rank=0, double_buffers=True, cuda_memory=True)
 _handles = itertools.count(0x1000, 0x10)
 foreign_memory: dict[int, str] = {}
 """The device on which memory of tests lies, by its address."""
@@ -103,7 +105,14 @@ class FakeCuda(cpu.Backend):
     def list_devices(self, **choice):
         plain = super().list_devices()[0]
         return [
-            replace(plain, id=f"cuda:{n}", backend="cuda", kind="discrete", name=f"fake {n}")
+            replace(
+                plain,
+                id=f"cuda:{n}",
+                backend="cuda",
+                kind="discrete",
+                name=f"fake {n}",
+                traits=_TRAITS,
+            )
             for n in range(2)
         ]
 

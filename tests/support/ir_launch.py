@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.codegen import lowering
+from treadle.codegen import pipeline
 from treadle.codegen.records import KernelCode, Options
 from treadle.core.dim3 import Dim3
 from treadle.ir import nodes as n
@@ -22,7 +22,7 @@ def printed(device: td.Device, kernel: n.Kernel) -> KernelCode:
     assert kernel.block is not None
     options = Options(kernel.block, slots)
     target = target_of(device.info)
-    return lowering.print_code(lowering.lower(kernel, options, target), options, target)
+    return pipeline.print_code(pipeline.lower(kernel, options, target), options, target)
 
 
 def launch(

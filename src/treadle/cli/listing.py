@@ -6,13 +6,14 @@ import dataclasses
 import shutil
 from typing import Any
 
-from treadle.runtime.devices import Device
+from treadle.runtime.devices import Device, why_no_graphics
 from treadle.runtime.devices import hints as known_hints
 
 
 def describe(device: Device) -> dict[str, Any]:
     """A device as plain data, for JSON."""
     facts = dataclasses.asdict(device.info)
+    del facts["traits"]  # what treadle decides by, of no use to others
     facts["features"] = sorted(device.features)
     facts["through"] = f"{device.info.api or 'LLVM'} {device.driver}".strip()
     return facts
@@ -21,10 +22,8 @@ def describe(device: Device) -> dict[str, Any]:
 def hints(found: list[Device]) -> list[str]:
     """One line each for what would make the list longer."""
     lines = known_hints()
-    if not any(device.backend == "webgpu" for device in found):
-        from treadle.runtime.devices import _backend
-
-        lines.append(f"No WebGPU device: {_backend('webgpu').why_none()}")
+    if (why := why_no_graphics()) is not None:
+        lines.append(f"No WebGPU device: {why}")
     nvidia = any("nvidia" in device.vendor.lower() for device in found)
     if shutil.which("nvidia-smi") and not nvidia:
         lines.append(

@@ -1,30 +1,44 @@
-"""The size of blocks and of parameters: what a device takes, and how a printed kernel says it."""
+"""The size of blocks: what a device takes, and how a printed kernel says it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
-from treadle.codegen.records import Binding, ParameterLayout
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import CompileError, UnsupportedOnTarget
+from treadle.core.errors import CompileError
 from treadle.core.limits import Limits
 from treadle.ir import nodes as n
+from treadle.ir.traverse import rewrite_kernel
+from treadle.ir.types import I32
 
-CUDA_PARAMETER_BYTES = 4096  # of a kernel, on every card and driver: pointers and numbers
+
+def with_sizes(kernel: n.Kernel, workgroup: Dim3) -> n.Kernel:
+    """The kernel with its block's size as constants. `workgroup` is what runs it, which counts
+    `thread_idx`."""
+    block = kernel.block
+    if block is None:
+        raise CompileError(f"{kernel.name} has no block yet: give one before printing", kernel.span)
+
+    def change(node: object) -> object:
+        if isinstance(node, n.Builtin):
+            if node.name == "block_dim":
+                return n.Constant(block[node.axis], node.type, node.span)
+            if node.name == "thread_idx" and workgroup[node.axis] == 1:
+                return n.Constant(0, node.type, node.span)
+        return node
+
+    return rewrite_kernel(kernel, change)
 
 
-def check_parameters(
-    kernel: n.Kernel, bindings: Sequence[Binding], layout: ParameterLayout
-) -> None:
-    """UnsupportedOnTarget if a kernel's parameters are more than CUDA hands over."""
-    size = 8 * len(bindings) + layout.size
-    if size > CUDA_PARAMETER_BYTES:
-        raise UnsupportedOnTarget(
-            f"{kernel.name} takes {len(bindings)} arrays and {len(layout.slots)} "
-            f"numbers, {size} bytes of parameters; CUDA hands at most {CUDA_PARAMETER_BYTES} to a "
-            "kernel: pass fewer arrays, or several as one",
-            kernel.span,
-        )
+def with_grid(kernel: n.Kernel) -> n.Kernel:
+    """The kernel with the grid's extents among its parameters, for grids that are folded."""
+    known = {parameter.origin for parameter in kernel.parameters}
+    added = tuple(
+        n.Parameter(f"grid.{axis}", I32, ("grid", axis))
+        for axis in range(3)
+        if ("grid", axis) not in known
+    )
+    return replace(kernel, parameters=kernel.parameters + added)
 
 
 def title(kernel: n.Kernel, entry: str, block: Dim3) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from treadle.core.dim3 import Dim3
+from treadle.core.traits import Traits
 
 MOST_NARROW = (1 << 31) - (1 << 16)
 """Arrays of as many elements, or more, are indexed with 64 bits. It is less than 32 bits can count,
@@ -13,6 +14,9 @@ so that an index and a step beyond it (the threads of a block, a tile) still fit
 
 MOST_SHARED_MEMORY = 227 << 10
 """Bytes of shared memory for a block that no device of today goes beyond (NVIDIA's sm_90)."""
+
+CUDA_PARAMETER_BYTES = 4096
+"""Bytes of a kernel's parameters, pointers and numbers, on every card and driver of NVIDIA's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +44,9 @@ class DeviceInfo:
 
     id: str
     name: str
-    backend: Literal["cuda", "webgpu", "cpu"]
+    backend: str  # how it is reached, for people to read: "cuda", "webgpu", "cpu"
     kind: Literal["discrete", "integrated", "software", "cpu"]
+    traits: Traits
     vendor: str = ""
     driver: str = ""
     api: str = ""  # "vulkan", "metal", "d3d12", "gl", "cuda", ""

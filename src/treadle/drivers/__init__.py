@@ -1,1 +1,29 @@
-"""Drivers: one package (or file) each, one protocol (`base`)."""
+"""Drivers: one package (or file) each, one protocol (`base`). A new driver is a line here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class BackendEntry:
+    """Where a backend is found: the module that has it, and what makes it there."""
+
+    module: str
+    maker: str
+    by_name_only: bool = False
+    """Never chosen unasked: it reaches devices that another backend reaches as well, and loading
+    its library takes time and memory."""
+    chooses_api: bool = False
+    """Whether it reaches several graphics APIs, among which `td.device` can choose."""
+
+
+BACKENDS: dict[str, BackendEntry] = {
+    "cuda": BackendEntry("treadle.drivers.cuda", "CudaBackend"),
+    "webgpu": BackendEntry("treadle.drivers.webgpu_native", "WebgpuBackend", chooses_api=True),
+    "dawn": BackendEntry(
+        "treadle.drivers.webgpu_native", "dawn_backend", by_name_only=True, chooses_api=True
+    ),
+    "cpu": BackendEntry("treadle.drivers.cpu", "backend"),
+}
+"""By the name that ids of devices begin with."""

@@ -347,7 +347,7 @@ class Building(Draft):
             return False
         length = math.prod(space[a] for a in reduced)
         rows = math.prod(space) // max(length, 1)
-        in_parts = self.device.backend != "cpu" or length >= IN_PARTS
+        in_parts = not self.device.traits.serial_threads or length >= IN_PARTS
         return in_parts or length <= _LONG_ROW or rows >= _FEW_ROWS
 
 

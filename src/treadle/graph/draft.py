@@ -113,7 +113,7 @@ class Draft:
                 strides += next(behind)
             accesses.append(self._as_access(place, strides))
         self._number_gathers()
-        style = "loops" if self.device.backend == "cpu" else "threads"
+        style = "loops" if self.device.traits.serial_threads else "threads"
         kind: Kind = "rows" if self.mode == "reduce" and self.nested else self.mode
         big = self._is_big(math.prod(space))
         return Program(

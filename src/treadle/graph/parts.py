@@ -47,7 +47,7 @@ def key_of(node: Node, source: int, found: dict[tuple[int, int], int]) -> Any:
         return node.detail
     shape, strides, offset = node.detail
     number = found.setdefault((source, offset), len(found))
-    return shape, strides, number, offset % _ALIGNED if node.device.backend != "cpu" else 0
+    return shape, strides, number, 0 if node.device.traits.serial_threads else offset % _ALIGNED
 
 
 def is_short(write: Node) -> bool:

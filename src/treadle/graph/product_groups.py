@@ -24,7 +24,7 @@ def why_kept(node: Node) -> str | None:
     route = route_of(node.device, node.dtype, node.detail)
     if route in ("host", "vendor"):
         return "a library computes it"
-    return "it is a kernel of its own" if node.device.backend == "cpu" else None
+    return "it is a kernel of its own" if node.device.traits.serial_threads else None
 
 
 def axes_of(shape: tuple[int, ...], product: Product) -> tuple[slice, slice, slice] | None:

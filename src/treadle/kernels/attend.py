@@ -293,7 +293,7 @@ def _by_tiles(arrays: _Arrays, p: Problem, done: int) -> None:
     each = -(-tiles // parts)
     parts = max(-(-tiles // max(each, 1)), 1)
     what = _attending(arrays, p, vectors, parts > 1)
-    what = what._replace(fast=device.backend == "cuda" and partial is float32)
+    what = what._replace(fast=device.traits.fast_powers and partial is float32)
     given = _operands(arrays, p, done, 4 if vectors else 1, parts, each)
     *operands, out, norms = given.arrays
     kernel = attending.attender(what, tile)[blocks * parts, tile.threads]
@@ -311,7 +311,7 @@ def _by_tiles(arrays: _Arrays, p: Problem, done: int) -> None:
 def _tile(device: Device, partial: DType, p: Problem) -> Tile:
     """The largest tile that the device has room for and that is not much more than is needed."""
     limits = device.limits
-    if device.kind == "software":
+    if device.traits.software:
         return _PLAIN
     for tile in _TILES:
         if (

@@ -284,12 +284,12 @@ _SMALL_TILE = Tile(16, 16, 8, 4, 4)
 
 def tile_for(device: Device, dtype: DType, outs: int, columns: int) -> Tile:
     """The largest tile that is not mostly empty, and of which there are enough."""
-    if device.kind == "software" or device.limits.max_threads_per_block < 256:
+    if device.traits.software or device.limits.max_threads_per_block < 256:
         return _SMALL_TILE
     fitting = [tile for tile in TILES if tile.rows < 2 * outs and wide(dtype).itemsize == 4]
     busy = (tile for tile in fitting if _blocks(tile, outs, columns) >= _BUSY_BLOCKS)
     tile = next(busy, TILES[-1])
-    return tile._replace(copies=2) if device.backend == "cuda" else tile
+    return tile._replace(copies=2) if device.traits.double_buffers else tile
 
 
 def _blocks(tile: Tile, outs: int, columns: int) -> int:

@@ -330,7 +330,8 @@ def _threads(a: Part) -> int:
     room = (_SHARED_BYTES - _PANEL * _PANEL * item) // (item + real)
     limits = a.array.device.limits
     most = min(limits.max_threads_per_block, limits.max_block.x, room)
-    if a.array.device.kind in ("software", "cpu"):  # where they take turns
+    traits = a.array.device.traits
+    if traits.software or traits.serial_threads:  # where they take turns
         most = min(most, _FEW_THREADS)
     wanted = max(2 * _PANEL, 1 << (4 * a.rows - 1).bit_length())
     return min(wanted, 1 << (most.bit_length() - 1))

@@ -31,9 +31,8 @@ def zeros(like: DeviceArray, dtype: DType, *shape: int) -> DeviceArray:
 
 
 def alone(device: Device) -> bool:
-    """Whether threads do best that work alone on long pieces: on the CPU, where the threads of a
-    block take turns."""
-    return device.backend == "cpu"
+    """Whether threads do best that work alone on long pieces."""
+    return device.traits.serial_threads
 
 
 def start(kernel: Kernel, threads: int, device: Device, *arguments: Any) -> None:

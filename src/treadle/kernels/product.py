@@ -42,7 +42,7 @@ _LANES = 256  # threads of a block that work alone
 def route_of(device: Device, dtype: DType, product: Product) -> Route | None:
     """Who computes a product: the host's BLAS, a library of the card's vendor, or a kernel of our
     own, with which others can be fused. None if nobody does."""
-    if alone(device):
+    if device.traits.host_memory:
         if dtype in host_product.MULTIPLIED:
             return "host"
     elif vendor_product.prepared(device, dtype, product) is not None:

@@ -142,7 +142,7 @@ def scattered(
 def _lacks_atomics(target: DeviceArray) -> bool:
     """Whether a device has none of the size of an element's numbers."""
     assert isinstance(target.dtype, DType)
-    return target.dtype.component.itemsize == 8 and target.device.backend == "webgpu"
+    return target.dtype.component.itemsize == 8 and not target.device.traits.atomics_64
 
 
 def _in_segments(target: DeviceArray, index: DeviceArray, values: DeviceArray, how: str) -> None:

@@ -163,9 +163,9 @@ def tile_for(device: Device, what: Sorting, n: int) -> Tile:
 
 
 def _plan(x: DeviceArray, final: _Pair, what: Sorting, spares: int) -> _Plan:
-    """Between passes, narrow elements are stored as they are computed with where WebGPU could only
+    """Between passes, narrow elements are stored as they are computed with where a device can only
     store them atomically, and places have 32 bits."""
-    stored = wide(what.dtype) if x.device.backend == "webgpu" else what.dtype
+    stored = what.dtype if x.device.traits.narrow_stores else wide(what.dtype)
     between = what._replace(stored=stored, place=what.place and i32)
     return _Plan(final, what, tuple(_spare(x, between) for _ in range(spares)), between)
 

@@ -20,14 +20,14 @@ _MIDDLE = Tile(64, 64, 16, 1, 1)
 _THIN = Tile(16, 128, 16, 1, 1, beside=32)
 _NARROW = Tile(128, 16, 16, 1, 1, beside=4)
 
-# By backend, the bytes of a sum and the class of the product; the best first, of which a device
-# takes the first that its limits allow.
-TILES: dict[tuple[str, int, Class], tuple[Tile, ...]] = {
+# By whether double buffers pay, the bytes of a sum and the class of the product; the best first, of
+# which a device takes the first that its limits allow.
+TILES: dict[tuple[bool, int, Class], tuple[Tile, ...]] = {
     # Unguarded it takes 129 registers, so that only one block fits a multiprocessor.
-    ("cuda", 4, "large"): (Tile(128, 128, 8, 2, 2, copies=2, guarded=True), _MIDDLE),
-    ("webgpu", 4, "large"): (Tile(128, 128, 16, 2, 2), Tile(128, 128, 8, 2, 2), _MIDDLE),
-    ("cuda", 8, "large"): (Tile(64, 64, 8, 1, 1),),
-    ("webgpu", 8, "large"): (Tile(64, 64, 8, 1, 1),),
+    (True, 4, "large"): (Tile(128, 128, 8, 2, 2, copies=2, guarded=True), _MIDDLE),
+    (False, 4, "large"): (Tile(128, 128, 16, 2, 2), Tile(128, 128, 8, 2, 2), _MIDDLE),
+    (True, 8, "large"): (Tile(64, 64, 8, 1, 1),),
+    (False, 8, "large"): (Tile(64, 64, 8, 1, 1),),
 }
 _USUAL: dict[Class, tuple[Tile, ...]] = {
     "large": (_MIDDLE,),
@@ -59,7 +59,7 @@ def tile_for(machine: Machine, problem: Problem) -> Tile:
         return _MODEST
     item = wide(problem.dtype).itemsize
     kind = class_of(problem)
-    for tile in (*TILES.get((machine.backend, item, kind), _USUAL[kind]), *_LAST):
+    for tile in (*TILES.get((machine.double_buffers, item, kind), _USUAL[kind]), *_LAST):
         if tile.threads <= machine.most_threads and tile.shared_bytes(item) <= machine.shared_bytes:
             return tile
     return _MODEST

@@ -125,7 +125,8 @@ def multiply(a: Part, b: Part, c: Part, *, conj: bool = False, subtract: bool = 
         _subtract_large(a, b, c)
         return
     rows, columns = _TILES[c.dtype.itemsize]
-    if c.array.device.kind in ("software", "cpu"):  # is slow to compile what is unrolled
+    traits = c.array.device.traits
+    if traits.software or traits.serial_threads:  # is slow to compile what is unrolled
         rows = columns = 1
     rows = rows if c.rows > blocks.SIDE else 1
     columns = columns if c.columns > blocks.SIDE else 1

@@ -18,7 +18,7 @@ def prepared(
 ) -> PreparedProduct | None:
     """How the library computes a product; None where there is none, or it does not do this one.
     `result` is the dtype of the products if it is another than that of the factors."""
-    dense = _dense(dtype, product) if device.backend == "cuda" else None
+    dense = _dense(dtype, product) if device.traits.vendor_products else None
     if dense is not None and result is not None and result is not dtype:
         dense = dense._replace(result=result.short)
     return None if dense is None else device.handle.dense_product(dense)

@@ -207,7 +207,7 @@ class DeviceArray(Exported):
         if target.device is self.device:
             self.device.default_stream.handle.copy(*places)
             return True
-        if target.device.backend != self.device.backend:
+        if not target.device.is_beside(self.device):
             return False
         copy = target.device.handle.copy_from
         if (active := profile.active) is not None:

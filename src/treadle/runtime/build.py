@@ -10,7 +10,7 @@ from treadle.codegen.records import Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, FormatError
 from treadle.core.interruptible import interruptibly
-from treadle.core.limits import DeviceInfo, Limits
+from treadle.core.limits import DeviceInfo
 from treadle.core.nesting import deep_nesting
 from treadle.core.version import __version__
 from treadle.drivers import base
@@ -23,40 +23,6 @@ from treadle.runtime.signature import ArrayArgument, Signature
 
 _log = logging.getLogger("treadle")
 _SLOW = 1.0  # seconds of compiling after which the log says what took so long
-
-
-_EVERYTHING = frozenset(
-    {"float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics"}
-)
-_CUDA_LIMITS = Limits(
-    1024, Dim3(1024, 1024, 64), Dim3((1 << 31) - 1, 65535, 65535),
-    max_shared_memory=96 << 10, subgroup_size=32,
-)  # fmt: skip
-
-# What `source` prints for when there is no device to ask.
-_GENERIC: dict[str, Target] = {
-    "wgsl": Target(
-        "wgsl", "tint", Limits(subgroup_size=32),
-        frozenset({"float16", "subgroups"}),
-    ),
-    "llvm": Target(
-        "llvm", "",
-        Limits(1024, Dim3(1024, 1024, 1024), max_shared_memory=1 << 16, subgroup_size=32),
-        _EVERYTHING,
-    ),
-    "ptx": Target("ptx", "sm_70", _CUDA_LIMITS, _EVERYTHING),
-    "cuda": Target("cuda", "sm_70", _CUDA_LIMITS, _EVERYTHING),
-    # What every Mac with Apple's own GPU has.
-    "msl": Target(
-        "msl", "",
-        Limits(1024, Dim3(1024, 1024, 1024), max_shared_memory=1 << 15, subgroup_size=32),
-        frozenset({"float16", "int64", "subgroups", "float_atomics"}),
-    ),
-}  # fmt: skip
-
-
-# The languages that each backend takes, the usual one first.
-_LANGUAGES = {"cpu": ("llvm",), "webgpu": ("wgsl",), "cuda": ("ptx", "cuda")}
 
 
 def build(
@@ -139,15 +105,15 @@ def _from_scratch(
     handle: base.Device,
 ) -> tuple[Built, base.CompiledKernel]:
     # Here, so that a process that finds its kernels on disk does not load the compiler.
-    from treadle.codegen import lowering
+    from treadle.codegen import pipeline
 
-    ready = lowering.lower(lowered.kernel, options, target)
-    code = lowering.print_code(ready, options, target)
+    ready = pipeline.lower(lowered.kernel, options, target)
+    code = pipeline.print_code(ready, options, target)
     arrays = [i for i, one in enumerate(signature.arguments) if isinstance(one, ArrayArgument)]
     names = [buffer.name for buffer in lowered.kernel.buffers]
     writes, reads = (
         frozenset(position for position, name in zip(arrays, names, strict=True) if name in used)
-        for used in (lowering.writes_of(ready.kernel), lowering.reads_of(lowered.kernel))
+        for used in (pipeline.writes_of(ready.kernel), pipeline.reads_of(lowered.kernel))
     )
     built = Built(code, ready.sites, writes, reads)
     compiled = interruptibly(lambda: handle.compile(code))
@@ -160,8 +126,10 @@ def print_source(
     definition: KernelDefinition, signature: Signature, target: str, block: Dim3, shared_bytes: int
 ) -> str:
     """A kernel's text on a target, or its IR, without a device."""
-    if target not in (*_GENERIC, "ir"):
-        raise CompileError(f"unknown target {target!r}: use one of {', '.join(_GENERIC)} or ir")
+    from treadle.codegen.target import TARGETS
+
+    if target not in (*TARGETS, "ir"):
+        raise CompileError(f"unknown target {target!r}: use one of {', '.join(TARGETS)} or ir")
     with deep_nesting(definition.name):
         return _print_source(definition, signature, target, block, shared_bytes)
 
@@ -174,10 +142,12 @@ def _print_source(
         if target == "ir":
             return to_text(lowered.kernel)
         options = Options(block, _slots(lowered, None), shared_bytes=shared_bytes)
-        from treadle.codegen import lowering
+        from treadle.codegen import pipeline
+        from treadle.codegen.target import find_target
 
-        ready = lowering.lower(lowered.kernel, options, _GENERIC[target])
-        return lowering.print_code(ready, options, _GENERIC[target]).source
+        generic = find_target(target).generic
+        ready = pipeline.lower(lowered.kernel, options, generic)
+        return pipeline.print_code(ready, options, generic).source
     except CompileError as error:
         raise _placed(error, lowered) from None
 
@@ -191,8 +161,8 @@ def _placed(error: CompileError, lowered: LoweredKernel) -> CompileError:
 
 def target_of(info: DeviceInfo) -> Target:
     """What to print for a device."""
-    languages = _LANGUAGES[info.backend]
-    language = settings.cuda_language if len(languages) > 1 else languages[0]
+    usual, *others = info.traits.targets
+    language = settings.cuda_language if settings.cuda_language in others else usual
     return Target(language, info.dialect, info.limits, info.features)
 
 

@@ -19,30 +19,13 @@ from treadle.core.errors import DeviceNotFound
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.core.once import once
 from treadle.core.recent import Recent
+from treadle.drivers import BACKENDS
 from treadle.runtime.memory import Pool, Shared
 
 if TYPE_CHECKING:
+    from treadle.core.traits import Traits
     from treadle.drivers import base
     from treadle.runtime.streams import Stream
-
-# Backend name: the package that has it, and what makes it there.
-_BACKENDS = {
-    "cuda": ("treadle.drivers.cuda", "CudaBackend"),
-    "webgpu": ("treadle.drivers.webgpu_native", "WebgpuBackend"),
-    "dawn": ("treadle.drivers.webgpu_native", "dawn_backend"),
-    "cpu": ("treadle.drivers.cpu", "backend"),
-}
-# Never chosen unasked: they reach devices that another backend reaches as well, and loading their
-# libraries takes time and memory.
-_BY_NAME_ONLY = frozenset({"dawn"})
-# Backends of several graphics APIs, among which `device` can choose.
-_GRAPHICS = frozenset({"webgpu", "dawn"})
-# Best first. Our own CPU code beats a software graphics driver.
-_RANK = {
-    ("cuda", "discrete"): 0, ("cuda", "integrated"): 0,
-    ("webgpu", "discrete"): 1, ("webgpu", "integrated"): 2,
-    ("cpu", "cpu"): 3, ("webgpu", "software"): 4,
-}  # fmt: skip
 
 # What a device keeps besides arrays in use: compiled kernels, kernels of array expressions.
 _RECENT_KERNELS = 1024
@@ -96,7 +79,7 @@ class Device:
 
     @property
     def backend(self) -> str:
-        """How it is reached: "cuda", "webgpu" or "cpu"."""
+        """How it is reached, for people to read: "cuda", "webgpu" or "cpu"."""
         return self._info.backend
 
     @property
@@ -123,6 +106,15 @@ class Device:
     def features(self) -> frozenset[str]:
         """What it can do beyond the common: "float16", "subgroups", …"""
         return self._info.features
+
+    @property
+    def traits(self) -> Traits:
+        """What it is like: whatever is decided by the kind of device is decided by these."""
+        return self._info.traits
+
+    def is_beside(self, other: Device) -> bool:
+        """Whether one backend has both, so that it may copy from one to the other by itself."""
+        return self._backend is other._backend
 
     @property
     def handle(self) -> base.Device:
@@ -204,13 +196,13 @@ class Device:
 
 def devices() -> list[Device]:
     """Every usable device, best first: one entry a physical device and provider."""
-    return _ranked(list(_BACKENDS))
+    return _ranked(list(BACKENDS))
 
 
 def _ranked(backends: list[str]) -> list[Device]:
     """The devices of some backends, best first; of equals, those of the first backend."""
     found = [_device(name, info) for name in backends for info in _infos(name)]
-    return sorted(found, key=lambda d: _RANK.get((d.backend, d.kind), 9))
+    return sorted(found, key=lambda device: device.traits.rank)
 
 
 def device(
@@ -231,23 +223,35 @@ def device(
         return (
             default_device()
             if power is None and api is None
-            else device("webgpu", power=power, api=api)
+            else device(_graphics(), power=power, api=api)
         )
     if not isinstance(spec, str):
         raise TypeError(f"a device is named by its id or is a Device, not {type(spec).__name__}")
     wanted = spec.lower()
     name = wanted.partition(":")[0]
-    if name not in _BACKENDS:
+    if name not in BACKENDS:
         raise _not_found(spec)
     choice = {"api": api, "power": power}
     choice = {key: value for key, value in choice.items() if value is not None}
-    if choice and name not in _GRAPHICS:
+    if choice and not BACKENDS[name].chooses_api:
         choosing = "api and power choose" if len(choice) > 1 else f"{next(iter(choice))} chooses"
         raise DeviceNotFound(f"{choosing} among WebGPU devices only, and {spec!r} is none")
     for info in _infos(name, **choice):
         if wanted in (info.id, name):
             return _device(name, info)
     raise _not_found(spec, api)
+
+
+def _graphics() -> str:
+    """The backend that is meant where only a graphics API or a power preference is named."""
+    return next(name for name, entry in BACKENDS.items() if entry.chooses_api)
+
+
+def why_no_graphics() -> str | None:
+    """Why no graphics API reaches a device of this machine; None if one does."""
+    if any(_infos(name) for name, entry in BACKENDS.items() if entry.chooses_api):
+        return None
+    return _backend(_graphics()).why_none()
 
 
 def _named(spec: str | Device | None) -> Device:
@@ -278,7 +282,7 @@ def default_device() -> Device:
         return scoped
     if _default is None:
         wanted = os.environ.get("TREADLE_DEVICE")
-        automatic = [name for name in _BACKENDS if name not in _BY_NAME_ONLY]
+        automatic = [name for name, entry in BACKENDS.items() if not entry.by_name_only]
         _default = _from_environment(wanted) if wanted else _ranked(automatic)[0]
         if not wanted:
             for hint in hints():
@@ -295,7 +299,7 @@ def _from_environment(wanted: str) -> Device:
 
 def hints() -> list[str]:
     """One line for each backend that could reach hardware of this machine and lacks a package."""
-    said = (_backend(name).hint() for name in _BACKENDS if name not in _BY_NAME_ONLY)
+    said = (_backend(name).hint() for name, entry in BACKENDS.items() if not entry.by_name_only)
     return [hint for hint in said if hint is not None]
 
 
@@ -327,8 +331,8 @@ def is_available(spec: str) -> bool:
 
 @once
 def _backend(name: str) -> base.Backend:
-    package, maker = _BACKENDS[name]
-    made: base.Backend = getattr(importlib.import_module(package), maker)()
+    entry = BACKENDS[name]
+    made: base.Backend = getattr(importlib.import_module(entry.module), entry.maker)()
     return made
 
 
@@ -349,8 +353,8 @@ def _not_found(spec: str, api: str | None = None) -> DeviceNotFound:
     name = spec.lower().partition(":")[0]
     asked = f"no device {spec!r}" + (f" through {api}" if api else "")
     found = ", ".join(f"{d.id} ({d.name})" for d in devices()) or "none"
-    if name in _BACKENDS:
+    if name in BACKENDS:
         hint = "Use one of these ids." if _infos(name) else _backend(name).why_none()
     else:
-        hint = f"Backends are {', '.join(sorted(_BACKENDS))}."
+        hint = f"Backends are {', '.join(sorted(BACKENDS))}."
     return DeviceNotFound(f"{asked}. Found: {found}. {hint[:1].upper()}{hint[1:]}")

@@ -67,7 +67,7 @@ class Exported:
                 f"a tensor on {array.device.id} cannot be exported to the device "
                 f"{tuple(dl_device)} of DLPack: move it first, with .to(device)"
             )
-        if host and array.device.backend != "cpu":
+        if host and not array.device.traits.host_memory:
             if copy is False:
                 raise BufferError(f"a tensor on {array.device.id} is copied to get to the CPU")
             from treadle.runtime.devices import device
@@ -89,15 +89,14 @@ def host_view(array: DeviceArray) -> np.ndarray[Any, Any]:
 
 
 def _place(array: DeviceArray) -> tuple[int, int]:
-    backend, _, number = array.device.id.partition(":")
-    if backend == "cpu":
+    if array.device.traits.host_memory:
         return dlpack.CPU, 0
-    if array.device.backend != "cuda":
+    if not array.device.traits.cuda_memory:
         raise BufferError(
             f"memory of {array.device.id} is out of other libraries' reach: copy it, with "
             'x.numpy() or x.to("cpu")'
         )
-    return dlpack.CUDA, int(number or 0)
+    return dlpack.CUDA, int(array.device.id.partition(":")[2] or 0)
 
 
 def _capsule(
@@ -198,7 +197,7 @@ class Lent:
 
 
 def _interface(array: DeviceArray) -> dict[str, Any]:
-    if array.device.backend != "cuda":
+    if not array.device.traits.cuda_memory:
         raise AttributeError(f"no __cuda_array_interface__: the tensor is on {array.device.id}")
     dtype, descr = array.dtype, None
     if not isinstance(dtype, DType):

@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from treadle.runtime.built import Built
 
 MAX_BLOCK = 1024  # threads; devices with smaller workgroups run several threads a lane
-# The threads of a block that a launch by threads chooses, and how many of them in x where there are
-# other axes.
-_LIKED_BLOCKS = {"cpu": (MAX_BLOCK, MAX_BLOCK), "webgpu": (256, 32), "cuda": (256, 32)}
 _FOLD_FROM = 65535  # blocks along an axis that every device takes as they are
 _MOST_PREPARED = 1024  # of a kernel; beyond it the older half is dropped
 
@@ -391,10 +388,10 @@ def suitable_block(threads: Dim3, device: Device) -> Dim3:
 
     The CPU runs a block as one loop and likes it long; GPUs like a few subgroups.
     """
-    liked, row = _LIKED_BLOCKS[device.backend]
-    most = min(liked, device.limits.max_threads_per_block)
+    traits = device.traits
+    most = min(traits.usual_block, device.limits.max_threads_per_block)
     flat = threads.y == threads.z == 1
-    x = most if flat else min(most, row, _power_above(threads.x))
+    x = most if flat else min(most, traits.usual_row, _power_above(threads.x))
     y = min(most // x, _power_above(threads.y))
     return Dim3(x, max(y, 1), 1)
 

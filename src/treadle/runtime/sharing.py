@@ -79,7 +79,7 @@ def check_place(foreign: Foreign, where: Device, what: str) -> None:
     """LaunchError unless an array's memory is `where`'s."""
     name = foreign.library.name
     empty = 0 in foreign.shape
-    if empty and foreign.device[1] < 0 and not foreign.address and where.backend == "cuda":
+    if empty and foreign.device[1] < 0 and not foreign.address and where.traits.cuda_memory:
         return  # nothing says where, and there is nothing to use
     found = _device_at(*foreign.device, foreign.address, f"{what} is memory of {name}")
     if found is where:
@@ -316,7 +316,7 @@ class Order:
         """Put a library's work into the order; `stream` is what the array says it is on."""
         self.owners.append(owner)
         device = self.stream.device
-        if device.backend != "cuda" or (library, stream) in self._guests:
+        if not device.traits.cuda_memory or (library, stream) in self._guests:
             return
         self._guests[library, stream] = None
         current, keeper = library.stream(int(device.id.partition(":")[2] or 0))

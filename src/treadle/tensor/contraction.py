@@ -176,7 +176,7 @@ def _matrices(
     """What is multiplied as matrices; None where nothing is, or where that does not pay."""
     if dtype is bool_:
         return None
-    work = float32 if dtype in _HALVES and first[0].device.backend == "cpu" else dtype
+    work = float32 if dtype in _HALVES and first[0].device.traits.host_memory else dtype
     (left, left_view), (right, right_view) = (
         _converted(first[0], work),
         _converted(second[0], work),

@@ -67,7 +67,7 @@ def asarray(
                 raise ValueError(f"copy=False: {error}") from None
     elif kind_of(obj) is not None:
         shared = from_dlpack(obj)
-        if device is None and shared.device.backend != "cpu":
+        if device is None and not shared.device.traits.host_memory:
             device = shared.device
         return _fitting(shared, dtype, device, copy)
     if isinstance(obj, (list, tuple)) and _has_tensors(obj):

@@ -353,7 +353,7 @@ def check_dtype(dtype: DType | np.dtype[Any], device: Device) -> None:
 def default_integer(device: Device | None = None) -> DType:
     """The dtype of Python integers: int64 on cpu and cuda, int32 on webgpu."""
     where = default_device() if device is None else device
-    return int32 if where.backend == "webgpu" else int64
+    return where.traits.default_integer
 
 
 def default_dtype(number: bool | int | float | complex, device: Device | None = None) -> DType:

@@ -27,7 +27,7 @@ class ForNumPy(Exported):
         """The elements for NumPy: on the CPU the memory itself, unless a copy is asked for."""
         array = self._array
         wanted = None if dtype is None else np.dtype(dtype)
-        if array.device.backend != "cpu":
+        if not array.device.traits.host_memory:
             if copy is False:
                 raise ValueError(
                     f"copy=False: NumPy cannot reach the memory of {array.device.id}: leave it "
@@ -96,7 +96,7 @@ def _for_numpy(value: Any) -> Any:
     be read, so that no function writes into what nobody sees."""
     if isinstance(value, ForNumPy):
         data = np.asarray(value)
-        if value._array.device.backend != "cpu":
+        if not value._array.device.traits.host_memory:
             data.flags.writeable = False
         return data
     if type(value) in (list, tuple):

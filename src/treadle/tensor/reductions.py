@@ -298,8 +298,8 @@ def _quotient(total: Node, count: float) -> Node:
     by = constant(number, total.shape, total.dtype, total.device)
     if count <= 0:
         return by if total.history is None else _elementwise("multiply", total, by)
-    # WebGPU's division may be off by 2.5 ULP: a mean that is so near its elements must not be.
-    careful = total.dtype is float32 and total.device.backend == "webgpu"
+    # A quotient may be off by 2.5 ULP: a mean that is so near its elements must not be.
+    careful = total.dtype is float32 and not total.device.traits.exact_division
     return _elementwise("careful_quotient" if careful else "divide", total, by)
 
 

@@ -497,7 +497,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Operators):
             except DtypeError:
                 device = target
         where = self.device if device is None else find_device(device)
-        if where.backend == self.device.backend:
+        if where.is_beside(self.device):
             return self.to(dtype=dtype, device=where)
         if dtype is not None and not _has(where, self.dtype):
             return await self.to(dtype=dtype).to_async(device=where)

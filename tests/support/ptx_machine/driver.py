@@ -23,6 +23,7 @@ from treadle.codegen.records import KernelCode
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, DeviceLost, LaunchError, OutOfMemory
 from treadle.core.limits import DeviceInfo, Limits
+from treadle.core.traits import Traits
 from treadle.drivers import base
 
 MEMORY = 1 << 31  # bytes that the machine allows in all
@@ -32,6 +33,15 @@ _SHARED_MEMORY = {"sm_70": 96 << 10, "sm_90": 227 << 10}
 FEATURES = frozenset({
     "float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics", "timestamps",
 })  # fmt: skip
+
+TRAITS = Traits(
+    targets=("ptx", "cuda"),
+    software=True,
+    double_buffers=True,
+    fast_powers=True,
+    cuda_memory=True,
+    vendor_products=True,
+)
 
 
 class Buffer(base.Buffer):
@@ -295,6 +305,7 @@ def _info(number: int, name: str) -> DeviceInfo:
         name=f"PTX evaluator, {name}",
         backend="cuda",
         kind="software",
+        traits=TRAITS,
         driver="NumPy",
         api="cuda",
         dialect=dialect,

@@ -13,7 +13,8 @@ import pytest
 
 from tests.support import ir_evaluator
 from tests.support.cpu_kernels import run
-from treadle.codegen.llvm import LlvmOptions, print_kernel
+from tests.support.printing import print_llvm
+from treadle.codegen.llvm import LlvmOptions
 from treadle.ir import nodes as n
 from treadle.ir.parser import from_text
 
@@ -351,14 +352,14 @@ def test_rows_of_a_loop_that_starts_late(lanes):
 
 def test_rows_are_the_same_for_all_lanes_and_columns_lie_side_by_side():
     body = "y[((t // 16) * 16) + (t %% 16)] = x[t // 16] + x[t %% 32]"
-    source = print_kernel(from_text(kernel(body))).source
+    source = print_llvm(from_text(kernel(body))).source
     assert "gather" not in source
     assert "scatter" not in source
-    assert "gather" in print_kernel(from_text(kernel(body.replace("16", "8")))).source
+    assert "gather" in print_llvm(from_text(kernel(body.replace("16", "8")))).source
 
 
 def test_lanes_are_vectors():
-    code = print_kernel(from_text(kernel(BODIES["while"])))
+    code = print_llvm(from_text(kernel(BODIES["while"])))
     assert "<16 x i32>" in code.source
-    code = print_kernel(from_text(kernel(BODIES["while"])), LlvmOptions(lanes=1))
+    code = print_llvm(from_text(kernel(BODIES["while"])), LlvmOptions(lanes=1))
     assert "<16 x" not in code.source

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from tests.support.cpu_kernels import compiled, run
-from treadle.codegen.llvm import VECTORIZED, LlvmOptions, print_kernel
+from tests.support.printing import print_llvm
+from treadle.codegen.llvm import VECTORIZED, LlvmOptions
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.ir.parser import from_text
 
@@ -144,7 +145,7 @@ def test_two_parameters_may_be_one_array():
       }
     }"""
     options = LlvmOptions(bindings=(("x", 0), ("y", 0)))
-    code = print_kernel(from_text(text), options)
+    code = print_llvm(from_text(text), options)
     assert [binding.buffers for binding in code.bindings] == [("x", "y")]
     assert code.bindings[0].writes
     x = np.arange(64, dtype=np.int32)
@@ -197,7 +198,7 @@ def test_dynamic_shared_memory():
       }
     }"""
     options = LlvmOptions(shared_bytes=256)
-    code = print_kernel(from_text(text), options)
+    code = print_llvm(from_text(text), options)
     assert code.shared_bytes == 256
     np.testing.assert_array_equal(
         run(text, [np.zeros(4, np.int32)], options=options)[0], [3, 2, 1, 0]
@@ -212,7 +213,7 @@ def test_too_large_a_frame_is_refused():
       x[0] = huge[0]
     }"""
     with pytest.raises(UnsupportedOnTarget, match=r"16000000 bytes.*`huge`"):
-        print_kernel(from_text(text))
+        print_llvm(from_text(text))
 
 
 def test_what_passes_should_have_replaced_is_refused():
@@ -222,7 +223,7 @@ def test_what_passes_should_have_replaced_is_refused():
       barrier block
     }"""
     with pytest.raises(CompileError, match="thread_idx"):
-        print_kernel(from_text(text))
+        print_llvm(from_text(text))
 
 
 STENCIL = """kernel test block(64, 1, 1) {
@@ -254,7 +255,7 @@ def test_arm_machine_code(triple, lanes):
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(triple).create_target_machine(opt=2, reloc="pic")
-    code = print_kernel(from_text(STENCIL), LlvmOptions(lanes=lanes))
+    code = print_llvm(from_text(STENCIL), LlvmOptions(lanes=lanes))
     assert code.source.startswith(VECTORIZED) == (lanes > 1)
     module = llvm.parse_assembly(code.source)
     module.triple = triple

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from tests.support.ir_evaluator import run as evaluate
+from tests.support.printing import print_wgsl
 from tests.support.tint import tint_error
 from tests.support.wgsl import LIMITS, options, run
-from treadle.codegen.wgsl import WgslOptions, print_kernel
+from treadle.codegen.wgsl import WgslOptions
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.core.folding import fold_grid
@@ -46,13 +47,13 @@ def compare(
     """Run a kernel on the device and in the evaluator; the buffers must agree, and Tint too."""
     expected = {name: array.copy() for name, array in buffers.items()}
     evaluate(kernel, grid, expected, parameters)
-    code = print_kernel(kernel, options())
+    code = print_wgsl(kernel, options())
     run(code, grid, buffers, parameters)
     for name, array in buffers.items():
         np.testing.assert_array_equal(array, expected[name], err_msg=name)
     if not code.requires - {"float16", "subgroups"}:
         tint = WgslOptions("tint", code.requires, LIMITS)
-        assert tint_error(print_kernel(kernel, tint).source) is None
+        assert tint_error(print_wgsl(kernel, tint).source) is None
     return code.source
 
 
@@ -295,10 +296,10 @@ def test_fast_functions_compile_everywhere():
     b.store(x, i, value)
     kernel = b.kernel(fastmath=True)
     for dialect in ("naga", "tint"):
-        code = print_kernel(kernel, WgslOptions(dialect, limits=LIMITS))
+        code = print_wgsl(kernel, WgslOptions(dialect, limits=LIMITS))
         assert tint_error(code.source) is None
     array = np.full(4, 0.5, dtype=np.float32)
-    run(print_kernel(kernel, options()), 1, {"x": array})
+    run(print_wgsl(kernel, options()), 1, {"x": array})
     assert np.isfinite(array).all()
 
 
@@ -361,7 +362,7 @@ def test_float_additions_by_many_threads(features):
     b.emit(n.Atomic("add", element(x, 0), (constant(1.0, t.F32),)))
     b.emit(n.Atomic("max", element(x, 1), (cast(global_index(), t.F32),)))
     array = np.zeros(2, dtype=np.float32)
-    run(print_kernel(b.kernel(), options(*features)), 4, {"x": array})
+    run(print_wgsl(b.kernel(), options(*features)), 4, {"x": array})
     assert array.tolist() == [256.0, 255.0]
 
 
@@ -369,7 +370,7 @@ def test_native_float_atomics_are_used():
     b = Builder("total", block=64)
     x = b.buffer("x", t.F32)
     b.emit(n.Atomic("add", element(x, 0), (constant(1.0, t.F32),)))
-    code = print_kernel(b.kernel(), options())
+    code = print_wgsl(b.kernel(), options())
     assert "atomicAdd(&x[0], 1.0)" in code.source
     assert "float_atomics" in code.requires
     array = np.zeros(1, dtype=np.float32)
@@ -383,7 +384,7 @@ def test_64_bit_atomics_by_feature():
     b.emit(n.Atomic("add", element(x, 0), (cast(builtin("thread_idx"), t.I64),)))
     compare(b.kernel(), 2, {"x": np.array([2**40], dtype=np.int64)})
     with pytest.raises(UnsupportedOnTarget, match="int64_atomics"):
-        print_kernel(b.kernel(), options("int64"))
+        print_wgsl(b.kernel(), options("int64"))
 
 
 # --- barriers, fences, subgroups -----------------------------------------------------------------
@@ -431,7 +432,7 @@ def test_only_barriers_need_uniform_loads():
     with b.when(less(second, 5)):
         b.emit(n.Barrier())
     b.store(out, builtin("thread_idx"), second)
-    source = print_kernel(b.kernel(), WgslOptions("tint")).source
+    source = print_wgsl(b.kernel(), WgslOptions("tint")).source
     assert source.count("workgroupUniformLoad") == 1
     assert tint_error(source) is None
 
@@ -440,7 +441,7 @@ def test_a_device_wide_fence_is_refused():
     b, _ = counter()
     b.emit(n.Fence())
     with pytest.raises(UnsupportedOnTarget, match="no memory fence for the device"):
-        print_kernel(b.kernel(), options())
+        print_wgsl(b.kernel(), options())
 
 
 def test_subgroups_are_refused_without_the_feature():
@@ -449,7 +450,7 @@ def test_subgroups_are_refused_without_the_feature():
     b.emit(n.Subgroup("sum", (builtin("thread_idx"),), result))
     b.store(out, 0, result)
     with pytest.raises(UnsupportedOnTarget, match="'subgroups'"):
-        print_kernel(b.kernel(), options("none"))
+        print_wgsl(b.kernel(), options("none"))
 
 
 SUBGROUP_CASES = [
@@ -487,12 +488,12 @@ def test_subgroup_operations(op, type):
     expected = {"out": np.zeros(shape, dtype=dtype)}
     evaluate(kernel, 1, expected, subgroup_size=8)
     got = {"out": np.zeros(shape, dtype=dtype)}
-    code = print_kernel(kernel, options())
+    code = print_wgsl(kernel, options())
     run(code, 1, got)
     np.testing.assert_array_equal(got["out"], expected["out"])
     if scalar != t.F64:
         tint = WgslOptions("tint", frozenset({"subgroups", "float16"}), LIMITS)
-        assert tint_error(print_kernel(kernel, tint).source) is None
+        assert tint_error(print_wgsl(kernel, tint).source) is None
 
 
 def test_lanes_and_a_pinned_size():
@@ -500,7 +501,7 @@ def test_lanes_and_a_pinned_size():
     i = b.let("i", builtin("thread_idx"))
     b.store(out, i, add(mul(builtin("lane"), 100), builtin("subgroup_size")))
     limits = Limits(subgroup_size=8, max_shared_memory=32768)
-    code = print_kernel(b.kernel(), options(limits=limits))
+    code = print_wgsl(b.kernel(), options(limits=limits))
     array = np.zeros(16, dtype=np.int32)
     run(code, 1, {"out": array})
     assert array.tolist() == [lane * 100 + 8 for lane in [*range(8), *range(8)]]
@@ -530,7 +531,7 @@ def test_folded_grids(dispatch):
     )
     expected = {"out": np.zeros(24, dtype=np.int32)}
     evaluate(b.kernel(), (4, 3), expected)
-    code = print_kernel(b.kernel(), options(folded=True))
+    code = print_wgsl(b.kernel(), options(folded=True))
     assert code.folded
     assert [slot.parameter.origin for slot in code.layout.slots] == [("grid", k) for k in range(3)]
     got = {"out": np.zeros(24, dtype=np.int32)}
@@ -544,7 +545,7 @@ def test_blocks_behind_the_first_2_to_the_32():
     out = b.buffer("out", t.I32)
     for axis in range(3):
         b.store(out, axis, add(builtin("block_idx", axis), load(out, axis)))
-    code = print_kernel(b.kernel(), options(folded=True))
+    code = print_wgsl(b.kernel(), options(folded=True))
     grid = Dim3(70_000, 70_000)
     device = fold_grid(grid, LIMITS.max_grid)
     assert device is not None
@@ -565,19 +566,19 @@ def test_too_many_threads_and_buffers_are_refused_with_numbers():
     b, out = counter(block=512)
     b.store(out, 0, constant(1, t.I32))
     with pytest.raises(CompileError, match=r"512 x 1 x 1 threads.*at most 256"):
-        print_kernel(b.kernel(), WgslOptions())
+        print_wgsl(b.kernel(), WgslOptions())
     b = Builder("many", block=1)
     for k in range(9):
         b.store(b.buffer(f"x{k}", t.I32), 0, constant(1, t.I32))
     with pytest.raises(CompileError, match=r"takes 9 arrays.*at most 8"):
-        print_kernel(b.kernel(), WgslOptions())
+        print_wgsl(b.kernel(), WgslOptions())
 
 
 def test_fewer_invocations_after_fission():
     b, out = counter(block=64)
     with b.loop("item", 0, 64, parallel=True) as k:
         b.store(out, k, mul(k, 2))
-    code = print_kernel(b.kernel(), options(workgroup=Dim3(1, 1, 1)))
+    code = print_wgsl(b.kernel(), options(workgroup=Dim3(1, 1, 1)))
     assert (code.block, code.workgroup) == (Dim3(64, 1, 1), Dim3(1, 1, 1))
     assert "@workgroup_size(1, 1, 1)" in code.source
 
@@ -587,7 +588,7 @@ def test_invocations_along_another_axis_than_the_block():
     out = b.buffer("out", t.I32)
     with b.loop("item", 0, 8, parallel=True) as k:
         b.store(out, add(mul(builtin("thread_idx"), 8), k), add(builtin("block_dim", 1), k))
-    code = print_kernel(b.kernel(), options(workgroup=Dim3(8, 1, 1)))
+    code = print_wgsl(b.kernel(), options(workgroup=Dim3(8, 1, 1)))
     array = np.zeros(64, dtype=np.int32)
     run(code, 1, {"out": array})
     assert array.tolist() == [64 + k for k in range(8)] * 8

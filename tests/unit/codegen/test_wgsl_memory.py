@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from tests.support.ir_evaluator import run as evaluate
+from tests.support.printing import print_wgsl
 from tests.support.tint import tint_error
 from tests.support.wgsl import naga_error, options, run
-from treadle.codegen.wgsl import WgslOptions, print_kernel
+from treadle.codegen.wgsl import WgslOptions
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.core.limits import Limits
 from treadle.ir import nodes as n
@@ -62,13 +63,13 @@ def compare(
     """Run a kernel on the device and in the evaluator; the bytes of every buffer must agree."""
     expected = {name: array.copy() for name, array in buffers.items()}
     evaluate(kernel, grid, expected, parameters)
-    code = print_kernel(kernel, options(*features, **more))
+    code = print_wgsl(kernel, options(*features, **more))
     run(code, grid, buffers, parameters)
     for name, array in buffers.items():
         assert array.tobytes() == expected[name].tobytes(), (name, array, expected[name])
     if not code.requires - {"float16", "subgroups"}:
         tint = WgslOptions("tint", code.requires, more.get("limits", options().limits))
-        assert tint_error(print_kernel(kernel, tint).source) is None
+        assert tint_error(print_wgsl(kernel, tint).source) is None
     return code.source
 
 
@@ -208,7 +209,7 @@ def test_one_array_given_twice():
     x, y = b.buffer("x", t.F32), b.buffer("y", t.F32)
     i = b.let("i", global_index())
     b.store(y, i, add(load(x, i), load(y, i)))
-    code = print_kernel(b.kernel(), options(bindings={"x": 0, "y": 0}))
+    code = print_wgsl(b.kernel(), options(bindings={"x": 0, "y": 0}))
     (binding,) = code.bindings
     assert binding.buffers == ("x", "y")
     assert binding.writes
@@ -285,7 +286,7 @@ def test_too_much_shared_memory_is_refused_with_numbers():
     tile = b.memory("shared", "tile", t.F32, 8193)
     b.store(tile, 0, load(x, 0))
     with pytest.raises(CompileError, match=r"takes 32784 bytes; this device has 32768"):
-        print_kernel(b.kernel(), options())
+        print_wgsl(b.kernel(), options())
 
 
 def test_dynamic_shared_memory():
@@ -295,16 +296,16 @@ def test_dynamic_shared_memory():
     i = b.let("i", builtin("thread_idx"))
     b.store(tile, i, load(x, i))
     b.store(x, i, mul(load(tile, i), 2.0))
-    code = print_kernel(b.kernel(), options(dynamic_shared_bytes=64))
+    code = print_wgsl(b.kernel(), options(dynamic_shared_bytes=64))
     assert "var<workgroup> tile: array<f32, 16>;" in code.source
     assert code.shared_bytes == 64
     with pytest.raises(CompileError, match="gives it 0 bytes"):
-        print_kernel(b.kernel(), options())
+        print_wgsl(b.kernel(), options())
 
 
 def test_types_that_the_device_lacks_are_refused_by_name():
     with pytest.raises(UnsupportedOnTarget, match="the feature 'float64'"):
-        print_kernel(copier(t.F64, True), options("none"))
+        print_wgsl(copier(t.F64, True), options("none"))
 
 
 @pytest.mark.parametrize("type", [t.I64, t.U64, t.Vector(t.I64, 2), LONG], ids=str)

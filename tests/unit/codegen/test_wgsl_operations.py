@@ -11,8 +11,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tests.support.printing import print_wgsl
 from tests.support.wgsl import options, run, same_float
-from treadle.codegen.wgsl import print_kernel
 from treadle.ir import arithmetic, rules
 from treadle.ir import nodes as n
 from treadle.ir import types as t
@@ -62,7 +62,7 @@ def compute(
     i = b.let("i", global_index())
     with b.when(n.Binary("lt", i, size, t.BOOL)):
         b.store(output, i, expression(*(load(buffer, i) for buffer in inputs)))
-    code = print_kernel(b.kernel(), options(*features))
+    code = print_wgsl(b.kernel(), options(*features))
     rows = len(columns[0])
     buffers = {
         name: np.array(column, dtype=NUMPY[type.name])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tests.support.printing import print_wgsl
 from tests.support.tint import tint_error
 from tests.support.wgsl import naga_error
-from treadle.codegen.wgsl import WgslOptions, print_kernel
+from treadle.codegen.wgsl import WgslOptions
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.builder import (
@@ -190,10 +191,10 @@ def particles() -> n.Kernel:
 
 
 def assert_text(kernel: n.Kernel, text: str) -> None:
-    naga = print_kernel(kernel, WgslOptions("naga"))
+    naga = print_wgsl(kernel, WgslOptions("naga"))
     assert naga.source == text
     assert naga_error(naga.source, naga.entry) is None
-    assert tint_error(print_kernel(kernel, WgslOptions("tint")).source) is None
+    assert tint_error(print_wgsl(kernel, WgslOptions("tint")).source) is None
 
 
 def test_an_elementwise_kernel():
@@ -209,7 +210,7 @@ def test_structs_of_bytes_and_words():
 
 
 def test_the_code_says_what_a_driver_needs():
-    code = print_kernel(block_sum(), WgslOptions())
+    code = print_wgsl(block_sum(), WgslOptions())
     assert (code.target, code.dialect, code.entry, code.shared_bytes) == (
         "wgsl", "naga", "block_sum", 256,
     )  # fmt: skip
@@ -219,7 +220,7 @@ def test_the_code_says_what_a_driver_needs():
     ]
     assert code.layout.size == 0
     assert code.requires == frozenset()
-    assert print_kernel(saxpy(), WgslOptions()).layout.format == "<fiixxxx"
+    assert print_wgsl(saxpy(), WgslOptions()).layout.format == "<fiixxxx"
 
 
 def test_subgroups_are_enabled_where_the_compiler_asks_for_it():
@@ -229,8 +230,8 @@ def test_subgroups_are_enabled_where_the_compiler_asks_for_it():
     b.emit(n.Subgroup("sum", (load(out, builtin("thread_idx")),), result))
     b.store(out, 0, result)
     features = frozenset({"subgroups"})
-    naga = print_kernel(b.kernel(), WgslOptions("naga", features))
-    tint = print_kernel(b.kernel(), WgslOptions("tint", features))
+    naga = print_wgsl(b.kernel(), WgslOptions("naga", features))
+    tint = print_wgsl(b.kernel(), WgslOptions("tint", features))
     assert "enable" not in naga.source
     assert tint.source.startswith("enable subgroups;\ndiagnostic(off, subgroup_uniformity);\n")
     assert naga.requires == tint.requires == features

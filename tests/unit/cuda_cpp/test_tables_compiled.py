@@ -12,7 +12,7 @@ import pytest
 
 from tests.support import cpu_kernels, wgsl
 from tests.support.cuda_builtins import Declaring, apply
-from treadle.codegen.wgsl import print_kernel
+from tests.support.printing import print_wgsl
 from treadle.core.dim3 import Dim3
 from treadle.cuda_cpp.builtins.overload import Overload
 from treadle.cuda_cpp.builtins.tables import FUNCTIONS
@@ -85,7 +85,7 @@ def wrong(name: str, overload: Overload, target: str) -> Iterator[str]:
     if target == "cpu":
         out = cpu_kernels.run(kernel, list(arrays.values()), (), ROWS)[-1]
     else:
-        wgsl.run(print_kernel(kernel, wgsl.options()), ROWS, arrays)
+        wgsl.run(print_wgsl(kernel, wgsl.options()), ROWS, arrays)
         out = arrays["out"]
     for row, got in zip(rows, out, strict=True):
         true = apply(overload, *row)

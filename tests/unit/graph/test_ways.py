@@ -14,8 +14,8 @@ from treadle.ir import nodes as n
 from treadle.ir.traverse import walk
 from treadle.kernels.machine import Machine
 
-CARD = Machine("cuda", 1024, 48 << 10, 32)
-BROWSER = Machine("webgpu", 256, 16 << 10, 0)
+CARD = Machine(1024, 48 << 10, 32)
+BROWSER = Machine(256, 16 << 10, 0)
 
 
 def program_of(function, shape=(8, 8192)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from treadle.codegen.lowering import lower, print_code
+from treadle.codegen.pipeline import lower, print_code
 from treadle.codegen.records import Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.ir import types as t

@@ -170,15 +170,15 @@ def test_a_double_in_a_function_of_another_file(target: str) -> None:
 
 
 def test_text_that_a_compiler_refuses_is_not_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    from treadle.codegen import lowering
+    from treadle.codegen import pipeline
 
-    printed = lowering.print_code
+    printed = pipeline.print_code
 
     def broken(*arguments: Any) -> Any:
         code = printed(*arguments)
         return replace(code, source=code.source.replace("2.5", "nope(2.5)"))
 
-    monkeypatch.setattr(lowering, "print_code", broken)
+    monkeypatch.setattr(pipeline, "print_code", broken)
     with pytest.raises(CompileError) as caught:
         kernel("x[i] *= 2.5").launch(4, td.zeros(4, device="webgpu"))
     error = caught.value

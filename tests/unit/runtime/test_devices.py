@@ -25,7 +25,7 @@ def test_the_cpu_is_always_there():
 
 
 def test_best_first():
-    ranks = [devices._RANK[d.backend, d.kind] for d in td.devices()]
+    ranks = [d.traits.rank for d in td.devices()]
     assert ranks == sorted(ranks)
 
 

@@ -303,13 +303,13 @@ def test_processes_share_it():
 
 SCRIPT = """
 import sys, numpy as np, treadle as td
-from treadle.codegen import lowering
+from treadle.codegen import pipeline
 printed = []
-plain = lowering.print_code
+plain = pipeline.print_code
 def print_code(*arguments):
     printed.append(1)
     return plain(*arguments)
-lowering.print_code = print_code
+pipeline.print_code = print_code
 for _ in sys.argv[2:]:  # kernels made before it from text are no part of its key
     td.kernel(source="def other(x: td.Array[td.f32]): x[0] = 1.0")
 @td.kernel(source='''

@@ -12,7 +12,7 @@ import pytest
 
 import treadle as td
 from tests.support import fake_cuda
-from treadle.runtime import build, devices, dlpack, foreign, sharing
+from treadle.runtime import devices, dlpack, foreign, sharing
 
 ITEM = 4
 
@@ -32,11 +32,9 @@ def cuda(monkeypatch):
         "_infos",
         lambda name, **choice: infos if name == "cuda" else plain_infos(name, **choice),
     )
-    monkeypatch.setitem(devices._BACKENDS, "cuda", ("", ""))
     monkeypatch.setattr(devices, "_opened", {("cpu", cpu.info.api): cpu})
     monkeypatch.setattr(devices, "_default", cpu)
     monkeypatch.setattr(sharing, "_reached", {})
-    monkeypatch.setitem(build._LANGUAGES, "cuda", ("llvm",))
     return td.device("cuda:0")
 
 

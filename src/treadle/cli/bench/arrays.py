@@ -108,7 +108,7 @@ class Bench:
     def __init__(self, suite: str, device: Device) -> None:
         self.suite = suite
         self.device = device
-        self.numpy = device.backend == "cpu"
+        self.numpy = device.traits.host_memory
         self.torch_device = "cpu" if self.numpy else "cuda"
         self.torch = installed("torch") if self.numpy else None
         if device.kind == "discrete" and "nvidia" in device.vendor.lower():

@@ -103,7 +103,7 @@ def device_seconds(device: Device, *runs: Run) -> list[float]:
     CUDA starts what it is given at once, and would wait for the host between short kernels: so it
     is busy with something else while the host gets ahead."""
     stream = device.default_stream
-    filler = device.pool.take(_FILLER) if device.backend == "cuda" else None
+    filler = device.pool.take(_FILLER) if device.traits.starts_at_once else None
 
     def batch(run: Run, count: int) -> float:
         start, end = Event(), Event()

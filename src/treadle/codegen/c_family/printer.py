@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from treadle.codegen.blocks import title
 from treadle.codegen.c_family import expressions, statements
@@ -17,38 +16,9 @@ from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import Access
 from treadle.ir.prelude_names import PREFIX
-from treadle.ir.traverse import rewrite_kernel
-from treadle.ir.types import I32, Type, Void, align_of
+from treadle.ir.types import Type, Void, align_of
 
 _LINE = 100  # characters
-
-
-def with_block(kernel: n.Kernel) -> n.Kernel:
-    """The kernel with its block's size as constants."""
-    block = kernel.block
-    if block is None:
-        raise CompileError(f"{kernel.name} has no block yet: give one before printing", kernel.span)
-
-    def change(node: object) -> object:
-        if isinstance(node, n.Builtin):
-            if node.name == "block_dim":
-                return n.Constant(block[node.axis], node.type, node.span)
-            if node.name == "thread_idx" and block[node.axis] == 1:
-                return n.Constant(0, node.type, node.span)
-        return node
-
-    return rewrite_kernel(kernel, change)
-
-
-def with_grid(kernel: n.Kernel) -> n.Kernel:
-    """The kernel with the grid's extents among its parameters, for grids that are folded."""
-    known = {parameter.origin for parameter in kernel.parameters}
-    added = tuple(
-        n.Parameter(f"grid.{axis}", I32, ("grid", axis))
-        for axis in range(3)
-        if ("grid", axis) not in known
-    )
-    return replace(kernel, parameters=kernel.parameters + added)
 
 
 # --- memory --------------------------------------------------------------------------------------

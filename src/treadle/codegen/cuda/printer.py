@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from treadle.codegen.blocks import check_parameters
+from treadle.codegen.blocks import with_grid
 from treadle.codegen.c_family import statements
 from treadle.codegen.c_family.facts import find_facts
 from treadle.codegen.c_family.module import Module
@@ -19,32 +19,26 @@ from treadle.codegen.c_family.printer import (
     scope_of,
     signature,
     slots_of,
-    with_block,
-    with_grid,
 )
 from treadle.codegen.c_family.scope import MemoryText
 from treadle.codegen.cuda.language import CUDA
-from treadle.codegen.legalize import legalize
+from treadle.codegen.nvidia import LARGEST_STATIC, check_parameters
 from treadle.codegen.records import KernelCode, ParameterLayout, Slot, Target
 from treadle.core.dim3 import Dim3
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import Access, buffer_access
-from treadle.ir.passes.fold import fold
-from treadle.ir.passes.nesting import unnest
 from treadle.ir.types import SCALARS, size_of
-
-_MOST_STATIC = 48 << 10  # bytes of shared memory that a kernel may simply declare
 
 
 def print_kernel(
     kernel: n.Kernel, slots: Mapping[str, int], target: Target, *, folded: bool
 ) -> KernelCode:
-    """The kernel as CUDA C++. It is inlined, has a block, and returns nowhere before a barrier.
+    """The kernel as CUDA C++. It is inlined, has a block, returns nowhere before a
+    barrier and has been through the passes of its target's record.
 
     Its parameters are a pointer for each binding, then the slots of the layout in order.
     """
-    kernel = fold(with_block(with_grid(kernel) if folded else kernel))
-    kernel, facts = find_facts(unnest(legalize(kernel, frozenset({"narrow_bits"})), switches=True))
+    kernel, facts = find_facts(with_grid(kernel) if folded else kernel)
     block = kernel.block or Dim3()
     module = Module(CUDA, kernel)
     module.print_function, module.folded = made_function, folded
@@ -116,7 +110,7 @@ def _declarations(
         offsets.append(-(-end // 16) * 16)
         end = offsets[-1] + size_of(memory.element) * (memory.length or 0)
     lines = []
-    if dynamic := end > _MOST_STATIC:
+    if dynamic := end > LARGEST_STATIC:
         lines.append("    extern __shared__ __align__(16) unsigned char shared_memory[];")
     for memory, name in own:
         align = alignment(memory, access)

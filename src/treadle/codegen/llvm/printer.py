@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, replace
 
-from treadle.codegen.legalize import legalize
 from treadle.codegen.llvm import casts
 from treadle.codegen.llvm.accesses import Scope
 from treadle.codegen.llvm.emitter import Emitter, Module
@@ -35,10 +34,6 @@ from treadle.ir.types import SCALARS, size_of
 # Bytes of shared and local memory that a block may have. They lie on the stack of whoever runs
 # the block, and threads have stacks of 8 MiB or more.
 LARGEST_FRAME = 4 << 20
-
-
-MISSING = frozenset({"f16_fma", "bf16_fma"})
-"""What LLVM rounds twice, for `legalize`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +61,7 @@ def print_kernel(kernel: n.Kernel, options: LlvmOptions = _DEFAULTS) -> KernelCo
     block = kernel.block
     if block is None:
         raise CompileError(f"`{kernel.name}` has no block size yet", kernel.span)
-    kernel, shared_bytes = _with_lengths(legalize(kernel, MISSING), options.shared_bytes)
+    kernel, shared_bytes = _with_lengths(kernel, options.shared_bytes)
     slots = dict(options.bindings) or {b.name: i for i, b in enumerate(kernel.buffers)}
     module = Module(fast=kernel.fastmath)
     module.node("")  # !0, which `!invariant.load` wants

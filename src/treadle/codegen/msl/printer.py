@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from treadle.codegen.blocks import with_grid
 from treadle.codegen.c_family import statements
 from treadle.codegen.c_family.facts import find_facts
 from treadle.codegen.c_family.module import Module
@@ -18,37 +19,31 @@ from treadle.codegen.c_family.printer import (
     scope_of,
     signature,
     slots_of,
-    with_block,
-    with_grid,
 )
 from treadle.codegen.c_family.scope import MemoryText
-from treadle.codegen.legalize import legalize
 from treadle.codegen.msl.language import MSL, use
 from treadle.codegen.records import Binding, KernelCode, ParameterLayout, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import Access, buffer_access
-from treadle.ir.passes.fold import fold
-from treadle.ir.passes.nesting import unnest
 from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import SCALARS, size_of
 
 _FAST_MATH = "// Compile without fast math: it takes for granted that there is no NaN."
 _MOST_BUFFERS = 31
-_MISSING = frozenset({"narrow_bits", "wide_bits", "wide_mul_high"})
 
 
 def print_kernel(
     kernel: n.Kernel, slots: Mapping[str, int], target: Target, *, folded: bool
 ) -> KernelCode:
-    """The kernel as Metal has it. It is inlined, has a block, and returns nowhere before a barrier.
+    """The kernel as Metal has it. It is inlined, has a block, returns nowhere before a
+    barrier and has been through the passes of its target's record.
 
     Binding n is [[buffer(n)]]; the parameter block, if there is one, comes behind the last.
     Raises UnsupportedOnTarget for what Metal does not have.
     """
-    kernel = fold(with_block(with_grid(kernel) if folded else kernel))
-    kernel, facts = find_facts(unnest(legalize(kernel, _MISSING), switches=True))
+    kernel, facts = find_facts(with_grid(kernel) if folded else kernel)
     block = kernel.block or Dim3()
     module = Module(MSL, kernel)
     module.print_function, module.folded = made_function, folded

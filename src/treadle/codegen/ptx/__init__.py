@@ -46,6 +46,6 @@ or `.extern .shared .align N .b8 name[];` before `.visible .entry name(.param .T
     vote.sync.{all,any}.pred %p, %p, mask; vote.sync.ballot.b32 %r, %p, mask
 """
 
-from treadle.codegen.ptx.printer import MISSING, print_kernel
+from treadle.codegen.ptx.printer import print_kernel
 
-__all__ = ["MISSING", "print_kernel"]
+__all__ = ["print_kernel"]

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
-from treadle.codegen.blocks import check_parameters, title
-from treadle.codegen.legalize import legalize
+from treadle.codegen.blocks import title, with_grid
+from treadle.codegen.nvidia import LARGEST_STATIC, check_parameters
 from treadle.codegen.ptx import casts
 from treadle.codegen.ptx.accesses import Scope
 from treadle.codegen.ptx.around_ptxas import FUSES_ADDITIONS, finds_constants_late
@@ -26,17 +25,7 @@ from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.intervals import parameter_interval
 from treadle.ir.passes.access import buffer_access
-from treadle.ir.passes.fold import fold
-from treadle.ir.passes.scalarize import scalarize
-from treadle.ir.passes.unroll import unroll
-from treadle.ir.passes.unroll_short import unroll_short
-from treadle.ir.types import BOOL, F16, I32, SCALARS, align_of, size_of
-
-MISSING = frozenset({"float_floordiv", "float_mod", "float_rem", "bf16_fma"})
-"""What PTX lacks, for `legalize`."""
-
-LARGEST_STATIC = 48 << 10
-"""Bytes of shared memory that a kernel may declare; more is asked for at the launch."""
+from treadle.ir.types import BOOL, F16, SCALARS, align_of, size_of
 
 _ALIGNMENT = 16
 _REGISTERS = 64 << 10  # of a multiprocessor
@@ -50,11 +39,13 @@ def print_kernel(
     kernel: n.Kernel, slots: Mapping[str, int], target: Target, *, folded: bool = False
 ) -> KernelCode:
     """The kernel as PTX for a device's architecture ("sm_90"; "" for the oldest). It is inlined,
-    has a block, and returns nowhere before a barrier. `slots` gives each buffer its binding."""
+    has a block, returns nowhere before a barrier and has been through the passes of its target's
+    record. `slots` gives each buffer its binding."""
     block = kernel.block
     if block is None:
         raise CompileError(f"`{kernel.name}` has no block size yet", kernel.span)
-    kernel = _prepared(kernel, folded)
+    if folded:
+        kernel = with_grid(kernel)
     layout = ParameterLayout.of(kernel.parameters)
     architecture = _architecture(target)
     late = architecture in FUSES_ADDITIONS and finds_constants_late(kernel)
@@ -112,21 +103,6 @@ def _architecture(target: Target) -> int:
             "WebGPU or the CPU"
         )
     return int(found[1])
-
-
-def _prepared(kernel: n.Kernel, folded: bool) -> n.Kernel:
-    """The kernel as it is printed: loops that asked for it unrolled, constant arrays in registers,
-    without the operations PTX lacks, and with the parameters it needs."""
-    kernel = legalize(scalarize(fold(unroll(unroll_short(fold(kernel))))), MISSING)
-    if not folded:
-        return kernel
-    known = {parameter.origin for parameter in kernel.parameters}
-    added = tuple(
-        n.Parameter(f"grid.{axis}", I32, ("grid", axis))
-        for axis in range(3)
-        if ("grid", axis) not in known
-    )
-    return replace(kernel, parameters=kernel.parameters + added)
 
 
 def _head(module: Module, kernel: n.Kernel, entry: str, block: Dim3) -> list[str]:
@@ -269,7 +245,7 @@ def _local_memories(body: Statements, kernel: n.Kernel) -> None:
 def _size(memory: n.Memory) -> int:
     if memory.length is None:
         raise CompileError(
-            f"shared memory `{memory.name}` has no length yet (codegen.lowering gives it one)",
+            f"shared memory `{memory.name}` has no length yet (codegen.pipeline gives it one)",
             memory.span,
         )
     return size_of(memory.element) * memory.length

@@ -8,6 +8,6 @@ the text may need, `module` collects all of it.
 """
 
 from treadle.codegen.wgsl.options import WgslOptions
-from treadle.codegen.wgsl.printer import MISSING, print_kernel
+from treadle.codegen.wgsl.printer import print_kernel
 
-__all__ = ["MISSING", "WgslOptions", "print_kernel"]
+__all__ = ["WgslOptions", "print_kernel"]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from treadle.codegen.blocks import check_threads, title
-from treadle.codegen.legalize import legalize
+from treadle.codegen.blocks import check_threads, title, with_grid
 from treadle.codegen.records import Binding, KernelCode, ParameterLayout, Slot
 from treadle.codegen.wgsl import expressions, plans, statements
 from treadle.codegen.wgsl.helpers import HELPERS
@@ -16,29 +13,12 @@ from treadle.codegen.wgsl.plans import Plan
 from treadle.codegen.wgsl.scope import Scope
 from treadle.codegen.wgsl.uniform import deciding_loads
 from treadle.core.dim3 import Dim3
-from treadle.core.errors import CompileError, UnsupportedOnTarget
+from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
-from treadle.ir.passes.fold import fold
-from treadle.ir.passes.nesting import unnest
-from treadle.ir.passes.returns import with_one_return
-from treadle.ir.passes.scalarize import scalarize
-from treadle.ir.passes.unroll import unroll, unroll_around_views
-from treadle.ir.passes.wide import pair_words
 from treadle.ir.passes.wide.layout import paired
 from treadle.ir.prelude_names import PREFIX
-from treadle.ir.traverse import rewrite_kernel, statements_in, walk
-from treadle.ir.types import I32, SCALARS, Void, size_of
-
-MISSING = frozenset({
-    "floordiv", "mod", "div", "rem", "whole_words", "half_div", "f16_fma", "bf16_fma", "float_rem",
-    "shift", "float_to_int", "float_min_max",
-    "wide_mul_high", "wide_bits", "narrow_bits", "integer_abs",
-})  # fmt: skip
-"""What WGSL lacks, for `legalize`; "mul_high" too where there are no 64-bit integers.
-
-Where there are, "wide_order" is missing too: Mesa's llvmpipe, which sees through variables, is
-wrong about signed ones that were widened from fewer bits and are compared with constants. And
-"wide_div": NVIDIA's Vulkan compiler gets the lowest bit of some quotients wrong."""
+from treadle.ir.traverse import walk
+from treadle.ir.types import SCALARS, Void, size_of
 
 
 def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> KernelCode:
@@ -52,7 +32,8 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
         raise CompileError(f"{kernel.name} has no block yet: give one before printing", kernel.span)
     workgroup = options.workgroup or kernel.block
     module = Module(options, workgroup.x * workgroup.y * workgroup.z)
-    kernel = _prepared(module, kernel, workgroup)
+    if options.folded:
+        kernel = with_grid(kernel)
     check_threads(kernel, workgroup, options.limits)
 
     bodies = [kernel.body, *(function.body for function in kernel.functions)]
@@ -109,49 +90,6 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
         checked=options.checked,
         requires=frozenset(module.required),
     )
-
-
-def _prepared(module: Module, kernel: n.Kernel, workgroup: Dim3) -> n.Kernel:
-    """The kernel as it is printed: loops that asked for it unrolled, constant arrays in registers,
-    without the operations WGSL lacks, and with the parameters it needs."""
-    for node in statements_in(kernel.body):
-        if isinstance(node, n.Clock):  # before the 64 bits of its result are missed
-            raise UnsupportedOnTarget(
-                "a kernel in WGSL cannot read a clock: time whole launches from the host",
-                node.span,
-            )
-    kernel = scalarize(fold(unroll_around_views(unroll(_with_sizes(kernel, workgroup)))))
-    if "int64" in module.available:
-        kernel = legalize(kernel, MISSING | {"wide_order", "wide_div"})
-    else:
-        kernel = legalize(fold(pair_words(kernel, workgroup)), MISSING | {"mul_high"})
-    kernel = replace(kernel, functions=tuple(map(with_one_return, kernel.functions)))
-    kernel = unnest(kernel, switches=False)
-    if not module.options.folded:
-        return kernel
-    known = {parameter.origin for parameter in kernel.parameters}
-    added = tuple(
-        n.Parameter(f"grid.{axis}", I32, ("grid", axis))
-        for axis in range(3)
-        if ("grid", axis) not in known
-    )
-    return replace(kernel, parameters=kernel.parameters + added)
-
-
-def _with_sizes(kernel: n.Kernel, workgroup: Dim3) -> n.Kernel:
-    """The kernel with the block's size as constants; the invocations that run it may be others."""
-    block = kernel.block
-    assert block is not None
-
-    def change(node: object) -> object:
-        if isinstance(node, n.Builtin):
-            if node.name == "block_dim":
-                return n.Constant(block[node.axis], node.type, node.span)
-            if node.name == "thread_idx" and workgroup[node.axis] == 1:
-                return n.Constant(0, node.type, node.span)
-        return node
-
-    return rewrite_kernel(kernel, change)
 
 
 # --- names ---------------------------------------------------------------------------------------

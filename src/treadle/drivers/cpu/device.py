@@ -16,6 +16,7 @@ from treadle.core import forks
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, DeviceLost, OutOfMemory
 from treadle.core.limits import DeviceInfo, Limits
+from treadle.core.traits import Traits
 from treadle.drivers import base
 from treadle.drivers.cpu import machine
 from treadle.drivers.cpu.compiler import ENTRY, compiler
@@ -35,6 +36,15 @@ LIMITS = Limits(
     max_buffers_per_kernel=1024,
     subgroup_size=32,
     buffer_alignment=4,
+)
+TRAITS = Traits(
+    targets=("llvm",),
+    rank=3,
+    serial_threads=True,
+    usual_block=1024,  # one loop, which likes to be long
+    usual_row=1024,
+    on_host=True,
+    host_memory=True,
 )
 FEATURES = frozenset({
     "float16", "float64", "int64", "subgroups", "timestamps", "float_atomics", "int64_atomics",
@@ -231,6 +241,7 @@ class Backend(base.Backend):
                 name=machine.processor_name(),
                 backend="cpu",
                 kind="cpu",
+                traits=TRAITS,
                 driver=f"llvmlite {version}",
                 limits=LIMITS,
                 features=FEATURES,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from treadle.codegen.blocks import CUDA_PARAMETER_BYTES
 from treadle.core.dim3 import Dim3
-from treadle.core.limits import DeviceInfo, Limits
+from treadle.core.limits import CUDA_PARAMETER_BYTES, DeviceInfo, Limits
+from treadle.core.traits import Traits
 from treadle.drivers.cuda import telemetry
 from treadle.drivers.cuda.library import Library
 
@@ -21,6 +21,15 @@ _FEATURES = frozenset({
     "float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics", "timestamps",
     "tensor_cores",
 })  # fmt: skip
+_TRAITS = Traits(
+    targets=("ptx", "cuda"),
+    rank=0,
+    double_buffers=True,
+    fast_powers=True,
+    cuda_memory=True,
+    vendor_products=True,
+    starts_at_once=True,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,7 @@ def describe(library: Library, card: Card) -> DeviceInfo:
         name=card.name,
         backend="cuda",
         kind="integrated" if integrated else "discrete",
+        traits=_TRAITS,
         vendor="NVIDIA",
         driver=_driver(library),
         api="cuda",

@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from treadle.core.dim3 import Dim3
+from treadle.core.dtypes import int32
 from treadle.core.limits import DeviceInfo, Limits
+from treadle.core.traits import Traits
 from treadle.drivers.webgpu_native import native as native_module
 from treadle.drivers.webgpu_native.native import Handle, Native
 from treadle.drivers.webgpu_native.provider import MatrixUnit, Provider
@@ -27,6 +29,8 @@ Kind = Literal["discrete", "integrated", "software", "cpu"]
 _API_ORDER = ("vulkan", "metal", "d3d12", "gl")
 # WGPUAdapterType. OpenGL often cannot tell ("unknown"); the vendor then decides.
 _KINDS: dict[int, Kind] = {1: "discrete", 2: "integrated", 3: "software"}
+# Our own code for the CPU is faster than a software driver.
+_RANKS: dict[Kind, int] = {"discrete": 1, "integrated": 2, "software": 4}
 _VENDORS = {
     0x10DE: "NVIDIA", 0x1002: "AMD", 0x8086: "Intel", 0x106B: "Apple", 0x13B5: "Arm",
     0x5143: "Qualcomm", 0x14E4: "Broadcom", 0x1010: "Imagination", 0x1414: "Microsoft",
@@ -146,6 +150,7 @@ def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter | Non
         name=raw["name"],
         backend="webgpu",
         kind=kind,
+        traits=_traits(kind),
         vendor=vendor,
         driver=driver,
         api=raw["api"],
@@ -157,6 +162,20 @@ def _describe(native: Native, instance: Handle, handle: Handle) -> Adapter | Non
         native, info, handle, instance, frozenset(features), units,
         raw["vendor_id"], raw["device_id"], hidden=False,
     )  # fmt: skip
+
+
+def _traits(kind: Kind) -> Traits:
+    """What WebGPU is like on such a device."""
+    return Traits(
+        targets=("wgsl",),
+        rank=_RANKS.get(kind, 9),
+        software=kind == "software",
+        slow_compiler=kind == "software",
+        exact_division=False,  # to 2.5 ULP
+        atomics_64=False,
+        narrow_stores=False,
+        default_integer=int32,
+    )
 
 
 def subgroup_size(sizes: tuple[int, int]) -> int:

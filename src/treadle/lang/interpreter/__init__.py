@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treadle.codegen.lowering import for_block
+from treadle.codegen.pipeline import for_block
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.core.limits import MOST_SHARED_MEMORY, Limits

@@ -102,7 +102,7 @@ def _as_numpy(value: Any, taken: Taken, where: str) -> np.ndarray[Any, Any]:
         return copy
     if kind_of(value) is not None:
         array = share(value, where)
-        if array.device.backend == "cpu":
+        if array.device.traits.host_memory:
             return convert.as_numpy(value, where)
         there = array.to_host()
         if array.key.read_only:

@@ -135,7 +135,7 @@ class Profile:
         if device.is_open_as(stream.handle.device):
             watched = WatchedStream(self, stream, len(self._watched))
             self._watched.append((stream, watched))
-            if stream.device.backend != "cpu":
+            if not stream.device.traits.on_host:
                 self._gpus.add(stream.device.id)
             stream.handle = watched
             self._memory_before.setdefault(device.id, (clock(), device.pool.used))
@@ -148,7 +148,7 @@ class Profile:
         with self._meeting:
             timed = "timestamps" in info.features
             offset = 0.0
-            if timed and info.backend != "cpu":
+            if timed and not info.traits.on_host:
                 offset = _clock_offset(watched.inner)
             self.timed[info.id] = timed
             self._drivers[info.id] = watched.device

@@ -140,7 +140,7 @@ class WatchedStream(base.Stream):
 
     def read(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
         """Waiting for the work so far, and then the read itself, apart from each other."""
-        if self._stream.keeping is None and self.device.info.backend != "cpu":
+        if self._stream.keeping is None and not self.device.info.traits.on_host:
             self.synchronize()
         began = clock()
         self.inner.read(buffer, offset, target)
@@ -148,7 +148,7 @@ class WatchedStream(base.Stream):
 
     async def read_async(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
         """`read`, awaiting."""
-        if self._stream.keeping is None and self.device.info.backend != "cpu":
+        if self._stream.keeping is None and not self.device.info.traits.on_host:
             await self.synchronize_async()
         began = clock()
         await self.inner.read_async(buffer, offset, target)

@@ -147,7 +147,7 @@ class Arguments:
         nothing."""
         arrays = [s.cell.value.array for s in self.sources if s.data is None]
         shared = [array for array in arrays if array is not None and array.storage.shared]
-        if len(shared) < 2 or self.device.backend == "webgpu":
+        if len(shared) < 2 or not self.device.traits.has_addresses:
             return False
         bounds = []
         for array in shared:

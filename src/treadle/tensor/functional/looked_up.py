@@ -49,7 +49,7 @@ def rows_added(values: Tensor, index: Tensor, rows: int) -> Tensor:
     columns = values.shape[1]
     shape, device = (rows, columns), values.device
     narrow = max(math.prod(shape), values.size) < MOST_NARROW
-    if narrow and (values.dtype.itemsize < 8 or device.backend != "webgpu"):
+    if narrow and (values.dtype.itemsize < 8 or device.traits.atomics_64):
         nodes = (values._node, index._node)
         return from_node(call(add_rows, nodes, shape, values.dtype, (rows,)))
     # Element by element, where devices lack what rows need.

@@ -139,7 +139,7 @@ _warned: set[str] = set()
 
 def crosses(name: str, device: Device, level: int = 3) -> None:
     """Warn once for each function that a device's elements are computed on the host."""
-    if device.backend != "cpu" and name not in _warned:
+    if not device.traits.host_memory and name not in _warned:
         _warned.add(name)
         warnings.warn(
             f"td.linalg.{name} is computed by NumPy's LAPACK on the host: the elements of a tensor "

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from treadle.codegen.ptx import print_kernel
+from tests.support.printing import print_ptx
 from treadle.codegen.records import Binding, KernelCode, Target
 from treadle.core.errors import CompileError
 from treadle.ir.parser import from_text
@@ -19,7 +19,7 @@ def code(body: str, head: str = "", architecture: str = "sm_70", **options: Any)
     text = f"kernel k block(64, 1, 1) {{\n  buffer x: f32\n  buffer y: f32\n{head}\n\n{lines}\n}}\n"
     kernel = from_text(text)
     slots = options.pop("slots", {"x": 0, "y": 1})
-    return print_kernel(kernel, slots, Target("ptx", architecture), **options)
+    return print_ptx(kernel, slots, Target("ptx", architecture), **options)
 
 
 def source(body: str, head: str = "") -> str:
@@ -186,7 +186,7 @@ kernel k block(64, 1, 1) {{
   x[thread_idx.x] = x[thread_idx.x + 2]
 }}
 """
-    printed = print_kernel(from_text(text), {"x": 0}, Target("ptx")).source
+    printed = print_ptx(from_text(text), {"x": 0}, Target("ptx")).source
     assert re.findall(r"ld\.global\.(\S+)", printed) == accesses
     assert len(re.findall(r"st\.global\.\S+", printed)) == len(accesses)
 
@@ -197,6 +197,6 @@ kernel k block(64, 1, 1) {{
 def test_refusals_say_what_is_wrong():
     kernel = from_text("kernel k {\n  buffer x: f32\n\n  x[0] = 1.0\n}\n")
     with pytest.raises(CompileError, match="no block size"):
-        print_kernel(kernel, {"x": 0}, Target("ptx"))
+        print_ptx(kernel, {"x": 0}, Target("ptx"))
     with pytest.raises(CompileError, match="sm_70 and newer, not for 'sm_60'"):
         code("y[0] = 1.0", architecture="sm_60")

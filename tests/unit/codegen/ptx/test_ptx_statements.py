@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.printing import print_ptx
 from tests.support.ptx_machine.memory import GlobalMemory
 from tests.support.ptx_machine.run import load
-from treadle.codegen.ptx import print_kernel
 from treadle.codegen.records import Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import UnsupportedOnTarget
@@ -35,7 +35,7 @@ def source(
     head = f"{HEAD}  {more.pop('memory', '')}\n"
     text = f"{before}kernel {more.pop('name', 'k')} block({block}){fast} {{\n{head}\n{lines}\n}}\n"
     target = Target("ptx", architecture)
-    return print_kernel(from_text(text), {"x": 0, "y": 1}, target, **more).source
+    return print_ptx(from_text(text), {"x": 0, "y": 1}, target, **more).source
 
 
 def instructions(text: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from treadle.codegen.ptx import print_kernel
+from tests.support.printing import print_ptx
 from treadle.codegen.records import Target
 from treadle.ir.parser import from_text
 
@@ -12,7 +12,7 @@ from treadle.ir.parser import from_text
 def printed(text: str, architecture: str = "sm_70") -> str:
     kernel = from_text(text)
     slots = {buffer.name: i for i, buffer in enumerate(kernel.buffers)}
-    return print_kernel(kernel, slots, Target("ptx", architecture)).source
+    return print_ptx(kernel, slots, Target("ptx", architecture)).source
 
 
 SAXPY_IR = """\

@@ -11,9 +11,10 @@ import pytest
 
 from tests.support import ir_programs, operations
 from tests.support.ir_evaluator import run
+from tests.support.printing import print_wgsl
 from tests.support.tint import tint_error
 from tests.support.wgsl import naga_error, options
-from treadle.codegen.wgsl import WgslOptions, print_kernel
+from treadle.codegen.wgsl import WgslOptions
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.limits import Limits
@@ -377,8 +378,8 @@ def test_random_kernels(monkeypatch, seed):
 @pytest.mark.parametrize("type", WIDE, ids=str)
 def test_compilers_take_every_operation(type, count):
     kernel = operations.all_operations(type, count)
-    assert tint_error(print_kernel(kernel, TINT).source) is None
-    code = print_kernel(kernel, options("float16"))
+    assert tint_error(print_wgsl(kernel, TINT).source) is None
+    code = print_wgsl(kernel, options("float16"))
     assert naga_error(code.source, code.entry) is None
     assert not re.search(r"\b[iu]64\b", code.source)
 
@@ -406,7 +407,7 @@ kernel shuffled block(64) {
   }
 }
 """)
-    code = print_kernel(kernel, TINT)
+    code = print_wgsl(kernel, TINT)
     assert tint_error(code.source) is None
     assert code.source.count("= shuffle_u32(") == 2
 
@@ -425,5 +426,5 @@ kernel row block(8, 8) {
 }
 """)
     options = WgslOptions("tint", workgroup=Dim3(64))
-    assert "var far: vec2<u32>" in print_kernel(kernel, options).source
-    assert "var far: vec2<u32>" not in print_kernel(kernel, replace(options, workgroup=None)).source
+    assert "var far: vec2<u32>" in print_wgsl(kernel, options).source
+    assert "var far: vec2<u32>" not in print_wgsl(kernel, replace(options, workgroup=None)).source

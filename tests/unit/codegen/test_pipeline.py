@@ -9,8 +9,9 @@ import pytest
 
 import treadle as td
 from tests.support.ir_evaluator import run
-from treadle.codegen.lowering import flattened, lower, print_code
+from treadle.codegen.pipeline import lower, print_code
 from treadle.codegen.records import Options, Target
+from treadle.codegen.wgsl.arrange import flattened
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.core.limits import Limits

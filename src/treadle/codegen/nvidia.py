@@ -1,0 +1,60 @@
+"""What the two languages for NVIDIA's cards have in common: the cards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treadle.codegen.blocks import check_threads
+from treadle.codegen.records import Binding, ParameterLayout, Target
+from treadle.codegen.target import Lowered
+from treadle.core.dim3 import Dim3
+from treadle.core.errors import UnsupportedOnTarget
+from treadle.core.limits import CUDA_PARAMETER_BYTES, Limits
+from treadle.ir import nodes as n
+from treadle.ir.passes.masks import without_masked_reductions
+
+LARGEST_STATIC = 48 << 10
+"""Bytes of shared memory that a kernel may declare; more is asked for at the launch."""
+
+_OLDEST = "sm_70"
+_LIMITS = Limits(
+    1024,
+    Dim3(1024, 1024, 64),
+    Dim3((1 << 31) - 1, 65535, 65535),
+    max_shared_memory=96 << 10,
+    subgroup_size=32,
+)
+_FEATURES = frozenset({
+    "float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics",
+})  # fmt: skip
+
+
+def generic(language: str) -> Target:
+    """What to print for without a card to ask: what they all have."""
+    return Target(language, _OLDEST, _LIMITS, _FEATURES)
+
+
+def arrange(kernel: n.Kernel, target: Target) -> Lowered:
+    """A card runs a block as it is: its threads, its warps of 32, its barriers."""
+    block = kernel.block or Dim3()
+    check_threads(kernel, block, target.limits)
+    return Lowered(without_masked_reductions(kernel, has_reductions(target)), block)
+
+
+def has_reductions(target: Target) -> bool:
+    """Whether a card reduces numbers of a warp by an instruction."""
+    return target.dialect.startswith("sm_") and int(target.dialect[3:].rstrip("af")) >= 80
+
+
+def check_parameters(
+    kernel: n.Kernel, bindings: Sequence[Binding], layout: ParameterLayout
+) -> None:
+    """UnsupportedOnTarget if a kernel's parameters are more than CUDA hands over."""
+    size = 8 * len(bindings) + layout.size
+    if size > CUDA_PARAMETER_BYTES:
+        raise UnsupportedOnTarget(
+            f"{kernel.name} takes {len(bindings)} arrays and {len(layout.slots)} "
+            f"numbers, {size} bytes of parameters; CUDA hands at most {CUDA_PARAMETER_BYTES} to a "
+            "kernel: pass fewer arrays, or several as one",
+            kernel.span,
+        )

@@ -1,0 +1,91 @@
+"""What a target is: one record, from which the pipeline and the runtime read everything.
+
+`codegen/<name>/target.py` has the record, as `TARGET`. A new target is such a folder and a line in
+the table here; nothing else names it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from treadle.codegen.records import KernelCode, Options, Target
+from treadle.core.dim3 import Dim3
+from treadle.ir import nodes as n
+from treadle.ir.passes.instrument import ReportSite
+
+TARGETS: dict[str, str] = {
+    "wgsl": "treadle.codegen.wgsl.target",
+    "llvm": "treadle.codegen.llvm.target",
+    "ptx": "treadle.codegen.ptx.target",
+    "cuda": "treadle.codegen.cuda.target",
+    "msl": "treadle.codegen.msl.target",
+}
+"""The module of each target's record, by the name that `source` and `KernelCode.target` use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A kernel that every pass of the IR is done with. `workgroup` is what the device runs for a
+    block, `sites` the places that may report, `private` the local memories that belong to one
+    iteration of a parallel loop."""
+
+    kernel: n.Kernel
+    workgroup: Dim3
+    sites: tuple[ReportSite, ...] = ()
+    private: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a kernel is printed for: a target, a way of launching, what the device runs."""
+
+    target: Target
+    options: Options
+    workgroup: Dim3
+
+
+def unchanged(kernel: n.Kernel, job: Job) -> n.Kernel:
+    """No pass at all."""
+    del job
+    return kernel
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRecord:
+    """A language that kernels are printed in, as the pipeline has to know it."""
+
+    generic: Target
+    """What `source` prints for, when there is no device to ask."""
+
+    arrange: Callable[[n.Kernel, Target], Lowered]
+    """Gives the threads of a block to what the device runs for it."""
+
+    missing: Callable[[Target], frozenset[str]]
+    """The operations that are replaced by functions, as `legalize` names them."""
+
+    print: Callable[[Lowered, Mapping[str, int], Job], KernelCode]
+    """Prints the kernel. The mapping gives each buffer its binding."""
+
+    before: Callable[[n.Kernel, Job], n.Kernel] = unchanged
+    """The target's own passes before missing operations are replaced."""
+
+    after: Callable[[n.Kernel, Job], n.Kernel] = unchanged
+    """And those behind that."""
+
+    is_cuda: bool = False
+    """Whether threads behave as CUDA says: a barrier counts the threads that are left, masks choose
+    threads of a warp, and a kernel that trusts its accesses has them unchecked."""
+
+    has_fences: bool = True
+    """Whether memory is ordered by fences; if not, only barriers do, and stand in for them."""
+
+    folds_grids: bool = True
+    """Whether a grid has limits, beyond which it is folded (`core.folding`)."""
+
+
+def find_target(name: str) -> TargetRecord:
+    """A target's record. Its printer is loaded at this moment, and not before."""
+    record: TargetRecord = importlib.import_module(TARGETS[name]).TARGET
+    return record

@@ -1,0 +1,80 @@
+"""What a device is like, beyond its limits and features.
+
+A driver states these once, where it lists its devices. Everything above the drivers decides by
+them, and never by a driver's name: so a new device needs no change there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treadle.core.dtypes import DType, int64
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """The defaults are a GPU's that other libraries do not reach and that can do all there is."""
+
+    targets: tuple[str, ...]
+    """What kernels are printed as for the device, as `codegen.target` names it; the usual first."""
+
+    rank: int = 9
+    """Where several devices are there, one of the least rank is the default."""
+
+    # --- how it computes ---
+
+    serial_threads: bool = False
+    """Whether the threads of a block run one after the other, as loops: then threads do best that
+    work on long pieces, each by itself."""
+
+    software: bool = False
+    """Whether it is a GPU's driver that computes on a CPU."""
+
+    slow_compiler: bool = False
+    """Whether its compiler takes more than linear time for long code."""
+
+    usual_block: int = 256
+    """Threads of a block that a launch by threads chooses."""
+
+    usual_row: int = 32
+    """How many of these lie along x, where there are other axes."""
+
+    double_buffers: bool = False
+    """Whether tiles are worth two copies in shared memory: one to fill while the other is used."""
+
+    exact_division: bool = True
+    """Whether quotients of floats are rounded to the nearest."""
+
+    fast_powers: bool = False
+    """Whether its own powers of two are good to the last few bits."""
+
+    atomics_64: bool = True
+    """Whether it has atomic operations on 64-bit numbers that it computes with."""
+
+    narrow_stores: bool = True
+    """Whether elements of less than 32 bits are stored without an atomic operation on a word."""
+
+    default_integer: DType = int64
+    """The dtype of Python's integers."""
+
+    # --- its memory, and the host's part ---
+
+    on_host: bool = False
+    """Whether kernels are run by this process itself, and events have the host's clock."""
+
+    host_memory: bool = False
+    """Whether its memory is the process's own, which NumPy can use in place."""
+
+    cuda_memory: bool = False
+    """Whether its memory is CUDA's, which other libraries for CUDA can use in place."""
+
+    vendor_products: bool = False
+    """Whether a library of its vendor may multiply matrices (`Device.dense_product`)."""
+
+    starts_at_once: bool = False
+    """Whether work starts when it is given, rather than with what is given after it."""
+
+    @property
+    def has_addresses(self) -> bool:
+        """Whether a buffer's memory lies at an address."""
+        return self.host_memory or self.cuda_memory
