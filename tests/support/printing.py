@@ -9,39 +9,42 @@ from treadle.codegen import llvm, ptx, wgsl
 from treadle.codegen.cuda import printer as cuda
 from treadle.codegen.pipeline import prepared
 from treadle.codegen.records import KernelCode, Options, Target
-from treadle.codegen.target import Job, find_target
+from treadle.codegen.target import Job, Lowered, find_target
 from treadle.core.dim3 import Dim3
 from treadle.ir import nodes as n
 
 
-def _ready(kernel: n.Kernel, target: Target, folded: bool, workgroup: Dim3 | None) -> n.Kernel:
-    block = kernel.block or Dim3()
-    job = Job(target, Options(block, (), folded), workgroup or block)
-    return prepared(kernel, find_target(target.language), job)
+def _ready(kernel: n.Kernel, target: Target, folded: bool, workgroup: Dim3 | None) -> Lowered:
+    workgroup = workgroup or kernel.block or Dim3()
+    job = Job(target, Options(kernel.block or Dim3(), (), folded), workgroup)
+    return prepared(Lowered(kernel, workgroup), find_target(target.language), job)
 
 
 def print_wgsl(kernel: n.Kernel, options: wgsl.WgslOptions | None = None) -> KernelCode:
     """A kernel as WGSL."""
     options = options or wgsl.WgslOptions()
     target = Target("wgsl", options.dialect, options.limits, options.features)
-    return wgsl.print_kernel(_ready(kernel, target, options.folded, options.workgroup), options)
+    ready = _ready(kernel, target, options.folded, options.workgroup)
+    return wgsl.print_kernel(ready.kernel, options)
 
 
 def print_llvm(kernel: n.Kernel, options: llvm.LlvmOptions | None = None) -> KernelCode:
     """A kernel as LLVM IR; its threads are loops already."""
     ready = _ready(kernel, Target("llvm"), False, None)
-    return llvm.print_kernel(ready, options or llvm.LlvmOptions())
+    return llvm.print_kernel(ready.kernel, options or llvm.LlvmOptions())
 
 
 def print_ptx(
     kernel: n.Kernel, slots: Mapping[str, int], target: Target, *, folded: bool = False
 ) -> KernelCode:
     """A kernel as PTX."""
-    return ptx.print_kernel(_ready(kernel, target, folded, None), slots, target, folded=folded)
+    ready = _ready(kernel, target, folded, None)
+    return ptx.print_kernel(ready.kernel, slots, target, folded=folded, ranges=ready.ranges)
 
 
 def print_cuda(
     kernel: n.Kernel, slots: Mapping[str, int], target: Target, *, folded: bool = False
 ) -> KernelCode:
     """A kernel as CUDA C++."""
-    return cuda.print_kernel(_ready(kernel, target, folded, None), slots, target, folded=folded)
+    ready = _ready(kernel, target, folded, None)
+    return cuda.print_kernel(ready.kernel, slots, target, folded=folded)

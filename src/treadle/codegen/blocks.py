@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.core.limits import Limits
 from treadle.ir import nodes as n
 from treadle.ir.traverse import rewrite_kernel
-from treadle.ir.types import I32
 
 
 def with_sizes(kernel: n.Kernel, workgroup: Dim3) -> n.Kernel:
@@ -28,17 +25,6 @@ def with_sizes(kernel: n.Kernel, workgroup: Dim3) -> n.Kernel:
         return node
 
     return rewrite_kernel(kernel, change)
-
-
-def with_grid(kernel: n.Kernel) -> n.Kernel:
-    """The kernel with the grid's extents among its parameters, for grids that are folded."""
-    known = {parameter.origin for parameter in kernel.parameters}
-    added = tuple(
-        n.Parameter(f"grid.{axis}", I32, ("grid", axis))
-        for axis in range(3)
-        if ("grid", axis) not in known
-    )
-    return replace(kernel, parameters=kernel.parameters + added)
 
 
 def title(kernel: n.Kernel, entry: str, block: Dim3) -> str:

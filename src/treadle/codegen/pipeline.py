@@ -3,7 +3,7 @@
     verify -> for_block -> instrument -> meet at barriers -> drop provable checks
            -> the target's arrangement of threads                              `lower`
            -> the target's passes -> missing operations -> the target's passes
-           -> its printer                                                      `print_code`
+           -> unfold the grid -> its printer                                   `print_code`
 
 What differs between targets is in their records (`codegen.target`).
 """
@@ -20,6 +20,7 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, UnsupportedOnTarget
 from treadle.core.limits import MOST_SHARED_MEMORY, Limits
 from treadle.ir import nodes as n
+from treadle.ir.intervals import LARGEST_EXTENT
 from treadle.ir.passes.access import buffer_access
 from treadle.ir.passes.array_variables import resolve_items
 from treadle.ir.passes.barriers import with_fences_as_barriers
@@ -31,6 +32,7 @@ from treadle.ir.passes.instrument import ReportSite, instrument
 from treadle.ir.passes.predicate import predicate_returns, returns_before_barrier
 from treadle.ir.passes.steps import count_turns, has_open_steps
 from treadle.ir.passes.told import meeting_at_barriers
+from treadle.ir.passes.unfold import unfold
 from treadle.ir.passes.uniformity import check_barriers
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in
 from treadle.ir.types import I32, size_of
@@ -115,18 +117,21 @@ def print_code(lowered: Lowered, options: Options, target: Target) -> KernelCode
     for buffer in lowered.kernel.buffers:
         slots.setdefault(buffer.name, max(slots.values(), default=-1) + 1)
     try:
-        ready = replace(lowered, kernel=prepared(lowered.kernel, record, job))
-        return record.print(ready, slots, job)
+        return record.print(prepared(lowered, record, job), slots, job)
     except CompileError as error:
         if isinstance(error, UnsupportedOnTarget) and error.missing:
             error.span = origin_of(error.missing, lowered.kernel) or error.span
         raise
 
 
-def prepared(kernel: n.Kernel, record: TargetRecord, job: Job) -> n.Kernel:
+def prepared(lowered: Lowered, record: TargetRecord, job: Job) -> Lowered:
     """A lowered kernel as its target can print it."""
-    kernel = legalize(record.before(kernel, job), record.missing(job.target))
-    return record.after(kernel, job)
+    kernel = legalize(record.before(lowered.kernel, job), record.missing(job.target))
+    kernel = record.after(kernel, job)
+    if not (job.options.folded and record.folds_grids):
+        return replace(lowered, kernel=kernel)
+    unfolded = unfold(kernel, cuts_rows=job.target.limits.max_grid.x < LARGEST_EXTENT)
+    return replace(lowered, kernel=unfolded.kernel, ranges=unfolded.ranges)
 
 
 def writes_of(kernel: n.Kernel) -> frozenset[str]:

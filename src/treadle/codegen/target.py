@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from treadle.codegen.records import KernelCode, Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.ir import nodes as n
+from treadle.ir.intervals import Interval
 from treadle.ir.passes.instrument import ReportSite
 
 TARGETS: dict[str, str] = {
@@ -29,12 +30,14 @@ TARGETS: dict[str, str] = {
 class Lowered:
     """A kernel that every pass of the IR is done with. `workgroup` is what the device runs for a
     block, `sites` the places that may report, `private` the local memories that belong to one
-    iteration of a parallel loop."""
+    iteration of a parallel loop, `ranges` what is known of parameters and variables that passes
+    added."""
 
     kernel: n.Kernel
     workgroup: Dim3
     sites: tuple[ReportSite, ...] = ()
     private: frozenset[str] = frozenset()
+    ranges: Mapping[str, Interval] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -553,7 +553,7 @@ def test_blocks_behind_the_first_2_to_the_32():
         ((34_999, 46_665, 2), [69_999, 69_999, 0]), ((1, 46_666, 1), [35_001, 46_666, 0]),
         ((17, 46_666, 2), [-1, -1, -1]),
     ]:  # fmt: skip
-        head, start, body = code.source.partition("    let folded_grid")
+        head, start, body = code.source.partition("    let block_idx")
         body = body.replace("workgroup_id", "here").replace("num_workgroups", "device")
         here = f"    let here = vec3<u32>{place};\n    let device = vec3<u32>{tuple(device)};\n"
         source = head + here + start + body

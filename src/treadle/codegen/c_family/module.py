@@ -21,7 +21,6 @@ class Module:
         self.language = language
         self.block = kernel.block or Dim3()
         self.fastmath = kernel.fastmath
-        self.folded = False  # the block comes from a folded grid
         self.exchanges = False  # threads read from device memory what others wrote there
         self.names = Names(language.reserved, declared=language.declared)
         self.required: set[str] = set()

@@ -177,8 +177,8 @@ _HELPERS: dict[str, Helper] = {
 
 _WORDS = """
 __global__ __device__ __shared__ __constant__ extern float2 threadIdx blockIdx blockDim gridDim
-warpSize load inside dot lane thread_number warp_mask warp_size shared_memory folded block_idx
-grid_dim uint3 make_uint3 dim3 size_t abs min max
+warpSize load inside dot lane thread_number warp_mask warp_size shared_memory
+uint3 make_uint3 dim3 size_t abs min max
 """
 
 # What NVIDIA's compiler declares without an include: no kernel or function may have such a name
@@ -234,8 +234,6 @@ def _builtin(scope: Scope, node: n.Builtin) -> str:
             return "32"
         case "lane":
             return subgroups.lane(scope.module)
-        case "block_idx" | "grid_dim" if scope.module.folded:
-            return f"{node.name}.{'xyz'[node.axis]}"
     name = {"thread_idx": "threadIdx", "block_idx": "blockIdx", "grid_dim": "gridDim"}[node.name]
     return f"{name}.{'xyz'[node.axis]}"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from treadle.codegen.blocks import with_grid
 from treadle.codegen.c_family import statements
 from treadle.codegen.c_family.facts import find_facts
 from treadle.codegen.c_family.module import Module
@@ -23,7 +22,7 @@ from treadle.codegen.c_family.printer import (
 from treadle.codegen.c_family.scope import MemoryText
 from treadle.codegen.cuda.language import CUDA
 from treadle.codegen.nvidia import LARGEST_STATIC, check_parameters
-from treadle.codegen.records import KernelCode, ParameterLayout, Slot, Target
+from treadle.codegen.records import KernelCode, ParameterLayout, Target
 from treadle.core.dim3 import Dim3
 from treadle.ir import nodes as n
 from treadle.ir.passes.access import Access, buffer_access
@@ -38,10 +37,10 @@ def print_kernel(
 
     Its parameters are a pointer for each binding, then the slots of the layout in order.
     """
-    kernel, facts = find_facts(with_grid(kernel) if folded else kernel)
+    kernel, facts = find_facts(kernel)
     block = kernel.block or Dim3()
     module = Module(CUDA, kernel)
-    module.print_function, module.folded = made_function, folded
+    module.print_function = made_function
 
     entry = module.names.fresh(kernel.name)
     access = buffer_access(kernel)
@@ -66,14 +65,13 @@ def print_kernel(
         kernel.span.file,
     )  # fmt: skip
     statements.block(scope, kernel.body)
-    opening = _unfold(layout.slots, names) if folded else []
     start = f'extern "C" __global__ void __launch_bounds__({block.count}) {entry}'
     sections = [
         "\n".join(head(kernel, entry, bindings, layout, folded=folded)),
         *module.types.values(),
         *module.helpers.values(),
         *texts,
-        "\n".join([signature(start, heads), *declared, *opening, *scope.lines, "}"]),
+        "\n".join([signature(start, heads), *declared, *scope.lines, "}"]),
     ]
     check_parameters(kernel, bindings, layout)
     return KernelCode(
@@ -125,19 +123,3 @@ def _declarations(
             stored = module.stored(memory.element)
             lines.append(f"    {stored}* {name} = ({stored}*)(shared_memory + {at});")
     return lines, end, end if dynamic else 0
-
-
-def _unfold(slots: tuple[Slot, ...], names: Mapping[str, str]) -> list[str]:
-    """The block of a folded grid: the device counts blocks, in a shape that fits it."""
-    by_origin = {slot.parameter.origin: names[slot.parameter.name] for slot in slots}
-    x, y, z = (by_origin["grid", axis] for axis in range(3))
-    return [
-        f"    uint3 grid_dim = make_uint3({x}, {y}, {z});",
-        "    unsigned long long folded = ((unsigned long long)blockIdx.z * gridDim.y + blockIdx.y)"
-        " * gridDim.x + blockIdx.x;",
-        "    if (folded >= (unsigned long long)grid_dim.x * grid_dim.y * grid_dim.z) {",
-        "        return;",
-        "    }",
-        "    uint3 block_idx = make_uint3(folded % grid_dim.x, folded / grid_dim.x % grid_dim.y,",
-        "        folded / ((unsigned long long)grid_dim.x * grid_dim.y));",
-    ]

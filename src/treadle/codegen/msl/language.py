@@ -166,7 +166,7 @@ _HELPERS: dict[str, Helper] = {
 _WORDS = """
 kernel vertex fragment device constant threadgroup thread metal uint uchar ushort ulong size_t
 ptrdiff_t sampler texture array patch visible object_data ray_data Parameters parameters
-thread_idx block_idx grid_dim lane thread_number folded group groups load inside dot min max abs
+thread_idx block_idx grid_dim lane thread_number load inside dot min max abs
 clamp mix step sign length atomic as_type mem_flags memory_order_relaxed precise fast
 packed_float3 atomic_int atomic_uint atomic_float simd_vote
 """
@@ -212,8 +212,6 @@ BUILTINS = {
     "grid_dim": "uint3 grid_dim [[threadgroups_per_grid]]",
     "lane": "uint lane [[thread_index_in_simdgroup]]",
     "thread_number": "uint thread_number [[thread_index_in_threadgroup]]",
-    "group": "uint3 group [[threadgroup_position_in_grid]]",
-    "groups": "uint3 groups [[threadgroups_per_grid]]",
 }
 
 
@@ -229,8 +227,7 @@ def _builtin(scope: Scope, node: n.Builtin) -> str:
     if node.name == "lane":
         scope.module.required.add("subgroups")
         return use(scope.module, "lane")
-    if not (scope.module.folded and node.name in ("block_idx", "grid_dim")):
-        use(scope.module, node.name)
+    use(scope.module, node.name)
     return f"{node.name}.{'xyz'[node.axis]}"
 
 

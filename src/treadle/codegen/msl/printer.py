@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from treadle.codegen.blocks import with_grid
 from treadle.codegen.c_family import statements
 from treadle.codegen.c_family.facts import find_facts
 from treadle.codegen.c_family.module import Module
@@ -21,7 +20,7 @@ from treadle.codegen.c_family.printer import (
     slots_of,
 )
 from treadle.codegen.c_family.scope import MemoryText
-from treadle.codegen.msl.language import MSL, use
+from treadle.codegen.msl.language import MSL
 from treadle.codegen.records import Binding, KernelCode, ParameterLayout, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import UnsupportedOnTarget
@@ -43,10 +42,10 @@ def print_kernel(
     Binding n is [[buffer(n)]]; the parameter block, if there is one, comes behind the last.
     Raises UnsupportedOnTarget for what Metal does not have.
     """
-    kernel, facts = find_facts(with_grid(kernel) if folded else kernel)
+    kernel, facts = find_facts(kernel)
     block = kernel.block or Dim3()
     module = Module(MSL, kernel)
-    module.print_function, module.folded = made_function, folded
+    module.print_function = made_function
 
     entry = module.names.fresh(kernel.name)
     access = buffer_access(kernel)
@@ -87,7 +86,6 @@ def print_kernel(
         kernel.span.file,
     )  # fmt: skip
     statements.block(scope, kernel.body)
-    opening = _unfold(module, kernel, paths) if folded else []
     heads += module.builtins.values()
     start = f"[[max_total_threads_per_threadgroup({block.count})]]\nkernel void {entry}"
     declared = _declarations(module, own, access)
@@ -97,7 +95,7 @@ def print_kernel(
         *module.types.values(),
         *module.helpers.values(),
         *texts,
-        "\n".join([signature(start, heads), *declared, *opening, *scope.lines, "}"]),
+        "\n".join([signature(start, heads), *declared, *scope.lines, "}"]),
     ]
     return KernelCode(
         target="msl",
@@ -141,20 +139,3 @@ def _declarations(
         text = module.declaration(memory.element, f"{name}[{memory.length}]")
         lines.append(f"    {attribute}{space}{text};")
     return lines
-
-
-def _unfold(module: Module, kernel: n.Kernel, paths: Mapping[str, str]) -> list[str]:
-    """The block of a folded grid: the device counts blocks, in a shape that fits it."""
-    by_origin = {p.origin: paths[p.name] for p in kernel.parameters}
-    x, y, z = (by_origin["grid", axis] for axis in range(3))
-    use(module, "group")
-    use(module, "groups")
-    return [
-        f"    uint3 grid_dim = uint3({x}, {y}, {z});",
-        "    ulong folded = ((ulong)group.z * groups.y + group.y) * groups.x + group.x;",
-        "    if (folded >= (ulong)grid_dim.x * grid_dim.y * grid_dim.z) {",
-        "        return;",
-        "    }",
-        "    uint3 block_idx = uint3(folded % grid_dim.x, folded / grid_dim.x % grid_dim.y,",
-        "        folded / ((ulong)grid_dim.x * grid_dim.y));",
-    ]

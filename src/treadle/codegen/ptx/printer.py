@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from treadle.codegen.blocks import title, with_grid
+from treadle.codegen.blocks import title
 from treadle.codegen.nvidia import LARGEST_STATIC, check_parameters
 from treadle.codegen.ptx import casts
 from treadle.codegen.ptx.accesses import Scope
 from treadle.codegen.ptx.around_ptxas import FUSES_ADDITIONS, finds_constants_late
-from treadle.codegen.ptx.emitter import Emitter, Module, when
+from treadle.codegen.ptx.emitter import Emitter, Module
 from treadle.codegen.ptx.memory import Storage
 from treadle.codegen.ptx.spelling import KINDS, REGISTERS
 from treadle.codegen.ptx.statements import Statements
@@ -23,7 +23,7 @@ from treadle.codegen.records import Binding, KernelCode, ParameterLayout, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
-from treadle.ir.intervals import parameter_interval
+from treadle.ir.intervals import Interval, parameter_interval
 from treadle.ir.passes.access import buffer_access
 from treadle.ir.types import BOOL, F16, SCALARS, align_of, size_of
 
@@ -36,16 +36,20 @@ _ARCHITECTURE = re.compile(r"sm_(\d+)[a-z]?").fullmatch
 
 
 def print_kernel(
-    kernel: n.Kernel, slots: Mapping[str, int], target: Target, *, folded: bool = False
+    kernel: n.Kernel,
+    slots: Mapping[str, int],
+    target: Target,
+    *,
+    folded: bool = False,
+    ranges: Mapping[str, Interval] | None = None,
 ) -> KernelCode:
     """The kernel as PTX for a device's architecture ("sm_90"; "" for the oldest). It is inlined,
     has a block, returns nowhere before a barrier and has been through the passes of its target's
-    record. `slots` gives each buffer its binding."""
+    record. `slots` gives each buffer its binding. `ranges` is what is known
+    of parameters and variables, beyond what their values tell."""
     block = kernel.block
     if block is None:
         raise CompileError(f"`{kernel.name}` has no block size yet", kernel.span)
-    if folded:
-        kernel = with_grid(kernel)
     layout = ParameterLayout.of(kernel.parameters)
     architecture = _architecture(target)
     late = architecture in FUSES_ADDITIONS and finds_constants_late(kernel)
@@ -57,10 +61,9 @@ def print_kernel(
     body = Statements(Emitter(module), Scope(), block)
     body.setup(kernel.body, {function.name: function for function in kernel.functions})
     body.scope.memories.update(shared)
+    body.ranges = ranges or {}
     parameters = _load_parameters(body, kernel, slots, bindings, layout)
     _local_memories(body, kernel)
-    if folded:
-        _unfold(body, kernel)
     if body.block(kernel.body):
         body.e.do("ret")
     source = "\n".join((
@@ -168,32 +171,9 @@ def _load_parameters(
         # A launch widens what is narrow, so that an integer or bf16 is in its register already.
         narrow = parameter.type in (BOOL, F16)
         value = casts.cast(e, stored, parameter.type, loaded) if narrow else loaded
-        interval = parameter_interval(parameter)
+        interval = body.ranges.get(parameter.name) or parameter_interval(parameter)
         body.scope.values[parameter.name] = Value((e.keep(value),), interval)
     return declared
-
-
-def _unfold(body: Statements, kernel: n.Kernel) -> None:
-    """The block of a folded grid (`core.folding`), of which x is the device's own: that has room
-    for all that a launch allows."""
-    e = body.e
-    extents = [
-        body.scope.values[parameter.name].leaves[0]
-        for axis in range(3)
-        for parameter in kernel.parameters
-        if parameter.origin == ("grid", axis)
-    ]
-    x, y, z = (e.op("b32", "mov.u32", f"%ctaid.{axis}") for axis in "xyz")
-    height = e.op("b32", "mov.u32", "%nctaid.y")
-    row = e.op("b32", "mad.lo.s32", z, height, y)
-    every = e.op("b32", "mul.lo.s32", extents[1], extents[2])
-    e.do("ret", guard=when(e.op("pred", "setp.ge.u32", row, every)))
-    found = (
-        x, e.op("b32", "rem.u32", row, extents[1]), e.op("b32", "div.u32", row, extents[1])
-    )  # fmt: skip
-    for axis, (index, extent) in enumerate(zip(found, extents, strict=True)):
-        for name, register in (("block_idx", e.keep(index)), ("grid_dim", extent)):
-            body.builtins[name, axis] = Value((register,), body.interval_of(name, axis))
 
 
 # --- memories -------------------------------------------------------------------------------------

@@ -27,7 +27,9 @@ def _missing(target: Target) -> frozenset[str]:
 
 
 def _print(lowered: Lowered, slots: Mapping[str, int], job: Job) -> KernelCode:
-    return print_kernel(lowered.kernel, slots, job.target, folded=job.options.folded)
+    return print_kernel(
+        lowered.kernel, slots, job.target, folded=job.options.folded, ranges=lowered.ranges
+    )
 
 
 TARGET = TargetRecord(

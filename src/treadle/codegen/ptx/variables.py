@@ -7,7 +7,7 @@ by a number that is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from treadle.codegen.parts import holds_array, leaf_range, leaf_types
 from treadle.codegen.ptx import memory
@@ -18,6 +18,7 @@ from treadle.codegen.ptx.spelling import REGISTERS, is_literal
 from treadle.codegen.ptx.values import Value, zero
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
+from treadle.ir.intervals import Interval
 from treadle.ir.traverse import root_of, statements_in
 from treadle.ir.types import Scalar, align_of, size_of
 
@@ -68,6 +69,7 @@ class Variables(Expressions):
     is_kernel = True
     locals: list[str]  # declarations of local memories
     changing: dict[str, str]  # registers of variables that are assigned: their type
+    ranges: Mapping[str, Interval]  # of variables, beyond what their values tell
 
     def declare(self, node: n.Declare) -> bool:
         since = len(self.e.lines)
@@ -116,7 +118,7 @@ class Variables(Expressions):
             elif self.is_kernel and value.leaves.count(leaf) == 1:
                 leaf = self.e.named(kind, name, leaf, since)
             leaves.append(leaf)
-        return Value(tuple(leaves), value.interval)
+        return Value(tuple(leaves), self.ranges.get(variable.name, value.interval))
 
     def remember_split(self, variable: n.Variable, value: n.Expression) -> None:
         """Note that a variable is something else and a number, if that does not change."""

@@ -34,7 +34,6 @@ subgroupAdd subgroupExclusiveAdd subgroupInclusiveAdd subgroupMin subgroupMax su
 subgroupAny subgroupBallot subgroupShuffle subgroupBroadcast subgroupElect
 parameters Parameters local_id workgroup_id num_workgroups local_index
 thread_idx block_idx grid_dim lane subgroup_size subgroup_lane subgroup_width subgroup_present
-folded_grid folded_chunks folded_row folded_line folded_place
 storage read read_write function private workgroup uniform
 """
 _TAKEN = frozenset(_WORDS.split())

@@ -15,10 +15,8 @@ class WgslOptions:
     """The compiler, the device's features and limits, and how the launch will bind.
 
     `bindings` says which slot each buffer takes; buffers that are the same array share one. Empty,
-    every buffer has its own. `folded` prints for grids that are launched folded: the device runs
-    any x × y × z of workgroups with at least as many as the grid has blocks, and each finds its
-    block from ("grid", axis) parameters that the printer adds. `workgroup` is given when fission
-    made fewer invocations run a block.
+    every buffer has its own. `folded` says that the kernel finds its block in a folded grid
+    (`ir.passes.unfold`). `workgroup` is given when fission made fewer invocations run a block.
     """
 
     dialect: Literal["naga", "tint"] = "naga"

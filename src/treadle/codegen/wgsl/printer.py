@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.codegen.blocks import check_threads, title, with_grid
+from treadle.codegen.blocks import check_threads, title
 from treadle.codegen.records import Binding, KernelCode, ParameterLayout, Slot
 from treadle.codegen.wgsl import expressions, plans, statements
 from treadle.codegen.wgsl.helpers import HELPERS
@@ -32,8 +32,6 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
         raise CompileError(f"{kernel.name} has no block yet: give one before printing", kernel.span)
     workgroup = options.workgroup or kernel.block
     module = Module(options, workgroup.x * workgroup.y * workgroup.z)
-    if options.folded:
-        kernel = with_grid(kernel)
     check_threads(kernel, workgroup, options.limits)
 
     bodies = [kernel.body, *(function.body for function in kernel.functions)]
@@ -330,7 +328,7 @@ def _entry(
     if module.dialect.checks_uniformity:
         scope.uniform_loads = deciding_loads(kernel)
     statements.block(scope, kernel.body)
-    opening = _opening(module, kernel, parameters)
+    opening = _opening(module)
     inputs = "".join(f"\n    {declaration}," for declaration in module.builtins.values())
     inputs += "\n" if inputs else ""
     head = (
@@ -352,19 +350,16 @@ def _lengths(kernel: n.Kernel) -> frozenset[str]:
     )
 
 
-def _opening(module: Module, kernel: n.Kernel, parameters: dict[str, str]) -> list[str]:
+def _opening(module: Module) -> list[str]:
     """The lines that give the built-in values their names."""
     lines: list[str] = []
     texts = {
         "local_id": ("thread_idx", "vec3<i32>(local_id)"),
         "subgroup_lane": ("lane", "i32(subgroup_lane)"),
         "subgroup_width": ("subgroup_size", "i32(subgroup_width)"),
+        "workgroup_id": ("block_idx", "vec3<i32>(workgroup_id)"),
+        "num_workgroups": ("grid_dim", "vec3<i32>(num_workgroups)"),
     }
-    if not module.options.folded:
-        texts["workgroup_id"] = ("block_idx", "vec3<i32>(workgroup_id)")
-        texts["num_workgroups"] = ("grid_dim", "vec3<i32>(num_workgroups)")
-    else:
-        lines += _unfold(module, kernel, parameters)
     for source, (name, text) in texts.items():
         if source not in module.builtins:
             continue
@@ -383,32 +378,6 @@ def _opening(module: Module, kernel: n.Kernel, parameters: dict[str, str]) -> li
             "(local_index - subgroup_lane));"
         )
     return lines
-
-
-def _unfold(module: Module, kernel: n.Kernel, parameters: dict[str, str]) -> list[str]:
-    """The block of a folded grid (`core.folding`): the device counts workgroups, we blocks."""
-    by_origin = {p.origin: parameters[p.name] for p in kernel.parameters}
-    x, y, z = (by_origin["grid", axis] for axis in range(3))
-    module.builtin("workgroup_id", "@builtin(workgroup_id) workgroup_id: vec3<u32>")
-    module.builtin("num_workgroups", "@builtin(num_workgroups) num_workgroups: vec3<u32>")
-    assign = "" if "block_idx" in module.private_builtins else "let "
-    assign_grid = "" if "grid_dim" in module.private_builtins else "let "
-    for name in ("block_idx", "grid_dim"):
-        if name in module.private_builtins:
-            module.globals.append(f"var<private> {name}: vec3<i32>;")
-    return [
-        f"    {assign_grid}grid_dim = vec3<i32>({x}, {y}, {z});",
-        "    let folded_grid = vec3<u32>(grid_dim);",
-        "    let folded_chunks = (folded_grid.x - 1u) / num_workgroups.x + 1u;",
-        "    let folded_row = workgroup_id.z * num_workgroups.y + workgroup_id.y;",
-        "    let folded_line = folded_row / folded_chunks;",
-        "    let folded_place = (folded_row % folded_chunks) * num_workgroups.x + workgroup_id.x;",
-        "    if (folded_place >= folded_grid.x || folded_line >= folded_grid.y * folded_grid.z) {",
-        "        return;",
-        "    }",
-        f"    {assign}block_idx = vec3<i32>(vec3<u32>(folded_place, folded_line % folded_grid.y, "
-        "folded_line / folded_grid.y));",
-    ]
 
 
 # --- the head ------------------------------------------------------------------------------------

@@ -52,6 +52,8 @@ class Evaluator:
                 low, high = type_range(parameter.type)
                 if parameter.origin and parameter.origin[0] in _EXTENTS:
                     low = 0
+                if parameter.origin[:1] == ("grid",) and kernel.block is not None:
+                    low, high = 1, _MOST_THREADS // kernel.block[int(parameter.origin[1])]
                 if parameter.type == I32 and parameter.origin[:1] in (("size",), ("shape",)):
                     high = MOST_NARROW - 1
                 self.start.values[parameter.name] = unknown(self.knowledge.new(low, high))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from tests.support.printing import print_ptx
 from tests.support.ptx_machine.memory import GlobalMemory
 from tests.support.ptx_machine.run import load
-from treadle.codegen.records import Target
+from treadle.codegen.target import find_target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.folding import fold_grid
@@ -34,7 +35,7 @@ def source(
     fast = " fastmath" if more.pop("fastmath", False) else ""
     head = f"{HEAD}  {more.pop('memory', '')}\n"
     text = f"{before}kernel {more.pop('name', 'k')} block({block}){fast} {{\n{head}\n{lines}\n}}\n"
-    target = Target("ptx", architecture)
+    target = replace(find_target("ptx").generic, dialect=architecture)
     return print_ptx(from_text(text), {"x": 0, "y": 1}, target, **more).source
 
 
