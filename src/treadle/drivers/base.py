@@ -213,6 +213,12 @@ class Device(ABC):
 
     info: DeviceInfo
     default_stream: Stream
+    threads: int = 1
+    """Threads that run blocks at the same time, where those of a block run one after the other."""
+
+    def vector_bytes(self) -> int:
+        """The width of a vector register, whose lanes threads of a block are there."""
+        return 16
 
     @abstractmethod
     def allocate(self, size: int) -> Buffer:

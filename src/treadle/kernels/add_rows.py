@@ -36,7 +36,7 @@ def add_rows(values: DeviceArray, index: DeviceArray, rows: int) -> DeviceArray:
     else:
         sums = new(values, form, rows, columns)
         if sums.size:
-            threads: int = values.device.handle.threads  # type: ignore[attr-defined]
+            threads: int = values.device.handle.threads
             threads = threads if max(values.size, sums.size) > _FEW else 1
             share = -(-rows // threads)
             kernel = adding_rows.adder_alone(form)

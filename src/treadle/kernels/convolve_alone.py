@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core.dtypes import DType, i32
-from treadle.drivers.cpu.compiler import compiler
 from treadle.kernels.convolve_plans import Axis, Channels, packed, passed, plain
 from treadle.kernels.device_code.convolving_alone import (
     LANES,
@@ -74,9 +73,9 @@ def in_strips(
     dtype = plain(out.dtype)
     work = wide(dtype)
     batch = out.shape[0]
-    threads = x.device.handle.threads  # type: ignore[attr-defined]
+    threads, vector = x.device.handle.threads, x.device.handle.vector_bytes()
     for axes in phases:
-        facts = axes, batch, groups, ins, outs, work, threads
+        facts = axes, batch, groups, ins, outs, work, threads, vector
         strip, span, spans, scratch, most, entries = _layout(*facts)
         tiles = -(-outs // strip.channels)
         taps = math.prod(axis.taps for axis in axes)
@@ -101,9 +100,16 @@ def in_strips(
 
 @functools.lru_cache(256)
 def _layout(
-    axes: tuple[Axis, ...], batch: int, groups: int, ins: int, outs: int, work: DType, threads: int
+    axes: tuple[Axis, ...],
+    batch: int,
+    groups: int,
+    ins: int,
+    outs: int,
+    work: DType,
+    threads: int,
+    vector_bytes: int,
 ) -> _Layout:
-    channels, vectors = _REGISTERS[max(compiler().vector_bytes, 32), work.itemsize]
+    channels, vectors = _REGISTERS[max(vector_bytes, 32), work.itemsize]
     channels = min(channels, 1 if outs == 1 else 4 if outs <= 4 else 8)
     dealt = [_places(axis) for axis in axes]
     counts = [axis.outputs for axis in axes]

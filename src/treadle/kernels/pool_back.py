@@ -36,7 +36,7 @@ def give_to_places(
     out = new(given, dtype, *shape)
     if alone(given.device) and wide(dtype) == dtype and out.size:
         size, count = math.prod(windows.extents), math.prod(windows.counts)
-        images, threads = out.size // size, given.device.handle.threads  # type: ignore[attr-defined]
+        images, threads = out.size // size, given.device.handle.threads
         each = -(-images // threads)
         start(
             pooling_back.scatter_images, min(threads, images), given.device, flat(given),

@@ -158,7 +158,7 @@ def _in_ranges(target: DeviceArray, index: DeviceArray, values: DeviceArray, how
     assert isinstance(target.dtype, DType)
     real = target.dtype.component
     parts = target.dtype.itemsize // real.itemsize
-    threads = target.device.handle.threads  # type: ignore[attr-defined]
+    threads = target.device.handle.threads
     if index.size < _FEW:
         threads = 1
     chunk = -(-target.size // threads)

@@ -123,6 +123,10 @@ class Device(base.Device):
         self.default_stream = Stream(self)
         _opened.add(self)
 
+    def vector_bytes(self) -> int:
+        """The width of the processor's vectors."""
+        return compiler().vector_bytes
+
     def check_open(self) -> None:
         """DeviceLost if the device was closed."""
         if self.closed:
