@@ -306,7 +306,7 @@ def _run(
         start = now
     rest = blocks - first
     expected = rest * kernel.seconds
-    threads: int = kernel.device.threads  # type: ignore[attr-defined]
+    threads: int = kernel.device.threads
     if rest <= 1 or threads == 1 or expected < _SHARED_SECONDS:
         kernel.entry(bindings, parameters, grid, first, blocks)
         measured = (_clock() - start) / rest

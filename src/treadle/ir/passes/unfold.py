@@ -37,7 +37,8 @@ class Unfolded:
 def unfold(kernel: n.Kernel, *, cuts_rows: bool) -> Unfolded:
     """The kernel for grids that are launched folded. `cuts_rows` is whether a grid may be too long
     along x, too, for the device."""
-    assert kernel.block is not None
+    size = kernel.block
+    assert size is not None
     kernel = with_grid(kernel)
     grid = [
         n.Variable(parameter.name, I32)
@@ -70,11 +71,12 @@ def unfold(kernel: n.Kernel, *, cuts_rows: bool) -> Unfolded:
         line = known("line", _u32("div", row, chunks))
         place = known("place", _u32("add", _u32("mul", _u32("rem", row, chunks), width), x))
         beyond = n.Binary("ge", place, extents[0], BOOL)
+    layer: n.Expression = line
     if 2 in used:
         layer = known("layer", _u32("div", line, extents[1]))
         outside = n.Binary("ge", layer, extents[2], BOOL)
     else:
-        layer, outside = line, n.Binary("ge", line, _u32("mul", extents[1], extents[2]), BOOL)
+        outside = n.Binary("ge", line, _u32("mul", extents[1], extents[2]), BOOL)
     if beyond is not None:
         outside = n.Binary("logical_or", beyond, outside, BOOL)
     body.append(n.If(outside, (n.Return(),)))
@@ -83,7 +85,7 @@ def unfold(kernel: n.Kernel, *, cuts_rows: bool) -> Unfolded:
     blocks: dict[int, n.Expression] = {}
     ranges: dict[str, Interval] = {}
     for axis in range(3):
-        most = max(LARGEST_EXTENT // kernel.block[axis], 1)
+        most = max(LARGEST_EXTENT // size[axis], 1)
         ranges[grid[axis].name] = 1, most
         if axis == 0 and not cuts_rows:
             blocks[0] = n.Builtin("block_idx", 0)
