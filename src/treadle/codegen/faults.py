@@ -85,7 +85,7 @@ FAULTS = (
         "`(1 + x / y) & u64(b)`, and `v * (v & 1)` of a remainder v, where only the lowest bit "
         "counts and meets a condition: the bit is inverted, in some kernels",
         "64-bit integers are divided by way of their words, unless by a constant",
-        "codegen/wide/functions.py",
+        "ir/passes/wide/functions.py",
         _DEVICES + "lowest_bits_and_orders_of_64_bits, test_a_remainder_times_its_lowest_bit",
     ),
     Fault(
@@ -95,7 +95,7 @@ FAULTS = (
         "`select(a.y < b.y, a.x < b.x, a.y == b.y)` of two words, where a comes of a subtraction "
         "with a borrow: the comparison for equality is inverted, in some kernels",
         "pairs of words are compared by `<` alone",
-        "codegen/wide/functions.py",
+        "ir/passes/wide/functions.py",
         _DEVICES + "lowest_bits_and_orders_of_64_bits",
     ),
     Fault(
