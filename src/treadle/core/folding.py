@@ -5,8 +5,8 @@ The x axis is cut into chunks of one width, and the rows (a chunk of an x axis e
     row = z * height + y          block x = row % chunks * width + x, if that is below the grid's x
                                   block y = row / chunks % grid y, block z = row / chunks / grid y
 
-where width and height are the device's own grid and `chunks = (grid x - 1) / width + 1`. A printer
-of folded code computes that in 32 bits: a grid with more rows than those count is not folded.
+where width and height are the device's own grid and `chunks = (grid x - 1) / width + 1`. Kernels
+compute that in 32 bits (`ir.passes.unfold`): a grid with more rows than those count is not folded.
 """
 
 from __future__ import annotations
