@@ -53,6 +53,12 @@ from treadle.tensor import *  # noqa: F403  every name there is public
 from treadle.tensor.info import ARRAY_API_VERSION as __array_api_version__  # isort: skip
 
 __all__ = [
+    "DType",
+    "Device",
+    "Event",
+    "GradScaler",
+    "Graph",
+    "Stream",
     "__array_api_version__",
     "__version__",
     "autograd",
@@ -60,16 +66,11 @@ __all__ = [
     "cuda_module",
     "data",
     "default_device",
-    "Device",
     "device",
     "devices",
-    "DType",
     "enable_grad",
     "errors",
-    "Event",
     "grad",
-    "GradScaler",
-    "Graph",
     "hessian",
     "inference_mode",
     "is_available",
@@ -86,11 +87,10 @@ __all__ = [
     "save",
     "set_default_device",
     "set_grad_enabled",
-    "Stream",
     "use_device",
     "value_and_grad",
     "vjp",
     "vmap",
-    *tensor.__all__,
-    *lang.__all__,
 ]
+__all__ += tensor.__all__
+__all__ += lang.__all__

@@ -362,7 +362,7 @@ def fitted(gradient: Tensor, made: History) -> Tensor:
         gradient = summed_to(gradient, made.shape)
     if gradient.dtype is not made.dtype:
         if gradient.dtype.kind == "complex" and made.dtype.kind != "complex":
-            gradient = gradient.real  # type: ignore[attr-defined]
+            gradient = gradient.real
         if gradient.dtype is not made.dtype:
             gradient = gradient.to(made.dtype)
     if gradient.device is not made.device:

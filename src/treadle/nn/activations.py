@@ -8,6 +8,7 @@ from treadle.nn import init as initial
 from treadle.nn.module import Module
 from treadle.nn.of_function import OfFunction
 from treadle.nn.parameter import Parameter
+from treadle.tensor.annotations import ArrayLike, DeviceLike, DTypeLike
 from treadle.tensor.creation import empty
 from treadle.tensor.functional import activations, normalization
 from treadle.tensor.tensor import Tensor
@@ -159,7 +160,7 @@ class RReLU(OfFunction):
     ) -> None:
         super().__init__(lower=lower, upper=upper, inplace=inplace)
 
-    def forward(self, input: Any) -> Tensor:
+    def forward(self, input: ArrayLike) -> Tensor:
         """The slopes are drawn for each element."""
         return activations.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
@@ -230,7 +231,11 @@ class PReLU(Module):
     weight: Parameter
 
     def __init__(
-        self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
+        self,
+        num_parameters: int = 1,
+        init: float = 0.25,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__()
         self.num_parameters = num_parameters
@@ -242,7 +247,7 @@ class PReLU(Module):
         """Begin anew with `init`."""
         initial.constant_(self.weight, self.init)
 
-    def forward(self, input: Any) -> Tensor:
+    def forward(self, input: ArrayLike) -> Tensor:
         """The channels are axis 1."""
         return activations.prelu(input, self.weight)
 
@@ -304,6 +309,6 @@ class Softmin(_AlongRows):
 class Softmax2d(Module):
     """The softmax over the channels of images, of shape (N, C, H, W) or (C, H, W)."""
 
-    def forward(self, input: Any) -> Tensor:
+    def forward(self, input: ArrayLike) -> Tensor:
         """Of the input's shape."""
         return normalization.softmax(input, axis=-3)

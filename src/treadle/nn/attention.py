@@ -11,6 +11,7 @@ from treadle.nn import init
 from treadle.nn.linear import Linear
 from treadle.nn.module import Module
 from treadle.nn.parameter import Parameter
+from treadle.tensor.annotations import DeviceLike, DTypeLike
 from treadle.tensor.assembly import concat
 from treadle.tensor.creation import asarray, empty, zeros
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
@@ -63,8 +64,8 @@ class MultiheadAttention(Module):
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
@@ -113,12 +114,12 @@ class MultiheadAttention(Module):
 
     def forward(
         self,
-        query: Any,
-        key: Any,
-        value: Any,
-        key_padding_mask: Any = None,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
         need_weights: bool = True,
-        attn_mask: Any = None,
+        attn_mask: Tensor | None = None,
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
@@ -188,9 +189,11 @@ class MultiheadAttention(Module):
         """Queries, keys and values, by one product for those that are one tensor."""
         e = self.embed_dim
         weight, bias = self.in_proj_weight, self.in_proj_bias
-        biases = [None] * 3 if bias is None else [bias[k * e : (k + 1) * e] for k in range(3)]
+        biases: list[Any] = (
+            [None] * 3 if bias is None else [bias[k * e : (k + 1) * e] for k in range(3)]
+        )
         if weight is None:
-            own = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+            own: Any = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
             return [linear(x, w, b) for x, w, b in zip(states, own, biases, strict=True)]
         if states[0] is states[1] is states[2]:
             return _cut(linear(states[0], weight, bias), 3)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, overload
 from treadle.nn.module import Module
 from treadle.nn.parameter import Parameter
 from treadle.nn.text import numbered
+from treadle.tensor.annotations import ArrayLike
 
 Own = TypeVar("Own", bound="_Numbered")
 
@@ -99,7 +100,7 @@ class Sequential(_Numbered):
             for number, each in enumerate(args):
                 self.add_module(str(number), each)  # type: ignore[arg-type]
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: ArrayLike) -> Any:
         """What the last of the modules makes."""
         for module in self._modules.values():
             assert module is not None

@@ -9,6 +9,7 @@ from treadle.graph.history import recorded
 from treadle.nn import init
 from treadle.nn.module import Module
 from treadle.nn.parameter import Parameter
+from treadle.tensor.annotations import ArrayLike, DeviceLike, DTypeLike
 from treadle.tensor.creation import asarray, empty
 from treadle.tensor.functional import embeddings
 from treadle.tensor.tensor import Tensor
@@ -98,10 +99,10 @@ class Embedding(_Table):
         norm_type: float = 2.0,
         scale_grad_by_freq: bool = False,
         sparse: bool = False,
-        _weight: Any = None,
+        _weight: ArrayLike | None = None,
         _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
         self.weight.requires_grad_(not _freeze)
@@ -110,7 +111,7 @@ class Embedding(_Table):
         self.scale_grad_by_freq = scale_grad_by_freq
         self.sparse = sparse
 
-    def forward(self, input: Any) -> Tensor:
+    def forward(self, input: ArrayLike) -> Tensor:
         """The rows: the shape of the input, and behind it embedding_dim."""
         return embeddings.embedding(
             input,
@@ -140,11 +141,11 @@ class EmbeddingBag(_Table):
         scale_grad_by_freq: bool = False,
         mode: str = "mean",
         sparse: bool = False,
-        _weight: Any = None,
+        _weight: ArrayLike | None = None,
         include_last_offset: bool = False,
         padding_idx: int | None = None,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
         self.max_norm = max_norm
@@ -154,7 +155,12 @@ class EmbeddingBag(_Table):
         self.sparse = sparse
         self.include_last_offset = include_last_offset
 
-    def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Tensor:
+    def forward(
+        self,
+        input: ArrayLike,
+        offsets: ArrayLike | None = None,
+        per_sample_weights: ArrayLike | None = None,
+    ) -> Tensor:
         """A row for each bag."""
         return embeddings.embedding_bag(
             input,

@@ -8,6 +8,7 @@ from typing import Any
 from treadle.nn import init
 from treadle.nn.module import Module
 from treadle.nn.parameter import Parameter
+from treadle.tensor.annotations import ArrayLike, DeviceLike, DTypeLike
 from treadle.tensor.creation import empty
 from treadle.tensor.functional import affine
 from treadle.tensor.tensor import Tensor
@@ -32,8 +33,8 @@ class Linear(Module):
         in_features: int,
         out_features: int,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__()
         self.in_features = in_features
@@ -52,7 +53,7 @@ class Linear(Module):
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, input: Any) -> Tensor:
+    def forward(self, input: ArrayLike) -> Tensor:
         """A tensor whose last axis has out_features elements."""
         return affine.linear(input, self.weight, self.bias)
 
@@ -77,8 +78,8 @@ class Bilinear(Module):
         in2_features: int,
         out_features: int,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__()
         if in1_features <= 0:
@@ -101,7 +102,7 @@ class Bilinear(Module):
         if self.bias is not None:
             init.uniform_(self.bias, -bound, bound)
 
-    def forward(self, input1: Any, input2: Any) -> Tensor:
+    def forward(self, input1: ArrayLike, input2: ArrayLike) -> Tensor:
         """A tensor whose last axis has out_features elements."""
         return affine.bilinear(input1, input2, self.weight, self.bias)
 
@@ -119,6 +120,6 @@ class Identity(Module):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
-    def forward(self, input: Any) -> Any:
+    def forward(self, input: ArrayLike) -> Any:
         """The input."""
         return input

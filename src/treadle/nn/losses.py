@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.nn.module import Module
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.creation import asarray
 from treadle.tensor.functional import element_losses, losses, margin_losses, sequence_losses
 from treadle.tensor.functional.reducing import reduction_of
@@ -90,7 +91,7 @@ class SmoothL1Loss(Loss):
         super().__init__(size_average, reduce, reduction)
         self.beta = beta
 
-    def forward(self, input: Any, target: Any) -> Tensor:
+    def forward(self, input: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
         return element_losses.smooth_l1_loss(
             input, target, reduction=self.reduction, beta=self.beta
@@ -104,7 +105,7 @@ class HuberLoss(Loss):
         super().__init__(None, None, reduction)
         self.delta = delta
 
-    def forward(self, input: Any, target: Any) -> Tensor:
+    def forward(self, input: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
         return element_losses.huber_loss(input, target, self.reduction, self.delta)
 
@@ -112,7 +113,7 @@ class HuberLoss(Loss):
 class BCELoss(_WeightedLoss):
     """How unlikely truth values are, given probabilities."""
 
-    def forward(self, input: Any, target: Any) -> Tensor:
+    def forward(self, input: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
         return element_losses.binary_cross_entropy(
             input, target, self.weight, reduction=self.reduction
@@ -127,16 +128,16 @@ class BCEWithLogitsLoss(_WeightedLoss):
 
     def __init__(
         self,
-        weight: Any = None,
+        weight: ArrayLike | None = None,
         size_average: Old = None,
         reduce: Old = None,
         reduction: str = "mean",
-        pos_weight: Any = None,
+        pos_weight: ArrayLike | None = None,
     ) -> None:
         super().__init__(weight, size_average, reduce, reduction)
         self.register_buffer("pos_weight", None if pos_weight is None else asarray(pos_weight))
 
-    def forward(self, input: Any, target: Any) -> Tensor:
+    def forward(self, input: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
         return element_losses.binary_cross_entropy_with_logits(
             input, target, self.weight, reduction=self.reduction, pos_weight=self.pos_weight
@@ -158,7 +159,7 @@ class KLDivLoss(Loss):
         self.reduction = reduction_of("KLDivLoss", reduction, size_average, reduce, choices)
         self.log_target = log_target
 
-    def forward(self, input: Any, target: Any) -> Tensor:
+    def forward(self, input: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
         return element_losses.kl_div(
             input, target, reduction=self.reduction, log_target=self.log_target
@@ -182,7 +183,7 @@ class PoissonNLLLoss(Loss):
         self.full = full
         self.eps = eps
 
-    def forward(self, log_input: Any, target: Any) -> Tensor:
+    def forward(self, log_input: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
         return element_losses.poisson_nll_loss(
             log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction
@@ -197,7 +198,7 @@ class GaussianNLLLoss(Loss):
         self.full = full
         self.eps = eps
 
-    def forward(self, input: Any, target: Any, var: Any) -> Tensor:
+    def forward(self, input: ArrayLike, target: ArrayLike, var: ArrayLike) -> Tensor:
         """The loss."""
         return element_losses.gaussian_nll_loss(
             input, target, var, full=self.full, eps=self.eps, reduction=self.reduction
@@ -218,7 +219,7 @@ class NLLLoss(_WeightedLoss):
 
     def __init__(
         self,
-        weight: Any = None,
+        weight: ArrayLike | None = None,
         size_average: Old = None,
         ignore_index: int = -100,
         reduce: Old = None,
@@ -227,7 +228,7 @@ class NLLLoss(_WeightedLoss):
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
 
-    def forward(self, input: Any, target: Any) -> Tensor:
+    def forward(self, input: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
         return losses.nll_loss(
             input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction
@@ -246,7 +247,7 @@ class CrossEntropyLoss(_WeightedLoss):
 
     def __init__(
         self,
-        weight: Any = None,
+        weight: ArrayLike | None = None,
         size_average: Old = None,
         ignore_index: int = -100,
         reduce: Old = None,
@@ -257,7 +258,7 @@ class CrossEntropyLoss(_WeightedLoss):
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
 
-    def forward(self, input: Any, target: Any) -> Tensor:
+    def forward(self, input: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
         return losses.cross_entropy(
             input,
@@ -276,7 +277,7 @@ class MultiMarginLoss(_WeightedLoss):
         self,
         p: int = 1,
         margin: float = 1.0,
-        weight: Any = None,
+        weight: ArrayLike | None = None,
         size_average: Old = None,
         reduce: Old = None,
         reduction: str = "mean",
@@ -285,7 +286,7 @@ class MultiMarginLoss(_WeightedLoss):
         self.p = p
         self.margin = margin
 
-    def forward(self, input: Any, target: Any) -> Tensor:
+    def forward(self, input: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
         return margin_losses.multi_margin_loss(
             input, target, self.p, self.margin, self.weight, reduction=self.reduction
@@ -301,7 +302,7 @@ class MultiLabelMarginLoss(_PlainLoss):
 class MultiLabelSoftMarginLoss(_WeightedLoss):
     """`BCEWithLogitsLoss`, and its mean over the classes."""
 
-    def forward(self, input: Any, target: Any) -> Tensor:
+    def forward(self, input: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
         return margin_losses.multilabel_soft_margin_loss(
             input, target, self.weight, reduction=self.reduction
@@ -320,7 +321,11 @@ class CTCLoss(Loss):
         self.zero_infinity = zero_infinity
 
     def forward(
-        self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any
+        self,
+        log_probs: ArrayLike,
+        targets: ArrayLike,
+        input_lengths: ArrayLike,
+        target_lengths: ArrayLike,
     ) -> Tensor:
         """The loss."""
         return sequence_losses.ctc_loss(

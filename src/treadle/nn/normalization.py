@@ -12,6 +12,7 @@ from treadle.nn.module import Module
 from treadle.nn.of_function import OfFunction
 from treadle.nn.parameter import Parameter
 from treadle.runtime.devices import device as find_device
+from treadle.tensor.annotations import ArrayLike, DeviceLike, DTypeLike
 from treadle.tensor.creation import empty, ones, zeros
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.functional import normalization
@@ -257,8 +258,8 @@ class LayerNorm(_Affine):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
@@ -268,7 +269,7 @@ class LayerNorm(_Affine):
         self._add(self.normalized_shape, elementwise_affine, both, device, dtype)
         self.reset_parameters()
 
-    def forward(self, input: Any) -> Tensor:
+    def forward(self, input: ArrayLike) -> Tensor:
         """A tensor of the input's shape."""
         return normalization.layer_norm(
             input, self.normalized_shape, self.weight, self.bias, self.eps
@@ -291,8 +292,8 @@ class RMSNorm(_Affine):
         normalized_shape: int | Sequence[int],
         eps: float | None = None,
         elementwise_affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
@@ -304,7 +305,7 @@ class RMSNorm(_Affine):
         self.register_parameter("weight", made)
         self.reset_parameters()
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: ArrayLike) -> Tensor:
         """A tensor of the input's shape."""
         return normalization.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
@@ -325,8 +326,8 @@ class GroupNorm(_Affine):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
         *,
         bias: bool = True,
     ) -> None:
@@ -342,7 +343,7 @@ class GroupNorm(_Affine):
         self._add(num_channels, affine, affine and bias, device, dtype)
         self.reset_parameters()
 
-    def forward(self, input: Any) -> Tensor:
+    def forward(self, input: ArrayLike) -> Tensor:
         """A tensor of the input's shape."""
         return normalization.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 

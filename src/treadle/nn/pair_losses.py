@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from treadle.nn.losses import Loss
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.functional import margin_losses
 from treadle.tensor.functional.distances import pairwise_distance
 from treadle.tensor.tensor import Tensor
@@ -35,7 +35,7 @@ class HingeEmbeddingLoss(_MarginLoss):
     ) -> None:
         super().__init__(margin, size_average, reduce, reduction)
 
-    def forward(self, input: Any, target: Any) -> Tensor:
+    def forward(self, input: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
         return margin_losses.hinge_embedding_loss(
             input, target, self.margin, reduction=self.reduction
@@ -45,7 +45,7 @@ class HingeEmbeddingLoss(_MarginLoss):
 class MarginRankingLoss(_MarginLoss):
     """By how much a pair is not in the order that the target (1 or -1) says, with a margin."""
 
-    def forward(self, input1: Any, input2: Any, target: Any) -> Tensor:
+    def forward(self, input1: ArrayLike, input2: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
         return margin_losses.margin_ranking_loss(
             input1, input2, target, self.margin, reduction=self.reduction
@@ -56,7 +56,7 @@ class CosineEmbeddingLoss(_MarginLoss):
     """One less the cosine of pairs with target 1, and by how much that of others is above a
     margin."""
 
-    def forward(self, input1: Any, input2: Any, target: Any) -> Tensor:
+    def forward(self, input1: ArrayLike, input2: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
         return margin_losses.cosine_embedding_loss(
             input1, input2, target, self.margin, reduction=self.reduction
@@ -84,7 +84,7 @@ class TripletMarginLoss(Loss):
         self.eps = eps
         self.swap = swap
 
-    def forward(self, anchor: Any, positive: Any, negative: Any) -> Tensor:
+    def forward(self, anchor: ArrayLike, positive: ArrayLike, negative: ArrayLike) -> Tensor:
         """The loss."""
         return margin_losses.triplet_margin_loss(
             anchor,
@@ -118,7 +118,7 @@ class TripletMarginWithDistanceLoss(Loss):
         self.margin = margin
         self.swap = swap
 
-    def forward(self, anchor: Any, positive: Any, negative: Any) -> Tensor:
+    def forward(self, anchor: ArrayLike, positive: ArrayLike, negative: ArrayLike) -> Tensor:
         """The loss."""
         return margin_losses.triplet_margin_with_distance_loss(
             anchor,

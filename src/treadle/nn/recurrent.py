@@ -15,6 +15,7 @@ from treadle.nn import init
 from treadle.nn.gates import NONLINEARITIES, State, gru, lstm, mode_of, plain
 from treadle.nn.module import Module
 from treadle.nn.parameter import Parameter
+from treadle.tensor.annotations import ArrayLike, DeviceLike, DTypeLike
 from treadle.tensor.assembly import concat, stack
 from treadle.tensor.creation import empty, zeros
 from treadle.tensor.functional.affine import linear
@@ -185,7 +186,7 @@ class _Recurrent(Module):
         )
         if not x.shape[0]:
             raise ShapeError(f"{type(self).__name__}: a sequence without places has no last state")
-        inputs = linear(x, weight_in, bias_in)
+        inputs = linear(x, weight_in, bias_in)  # type: ignore[arg-type]
         step = self._step()
         places = range(x.shape[0])
         outputs: list[Tensor] = []
@@ -236,8 +237,8 @@ class RNN(_Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         mode = mode_of(nonlinearity)
         super().__init__(
@@ -250,7 +251,7 @@ class RNN(_Recurrent):
     def _step(self) -> Callable[..., State]:
         return plain(NONLINEARITIES[self.nonlinearity])
 
-    def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
+    def forward(self, input: ArrayLike, hx: ArrayLike | None = None) -> tuple[Tensor, Tensor]:
         """The outputs, and the last states."""
         outputs, (last,) = self._run(input, hx)
         return outputs, last
@@ -274,8 +275,8 @@ class LSTM(_Recurrent):
         dropout: float = 0.0,
         bidirectional: bool = False,
         proj_size: int = 0,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(
             input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
@@ -288,7 +289,9 @@ class LSTM(_Recurrent):
     def _state_widths(self) -> tuple[int, ...]:
         return self._out, self.hidden_size
 
-    def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    def forward(
+        self, input: ArrayLike, hx: ArrayLike | None = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """The outputs, and the last states h and c."""
         outputs, (hidden, cell) = self._run(input, hx)
         return outputs, (hidden, cell)
@@ -309,8 +312,8 @@ class GRU(_Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(
             input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0,
@@ -320,7 +323,7 @@ class GRU(_Recurrent):
     def _step(self) -> Callable[..., State]:
         return gru
 
-    def forward(self, input: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
+    def forward(self, input: ArrayLike, hx: ArrayLike | None = None) -> tuple[Tensor, Tensor]:
         """The outputs, and the last states."""
         outputs, (last,) = self._run(input, hx)
         return outputs, last

@@ -11,6 +11,7 @@ from treadle.nn import init
 from treadle.nn.gates import NONLINEARITIES, State, gru, lstm, mode_of, plain
 from treadle.nn.module import Module
 from treadle.nn.parameter import Parameter
+from treadle.tensor.annotations import ArrayLike, DeviceLike, DTypeLike
 from treadle.tensor.creation import empty, zeros
 from treadle.tensor.functional.affine import linear
 from treadle.tensor.tensor import Tensor
@@ -78,14 +79,14 @@ class RNNCell(_Cell):
         hidden_size: int,
         bias: bool = True,
         nonlinearity: str = "tanh",
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         mode_of(nonlinearity)
         super().__init__(input_size, hidden_size, bias, device, dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input: Any, hx: Any = None) -> Tensor:
+    def forward(self, input: ArrayLike, hx: ArrayLike | None = None) -> Tensor:
         """The next state."""
         step = plain(NONLINEARITIES[self.nonlinearity])
         return self._stepped(step, input, None if hx is None else (hx,), 1)[0]
@@ -106,12 +107,14 @@ class LSTMCell(_Cell):
         input_size: int,
         hidden_size: int,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size, bias, device, dtype)
 
-    def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, input: ArrayLike, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Tensor, Tensor]:
         """The next states h and c."""
         hidden, cell = self._stepped(lstm, input, hx, 2)
         return hidden, cell
@@ -127,11 +130,11 @@ class GRUCell(_Cell):
         input_size: int,
         hidden_size: int,
         bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size, bias, device, dtype)
 
-    def forward(self, input: Any, hx: Any = None) -> Tensor:
+    def forward(self, input: ArrayLike, hx: ArrayLike | None = None) -> Tensor:
         """The next state."""
         return self._stepped(gru, input, None if hx is None else (hx,), 1)[0]

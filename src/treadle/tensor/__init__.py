@@ -2,7 +2,6 @@
 
 from treadle.core.environment import is_on
 from treadle.graph.explain import explain_everything
-from treadle.lang.builtins import dot
 from treadle.tensor import fft, linalg, random
 from treadle.tensor import methods as _methods  # noqa: F401  gives Tensor its methods
 from treadle.tensor import operators as _operators  # noqa: F401  gives Tensor its operators
@@ -112,7 +111,6 @@ __all__ = [
     "cumulative_sum",
     "diagonal",
     "diff",
-    "dot",
     "einsum",
     "elementwise",
     "empty",

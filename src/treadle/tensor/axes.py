@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
 
 # PyTorch's name of a parameter, and ours.
-_OTHER_NAMES = {
+OTHER_NAMES = {
     "dim": "axis", "keepdim": "keepdims", "dims": "axis", "start_dim": "start_axis",
     "end_dim": "end_axis",
 }  # fmt: skip
 
 
-def takes_dim(function: F) -> F:
+class TakesDim(Protocol[P, R]):
+    """What type checkers see of a function that takes `dim` or `dims` for `axis`, too."""
+
+    __name__: str
+
+    @overload
+    def __call__(self, *arguments: P.args, **keywords: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *arguments: Any, dim: int | Sequence[int] | None, **keywords: Any) -> R: ...
+    @overload
+    def __call__(self, *arguments: Any, dims: int | Sequence[int] | None, **keywords: Any) -> R: ...
+
+
+def takes_dim(function: Callable[P, R]) -> TakesDim[P, R]:
     """Let a function take `dim=` for `axis=` (and `keepdim=` for `keepdims=`).
 
     >>> import treadle as td
@@ -27,14 +42,15 @@ def takes_dim(function: F) -> F:
     @wraps(function)
     def wrapper(*arguments: Any, **keywords: Any) -> Any:
         if keywords:
-            for other in _OTHER_NAMES.keys() & keywords.keys():
-                ours = _OTHER_NAMES[other]
+            for other in OTHER_NAMES.keys() & keywords.keys():
+                ours = OTHER_NAMES[other]
                 if ours in keywords:
                     raise TypeError(f"{function.__name__}: {other}= is {ours}=: give one of them")
                 keywords[ours] = keywords.pop(other)
         return function(*arguments, **keywords)
 
-    return cast(F, wrapper)
+    wrapper.takes_dim = True  # type: ignore[attr-defined]  # for tools/stubs.py
+    return cast(TakesDim[P, R], wrapper)
 
 
 def integer(name: str, value: Any, what: str) -> int:

@@ -14,6 +14,7 @@ from treadle.lang.kernel import Kernel
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor import products, reductions
+from treadle.tensor.annotations import ArrayLike, Axes, DTypeLike
 from treadle.tensor.creation import asarray
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.operands import is_number, number_as
@@ -28,7 +29,7 @@ class BatchArray:
 
     __slots__ = ("__weakref__", "_batch", "_value", "dtype", "shape")
 
-    def __init__(self, batch: CommandBatch, shape: tuple[int, ...], dtype: Any) -> None:
+    def __init__(self, batch: CommandBatch, shape: tuple[int, ...], dtype: DTypeLike) -> None:
         self._batch = batch
         self._value: Tensor | None = None
         self.shape = shape
@@ -69,7 +70,7 @@ class CommandBatch:
     def __repr__(self) -> str:
         return f"<treadle batch of {len(self._commands)} commands on {self.device.id}>"
 
-    def upload(self, data: Any, *, dtype: Any = None) -> BatchArray:
+    def upload(self, data: Any, *, dtype: DTypeLike | None = None) -> BatchArray:
         """An array with the elements of lists, a NumPy array or a tensor, as they are now."""
         value = asarray(data, dtype=dtype, device=self.device, copy=True)
         made = BatchArray(self, value.shape, value.dtype)
@@ -78,61 +79,61 @@ class CommandBatch:
 
     # --- operations ------------------------------------------------------------------------------
 
-    def add(self, x: Any, y: Any) -> BatchArray:
+    def add(self, x: ArrayLike, y: ArrayLike) -> BatchArray:
         """X + y; either may be a number."""
         return self._operation("add", lambda a, b: apply("add", a, b), x, y)
 
-    def sub(self, x: Any, y: Any) -> BatchArray:
+    def sub(self, x: ArrayLike, y: ArrayLike) -> BatchArray:
         """X - y; either may be a number."""
         return self._operation("sub", lambda a, b: apply("subtract", a, b), x, y)
 
-    def mul(self, x: Any, y: Any) -> BatchArray:
+    def mul(self, x: ArrayLike, y: ArrayLike) -> BatchArray:
         """X * y, element by element; either may be a number."""
         return self._operation("mul", lambda a, b: apply("multiply", a, b), x, y)
 
-    def div(self, x: Any, y: Any) -> BatchArray:
+    def div(self, x: ArrayLike, y: ArrayLike) -> BatchArray:
         """X / y; either may be a number."""
         return self._operation("div", lambda a, b: apply("divide", a, b), x, y)
 
-    def scale(self, x: Any, factor: float) -> BatchArray:
+    def scale(self, x: ArrayLike, factor: float) -> BatchArray:
         """X times a number."""
         if not is_number(factor):
             raise TypeError(f"scale takes a number, not {_name_of(factor)}: mul(x, y) takes arrays")
         return self._operation("scale", lambda a, b: apply("multiply", a, b), x, factor)
 
-    def dot(self, x: Any, y: Any) -> BatchArray:
+    def dot(self, x: ArrayLike, y: ArrayLike) -> BatchArray:
         """The sum of the products of two arrays of one axis (as NumPy's `dot`, for others)."""
         return self._operation("dot", products.dot, x, y)
 
-    def matmul(self, x: Any, y: Any) -> BatchArray:
+    def matmul(self, x: ArrayLike, y: ArrayLike) -> BatchArray:
         """The matrix product, as `td.matmul`."""
         return self._operation("matmul", products.matmul, x, y)
 
-    def relu(self, x: Any) -> BatchArray:
+    def relu(self, x: ArrayLike) -> BatchArray:
         """The greater one of x and 0."""
         return self._operation("relu", lambda a: apply("maximum", a, 0), x)
 
-    def sigmoid(self, x: Any) -> BatchArray:
+    def sigmoid(self, x: ArrayLike) -> BatchArray:
         """1 / (1 + exp(-x))."""
         return self._operation("sigmoid", lambda a: apply("sigmoid", a), x)
 
-    def tanh(self, x: Any) -> BatchArray:
+    def tanh(self, x: ArrayLike) -> BatchArray:
         """The hyperbolic tangent."""
         return self._operation("tanh", lambda a: apply("tanh", a), x)
 
-    def gelu(self, x: Any) -> BatchArray:
+    def gelu(self, x: ArrayLike) -> BatchArray:
         """X times the normal distribution's cumulative function: x/2 (1 + erf(x / sqrt(2)))."""
         return self._operation("gelu", _gelu, x)
 
-    def swish(self, x: Any) -> BatchArray:
+    def swish(self, x: ArrayLike) -> BatchArray:
         """X * sigmoid(x)."""
         return self._operation("swish", _swish, x)
 
-    def softmax(self, x: Any, axis: int = -1) -> BatchArray:
+    def softmax(self, x: ArrayLike, axis: int = -1) -> BatchArray:
         """exp(x), divided by its sum along an axis."""
         return self._operation("softmax", lambda a: _softmax(a, axis), x)
 
-    def sum(self, x: Any, axis: Any = None) -> BatchArray:
+    def sum(self, x: ArrayLike, axis: Axes | None = None) -> BatchArray:
         """The sum along one axis, several or all."""
         return self._operation("sum", lambda a: reductions.sum(a, axis=axis), x)
 

@@ -10,6 +10,7 @@ from treadle.core.dtypes import DType, bool_, float32, float64, int32
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import history as histories
 from treadle.graph.node import Node, constant
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer, supports
 from treadle.tensor.elementwise_functions import FUNCTIONS, apply
@@ -31,7 +32,7 @@ class Histogram(NamedTuple):
     bin_edges: Tensor
 
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
+def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0) -> Tensor:
     """How often 0, 1, 2, … occur among integers of one axis, none of them negative; or the sums of
     their weights. The result is as long as the greatest one needs, which is read, and at least
     `minlength`.
@@ -67,7 +68,11 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
 
 
 def histogram(
-    x: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool = False
+    x: ArrayLike,
+    bins: Any = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
+    density: bool = False,
 ) -> Histogram:
     """How many elements lie between neighbouring edges, as NumPy's: `bins` equal parts from the
     least to the greatest element (or of `range`), or edges that ascend. The last part has its upper
@@ -110,7 +115,7 @@ def histogram(
     return Histogram(hist, found)
 
 
-def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
+def histc(input: ArrayLike, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """PyTorch's histogram: the counts of `bins` equal parts from min to max (of the elements, if
     both are 0), in the elements' dtype."""
     x = input if type(input) is Tensor else asarray(input)

@@ -20,6 +20,7 @@ from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.runtime.foreign import kind_of
 from treadle.runtime.sharing import share
+from treadle.tensor.annotations import ArrayLike, DTypeLike
 from treadle.tensor.dtypes import (
     check_dtype,
     check_fits,
@@ -35,7 +36,12 @@ Shape = int | tuple[int, ...]
 
 
 def asarray(
-    obj: Any, /, *, dtype: Any = None, device: str | Device | None = None, copy: bool | None = None
+    obj: Any,
+    /,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | Device | None = None,
+    copy: bool | None = None,
 ) -> Tensor:
     """A tensor with the elements of `obj`: a number, nested lists, a NumPy array, a Tensor, or an
     array of another library. Nested lists may have tensors in them: these keep their dtype (the
@@ -100,7 +106,7 @@ def _fitting(tensor: Tensor, dtype: Any, device: str | Device | None, copy: bool
 
 
 def from_dlpack(
-    x: Any, /, *, device: str | Device | None = None, copy: bool | None = None
+    x: ArrayLike, /, *, device: str | Device | None = None, copy: bool | None = None
 ) -> Tensor:
     """A tensor that shares the memory of another library's array: on the CPU, or on CUDA.
 
@@ -176,7 +182,9 @@ def _leaves(obj: Any) -> Iterator[Any]:
             yield each if type(each) is Tensor or is_number(each) else asarray(each)
 
 
-def empty(shape: Shape, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
+def empty(
+    shape: Shape, *, dtype: DTypeLike | None = None, device: str | Device | None = None
+) -> Tensor:
     """A tensor whose contents are undefined; float32 unless `dtype` says otherwise."""
     where = find_device(device)
     kind = float32 if dtype is None else as_device_dtype(dtype, where)
@@ -189,7 +197,9 @@ def unwritten(shape: tuple[int, ...], dtype: DType, device: Device) -> Node:
     return call(DeviceArray.allocate, (), shape, dtype, (device, dtype, shape), device)
 
 
-def zeros(shape: Shape, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
+def zeros(
+    shape: Shape, *, dtype: DTypeLike | None = None, device: str | Device | None = None
+) -> Tensor:
     """A tensor of zeros; float32 unless `dtype` says otherwise.
 
     >>> import treadle as td
@@ -205,13 +215,19 @@ def zeros(shape: Shape, *, dtype: Any = None, device: str | Device | None = None
     return full(shape, 0, dtype=float32 if dtype is None else dtype, device=device)
 
 
-def ones(shape: Shape, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
+def ones(
+    shape: Shape, *, dtype: DTypeLike | None = None, device: str | Device | None = None
+) -> Tensor:
     """A tensor of ones; float32 unless `dtype` says otherwise."""
     return full(shape, 1, dtype=float32 if dtype is None else dtype, device=device)
 
 
 def full(
-    shape: Shape, fill_value: Any, *, dtype: Any = None, device: str | Device | None = None
+    shape: Shape,
+    fill_value: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | Device | None = None,
 ) -> Tensor:
     """A tensor that holds one value everywhere; its dtype is the value's unless given.
 
@@ -249,7 +265,9 @@ def fitted(number: Any, dtype: DType) -> Any:
     return cast_number(number, dtype).item()
 
 
-def zeros_like(x: Any, /, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
+def zeros_like(
+    x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: str | Device | None = None
+) -> Tensor:
     """Zeros with a tensor's shape; its dtype and device are the tensor's unless given.
 
     >>> import treadle as td
@@ -260,20 +278,29 @@ def zeros_like(x: Any, /, *, dtype: Any = None, device: str | Device | None = No
     return full_like(x, 0, dtype=dtype, device=device)
 
 
-def ones_like(x: Any, /, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
+def ones_like(
+    x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: str | Device | None = None
+) -> Tensor:
     """Ones with a tensor's shape; its dtype and device are the tensor's unless given."""
     return full_like(x, 1, dtype=dtype, device=device)
 
 
 def full_like(
-    x: Any, /, fill_value: Any, *, dtype: Any = None, device: str | Device | None = None
+    x: ArrayLike,
+    /,
+    fill_value: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    device: str | Device | None = None,
 ) -> Tensor:
     """One value with a tensor's shape; its dtype and device are the tensor's unless given."""
     like = asarray(x)
     return full(like.shape, fill_value, dtype=dtype or like.dtype, device=device or like.device)
 
 
-def empty_like(x: Any, /, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
+def empty_like(
+    x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: str | Device | None = None
+) -> Tensor:
     """Undefined contents with a tensor's shape; its dtype and device are the tensor's unless
     given."""
     like = asarray(x)
@@ -281,7 +308,7 @@ def empty_like(x: Any, /, *, dtype: Any = None, device: str | Device | None = No
 
 
 def astype(
-    x: Tensor, dtype: Any, /, *, copy: bool = True, device: str | Device | None = None
+    x: Tensor, dtype: DTypeLike, /, *, copy: bool = True, device: str | Device | None = None
 ) -> Tensor:
     """The elements as another dtype: a new tensor, unless with `copy=False` nothing changes.
 

@@ -15,6 +15,7 @@ from treadle.graph import kinds
 from treadle.graph.node import Node, view_of
 from treadle.graph.views import View
 from treadle.runtime.arrays import packed_strides
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.contraction import contracted
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.operands import cast, prepare
@@ -68,7 +69,7 @@ def einsum(*operands: Any, optimize: Any = True) -> Tensor:
     return _arranged(*named[0], output)
 
 
-def kron(a: Any, b: Any, /) -> Tensor:
+def kron(a: ArrayLike, b: ArrayLike, /) -> Tensor:
     """Kronecker's product: each element of a times all of b, in its place.
 
     >>> import treadle as td

@@ -28,6 +28,7 @@ from treadle.graph.placeholders import within
 from treadle.lang.builtins import NAMES, BuiltinFunction
 from treadle.runtime import settings
 from treadle.runtime.devices import Device
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.dtypes import (
     RANK,
@@ -296,11 +297,11 @@ def _function(name: str, rule: Rule) -> Callable[..., Tensor]:
     function: Any
     if rule.operands == 1:
 
-        def function(x: Any, /) -> Tensor:
+        def function(x: ArrayLike, /) -> Tensor:
             return apply(name, x)
     else:
 
-        def function(x1: Any, x2: Any, /) -> Tensor:
+        def function(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
             return apply(name, x1, x2)
 
     function.__name__ = function.__qualname__ = name
@@ -308,7 +309,7 @@ def _function(name: str, rule: Rule) -> Callable[..., Tensor]:
     return function  # type: ignore[no-any-return]
 
 
-def imag(x: Any, /) -> Tensor:
+def imag(x: ArrayLike, /) -> Tensor:
     """The imaginary part; 0 of real numbers."""
     if type(x) is Tensor and x.dtype.kind == "complex":  # which most are
         return apply("imag", x)
@@ -356,7 +357,7 @@ def round(x: Any, /, decimals: int = 0) -> Tensor:
 # --- functions whose operands differ in kind -----------------------------------------------------
 
 
-def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
+def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """x1 where the condition holds (is not zero), else x2. All three broadcast.
 
     >>> import treadle as td
@@ -379,7 +380,7 @@ def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
 
 
 @as_one
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Tensor:
+def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Tensor:
     """X limited to min … max: numbers, or arrays that broadcast with x. The dtype is x's, and
     integers with floating bounds become floats; NaN where one of them is NaN.
 

@@ -18,6 +18,7 @@ from treadle.lang.source import function_from_text, resolve_annotations
 from treadle.lang.types import declared_type
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.definition import KernelOptions
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.tensor import Tensor
 
 _MOST_AXES = 3  # that a grid has; further ones in front are counted by the first of them
@@ -55,7 +56,7 @@ class ElementwiseKernels:
         return found
 
 
-def is_held(value: Any) -> bool:
+def is_held(value: ArrayLike) -> bool:
     """Whether an argument is an array in memory of ours."""
     return isinstance(value, (Tensor, DeviceArray))
 

@@ -6,6 +6,7 @@ import importlib
 from types import ModuleType
 from typing import Any
 
+from treadle.tensor.annotations import DeviceLike
 from treadle.tensor.info import ARRAY_API_VERSION
 
 _VERSIONS = ("2021.12", "2022.12", "2023.12", ARRAY_API_VERSION)
@@ -30,7 +31,7 @@ class ForArrayApi:
             )
         return importlib.import_module("treadle")
 
-    def to_device(self, device: Any, /, *, stream: None = None) -> Any:
+    def to_device(self, device: DeviceLike, /, *, stream: None = None) -> Any:
         """The tensor on a device: itself if it is there, else a copy. As `x.to(device=…)`."""
         if stream is not None:
             raise ValueError("to_device: treadle orders its streams by itself: leave stream out")

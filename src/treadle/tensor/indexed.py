@@ -32,6 +32,7 @@ from treadle.kernels.select import positions
 from treadle.runtime import settings
 from treadle.runtime.arrays import DeviceArray, numpy_dtype
 from treadle.runtime.devices import Device
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.indexing import Pick, Plan, all_inside, resolve
 from treadle.tensor.operands import cast, is_number, mixed_devices, number_as, values_of
 from treadle.tensor.tensor import Tensor, from_cell, from_node
@@ -79,7 +80,7 @@ def scattered_at(
     return made
 
 
-def put(tensor: Tensor, plan: Plan, value: Any) -> None:
+def put(tensor: Tensor, plan: Plan, value: ArrayLike) -> None:
     """Write to what a plan names. Of values for one element, the last one stays."""
     part = tensor._whole_or(plan.view)
     if type(tensor.dtype) is not DType:
@@ -244,7 +245,7 @@ def _resolved(plan: Plan, device: Device) -> Plan:
     return plan if plan.resolved else resolve(plan, lambda mask: true_places(mask, device))
 
 
-def true_places(mask: Any, device: Device) -> list[Any]:
+def true_places(mask: ArrayLike, device: Device) -> list[Any]:
     """The indices of a mask's true elements along each axis. Of one in a tensor they stay on its
     device; their number is read."""
     if isinstance(mask, np.ndarray):

@@ -17,6 +17,7 @@ from treadle.core.dtypes import DType, as_dtype
 from treadle.core.errors import DtypeError
 from treadle.graph.placeholders import within
 from treadle.graph.views import Integers, View
+from treadle.tensor.annotations import ArrayLike
 
 newaxis = None  # in an index it is a new axis of extent 1
 _NUMPY_KINDS = {"b": "bool", "i": "int", "u": "uint"}
@@ -80,7 +81,7 @@ class Plan:
         return (*kept[: self.place], *self.picked_shape, *kept[self.place :])
 
 
-def basic(index: Any, base: View) -> View | None:
+def basic(index: ArrayLike, base: View) -> View | None:
     """The view that an index of ints and slices names, quickly. None where there is anything else,
     or something wrong: `parse` knows what to say then.
 
@@ -117,7 +118,7 @@ def basic(index: Any, base: View) -> View | None:
     return View((*extents, *shape[axis:]), (*steps, *strides[axis:]), offset)
 
 
-def parse(index: Any, base: View) -> Plan:
+def parse(index: ArrayLike, base: View) -> Plan:
     """The plan of an index for an array that is seen through this view.
 
     IndexError for integers outside their axis, too many indices, masks and index arrays that do

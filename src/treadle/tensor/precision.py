@@ -10,15 +10,15 @@ import functools
 from collections.abc import Callable
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
+from typing import cast as assume
 
 from treadle.core.dtypes import DType, as_dtype, bfloat16, float16, float32
 from treadle.core.errors import DtypeError
 from treadle.runtime.devices import Device
 from treadle.tensor.tensor import Tensor
 
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 # The dtype that products are computed in; None outside of `autocast`.
 lower: ContextVar[DType | None] = ContextVar("lower", default=None)
@@ -115,16 +115,16 @@ def arguments_suited(
     return given, {key: suited(name, value) for key, value in kwargs.items()}
 
 
-def cast_by_name(function: Callable[P, R]) -> Callable[P, R]:
+def cast_by_name(function: F) -> F:
     """Have a function of one of the tables take what `autocast` says."""
     name = function.__name__
     assert name in LOWERED or name in WIDENED
 
     @functools.wraps(function)
-    def suiting(*args: P.args, **kwargs: P.kwargs) -> R:
+    def suiting(*args: Any, **kwargs: Any) -> Any:
         if lower.get() is None:
             return function(*args, **kwargs)
         given, named = arguments_suited(name, args, kwargs)
         return function(*given, **named)
 
-    return suiting
+    return assume(F, suiting)

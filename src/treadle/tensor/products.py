@@ -12,6 +12,7 @@ from typing import Any
 from treadle.core.errors import ShapeError
 from treadle.graph.node import Node
 from treadle.lang import builtins as in_kernels
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.contraction import Names, contracted
 from treadle.tensor.elementwise_functions import apply
@@ -22,7 +23,7 @@ from treadle.tensor.tensor import Tensor
 
 
 @cast_by_name
-def matmul(x1: Any, x2: Any, /) -> Tensor:
+def matmul(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """The matrix product of the last two axes; axes in front of them broadcast. An array of one
     axis is a row on the left, a column on the right, and its axis is not in the result.
 
@@ -55,7 +56,7 @@ def _names(ndim1: int, ndim2: int) -> tuple[Names, Names, Names]:
     return (*one, *rows, "inner"), (*other, "inner", *columns), (*both, *rows, *columns)
 
 
-def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
+def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2) -> Tensor:
     """The sum of products along several axes: the last `axes` of x1 with the first of x2, or, for a
     pair of tuples, those of x1 with those of x2. The result has the other axes, those of x1 first.
 
@@ -79,7 +80,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
 
 
 @takes_dim
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Tensor:
     """The sum of conj(x1) * x2 along one axis; the other axes broadcast.
 
     >>> import treadle as td
@@ -102,7 +103,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     return contracted(operands[0], operands[1], [name for name in names if name != at])
 
 
-def dot(x1: Any, x2: Any, /) -> Tensor:
+def dot(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """NumPy's product: of numbers x1 * x2, else the sum of products along the last axis of x1 and
     the last but one of x2 (its only one, if it has one)."""
     left, right = operands_of("dot", x1, x2)
@@ -114,7 +115,7 @@ def dot(x1: Any, x2: Any, /) -> Tensor:
 in_kernels.dot.also_means(dot)
 
 
-def outer(x1: Any, x2: Any, /) -> Tensor:
+def outer(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """All products of an element of x1 and one of x2, each an array of one axis.
 
     >>> import treadle as td
@@ -131,7 +132,7 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
 # --- operands ------------------------------------------------------------------------------------
 
 
-def operands_of(name: str, x1: Any, x2: Any) -> tuple[Node, Node]:
+def operands_of(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Node, Node]:
     """Both arrays in their common dtype."""
     for value in (x1, x2):
         if is_number(value):

@@ -24,6 +24,7 @@ from treadle.graph.views import View
 from treadle.kernels.sort import argsort
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
+from treadle.tensor.annotations import ArrayLike, DTypeLike
 from treadle.tensor.creation import Shape, extents_of
 from treadle.tensor.dtypes import check_dtype, check_fits, default_integer, promote, supports
 from treadle.tensor.generator import Generator, default_generator, recorder, tape
@@ -52,7 +53,7 @@ def uniform(
     low: Any = 0.0,
     high: Any = 1.0,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     device: str | Device | None = None,
     generator: Generator | None = None,
 ) -> Tensor:
@@ -102,7 +103,7 @@ def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     device: str | Device | None = None,
     generator: Generator | None = None,
 ) -> Tensor:
@@ -124,7 +125,7 @@ def exponential(
     shape: Shape,
     scale: Any = 1.0,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     device: str | Device | None = None,
     generator: Generator | None = None,
 ) -> Tensor:
@@ -143,7 +144,7 @@ def integers(
     low: Any,
     high: Any = None,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     device: str | Device | None = None,
     generator: Generator | None = None,
 ) -> Tensor:
@@ -208,7 +209,7 @@ def bernoulli(
     shape: Shape,
     p: Any = 0.5,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     device: str | Device | None = None,
     generator: Generator | None = None,
 ) -> Tensor:
@@ -232,9 +233,9 @@ def bernoulli(
 
 
 def permutation(
-    x: Any,
+    x: ArrayLike,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     device: str | Device | None = None,
     generator: Generator | None = None,
 ) -> Tensor:

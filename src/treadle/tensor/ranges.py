@@ -19,6 +19,7 @@ from treadle.graph.node import Node, constant, view_of
 from treadle.runtime.arrays import check_cast
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
+from treadle.tensor.annotations import DTypeLike
 from treadle.tensor.axes import integer
 from treadle.tensor.creation import fitted
 from treadle.tensor.dtypes import (
@@ -43,7 +44,7 @@ def arange(
     stop: float | None = None,
     step: float = 1,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     device: str | Device | None = None,
 ) -> Tensor:
     """Numbers from start (0 if only stop is given) to below stop, by step.
@@ -85,7 +86,7 @@ def linspace(
     /,
     num: int,
     *,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     device: str | Device | None = None,
     endpoint: bool = True,
 ) -> Tensor:
@@ -129,7 +130,7 @@ def eye(
     /,
     *,
     k: int = 0,
-    dtype: Any = None,
+    dtype: DTypeLike | None = None,
     device: str | Device | None = None,
 ) -> Tensor:
     """Ones on the k-th diagonal (above the main one if k is positive), zeros elsewhere.

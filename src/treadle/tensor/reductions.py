@@ -23,6 +23,7 @@ from treadle.graph import kinds, views
 from treadle.graph.node import Node, constant, view_of
 from treadle.runtime.arrays import check_cast, numpy_dtype
 from treadle.runtime.devices import Device
+from treadle.tensor.annotations import ArrayLike, Axes, DTypeLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import some_axes, takes_dim
 from treadle.tensor.dtypes import check_dtype, default_integer, supports
@@ -42,7 +43,13 @@ _HALVES = (float16, bfloat16)
 
 @cast_by_name
 @takes_dim
-def sum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def sum(
+    x: ArrayLike,
+    /,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+) -> Tensor:
     """The sum of the elements along one axis, several or all. The sum of none is 0.
 
     Small integers are added up in the device's default integer, unsigned ones in one of its size;
@@ -57,7 +64,13 @@ def sum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) 
 
 @cast_by_name
 @takes_dim
-def prod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+def prod(
+    x: ArrayLike,
+    /,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+) -> Tensor:
     """The product of the elements along one axis, several or all, with `sum`'s dtypes. The product
     of none is 1."""
     return _total("prod", x, axis, dtype, keepdims)
@@ -93,7 +106,7 @@ def total_dtype(name: str, own: DType, wanted: Any, device: Device) -> DType:
 
 
 @takes_dim
-def max(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+def max(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
     """The greatest element along one axis, several or all; NaN if there is one. ShapeError for no
     elements.
 
@@ -105,7 +118,7 @@ def max(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 @takes_dim
-def min(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+def min(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
     """The least element along one axis, several or all; NaN if there is one. ShapeError for no
     elements."""
     return _extreme("min", x, axis, keepdims)
@@ -119,7 +132,7 @@ def _extreme(kind: str, x: Any, axis: Any, keepdims: bool) -> Tensor:
 
 
 @takes_dim
-def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmax(x: ArrayLike, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Where the greatest element along an axis is, the first of equals; NaN counts as greatest.
     Without an axis, its number among all elements.
 
@@ -131,7 +144,7 @@ def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor
 
 
 @takes_dim
-def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+def argmin(x: ArrayLike, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Where the least element along an axis is, the first of equals; NaN counts as least. Without
     an axis, its number among all elements."""
     return _place("argmin", x, axis, keepdims)
@@ -166,7 +179,7 @@ def _check_not_empty(name: str, node: Node, axes: tuple[int, ...]) -> None:
 
 
 @takes_dim
-def any(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+def any(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
     """Whether any element along one axis, several or all is true (not zero).
 
     >>> import treadle as td
@@ -177,7 +190,7 @@ def any(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 
 @takes_dim
-def all(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+def all(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
     """Whether all elements along one axis, several or all are true (not zero)."""
     return _logical("all", x, axis, keepdims)
 
@@ -189,7 +202,7 @@ def _logical(kind: str, x: Any, axis: Any, keepdims: bool) -> Tensor:
 
 
 @takes_dim
-def count_nonzero(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+def count_nonzero(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
     """How many elements along one axis, several or all are not zero."""
     node = node_for("count_nonzero", x)
     axes = some_axes("count_nonzero", axis, len(node.shape))
@@ -201,7 +214,7 @@ def count_nonzero(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor
 
 
 @takes_dim
-def mean(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+def mean(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
     """The arithmetic mean of the elements along one axis, several or all: of integers in float32,
     of none NaN.
 
@@ -215,7 +228,9 @@ def mean(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
 
 @takes_dim
 @as_one
-def var(x: Any, /, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+def var(
+    x: ArrayLike, /, axis: Axes | None = None, correction: float = 0.0, keepdims: bool = False
+) -> Tensor:
     """The mean square of the distances from the mean, their sum divided by their number less
     `correction` (1 for a sample's variance).
 
@@ -228,7 +243,9 @@ def var(x: Any, /, axis: Any = None, correction: float = 0.0, keepdims: bool = F
 
 @takes_dim
 @as_one
-def std(x: Any, /, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
+def std(
+    x: ArrayLike, /, axis: Axes | None = None, correction: float = 0.0, keepdims: bool = False
+) -> Tensor:
     """The standard deviation: the square root of `var`."""
     return _spread("std", x, axis, correction, keepdims)
 
@@ -236,7 +253,7 @@ def std(x: Any, /, axis: Any = None, correction: float = 0.0, keepdims: bool = F
 @cast_by_name
 @takes_dim
 @as_one
-def logsumexp(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
+def logsumexp(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) along one axis, several or all, without overflow; of none -inf."""
     values, axes, dtype = _floating("logsumexp", x, axis)
     shape = values.shape
@@ -306,7 +323,7 @@ def _quotient(total: Node, count: float) -> Node:
 # --- nodes ---------------------------------------------------------------------------------------
 
 
-def node_for(name: str, x: Any) -> Node:
+def node_for(name: str, x: ArrayLike) -> Node:
     """The lazy value of an operand."""
     return node_of(name, x, device_of(name, (x,)))
 

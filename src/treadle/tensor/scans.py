@@ -7,6 +7,7 @@ from typing import Any, Literal
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph.calls import call
 from treadle.kernels.accumulate import accumulate
+from treadle.tensor.annotations import ArrayLike, DTypeLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import as_a_row, one_axis, takes_dim
 from treadle.tensor.operands import cast
@@ -20,7 +21,11 @@ from treadle.tensor.tensor import Tensor, from_node
 @as_a_row
 @as_one
 def cumulative_sum(
-    x: Any, /, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: ArrayLike,
+    /,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
 ) -> Tensor:
     """The sum of each element and those before it along an axis (not needed if there is one only),
     with the dtypes of `td.sum`. With `include_initial` the 0 of no elements comes first.
@@ -38,7 +43,11 @@ def cumulative_sum(
 @as_a_row
 @as_one
 def cumulative_prod(
-    x: Any, /, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+    x: ArrayLike,
+    /,
+    axis: int | None = None,
+    dtype: DTypeLike | None = None,
+    include_initial: bool = False,
 ) -> Tensor:
     """The product of each element and those before it along an axis (not needed if there is one
     only), with the dtypes of `td.prod`. With `include_initial` the 1 of no elements comes first.

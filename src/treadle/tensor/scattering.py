@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
 from treadle.graph.node import Node, constant
 from treadle.graph.views import View
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.axes import one_axis
 from treadle.tensor.dtypes import iinfo
 from treadle.tensor.elementwise_functions import FUNCTIONS, apply
@@ -42,7 +44,7 @@ _OF_SCATTER = {None: "put", "add": "sum", "multiply": "prod"}
 # --- reading -------------------------------------------------------------------------------------
 
 
-def gather(input: Any, dim: int, index: Any) -> Tensor:
+def gather(input: ArrayLike, dim: int, index: ArrayLike) -> Tensor:
     """`input[i, index[i, j], k]` for dim 1, and so for every axis: index has as many axes as input
     and, beside the axis that is meant, no longer ones. The result has its shape.
 
@@ -57,10 +59,10 @@ def gather(input: Any, dim: int, index: Any) -> Tensor:
         made = from_node(from_nothing(x._node, places.shape))
     else:
         made = from_node(gathered(x._node, places))
-    return made if np.shape(index) else made.reshape(())
+    return made if np.shape(index) else made.reshape(())  # type: ignore[arg-type]
 
 
-def index_select(input: Any, dim: int, index: Any) -> Tensor:
+def index_select(input: ArrayLike, dim: int, index: ArrayLike) -> Tensor:
     """The parts along an axis at some places: `td.take` with PyTorch's arguments. Of a tensor
     without axes one part is chosen, and has none either."""
     x = operand("index_select", input)
@@ -75,7 +77,7 @@ def index_select(input: Any, dim: int, index: Any) -> Tensor:
     return x.reshape(1)[places].reshape(())
 
 
-def masked_select(input: Any, mask: Any) -> Tensor:
+def masked_select(input: ArrayLike, mask: ArrayLike) -> Tensor:
     """The elements where a mask is true, in order; both broadcast. Their number is read.
 
     >>> import treadle as td
@@ -87,7 +89,7 @@ def masked_select(input: Any, mask: Any) -> Tensor:
     return x[chosen]
 
 
-def masked_fill(input: Any, mask: Any, value: Any) -> Tensor:
+def masked_fill(input: ArrayLike, mask: ArrayLike, value: Any) -> Tensor:
     """The elements, with a number where the mask is true.
 
     >>> import treadle as td
@@ -111,7 +113,9 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Tensor:
 # --- writing -------------------------------------------------------------------------------------
 
 
-def scatter(input: Any, dim: int, index: Any, src: Any, *, reduce: str | None = None) -> Tensor:
+def scatter(
+    input: ArrayLike, dim: int, index: ArrayLike, src: ArrayLike, *, reduce: str | None = None
+) -> Tensor:
     """The tensor with `src[i, j, k]` written to `[i, index[i, j, k], k]` for dim 1. index has no
     longer axes than src, which may also be a number; of several values for an element the last one
     stays, or they are added or multiplied to it (`reduce="add"`, `"multiply"`).
@@ -126,13 +130,19 @@ def scatter(input: Any, dim: int, index: Any, src: Any, *, reduce: str | None = 
     return _scattered("scatter", input, dim, index, src, _OF_SCATTER[reduce])
 
 
-def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
+def scatter_add(input: ArrayLike, dim: int, index: ArrayLike, src: ArrayLike) -> Tensor:
     """`scatter` that adds all values to the elements that they go to."""
     return _scattered("scatter_add", input, dim, index, src, "sum")
 
 
 def scatter_reduce(
-    input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
+    input: ArrayLike,
+    dim: int,
+    index: ArrayLike,
+    src: ArrayLike,
+    reduce: str,
+    *,
+    include_self: bool = True,
 ) -> Tensor:
     """`scatter` that puts all values for an element together: "sum", "prod", "mean", "amax" or
     "amin" of them and, with `include_self`, of the element itself.
@@ -167,7 +177,9 @@ def scatter_reduce(
     return FUNCTIONS["where"](none, x, mean).to(x.dtype)
 
 
-def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+def index_add(
+    input: ArrayLike, dim: int, index: ArrayLike, source: ArrayLike, *, alpha: Any = 1
+) -> Tensor:
     """The tensor with `alpha * source[:, i]` added to `[:, index[i]]`, for dim 1.
 
     >>> import treadle as td
@@ -180,12 +192,12 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
     return _along_one_axis("index_add", input, dim, index, values, "sum")
 
 
-def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
+def index_copy(input: ArrayLike, dim: int, index: ArrayLike, source: ArrayLike) -> Tensor:
     """The tensor with `source[:, i]` written to `[:, index[i]]`, for dim 1."""
     return _along_one_axis("index_copy", input, dim, index, source, "put")
 
 
-def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
+def index_fill(input: ArrayLike, dim: int, index: ArrayLike, value: ArrayLike) -> Tensor:
     """The tensor with one number written to `[:, index[i]]`, for dim 1."""
     return _along_one_axis("index_fill", input, dim, index, value, "put")
 
@@ -318,6 +330,7 @@ def _along_one_axis(name: str, input: Any, dim: int, index: Any, source: Any, ho
 
 
 def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    @wraps(function)
     def method(self: Tensor, *arguments: Any, **keywords: Any) -> Tensor:
         made = function(self, *arguments, **keywords)
         if self._is_kept_by(made):

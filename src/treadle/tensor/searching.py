@@ -17,6 +17,7 @@ from treadle.graph.node import Node, constant, view_of
 from treadle.graph.views import View
 from treadle.kernels.search import searchsorted as search
 from treadle.runtime.arrays import DeviceArray
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import apply
@@ -34,7 +35,7 @@ from treadle.tensor.operands import as_nodes, cast, common_shape, device_of, nod
 from treadle.tensor.tensor import Tensor, from_node
 
 
-def nonzero(x: Any, /) -> tuple[Tensor, ...]:
+def nonzero(x: ArrayLike, /) -> tuple[Tensor, ...]:
     """The indices of the elements that are not zero, one tensor for each axis, in row-major order.
     ShapeError for a tensor without axes.
 
@@ -46,7 +47,7 @@ def nonzero(x: Any, /) -> tuple[Tensor, ...]:
     return tuple([from_node(each) for each in _nonzero("nonzero", x)])
 
 
-def argwhere(x: Any, /) -> Tensor:
+def argwhere(x: ArrayLike, /) -> Tensor:
     """The indices of the elements that are not zero: a row for each of them.
 
     >>> import treadle as td
@@ -80,12 +81,12 @@ def _nonzero(name: str, x: Any) -> list[Node]:
 
 
 def searchsorted(
-    x1: Any,
-    x2: Any,
+    x1: ArrayLike,
+    x2: ArrayLike,
     /,
     *,
     side: Literal["left", "right"] = "left",
-    sorter: Any = None,
+    sorter: ArrayLike | None = None,
 ) -> Tensor:
     """Where in the sorted x1, of one axis, the values of x2 belong: before the elements that equal
     them, or behind them with `side="right"`. NaN is larger than all numbers.
@@ -127,7 +128,7 @@ def _searched(elements: DeviceArray, wanted: DeviceArray, *rest: Any) -> DeviceA
 
 
 @takes_dim
-def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
+def take(x: ArrayLike, indices: ArrayLike, /, *, axis: int | None = None) -> Tensor:
     """The elements at some places along an axis, which may be left out if it is the only one.
     Places may be negative; those in tensors that lie outside give 0.
 
@@ -148,7 +149,7 @@ def take(x: Any, indices: Any, /, *, axis: int | None = None) -> Tensor:
 
 
 @takes_dim
-def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
+def take_along_axis(x: ArrayLike, indices: ArrayLike, /, *, axis: int = -1) -> Tensor:
     """Along an axis, the elements at the places that `indices` has at the other axes' indices.
 
     `indices` has as many axes as x; all but the one meant broadcast with x's. It takes what
@@ -185,7 +186,7 @@ def take_along_axis(x: Any, indices: Any, /, *, axis: int = -1) -> Tensor:
     return from_node(gathered(source, sum_of(base, [term], source)))
 
 
-def contains(x: Tensor, value: Any) -> bool:
+def contains(x: Tensor, value: ArrayLike) -> bool:
     """Whether an element equals a value; what `value in x` says."""
     same = apply("equal", x, value)._node
     if not same.size:
@@ -203,7 +204,7 @@ def _tensor(name: str, x: Any) -> Tensor:
     return asarray(x, device=device_of(name, (x,)))
 
 
-def indices_of(name: str, indices: Any) -> Any:
+def indices_of(name: str, indices: ArrayLike) -> Any:
     """Index arrays: tensors, or what NumPy makes one of."""
     found = indices if hasattr(indices, "dtype") else np.asarray(indices)
     if not isinstance(found, np.ndarray) and not isinstance(found, Tensor):

@@ -5,13 +5,14 @@ Every NaN is an element of its own, and both zeros are one element.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from treadle.core.dtypes import DType, int32
 from treadle.core.errors import DtypeError
 from treadle.graph.history import Unknown, record_as_one
 from treadle.kernels import unique as kernels
 from treadle.runtime.arrays import DeviceArray
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.creation import asarray, full
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import apply
@@ -42,7 +43,7 @@ class UniqueInverse(NamedTuple):
     inverse_indices: Tensor
 
 
-def unique_all(x: Any, /) -> UniqueAll:
+def unique_all(x: ArrayLike, /) -> UniqueAll:
     """The distinct elements, where in `x.reshape(-1)` each is first, for every element of x its
     place among them (in x's shape), and how often each is there.
 
@@ -68,7 +69,7 @@ def unique_all(x: Any, /) -> UniqueAll:
     return UniqueAll(values, first, inverse.reshape(tensor.shape), counts)
 
 
-def unique_counts(x: Any, /) -> UniqueCounts:
+def unique_counts(x: ArrayLike, /) -> UniqueCounts:
     """The distinct elements, and how often each is there.
 
     >>> import treadle as td
@@ -79,7 +80,7 @@ def unique_counts(x: Any, /) -> UniqueCounts:
     return UniqueCounts(found.values, found.counts)
 
 
-def unique_inverse(x: Any, /) -> UniqueInverse:
+def unique_inverse(x: ArrayLike, /) -> UniqueInverse:
     """The distinct elements, and for every element its place among them, in x's shape.
 
     >>> import treadle as td
@@ -90,7 +91,7 @@ def unique_inverse(x: Any, /) -> UniqueInverse:
     return UniqueInverse(found.values, found.inverse_indices)
 
 
-def unique_values(x: Any, /) -> Tensor:
+def unique_values(x: ArrayLike, /) -> Tensor:
     """The distinct elements.
 
     >>> import treadle as td

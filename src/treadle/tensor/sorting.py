@@ -11,6 +11,7 @@ from treadle.graph.calls import Function, call, call_of_several
 from treadle.graph.node import Node, view_of
 from treadle.kernels import sort as kernels
 from treadle.kernels.topk import topk as top_k
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.axes import as_a_row, one_axis, takes_dim
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.manipulation import operand
@@ -21,7 +22,9 @@ from treadle.tensor.tensor import Tensor, from_node
 
 @takes_dim
 @as_a_row
-def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def sort(
+    x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+) -> Tensor:
     """The elements in order along an axis. NaN is last, in either order.
 
     >>> import treadle as td
@@ -35,7 +38,9 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
 
 @takes_dim
 @as_a_row
-def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+def argsort(
+    x: ArrayLike, /, *, axis: int = -1, descending: bool = False, stable: bool = True
+) -> Tensor:
     """Where each element of `td.sort(x)` is in x, along the axis.
 
     >>> import treadle as td
@@ -54,7 +59,7 @@ class TopK(NamedTuple):
 
 
 @takes_dim
-def topk(x: Any, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> TopK:
+def topk(x: ArrayLike, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> TopK:
     """The k greatest elements along an axis (the least, without `largest`) in order, and where they
     are. NaN counts as greatest. Of equal elements any may be chosen. (They are always in order,
     with `sorted=False` as well.)

@@ -10,6 +10,7 @@ from treadle.graph import history
 from treadle.graph.calls import call
 from treadle.graph.node import Node, constant
 from treadle.kernels import fourier
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.axes import takes_dim
 from treadle.tensor.fft import arguments
 from treadle.tensor.fft.arguments import axis_of, complex_of, length, operand, real_of, resized
@@ -19,7 +20,9 @@ __all__ = ["fft", "hfft", "ifft", "ihfft", "irfft", "rfft"]
 
 
 @takes_dim
-def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+def fft(
+    x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
+) -> Tensor:
     """The sums over j of x[j] exp(-2 pi i j k / n), for k from 0 to n - 1, along an axis, which is
     cut or filled up with zeros to n elements. The result is complex. `norm` says where 1 / n is
     multiplied by: by the inverse ("backward"), here ("forward"), or by its root in both ("ortho").
@@ -32,7 +35,9 @@ def fft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "bac
 
 
 @takes_dim
-def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+def ifft(
+    x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
+) -> Tensor:
     """The inverse of `fft`: sums over k of x[k] exp(2 pi i j k / n), over n.
 
     >>> import treadle as td
@@ -43,7 +48,9 @@ def ifft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "ba
 
 
 @takes_dim
-def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+def rfft(
+    x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
+) -> Tensor:
     """The first n // 2 + 1 elements of the `fft` of real numbers; the others are conjugates of
     these.
 
@@ -60,7 +67,9 @@ def rfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "ba
 
 
 @takes_dim
-def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+def irfft(
+    x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
+) -> Tensor:
     """The inverse of `rfft`: n real numbers, of n // 2 + 1 elements of their transform. The
     transform does not tell n: without it that is 2 (m - 1), an even number, for m elements.
 
@@ -73,7 +82,9 @@ def irfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "b
 
 
 @takes_dim
-def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+def hfft(
+    x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
+) -> Tensor:
     """The `fft` of n elements whose second half is conjugate to the first, and which therefore is
     real: x has the first n // 2 + 1 of them. Without n it is 2 (m - 1) for m elements.
 
@@ -85,7 +96,9 @@ def hfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "ba
 
 
 @takes_dim
-def ihfft(x: Any, /, n: int | None = None, axis: int = -1, norm: str | None = "backward") -> Tensor:
+def ihfft(
+    x: ArrayLike, /, n: int | None = None, axis: int = -1, norm: str | None = "backward"
+) -> Tensor:
     """The inverse of `hfft`: the first n // 2 + 1 elements of the `ifft` of real numbers.
 
     >>> import treadle as td

@@ -6,6 +6,7 @@ from typing import Any
 
 from treadle.graph.kinds import COPY
 from treadle.graph.node import Node
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.fft import arguments
 from treadle.tensor.fft.along_one import complex_along, real_backward, real_forward
 from treadle.tensor.fft.arguments import axes_of, operand
@@ -17,7 +18,7 @@ __all__ = ["fft2", "fftn", "ifft2", "ifftn", "irfft2", "irfftn", "rfft2", "rfftn
 _LAST_TWO = (-2, -1)
 
 
-def fftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
+def fftn(x: ArrayLike, /, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
     """`fft` along several axes: along `axes`, or along the last ones that `s` has lengths for, or
     along all. A length of -1 is what the tensor has.
 
@@ -28,12 +29,16 @@ def fftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = "backwar
     return _complex("fftn", x, s, axes, norm, False)
 
 
-def ifftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
+def ifftn(
+    x: ArrayLike, /, s: Any = None, axes: Any = None, norm: str | None = "backward"
+) -> Tensor:
     """The inverse of `fftn`."""
     return _complex("ifftn", x, s, axes, norm, True)
 
 
-def rfftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
+def rfftn(
+    x: ArrayLike, /, s: Any = None, axes: Any = None, norm: str | None = "backward"
+) -> Tensor:
     """`rfft` along the last of the axes, `fft` along the others.
 
     >>> import treadle as td
@@ -43,28 +48,36 @@ def rfftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = "backwa
     return _from_real("rfftn", x, s, axes, norm)
 
 
-def irfftn(x: Any, /, s: Any = None, axes: Any = None, norm: str | None = "backward") -> Tensor:
+def irfftn(
+    x: ArrayLike, /, s: Any = None, axes: Any = None, norm: str | None = "backward"
+) -> Tensor:
     """The inverse of `rfftn`: `ifft` along all axes but the last, and `irfft` along that."""
     return _to_real("irfftn", x, s, axes, norm)
 
 
-def fft2(x: Any, /, s: Any = None, axes: Any = _LAST_TWO, norm: str | None = "backward") -> Tensor:
+def fft2(
+    x: ArrayLike, /, s: Any = None, axes: Any = _LAST_TWO, norm: str | None = "backward"
+) -> Tensor:
     """`fftn` along two axes, the last ones if no others are named."""
     return _complex("fft2", x, s, axes, norm, False)
 
 
-def ifft2(x: Any, /, s: Any = None, axes: Any = _LAST_TWO, norm: str | None = "backward") -> Tensor:
+def ifft2(
+    x: ArrayLike, /, s: Any = None, axes: Any = _LAST_TWO, norm: str | None = "backward"
+) -> Tensor:
     """The inverse of `fft2`."""
     return _complex("ifft2", x, s, axes, norm, True)
 
 
-def rfft2(x: Any, /, s: Any = None, axes: Any = _LAST_TWO, norm: str | None = "backward") -> Tensor:
+def rfft2(
+    x: ArrayLike, /, s: Any = None, axes: Any = _LAST_TWO, norm: str | None = "backward"
+) -> Tensor:
     """`rfftn` along two axes, the last ones if no others are named."""
     return _from_real("rfft2", x, s, axes, norm)
 
 
 def irfft2(
-    x: Any, /, s: Any = None, axes: Any = _LAST_TWO, norm: str | None = "backward"
+    x: ArrayLike, /, s: Any = None, axes: Any = _LAST_TWO, norm: str | None = "backward"
 ) -> Tensor:
     """The inverse of `rfft2`."""
     return _to_real("irfft2", x, s, axes, norm)

@@ -9,6 +9,7 @@ import numpy as np
 from treadle.core.dtypes import DType, float32
 from treadle.core.errors import DtypeError
 from treadle.runtime.devices import Device
+from treadle.tensor.annotations import ArrayLike, DTypeLike
 from treadle.tensor.assembly import roll
 from treadle.tensor.axes import some_axes
 from treadle.tensor.creation import asarray
@@ -21,7 +22,7 @@ __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 
 
 def fftfreq(
-    n: int, /, d: float = 1.0, *, dtype: Any = None, device: str | Device | None = None
+    n: int, /, d: float = 1.0, *, dtype: DTypeLike | None = None, device: str | Device | None = None
 ) -> Tensor:
     """The frequencies of the elements of `fft`, for samples a distance d apart: 0, 1, … and then
     the negative ones up to -1, over n * d.
@@ -36,7 +37,7 @@ def fftfreq(
 
 
 def rfftfreq(
-    n: int, /, d: float = 1.0, *, dtype: Any = None, device: str | Device | None = None
+    n: int, /, d: float = 1.0, *, dtype: DTypeLike | None = None, device: str | Device | None = None
 ) -> Tensor:
     """The frequencies of the n // 2 + 1 elements of `rfft`.
 
@@ -49,7 +50,7 @@ def rfftfreq(
     return asarray(np.fft.rfftfreq(count, spacing), dtype=kind, device=device)
 
 
-def fftshift(x: Any, /, axes: Any = None) -> Tensor:
+def fftshift(x: ArrayLike, /, axes: Any = None) -> Tensor:
     """The elements of a transform with frequency 0 in the middle, along axes, or along all.
 
     >>> import treadle as td
@@ -59,7 +60,7 @@ def fftshift(x: Any, /, axes: Any = None) -> Tensor:
     return _shifted("fftshift", x, axes, 1)
 
 
-def ifftshift(x: Any, /, axes: Any = None) -> Tensor:
+def ifftshift(x: ArrayLike, /, axes: Any = None) -> Tensor:
     """The inverse of `fftshift`: frequency 0 first.
 
     >>> import treadle as td

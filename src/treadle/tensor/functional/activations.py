@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.tensor.annotations import ArrayLike, DTypeLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
@@ -41,7 +42,7 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 @may_write
 @as_one
-def relu(input: Any, inplace: bool = False) -> Tensor:
+def relu(input: ArrayLike, inplace: bool = False) -> Tensor:
     """The larger of x and 0.
 
     >>> import treadle as td
@@ -53,7 +54,7 @@ def relu(input: Any, inplace: bool = False) -> Tensor:
 
 @may_write
 @as_one
-def relu6(input: Any, inplace: bool = False) -> Tensor:
+def relu6(input: ArrayLike, inplace: bool = False) -> Tensor:
     """x, limited to 0 … 6."""
     return clip(input, 0, 6)
 
@@ -61,7 +62,7 @@ def relu6(input: Any, inplace: bool = False) -> Tensor:
 @may_write
 @as_one
 def hardtanh(
-    input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+    input: ArrayLike, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
     """x, limited to min_val … max_val."""
     if min_val > max_val:
@@ -72,7 +73,7 @@ def hardtanh(
 
 
 @may_write
-def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+def leaky_relu(input: ArrayLike, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x, or x * negative_slope where x is negative."""
     if negative_slope < 0:
         return sloping_apart(input, negative_slope)
@@ -80,21 +81,21 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
 
 
 @as_one
-def sloping(input: Any, slope: float) -> Tensor:
+def sloping(input: ArrayLike, slope: float) -> Tensor:
     """`leaky_relu` with a slope that keeps signs, so that the result says where x was positive."""
     x, dtype = wide(input)
     return where(x > 0, x, x * slope).to(dtype)
 
 
 @as_one
-def sloping_apart(input: Any, slope: Any) -> Tensor:
+def sloping_apart(input: ArrayLike, slope: Any) -> Tensor:
     """The same with any slope, or with one for each element."""
     x, dtype = wide(input)
     return where(x > 0, x, x * slope).to(dtype)
 
 
 @as_one
-def prelu(input: Any, weight: Any) -> Tensor:
+def prelu(input: ArrayLike, weight: ArrayLike) -> Tensor:
     """x, or x * weight where x is negative. `weight` has one element, or one for each channel, of
     which axis 1 has the number.
 
@@ -120,7 +121,7 @@ def prelu(input: Any, weight: Any) -> Tensor:
 
 @may_write
 def rrelu(
-    input: Any,
+    input: ArrayLike,
     lower: float = 1.0 / 8,
     upper: float = 1.0 / 3,
     training: bool = False,
@@ -141,7 +142,7 @@ def rrelu(
 
 @may_write
 @as_one
-def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Tensor:
+def threshold(input: ArrayLike, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """The elements that are above the threshold, and `value` for the others."""
     x = operand("threshold", input)
     return where(x <= threshold, value, x).to(x.dtype)
@@ -152,7 +153,7 @@ def threshold(input: Any, threshold: float, value: float, inplace: bool = False)
 
 @may_write
 @as_one
-def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+def elu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (exp(x) - 1) where x is negative."""
     x, dtype = wide(input)
     return where(x > 0, x, _expm1(x) * alpha).to(dtype)
@@ -160,7 +161,7 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 @may_write
 @as_one
-def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+def celu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (exp(x / alpha) - 1) where x is negative: `elu` with slope 1 at 0."""
     if alpha == 0:
         raise ValueError("celu: alpha must not be 0: x is divided by it")
@@ -170,7 +171,7 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 @may_write
 @as_one
-def selu(input: Any, inplace: bool = False) -> Tensor:
+def selu(input: ArrayLike, inplace: bool = False) -> Tensor:
     """`elu` scaled so that elements of mean 0 and variance 1 stay so."""
     x, dtype = wide(input)
     below = _expm1(x) * (SELU_SCALE * SELU_ALPHA)
@@ -181,7 +182,7 @@ def selu(input: Any, inplace: bool = False) -> Tensor:
 
 
 @as_one
-def gelu(input: Any, approximate: str = "none") -> Tensor:
+def gelu(input: ArrayLike, approximate: str = "none") -> Tensor:
     """The product of x and the probability that a standard normal number is less than x; by a
     formula with tanh if `approximate` is "tanh".
 
@@ -201,7 +202,7 @@ def gelu(input: Any, approximate: str = "none") -> Tensor:
 
 @may_write
 @as_one
-def silu(input: Any, inplace: bool = False) -> Tensor:
+def silu(input: ArrayLike, inplace: bool = False) -> Tensor:
     """The product x * sigmoid(x), which some call swish."""
     x, dtype = wide(input)
     return (x * _sigmoid(x)).to(dtype)
@@ -212,14 +213,14 @@ swish = silu
 
 @may_write
 @as_one
-def mish(input: Any, inplace: bool = False) -> Tensor:
+def mish(input: ArrayLike, inplace: bool = False) -> Tensor:
     """The product x * tanh(log(1 + exp(x)))."""
     x, dtype = wide(input)
     return (x * _tanh(_softplus(x))).to(dtype)
 
 
 @as_one
-def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+def softplus(input: ArrayLike, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta; x where beta * x is above the threshold."""
     x, dtype = wide(input)
     scaled = x * beta
@@ -232,24 +233,24 @@ def _softplus(x: Tensor) -> Tensor:
 
 
 @as_one
-def logsigmoid(input: Any) -> Tensor:
+def logsigmoid(input: ArrayLike) -> Tensor:
     """log(1 / (1 + exp(-x))), precise where that is near 0 or far below."""
     x, dtype = wide(input)
     return (_minimum(x, 0) - _log1p(_exp(-_abs(x)))).to(dtype)
 
 
-def sigmoid(input: Any) -> Tensor:
+def sigmoid(input: ArrayLike) -> Tensor:
     """1 / (1 + exp(-x))."""
     return _sigmoid(input)
 
 
-def tanh(input: Any) -> Tensor:
+def tanh(input: ArrayLike) -> Tensor:
     """The hyperbolic tangent."""
     return _tanh(input)
 
 
 @as_one
-def softsign(input: Any) -> Tensor:
+def softsign(input: ArrayLike) -> Tensor:
     """The quotient x / (1 + abs(x))."""
     x, dtype = wide(input)
     return (x / (_abs(x) + 1)).to(dtype)
@@ -260,7 +261,7 @@ def softsign(input: Any) -> Tensor:
 
 @may_write
 @as_one
-def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
+def hardsigmoid(input: ArrayLike, inplace: bool = False) -> Tensor:
     """A straight line, x / 6 + 1 / 2, limited to 0 … 1."""
     x, dtype = wide(input)
     return (clip(x + 3, 0, 6) / 6).to(dtype)
@@ -268,21 +269,21 @@ def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
 
 @may_write
 @as_one
-def hardswish(input: Any, inplace: bool = False) -> Tensor:
+def hardswish(input: ArrayLike, inplace: bool = False) -> Tensor:
     """The product x * hardsigmoid(x)."""
     x, dtype = wide(input)
     return (x * clip(x + 3, 0, 6) / 6).to(dtype)
 
 
 @as_one
-def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
+def hardshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
     """x, or 0 where its magnitude is at most lambd."""
     x, dtype = wide(input)
     return where(_abs(x) <= lambd, 0, x).to(dtype)
 
 
 @as_one
-def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
+def softshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
     """Each x moved towards 0 by lambd, and 0 where it would pass it."""
     if lambd < 0:
         raise ValueError(f"softshrink: lambd must not be negative, as {lambd} is")
@@ -291,7 +292,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
 
 
 @as_one
-def tanhshrink(input: Any) -> Tensor:
+def tanhshrink(input: ArrayLike) -> Tensor:
     """The difference x - tanh(x)."""
     x, dtype = wide(input)
     return (x - _tanh(x)).to(dtype)
@@ -312,7 +313,7 @@ def _gated(name: str, input: Any, axis: int, gate: Any) -> Tensor:
 
 
 @takes_dim
-def glu(input: Any, axis: int = -1) -> Tensor:
+def glu(input: ArrayLike, axis: int = -1) -> Tensor:
     """The product a * sigmoid(b), where a and b are the halves of the input along an axis.
     ShapeError for an odd extent.
 
@@ -324,20 +325,20 @@ def glu(input: Any, axis: int = -1) -> Tensor:
 
 
 @takes_dim
-def swiglu(input: Any, axis: int = -1) -> Tensor:
+def swiglu(input: ArrayLike, axis: int = -1) -> Tensor:
     """The product silu(a) * b, where a and b are the halves of the input along an axis (Shazeer,
     2020)."""
     return _gated("swiglu", input, axis, lambda a, b: silu(a) * b)
 
 
 @takes_dim
-def geglu(input: Any, axis: int = -1, approximate: str = "none") -> Tensor:
+def geglu(input: ArrayLike, axis: int = -1, approximate: str = "none") -> Tensor:
     """The product gelu(a) * b, where a and b are the halves of the input along an axis."""
     return _gated("geglu", input, axis, lambda a, b: gelu(a, approximate) * b)
 
 
 @takes_dim
-def reglu(input: Any, axis: int = -1) -> Tensor:
+def reglu(input: ArrayLike, axis: int = -1) -> Tensor:
     """The product relu(a) * b, where a and b are the halves of the input along an axis."""
     return _gated("reglu", input, axis, lambda a, b: relu(a) * b)
 
@@ -346,7 +347,7 @@ def reglu(input: Any, axis: int = -1) -> Tensor:
 
 
 @takes_dim
-def softmin(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
+def softmin(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
     """`softmax` of -x."""
     x, given = wide(input)
     return softmax(-x, axis, dtype=given if dtype is None else dtype)
@@ -354,7 +355,7 @@ def softmin(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
 
 @takes_dim
 def gumbel_softmax(
-    logits: Any,
+    logits: ArrayLike,
     tau: float = 1.0,
     hard: bool = False,
     eps: float = 1e-10,

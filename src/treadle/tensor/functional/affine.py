@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.core.errors import ShapeError
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.contraction import contracted
 from treadle.tensor.manipulation import expand_dims, operand, swapaxes
 from treadle.tensor.precision import cast_by_name
@@ -16,7 +17,7 @@ __all__ = ["bilinear", "linear"]
 
 
 @cast_by_name
-def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
+def linear(input: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None) -> Tensor:
     """The product x @ weight.T, plus bias, along the last axis of x: the weight has shape
     (out, in), or (in,) for one output without an axis.
 
@@ -39,7 +40,9 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
 
 
 @cast_by_name
-def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Tensor:
+def bilinear(
+    input1: ArrayLike, input2: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None
+) -> Tensor:
     """For each output o the sum of x1[i] * weight[o, i, j] * x2[j], plus bias[o], along the last
     axes of x1 and x2, whose other axes are the same.
 

@@ -14,6 +14,7 @@ from treadle.graph.node import Node, constant, view_of
 from treadle.kernels.attend import attend
 from treadle.kernels.attend_products import attend_by_products, pays
 from treadle.kernels.device_code.keys import wide
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.dtypes import promote
 from treadle.tensor.functional.heads import Asked, laid_out
 from treadle.tensor.generator import Generator, default_generator
@@ -28,10 +29,10 @@ Integers = tuple[int, ...]
 
 
 def scaled_dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_mask: Any = None,
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    attn_mask: ArrayLike | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     scale: float | None = None,

@@ -11,6 +11,7 @@ from treadle.core.dtypes import float32, float64
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
 from treadle.graph.node import Node, view_of
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.convolved import Geometry, convolution, transposed_convolution
 from treadle.tensor.functional.windows import check_positive, numbers_of
@@ -27,9 +28,9 @@ Sizes = int | Sequence[int]
 
 
 def conv1d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
+    input: ArrayLike,
+    weight: ArrayLike,
+    bias: ArrayLike | None = None,
     stride: Sizes = 1,
     padding: Sizes | str = 0,
     dilation: Sizes = 1,
@@ -47,9 +48,9 @@ def conv1d(
 
 
 def conv2d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
+    input: ArrayLike,
+    weight: ArrayLike,
+    bias: ArrayLike | None = None,
     stride: Sizes = 1,
     padding: Sizes | str = 0,
     dilation: Sizes = 1,
@@ -78,9 +79,9 @@ def conv2d(
 
 
 def conv3d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
+    input: ArrayLike,
+    weight: ArrayLike,
+    bias: ArrayLike | None = None,
     stride: Sizes = 1,
     padding: Sizes | str = 0,
     dilation: Sizes = 1,
@@ -92,9 +93,9 @@ def conv3d(
 
 
 def conv_transpose1d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
+    input: ArrayLike,
+    weight: ArrayLike,
+    bias: ArrayLike | None = None,
     stride: Sizes = 1,
     padding: Sizes = 0,
     output_padding: Sizes = 0,
@@ -118,9 +119,9 @@ def conv_transpose1d(
 
 
 def conv_transpose2d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
+    input: ArrayLike,
+    weight: ArrayLike,
+    bias: ArrayLike | None = None,
     stride: Sizes = 1,
     padding: Sizes = 0,
     output_padding: Sizes = 0,
@@ -156,9 +157,9 @@ def conv_transpose2d(
 
 
 def conv_transpose3d(
-    input: Any,
-    weight: Any,
-    bias: Any = None,
+    input: ArrayLike,
+    weight: ArrayLike,
+    bias: ArrayLike | None = None,
     stride: Sizes = 1,
     padding: Sizes = 0,
     output_padding: Sizes = 0,

@@ -9,6 +9,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import takes_dim
 from treadle.tensor.creation import asarray
@@ -50,7 +51,7 @@ def lengths(x: Tensor, p: float, axis: int, keepdims: bool) -> Tensor:
 
 
 @takes_dim
-def normalize(input: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor:
+def normalize(input: ArrayLike, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor:
     """x, divided along an axis by its p-norm (or by eps, where that is greater).
 
     >>> import treadle as td
@@ -72,7 +73,7 @@ def of_length_one(input: Tensor, axis: int, eps: float) -> Tensor:
 
 
 @takes_dim
-def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Tensor:
+def cosine_similarity(x1: ArrayLike, x2: ArrayLike, axis: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along an axis of arrays that broadcast. Lengths
     below eps count as eps.
 
@@ -87,7 +88,7 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Ten
 
 
 def pairwise_distance(
-    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+    x1: ArrayLike, x2: ArrayLike, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
     """The p-norm of x1 - x2 + eps along the last axis of arrays that broadcast.
 
@@ -100,7 +101,7 @@ def pairwise_distance(
     return lengths(a - b + eps, p, -1, keepdim).to(dtype.component)
 
 
-def pdist(input: Any, p: float = 2.0) -> Tensor:
+def pdist(input: ArrayLike, p: float = 2.0) -> Tensor:
     """The p-norms of the differences of all pairs of rows: those of the first row and the second,
     the first and the third, and so on.
 

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from treadle.core.errors import ShapeError
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.functional.wide import wide, written
 from treadle.tensor.generator import Generator
@@ -26,7 +27,7 @@ _SELU_LEAST = -1.7580993408473766
 
 
 def dropout(
-    input: Any,
+    input: ArrayLike,
     p: float = 0.5,
     training: bool = True,
     inplace: bool = False,
@@ -46,7 +47,7 @@ def dropout(
 
 
 def dropout1d(
-    input: Any,
+    input: ArrayLike,
     p: float = 0.5,
     training: bool = True,
     inplace: bool = False,
@@ -59,7 +60,7 @@ def dropout1d(
 
 
 def dropout2d(
-    input: Any,
+    input: ArrayLike,
     p: float = 0.5,
     training: bool = True,
     inplace: bool = False,
@@ -73,7 +74,7 @@ def dropout2d(
 
 
 def dropout3d(
-    input: Any,
+    input: ArrayLike,
     p: float = 0.5,
     training: bool = True,
     inplace: bool = False,
@@ -86,7 +87,7 @@ def dropout3d(
 
 
 def alpha_dropout(
-    input: Any,
+    input: ArrayLike,
     p: float = 0.5,
     training: bool = False,
     inplace: bool = False,
@@ -100,7 +101,7 @@ def alpha_dropout(
 
 
 def feature_alpha_dropout(
-    input: Any,
+    input: ArrayLike,
     p: float = 0.5,
     training: bool = False,
     inplace: bool = False,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.core.errors import ShapeError
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.functional.reducing import (
@@ -36,12 +37,12 @@ _LEAST_LOG = -100.0  # the logarithm of a probability, at least
 
 
 def mse_loss(
-    input: Any,
-    target: Any,
+    input: ArrayLike,
+    target: ArrayLike,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-    weight: Any = None,
+    weight: ArrayLike | None = None,
 ) -> Tensor:
     """(input - target)**2, or the mean or sum of that. With a `weight` for each element the mean is
     that of the weights.
@@ -55,12 +56,12 @@ def mse_loss(
 
 
 def l1_loss(
-    input: Any,
-    target: Any,
+    input: ArrayLike,
+    target: ArrayLike,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-    weight: Any = None,
+    weight: ArrayLike | None = None,
 ) -> Tensor:
     """|input - target|, or the mean or sum of that, real of complex numbers too; weighted as in
     `mse_loss`."""
@@ -69,8 +70,8 @@ def l1_loss(
 
 
 def smooth_l1_loss(
-    input: Any,
-    target: Any,
+    input: ArrayLike,
+    target: ArrayLike,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
@@ -91,11 +92,11 @@ def smooth_l1_loss(
 
 
 def huber_loss(
-    input: Any,
-    target: Any,
+    input: ArrayLike,
+    target: ArrayLike,
     reduction: str = "mean",
     delta: float = 1.0,
-    weight: Any = None,
+    weight: ArrayLike | None = None,
 ) -> Tensor:
     """Half of the squared distance where that is up to delta, else delta * (distance - delta / 2).
     With a `weight` for each element the mean is that of weighted losses, as in PyTorch."""
@@ -132,9 +133,9 @@ def _distance(
 
 
 def binary_cross_entropy(
-    input: Any,
-    target: Any,
-    weight: Any = None,
+    input: ArrayLike,
+    target: ArrayLike,
+    weight: ArrayLike | None = None,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
@@ -158,13 +159,13 @@ def binary_cross_entropy(
 
 
 def binary_cross_entropy_with_logits(
-    input: Any,
-    target: Any,
-    weight: Any = None,
+    input: ArrayLike,
+    target: ArrayLike,
+    weight: ArrayLike | None = None,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
-    pos_weight: Any = None,
+    pos_weight: ArrayLike | None = None,
 ) -> Tensor:
     """`binary_cross_entropy` of sigmoid(x), without its rounding. `pos_weight`, which broadcasts,
     is what the part with log(p) counts."""
@@ -201,8 +202,8 @@ def softplus_of_negative(x: Tensor) -> Tensor:
 
 
 def kl_div(
-    input: Any,
-    target: Any,
+    input: ArrayLike,
+    target: ArrayLike,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
@@ -230,8 +231,8 @@ def kl_div(
 
 
 def poisson_nll_loss(
-    input: Any,
-    target: Any,
+    input: ArrayLike,
+    target: ArrayLike,
     log_input: bool = True,
     full: bool = False,
     size_average: bool | None = None,
@@ -252,8 +253,8 @@ def poisson_nll_loss(
 
 
 def gaussian_nll_loss(
-    input: Any,
-    target: Any,
+    input: ArrayLike,
+    target: ArrayLike,
     var: Any,
     full: bool = False,
     eps: float = 1e-6,

@@ -17,6 +17,7 @@ from treadle.graph.history import recorded
 from treadle.kernels.device_code.bagging import IGNORED, OUTSIDE
 from treadle.runtime import settings
 from treadle.runtime.devices import default_device
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import clip, where
@@ -34,7 +35,7 @@ __all__ = ["embedding", "embedding_bag", "one_hot"]
 _MODES = ("sum", "mean", "max")
 
 
-def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
+def one_hot(tensor: ArrayLike, num_classes: int = -1) -> Tensor:
     """For each integer a row of num_classes zeros, but a 1 at its place, in the device's default
     integer. With -1 there are as many classes as the greatest integer, which is read, needs.
 
@@ -55,8 +56,8 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
 
 
 def embedding(
-    input: Any,
-    weight: Any,
+    input: ArrayLike,
+    weight: ArrayLike,
     padding_idx: int | None = None,
     max_norm: float | None = None,
     norm_type: float = 2.0,
@@ -82,15 +83,15 @@ def embedding(
 
 
 def embedding_bag(
-    input: Any,
-    weight: Any,
-    offsets: Any = None,
+    input: ArrayLike,
+    weight: ArrayLike,
+    offsets: ArrayLike | None = None,
     max_norm: float | None = None,
     norm_type: float = 2.0,
     scale_grad_by_freq: bool = False,
     mode: str = "mean",
     sparse: bool = False,
-    per_sample_weights: Any = None,
+    per_sample_weights: ArrayLike | None = None,
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:

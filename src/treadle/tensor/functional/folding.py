@@ -7,6 +7,7 @@ from typing import Any
 
 from treadle.core.errors import ShapeError
 from treadle.graph.views import View
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.functional.places import Places, counted, taken
 from treadle.tensor.functional.windows import Sizes, check_positive, numbers_of
@@ -22,7 +23,7 @@ __all__ = ["channel_shuffle", "fold", "pixel_shuffle", "pixel_unshuffle", "unfol
 
 @as_one
 def unfold(
-    input: Any, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
+    input: ArrayLike, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
 ) -> Tensor:
     """The windows of an input of shape (N, C, H, W) as columns of shape (N, C * kh * kw, L), one
     for each of L windows; without N of an input without it. What lies in the padding is 0.
@@ -53,7 +54,7 @@ def unfold(
 
 @as_one
 def fold(
-    input: Any,
+    input: ArrayLike,
     output_size: Sizes,
     kernel_size: Sizes,
     dilation: Sizes = 1,
@@ -144,7 +145,7 @@ class _Windows:
 # --- pixels and channels --------------------------------------------------------------------------
 
 
-def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
+def pixel_shuffle(input: ArrayLike, upscale_factor: int) -> Tensor:
     """Channels as pixels: from the shape (…, C * r * r, H, W) to (…, C, H * r, W * r).
 
     >>> import treadle as td
@@ -166,7 +167,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     return moved.reshape(*front, channels // (r * r), height * r, width * r)
 
 
-def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
+def pixel_unshuffle(input: ArrayLike, downscale_factor: int) -> Tensor:
     """Pixels as channels: from the shape (…, C, H * r, W * r) to (…, C * r * r, H, W)."""
     x, front = _image("pixel_unshuffle", input, "downscale_factor", downscale_factor)
     r = downscale_factor
@@ -181,7 +182,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Tensor:
     return moved.reshape(*front, channels * r * r, height // r, width // r)
 
 
-def channel_shuffle(input: Any, groups: int) -> Tensor:
+def channel_shuffle(input: ArrayLike, groups: int) -> Tensor:
     """The channels of a tensor of shape (N, C, …) in another order: the first of each group, then
     the second of each, and so on.
 

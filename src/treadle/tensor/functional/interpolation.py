@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType, float32
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip
 from treadle.tensor.functional.places import Places, counted, taken
@@ -39,7 +40,7 @@ class Tap(NamedTuple):
 
 
 def interpolate(
-    input: Any,
+    input: ArrayLike,
     size: int | Sequence[int] | None = None,
     scale_factor: float | Sequence[float] | None = None,
     mode: str = "nearest",
@@ -150,7 +151,7 @@ def _check_mode(x: Tensor, mode: str, align_corners: bool | None, antialias: boo
 
 
 def upsample(
-    input: Any,
+    input: ArrayLike,
     size: int | Sequence[int] | None = None,
     scale_factor: float | Sequence[float] | None = None,
     mode: str = "nearest",
@@ -161,7 +162,7 @@ def upsample(
 
 
 def upsample_nearest(
-    input: Any,
+    input: ArrayLike,
     size: int | Sequence[int] | None = None,
     scale_factor: float | Sequence[float] | None = None,
 ) -> Tensor:
@@ -170,7 +171,7 @@ def upsample_nearest(
 
 
 def upsample_bilinear(
-    input: Any,
+    input: ArrayLike,
     size: int | Sequence[int] | None = None,
     scale_factor: float | Sequence[float] | None = None,
 ) -> Tensor:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.runtime import settings
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
@@ -44,9 +45,9 @@ class _Classes(NamedTuple):
 
 @as_one
 def nll_loss(
-    input: Any,
-    target: Any,
-    weight: Any = None,
+    input: ArrayLike,
+    target: ArrayLike,
+    weight: ArrayLike | None = None,
     size_average: bool | None = None,
     ignore_index: int = -100,
     reduce: bool | None = None,
@@ -73,9 +74,9 @@ def nll_loss(
 
 @as_one
 def cross_entropy(
-    input: Any,
-    target: Any,
-    weight: Any = None,
+    input: ArrayLike,
+    target: ArrayLike,
+    weight: ArrayLike | None = None,
     size_average: bool | None = None,
     ignore_index: int = -100,
     reduce: bool | None = None,
@@ -182,7 +183,7 @@ def class_axis(name: str, x: Tensor) -> int:
     return 0 if x.ndim == 1 else 1
 
 
-def beside(name: str, target: Any, x: Tensor) -> Tensor:
+def beside(name: str, target: ArrayLike, x: Tensor) -> Tensor:
     """The target as a tensor on the device of the scores."""
     found = target if type(target) is Tensor else asarray(target, device=x.device)
     if found.device is not x.device:
@@ -194,7 +195,7 @@ def beside(name: str, target: Any, x: Tensor) -> Tensor:
 
 
 def classes_of(
-    name: str, x: Tensor, axis: int, target: Any, weight: Any, ignore_index: int
+    name: str, x: Tensor, axis: int, target: ArrayLike, weight: ArrayLike | None, ignore_index: int
 ) -> _Classes:
     """What targets say, which are integers."""
     goal = beside(name, target, x)
@@ -218,7 +219,7 @@ def classes_of(
     return _Classes(places, ignored, outside, None if each is None else each.reshape(shape))
 
 
-def along_classes(weight: Any, x: Tensor, axis: int) -> Tensor | None:
+def along_classes(weight: ArrayLike | None, x: Tensor, axis: int) -> Tensor | None:
     """The classes' weights, seen along the axis of classes."""
     if weight is None:
         return None

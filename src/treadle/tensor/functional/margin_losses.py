@@ -8,6 +8,7 @@ from typing import Any
 
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.runtime import settings
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
 from treadle.tensor.functional.activations import logsigmoid
 from treadle.tensor.functional.distances import pairwise_distance
@@ -37,8 +38,8 @@ _COSINE_EPS = 1e-12  # of squared lengths
 
 
 def hinge_embedding_loss(
-    input: Any,
-    target: Any,
+    input: ArrayLike,
+    target: ArrayLike,
     margin: float = 1.0,
     size_average: bool | None = None,
     reduce: bool | None = None,
@@ -53,9 +54,9 @@ def hinge_embedding_loss(
 
 
 def margin_ranking_loss(
-    input1: Any,
-    input2: Any,
-    target: Any,
+    input1: ArrayLike,
+    input2: ArrayLike,
+    target: ArrayLike,
     margin: float = 0.0,
     size_average: bool | None = None,
     reduce: bool | None = None,
@@ -76,8 +77,8 @@ def margin_ranking_loss(
 
 
 def soft_margin_loss(
-    input: Any,
-    target: Any,
+    input: ArrayLike,
+    target: ArrayLike,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
@@ -90,9 +91,9 @@ def soft_margin_loss(
 
 
 def cosine_embedding_loss(
-    input1: Any,
-    input2: Any,
-    target: Any,
+    input1: ArrayLike,
+    input2: ArrayLike,
+    target: ArrayLike,
     margin: float = 0.0,
     size_average: bool | None = None,
     reduce: bool | None = None,
@@ -118,11 +119,11 @@ def cosine_embedding_loss(
 
 
 def multi_margin_loss(
-    input: Any,
-    target: Any,
+    input: ArrayLike,
+    target: ArrayLike,
     p: int = 1,
     margin: float = 1.0,
-    weight: Any = None,
+    weight: ArrayLike | None = None,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
@@ -167,8 +168,8 @@ def multi_margin_loss(
 
 
 def multilabel_margin_loss(
-    input: Any,
-    target: Any,
+    input: ArrayLike,
+    target: ArrayLike,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
@@ -200,9 +201,9 @@ def multilabel_margin_loss(
 
 
 def multilabel_soft_margin_loss(
-    input: Any,
-    target: Any,
-    weight: Any = None,
+    input: ArrayLike,
+    target: ArrayLike,
+    weight: ArrayLike | None = None,
     size_average: bool | None = None,
     reduce: bool | None = None,
     reduction: str = "mean",
@@ -236,9 +237,9 @@ def _check_classes(name: str, outside: Tensor, count: int) -> None:
 
 
 def triplet_margin_loss(
-    anchor: Any,
-    positive: Any,
-    negative: Any,
+    anchor: ArrayLike,
+    positive: ArrayLike,
+    negative: ArrayLike,
     margin: float = 1.0,
     p: float = 2.0,
     eps: float = 1e-6,
@@ -267,9 +268,9 @@ def triplet_margin_loss(
 
 
 def triplet_margin_with_distance_loss(
-    anchor: Any,
-    positive: Any,
-    negative: Any,
+    anchor: ArrayLike,
+    positive: ArrayLike,
+    negative: ArrayLike,
     *,
     distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
     margin: float = 1.0,

@@ -12,6 +12,7 @@ from treadle.graph.history import recorded
 from treadle.graph.node import view_of
 from treadle.graph.realize import realize
 from treadle.graph.views import View, whole
+from treadle.tensor.annotations import ArrayLike, DTypeLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.assembly import concat
 from treadle.tensor.axes import one_axis, takes_dim
@@ -39,7 +40,7 @@ _pow = FUNCTIONS["pow"]
 
 @takes_dim
 @as_one
-def softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
+def softmax(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
     """exp(x), divided by its sum along an axis. `dtype` casts x before. Rows of nothing but -inf,
     and those with inf or NaN, are NaN, as in PyTorch.
 
@@ -57,7 +58,7 @@ def softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
 
 @takes_dim
 @as_one
-def log_softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
+def log_softmax(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
     """The logarithm of `softmax`, precise where that is near 0.
 
     >>> import treadle as td
@@ -81,10 +82,10 @@ def _of_single(name: str, x: Tensor, axis: int, value: float) -> Tensor:
 
 
 def layer_norm(
-    input: Any,
+    input: ArrayLike,
     normalized_shape: int | Sequence[int],
-    weight: Any = None,
-    bias: Any = None,
+    weight: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
     """Give x mean 0 and variance 1 over its last axes, whose extents are `normalized_shape`; then
@@ -102,9 +103,9 @@ def layer_norm(
 
 
 def rms_norm(
-    input: Any,
+    input: ArrayLike,
     normalized_shape: int | Sequence[int],
-    weight: Any = None,
+    weight: ArrayLike | None = None,
     eps: float | None = None,
 ) -> Tensor:
     """Divide x by its root mean square over its last axes, whose extents are `normalized_shape`;
@@ -139,11 +140,11 @@ def _last_axes(name: str, x: Tensor, normalized_shape: int | Sequence[int]) -> t
 
 
 def batch_norm(
-    input: Any,
+    input: ArrayLike,
     running_mean: Tensor | None,
     running_var: Tensor | None,
-    weight: Any = None,
-    bias: Any = None,
+    weight: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
     training: bool = False,
     momentum: float = 0.1,
     eps: float = 1e-5,
@@ -192,11 +193,11 @@ def batch_norm(
 
 
 def instance_norm(
-    input: Any,
+    input: ArrayLike,
     running_mean: Tensor | None = None,
     running_var: Tensor | None = None,
-    weight: Any = None,
-    bias: Any = None,
+    weight: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
     use_input_stats: bool = True,
     momentum: float = 0.1,
     eps: float = 1e-5,
@@ -238,7 +239,11 @@ def instance_norm(
 
 
 def group_norm(
-    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
+    input: ArrayLike,
+    num_groups: int,
+    weight: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    eps: float = 1e-5,
 ) -> Tensor:
     """Give each of `num_groups` groups of neighbouring channels (axis 1) mean 0 and variance 1, in
     each batch element; then multiply by `weight` and add `bias`, of which there is one a channel.
@@ -274,7 +279,7 @@ def group_norm(
 
 
 def local_response_norm(
-    input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+    input: ArrayLike, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
     """Divide x by (k + alpha * m) ** beta, where m is the mean square of `size` neighbouring
     channels (axis 1) around each, those beyond the ends being 0.

@@ -12,6 +12,7 @@ from typing import Any
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.assembly import concat
 from treadle.tensor.manipulation import broadcast_to, operand
@@ -23,7 +24,9 @@ __all__ = ["pad"]
 Pairs = dict[int, tuple[int, int]]  # by axis, the numbers of elements before and after
 
 
-def pad(input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None) -> Tensor:
+def pad(
+    input: ArrayLike, pad: Sequence[int], mode: str = "constant", value: ArrayLike | None = None
+) -> Tensor:
     """The input with elements added along its last axes, or, where a number is negative, removed.
 
     `pad` has two numbers for each axis, of what comes before and after, the last axis first.

@@ -11,6 +11,7 @@ from typing import Any
 
 from treadle.core.errors import DtypeError
 from treadle.kernels.pool import Windows
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.functional.pooled import greatest, greatest_with_places, means
@@ -41,7 +42,7 @@ Pooled = Tensor | tuple[Tensor, Tensor]
 
 
 def max_pool1d(
-    input: Any,
+    input: ArrayLike,
     kernel_size: Sizes,
     stride: Sizes | None = None,
     padding: Sizes = 0,
@@ -55,7 +56,7 @@ def max_pool1d(
 
 
 def max_pool2d(
-    input: Any,
+    input: ArrayLike,
     kernel_size: Sizes,
     stride: Sizes | None = None,
     padding: Sizes = 0,
@@ -82,7 +83,7 @@ def max_pool2d(
 
 
 def max_pool3d(
-    input: Any,
+    input: ArrayLike,
     kernel_size: Sizes,
     stride: Sizes | None = None,
     padding: Sizes = 0,
@@ -102,12 +103,12 @@ def _max_pool(
     return _greatest(name, x, windows_of(name, x, axes, sizes, ceil_mode), places)
 
 
-def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Pooled:
+def adaptive_max_pool1d(input: ArrayLike, output_size: Any, return_indices: bool = False) -> Pooled:
     """`adaptive_max_pool2d` for inputs of shape (N, C, L) or (C, L)."""
     return _adaptive_max_pool("adaptive_max_pool1d", input, 1, output_size, return_indices)
 
 
-def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Pooled:
+def adaptive_max_pool2d(input: ArrayLike, output_size: Any, return_indices: bool = False) -> Pooled:
     """The greatest elements of windows that share the image evenly, so that there are as many as
     `output_size` says (None: as many as elements); with `return_indices` also their places.
 
@@ -119,7 +120,7 @@ def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = Fal
     return _adaptive_max_pool("adaptive_max_pool2d", input, 2, output_size, return_indices)
 
 
-def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Pooled:
+def adaptive_max_pool3d(input: ArrayLike, output_size: Any, return_indices: bool = False) -> Pooled:
     """`adaptive_max_pool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
     return _adaptive_max_pool("adaptive_max_pool3d", input, 3, output_size, return_indices)
 
@@ -145,7 +146,7 @@ def _greatest(name: str, x: Tensor, windows: Windows, places: bool) -> Pooled:
 
 
 def avg_pool1d(
-    input: Any,
+    input: ArrayLike,
     kernel_size: Sizes,
     stride: Sizes | None = None,
     padding: Sizes = 0,
@@ -158,7 +159,7 @@ def avg_pool1d(
 
 
 def avg_pool2d(
-    input: Any,
+    input: ArrayLike,
     kernel_size: Sizes,
     stride: Sizes | None = None,
     padding: Sizes = 0,
@@ -181,7 +182,7 @@ def avg_pool2d(
 
 
 def avg_pool3d(
-    input: Any,
+    input: ArrayLike,
     kernel_size: Sizes,
     stride: Sizes | None = None,
     padding: Sizes = 0,
@@ -205,12 +206,12 @@ def _avg_pool(
     return _mean(name, x, windows, bool(include), divisor or 0)
 
 
-def adaptive_avg_pool1d(input: Any, output_size: Any) -> Tensor:
+def adaptive_avg_pool1d(input: ArrayLike, output_size: Any) -> Tensor:
     """`adaptive_avg_pool2d` for inputs of shape (N, C, L) or (C, L)."""
     return adaptive_avg_pool("adaptive_avg_pool1d", images("", input, 1), 1, output_size)
 
 
-def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
+def adaptive_avg_pool2d(input: ArrayLike, output_size: Any) -> Tensor:
     """The means of windows that share the image evenly, so that there are as many as `output_size`
     says (None: as many as elements).
 
@@ -223,7 +224,7 @@ def adaptive_avg_pool2d(input: Any, output_size: Any) -> Tensor:
     return adaptive_avg_pool(name, images(name, input, 2), 2, output_size)
 
 
-def adaptive_avg_pool3d(input: Any, output_size: Any) -> Tensor:
+def adaptive_avg_pool3d(input: ArrayLike, output_size: Any) -> Tensor:
     """`adaptive_avg_pool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
     name = "adaptive_avg_pool3d"
     return adaptive_avg_pool(name, images(name, input, 3), 3, output_size)
@@ -247,7 +248,7 @@ def _mean(name: str, x: Tensor, windows: Windows, include: bool, divisor: int) -
 
 
 def lp_pool1d(
-    input: Any,
+    input: ArrayLike,
     norm_type: float,
     kernel_size: Sizes,
     stride: Sizes | None = None,
@@ -258,7 +259,7 @@ def lp_pool1d(
 
 
 def lp_pool2d(
-    input: Any,
+    input: ArrayLike,
     norm_type: float,
     kernel_size: Sizes,
     stride: Sizes | None = None,
@@ -276,7 +277,7 @@ def lp_pool2d(
 
 
 def lp_pool3d(
-    input: Any,
+    input: ArrayLike,
     norm_type: float,
     kernel_size: Sizes,
     stride: Sizes | None = None,

@@ -8,9 +8,9 @@ result.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.axes import integer
 from treadle.tensor.dtypes import promote
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
@@ -29,7 +29,7 @@ _abs, _floor, _round = FUNCTIONS["abs"], FUNCTIONS["floor"], FUNCTIONS["round"]
 _PADDING = ("zeros", "border", "reflection")
 
 
-def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
+def affine_grid(theta: ArrayLike, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The places at which an image of shape `size` is to be sampled so that it is moved by affine
     maps, for `grid_sample`: of maps (N, 2, 3) and a size (N, C, H, W) a grid (N, H, W, 2), of
     (N, 3, 4) and (N, C, D, H, W) one of shape (N, D, H, W, 3).
@@ -63,8 +63,8 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
 
 
 def grid_sample(
-    input: Any,
-    grid: Any,
+    input: ArrayLike,
+    grid: ArrayLike,
     mode: str = "bilinear",
     padding_mode: str = "zeros",
     align_corners: bool | None = None,

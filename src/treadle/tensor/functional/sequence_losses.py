@@ -14,6 +14,7 @@ from treadle.graph import history
 from treadle.graph.calls import call_of_several
 from treadle.kernels.align import align_forward
 from treadle.runtime import settings
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.creation import asarray
 from treadle.tensor.elementwise_functions import clip, where
 from treadle.tensor.functional.reducing import reduced, reduction_of
@@ -35,10 +36,10 @@ class Alignment(NamedTuple):
 
 
 def ctc_loss(
-    log_probs: Any,
-    targets: Any,
-    input_lengths: Any,
-    target_lengths: Any,
+    log_probs: ArrayLike,
+    targets: ArrayLike,
+    input_lengths: ArrayLike,
+    target_lengths: ArrayLike,
     blank: int = 0,
     reduction: str = "mean",
     zero_infinity: bool = False,

@@ -8,6 +8,7 @@ from typing import Any
 
 from treadle.core.errors import ShapeError
 from treadle.runtime import settings
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.functional.pooled import in_all, unpooled
 from treadle.tensor.functional.windows import Sizes, images, numbers_of
 from treadle.tensor.manipulation import operand
@@ -18,8 +19,8 @@ __all__ = ["max_unpool1d", "max_unpool2d", "max_unpool3d"]
 
 
 def max_unpool1d(
-    input: Any,
-    indices: Any,
+    input: ArrayLike,
+    indices: ArrayLike,
     kernel_size: Sizes,
     stride: Sizes | None = None,
     padding: Sizes = 0,
@@ -31,8 +32,8 @@ def max_unpool1d(
 
 
 def max_unpool2d(
-    input: Any,
-    indices: Any,
+    input: ArrayLike,
+    indices: ArrayLike,
     kernel_size: Sizes,
     stride: Sizes | None = None,
     padding: Sizes = 0,
@@ -55,8 +56,8 @@ def max_unpool2d(
 
 
 def max_unpool3d(
-    input: Any,
-    indices: Any,
+    input: ArrayLike,
+    indices: ArrayLike,
     kernel_size: Sizes,
     stride: Sizes | None = None,
     padding: Sizes = 0,

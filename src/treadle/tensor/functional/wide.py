@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import ParamSpec
 
 from treadle.core.dtypes import DType, bfloat16, float16, float32
 from treadle.core.errors import DtypeError
 from treadle.graph.history import recording
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.creation import asarray
 from treadle.tensor.operands import cast
 from treadle.tensor.tensor import Tensor
@@ -18,7 +19,7 @@ P = ParamSpec("P")
 _HALVES = (float16, bfloat16)
 
 
-def wide(x: Any) -> tuple[Tensor, DType]:
+def wide(x: ArrayLike) -> tuple[Tensor, DType]:
     """An operand as a tensor to compute with, and the dtype of the result."""
     tensor = x if type(x) is Tensor else asarray(x)
     work, result = working(tensor.dtype)
@@ -36,7 +37,7 @@ def working(own: DType) -> tuple[DType, DType]:
     return own, own
 
 
-def written(name: str, input: Any, result: Tensor, inplace: bool) -> Tensor:
+def written(name: str, input: ArrayLike, result: Tensor, inplace: bool) -> Tensor:
     """A result; with `inplace` the input, which has it for its elements from now on."""
     if not inplace:
         return result
@@ -74,7 +75,7 @@ def may_write(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
     return either
 
 
-def wide_float(name: str, x: Any) -> tuple[Tensor, DType]:
+def wide_float(name: str, x: ArrayLike) -> tuple[Tensor, DType]:
     """The same for a function of real numbers alone. DtypeError for complex ones and truth values.
 
     >>> import treadle as td

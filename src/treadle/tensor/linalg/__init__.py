@@ -16,7 +16,9 @@ from treadle.tensor.linalg.systems import *  # noqa: F403  what its __all__ name
 from treadle.tensor.manipulation import matrix_transpose
 from treadle.tensor.products import matmul, outer, tensordot, vecdot
 
-__all__ = [
-    "LinAlgError", "matmul", "matrix_transpose", "outer", "tensordot", "vecdot",
-    *factors.__all__, *norms.__all__, *powers.__all__, *spectra.__all__, *systems.__all__,
-]  # fmt: skip
+__all__ = ["LinAlgError", "matmul", "matrix_transpose", "outer", "tensordot", "vecdot"]
+__all__ += factors.__all__
+__all__ += norms.__all__
+__all__ += powers.__all__
+__all__ += spectra.__all__
+__all__ += systems.__all__

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.linalg import operations
 from treadle.tensor.linalg.stacks import adjoint, regular, stack_of
@@ -27,7 +28,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Tensor
 
 
-def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
+def cholesky(x: ArrayLike, /, *, upper: bool = False) -> Tensor:
     """The lower triangle L with L @ L^H = x of each positive definite matrix, of which only the
     lower triangle is read; with `upper` U with U^H @ U = x, from the upper one.
 
@@ -44,7 +45,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Tensor:
     return stack.unstacked(adjoint(found) if upper else found)
 
 
-def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
+def qr(x: ArrayLike, /, *, mode: str = "reduced") -> QRResult:
     """Q with orthonormal columns and the upper triangle R with Q @ R = x, for each matrix of shape
     (m, n): (m, k) and (k, n) with k the lesser of both, or, with mode="complete", (m, m) and
     (m, n). The signs are LAPACK's.
@@ -60,7 +61,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
     return QRResult(*map(stack.unstacked, operations.qr(stack.matrices, mode == "complete")))
 
 
-def det(x: Any, /) -> Tensor:
+def det(x: ArrayLike, /) -> Tensor:
     """The determinant of each matrix; 0 for a singular one, 1 for one without elements.
 
     >>> import treadle as td
@@ -72,7 +73,7 @@ def det(x: Any, /) -> Tensor:
     return stack.unstacked(operations.det(a) if stack.rows else _nothing(a) + 1)
 
 
-def slogdet(x: Any, /) -> SlogdetResult:
+def slogdet(x: ArrayLike, /) -> SlogdetResult:
     """The determinant of each matrix as its sign (of complex ones a number of magnitude 1) and the
     logarithm of its magnitude, which does not overflow; 0 and -inf for a singular one.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.core.errors import ShapeError
+from treadle.tensor.annotations import ArrayLike, Axes
 from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import one_axis, some_axes, takes_dim
 from treadle.tensor.elementwise_functions import FUNCTIONS
@@ -24,7 +25,9 @@ _abs, _sqrt, _square = (FUNCTIONS[name] for name in ("abs", "sqrt", "square"))
 
 
 @takes_dim
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
+def vector_norm(
+    x: ArrayLike, /, *, axis: Axes | None = None, keepdims: bool = False, ord: Any = 2
+) -> Tensor:
     """The norm of the vectors along one axis, several or all: sum(|x| ** ord) ** (1 / ord). Of
     order inf and -inf the largest and smallest magnitude, of order 0 the number of elements that
     are not 0.
@@ -67,7 +70,7 @@ def _squares(x: Tensor) -> Tensor:
 
 @takes_dim
 def matrix_norm(
-    x: Any, /, *, keepdims: bool = False, ord: Any = "fro", axis: tuple[int, int] = (-2, -1)
+    x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro", axis: tuple[int, int] = (-2, -1)
 ) -> Tensor:
     """The norm of each matrix: "fro" (the root of the sum of squares), "nuc" (the sum of singular
     values), 2 and -2 (the largest and smallest of them), 1 and -1 (the largest and smallest sum of
@@ -98,7 +101,9 @@ def _norm_of_axes(name: str, x: Any, ord: Any, axis: tuple[int, int], keepdims: 
 
 
 @takes_dim
-def norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+def norm(
+    x: ArrayLike, /, ord: Any = None, axis: Axes | None = None, keepdims: bool = False
+) -> Tensor:
     """NumPy's norm, of vectors for one axis, of matrices for two. Without axes that of all elements
     as one vector, or with an order that of the one vector or matrix that x is.
 

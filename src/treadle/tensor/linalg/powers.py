@@ -9,6 +9,7 @@ from typing import Any
 
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.tensor.annotations import ArrayLike, DTypeLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.assembly import stack as stack_along
 from treadle.tensor.axes import integer, one_axis, takes_dim
@@ -28,7 +29,7 @@ __all__ = ["cross", "diagonal", "matrix_exp", "matrix_power", "multi_dot", "trac
 
 
 @takes_dim
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Tensor:
     """The cross product of vectors of three elements along an axis; the other axes broadcast.
 
     >>> import treadle as td
@@ -52,7 +53,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
     return stack_along(parts, axis=at)
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Tensor:
     """A view of the diagonal of each matrix, above the main one if `offset` is positive.
 
     >>> import treadle as td
@@ -65,7 +66,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
     return diagonal_of(x, offset=offset, axis1=-2, axis2=-1)
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Tensor:
     """The sum of the diagonal of each matrix, with the dtypes of `td.sum`.
 
     >>> import treadle as td
@@ -76,7 +77,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
     return found
 
 
-def matrix_power(x: Any, n: int, /) -> Tensor:
+def matrix_power(x: ArrayLike, n: int, /) -> Tensor:
     """Each square matrix multiplied n times with itself; with a negative n its inverse. Integers
     are taken for n >= 0.
 
@@ -175,7 +176,7 @@ _PADE = tuple(
 _MOST_NORM = 5.37
 
 
-def matrix_exp(x: Any, /) -> Tensor:
+def matrix_exp(x: ArrayLike, /) -> Tensor:
     """The exponential of each square matrix. It waits for the largest norm, which says how often
     the exponential of a smaller matrix is squared.
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.creation import asarray, full
 from treadle.tensor.dtypes import finfo
@@ -50,7 +51,7 @@ class EighResult(NamedTuple):
     eigenvectors: Tensor
 
 
-def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
+def svd(x: ArrayLike, /, *, full_matrices: bool = True) -> SVDResult:
     """U, S and Vh with x = U @ diag(S) @ Vh, for each matrix of shape (m, n): columns of U and rows
     of Vh are orthonormal, S is in descending order. U is (m, m) and Vh (n, n); without
     `full_matrices` (m, k) and (k, n), with k the lesser of both.
@@ -68,7 +69,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     return SVDResult(stack.unstacked(u), stack.unstacked(s, real), stack.unstacked(vh))
 
 
-def svdvals(x: Any, /) -> Tensor:
+def svdvals(x: ArrayLike, /) -> Tensor:
     """The singular values of each matrix, in descending order. Computed on the host.
 
     >>> import treadle as td
@@ -80,7 +81,7 @@ def svdvals(x: Any, /) -> Tensor:
     return stack.unstacked(operations.svdvals(stack.matrices), stack.dtype.component)
 
 
-def eigh(x: Any, /) -> EighResult:
+def eigh(x: ArrayLike, /) -> EighResult:
     """The eigenvalues of each symmetric (or Hermitian) matrix, in ascending order, and its
     eigenvectors, the columns of an orthogonal matrix. Only the lower triangle is read.
 
@@ -96,7 +97,7 @@ def eigh(x: Any, /) -> EighResult:
     return EighResult(stack.unstacked(values, stack.dtype.component), stack.unstacked(vectors))
 
 
-def eigvalsh(x: Any, /) -> Tensor:
+def eigvalsh(x: ArrayLike, /) -> Tensor:
     """The eigenvalues of each symmetric (or Hermitian) matrix, in ascending order, of which only
     the lower triangle is read. Computed on the host."""
     stack = stack_of("eigvalsh", x, square=True)
@@ -104,7 +105,7 @@ def eigvalsh(x: Any, /) -> Tensor:
     return stack.unstacked(operations.eigvalsh(stack.matrices), stack.dtype.component)
 
 
-def eig(x: Any, /) -> EigResult:
+def eig(x: ArrayLike, /) -> EigResult:
     """The eigenvalues of each square matrix, in no order, and its eigenvectors, columns of norm 1;
     both complex. Computed on the host, when one of the results is wanted. What is symmetric or
     Hermitian has real ones: `eigh`.
@@ -120,7 +121,7 @@ def eig(x: Any, /) -> EigResult:
     return EigResult(*[stack.unstacked(x, x.dtype) for x in (values, vectors)])
 
 
-def eigvals(x: Any, /) -> Tensor:
+def eigvals(x: ArrayLike, /) -> Tensor:
     """The eigenvalues of each square matrix, in no order, as complex numbers. Computed on the
     host."""
     stack = stack_of("eigvals", x, square=True)
@@ -129,7 +130,7 @@ def eigvals(x: Any, /) -> Tensor:
     return stack.unstacked(found, found.dtype)
 
 
-def matrix_rank(x: Any, /, *, rtol: Any = None, atol: Any = None) -> Tensor:
+def matrix_rank(x: ArrayLike, /, *, rtol: Any = None, atol: Any = None) -> Tensor:
     """How many singular values of each matrix are greater than `rtol` times the largest, and than
     `atol`: numbers, or one for each matrix. By default `rtol` is the larger extent times the
     dtype's epsilon, or 0 where there is an `atol`. Singular values are computed on the host.
@@ -144,7 +145,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None, atol: Any = None) -> Tensor:
     return count_nonzero(_counts(stack, s, rtol, atol), axis=-1)
 
 
-def pinv(x: Any, /, *, rtol: Any = None, atol: Any = None) -> Tensor:
+def pinv(x: ArrayLike, /, *, rtol: Any = None, atol: Any = None) -> Tensor:
     """The pseudo-inverse of each matrix, through its singular values, of which those that
     `matrix_rank` does not count with `rtol` and `atol` are taken for 0. Computed on the host.
 
@@ -172,7 +173,7 @@ def pseudo_inverse(a: Tensor, counted: Callable[[Tensor], Tensor]) -> Tensor:
     return matmul(scaled, adjoint(u))
 
 
-def cond(x: Any, /, p: Any = None) -> Tensor:
+def cond(x: ArrayLike, /, p: Any = None) -> Tensor:
     """The condition number of each matrix: its norm times that of its inverse, infinite for a
     singular one. `p` is an order of `matrix_norm`, None as 2; for those that need singular values
     (None, 2, -2, "nuc") these are computed on the host.

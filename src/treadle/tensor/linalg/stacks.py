@@ -16,6 +16,7 @@ from treadle.core.errors import DtypeError, HostWarning, ShapeError
 from treadle.graph.calls import Several, call_of_several
 from treadle.graph.placeholders import within
 from treadle.runtime.devices import Device
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.manipulation import matrix_transpose, operand
 from treadle.tensor.tensor import Tensor, from_node
@@ -56,7 +57,7 @@ class Stack:
         return x.reshape((*self.front, *x.shape[1:])).to(dtype=dtype or self.dtype)
 
 
-def stack_of(name: str, x: Any, *, square: bool = False) -> Stack:
+def stack_of(name: str, x: ArrayLike, *, square: bool = False) -> Stack:
     """The matrices of an operand. ShapeError if there are none, DtypeError for no floats."""
     x = floating(name, operand(name, x))
     if x.ndim < 2:

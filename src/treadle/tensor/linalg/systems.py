@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from numpy.linalg import LinAlgError
 
 from treadle.core.errors import ShapeError
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.creation import empty
 from treadle.tensor.dtypes import check_dtype, default_integer, finfo, promote
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
@@ -50,7 +51,7 @@ class LstsqResult(NamedTuple):
     singular_values: Tensor
 
 
-def solve(x1: Any, x2: Any, /) -> Tensor:
+def solve(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """The x with x1 @ x = x2, for square matrices x1. x2 is one vector, an array of one axis, or
     matrices; the axes in front broadcast.
 
@@ -70,7 +71,7 @@ def solve(x1: Any, x2: Any, /) -> Tensor:
     return _solved("solve", a, b, _solve_stack)
 
 
-def inv(x: Any, /) -> Tensor:
+def inv(x: ArrayLike, /) -> Tensor:
     """The inverse of each matrix. To solve a system, `solve` is quicker and more precise.
 
     LinAlgError if a matrix is singular, for which this waits for the device.
@@ -85,7 +86,7 @@ def inv(x: Any, /) -> Tensor:
 
 
 def solve_triangular(
-    A: Any, B: Any, /, *, upper: bool, left: bool = True, unitriangular: bool = False
+    A: ArrayLike, B: ArrayLike, /, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
     """X with A @ X = B, for triangles A, of which the other triangle is not read; with left=False
     X @ A = B. With `unitriangular` the diagonal is taken for ones. Stacks broadcast; B may be one
@@ -114,7 +115,7 @@ def solve_triangular(
     return found if left else matrix_transpose(found)
 
 
-def lstsq(a: Any, b: Any, /) -> LstsqResult:
+def lstsq(a: ArrayLike, b: ArrayLike, /) -> LstsqResult:
     """The x that makes a @ x - b least in its sum of squares, through QR: (solution, residuals,
     rank, singular_values) for matrices `a` of full rank. If there are more unknowns than equations,
     the solution with the least norm. b is one vector, or matrices whose stacks broadcast.

@@ -1,0 +1,13 @@
+"""What type checkers and editors see of the methods, attributes and operators that `methods`,
+`operators` and `products` give to `Tensor` when they are imported: `declared.pyi`.
+
+`python tools/stubs.py` writes that file from the same tables.
+"""
+
+from __future__ import annotations
+
+
+class Declared:
+    """The base of `Tensor` that has the declarations; while the program runs it is empty."""
+
+    __slots__ = ()

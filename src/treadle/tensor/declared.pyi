@@ -1,0 +1,1220 @@
+# Written by tools/stubs.py: change the tables or docstrings that it reads instead.
+"""The methods, attributes and operators that tables give to `Tensor`."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, overload
+
+from treadle.runtime.devices import Device
+from treadle.tensor.annotations import ArrayLike, Axes, DTypeLike, Shape
+from treadle.tensor.sorting import TopK
+from treadle.tensor.tensor import Tensor
+
+class Declared:
+    """What `Tensor` has besides what its class defines."""
+
+    @property
+    def T(self) -> Tensor:
+        """A view with the two axes exchanged. ShapeError unless there are two; see `mT`."""
+
+    def __abs__(self) -> Tensor: ...
+    def __add__(self, other: ArrayLike, /) -> Tensor: ...
+    def __and__(self, other: ArrayLike, /) -> Tensor: ...
+    def __eq__(self, other: object, /) -> Tensor: ...  # type: ignore[override]
+    def __floordiv__(self, other: ArrayLike, /) -> Tensor: ...
+    def __ge__(self, other: ArrayLike, /) -> Tensor: ...
+    def __gt__(self, other: ArrayLike, /) -> Tensor: ...
+    def __iadd__(self, other: ArrayLike, /) -> Tensor: ...
+    def __iand__(self, other: ArrayLike, /) -> Tensor: ...
+    def __ifloordiv__(self, other: ArrayLike, /) -> Tensor: ...
+    def __ilshift__(self, other: ArrayLike, /) -> Tensor: ...
+    def __imatmul__(self, other: ArrayLike, /) -> Tensor: ...
+    def __imod__(self, other: ArrayLike, /) -> Tensor: ...
+    def __imul__(self, other: ArrayLike, /) -> Tensor: ...
+    def __invert__(self) -> Tensor: ...
+    def __ior__(self, other: ArrayLike, /) -> Tensor: ...
+    def __ipow__(self, other: ArrayLike, /) -> Tensor: ...
+    def __irshift__(self, other: ArrayLike, /) -> Tensor: ...
+    def __isub__(self, other: ArrayLike, /) -> Tensor: ...
+    def __iter__(self) -> Iterator[Tensor]:
+        """The parts along the first axis."""
+
+    def __itruediv__(self, other: ArrayLike, /) -> Tensor: ...
+    def __ixor__(self, other: ArrayLike, /) -> Tensor: ...
+    def __le__(self, other: ArrayLike, /) -> Tensor: ...
+    def __lshift__(self, other: ArrayLike, /) -> Tensor: ...
+    def __lt__(self, other: ArrayLike, /) -> Tensor: ...
+    def __matmul__(self, other: ArrayLike, /) -> Tensor: ...
+    def __mod__(self, other: ArrayLike, /) -> Tensor: ...
+    def __mul__(self, other: ArrayLike, /) -> Tensor: ...
+    def __ne__(self, other: object, /) -> Tensor: ...  # type: ignore[override]
+    def __neg__(self) -> Tensor: ...
+    def __or__(self, other: ArrayLike, /) -> Tensor: ...
+    def __pos__(self) -> Tensor: ...
+    def __pow__(self, other: ArrayLike, /) -> Tensor: ...
+    def __radd__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rand__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rfloordiv__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rlshift__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rmatmul__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rmod__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rmul__(self, other: ArrayLike, /) -> Tensor: ...
+    def __ror__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rpow__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rrshift__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rshift__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rsub__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rtruediv__(self, other: ArrayLike, /) -> Tensor: ...
+    def __rxor__(self, other: ArrayLike, /) -> Tensor: ...
+    def __sub__(self, other: ArrayLike, /) -> Tensor: ...
+    def __truediv__(self, other: ArrayLike, /) -> Tensor: ...
+    def __xor__(self, other: ArrayLike, /) -> Tensor: ...
+    def abs(self, /) -> Tensor:
+        """The absolute value."""
+
+    def acos(self, /) -> Tensor:
+        """The inverse cosine, in radians."""
+
+    def acosh(self, /) -> Tensor:
+        """The inverse hyperbolic cosine."""
+
+    def add(self, x2: ArrayLike, /) -> Tensor:
+        """x1 + x2."""
+
+    @overload
+    def all(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+        """Whether all elements along one axis, several or all are true (not zero)."""
+
+    @overload
+    def all(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
+    def angle(self, /) -> Tensor:
+        """The angle of a complex number, in radians."""
+
+    @overload
+    def any(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+        """Whether any element along one axis, several or all is true (not zero).
+
+        >>> import treadle as td
+        >>> td.any(td.asarray([[0, 1], [0, 0]], device="cpu"), axis=1).tolist()
+        [True, False]
+        """
+
+    @overload
+    def any(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
+    @overload
+    def argmax(self, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+        """Where the greatest element along an axis is, the first of equals; NaN counts as greatest.
+        Without an axis, its number among all elements.
+
+        >>> import treadle as td
+        >>> td.argmax(td.asarray([[1, 5, 5], [7, 2, 0]], device="cpu"), axis=1).tolist()
+        [1, 0]
+        """
+
+    @overload
+    def argmax(self, /, dim: int | None = None, keepdim: bool = False) -> Tensor: ...
+    @overload
+    def argmin(self, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
+        """Where the least element along an axis is, the first of equals; NaN counts as least. Without
+        an axis, its number among all elements.
+        """
+
+    @overload
+    def argmin(self, /, dim: int | None = None, keepdim: bool = False) -> Tensor: ...
+    @overload
+    def argsort(
+        self,
+        /,
+        *,
+        axis: int = -1,
+        descending: bool = False,
+        stable: bool = True,
+    ) -> Tensor:
+        """Where each element of `td.sort(x)` is in x, along the axis.
+
+        >>> import treadle as td
+        >>> td.argsort(td.asarray([2.0, 1.0, 2.0], device="cpu"), descending=True).tolist()
+        [0, 2, 1]
+        """
+
+    @overload
+    def argsort(
+        self,
+        /,
+        *,
+        dim: int = -1,
+        descending: bool = False,
+        stable: bool = True,
+    ) -> Tensor: ...
+    def argwhere(self, /) -> Tensor:
+        """The indices of the elements that are not zero: a row for each of them.
+
+        >>> import treadle as td
+        >>> td.argwhere(td.asarray([[0, 5], [6, 0]], device="cpu")).tolist()
+        [[0, 1], [1, 0]]
+        """
+
+    def asin(self, /) -> Tensor:
+        """The inverse sine, in radians."""
+
+    def asinh(self, /) -> Tensor:
+        """The inverse hyperbolic sine."""
+
+    def astype(
+        self,
+        dtype: DTypeLike,
+        /,
+        *,
+        copy: bool = True,
+        device: str | Device | None = None,
+    ) -> Tensor:
+        """The elements as another dtype: a new tensor, unless with `copy=False` nothing changes.
+
+        Floats to integers are cut and saturate, and NaN becomes 0; every number but 0 is True.
+        DtypeError where imaginary parts would be dropped.
+
+        >>> import treadle as td
+        >>> td.astype(td.asarray([-1.5, 300.0], device="cpu"), td.uint8).tolist()
+        [0, 255]
+        """
+
+    def atan(self, /) -> Tensor:
+        """The inverse tangent, in radians."""
+
+    def atan2(self, x2: ArrayLike, /) -> Tensor:
+        """The angle of the point (x2, x1), in radians."""
+
+    def atanh(self, /) -> Tensor:
+        """The inverse hyperbolic tangent."""
+
+    def bitwise_and(self, x2: ArrayLike, /) -> Tensor:
+        """x1 & x2, bit by bit."""
+
+    def bitwise_invert(self, /) -> Tensor:
+        """Every bit flipped."""
+
+    def bitwise_left_shift(self, x2: ArrayLike, /) -> Tensor:
+        """x1 << x2."""
+
+    def bitwise_or(self, x2: ArrayLike, /) -> Tensor:
+        """x1 | x2, bit by bit."""
+
+    def bitwise_right_shift(self, x2: ArrayLike, /) -> Tensor:
+        """x1 >> x2."""
+
+    def bitwise_xor(self, x2: ArrayLike, /) -> Tensor:
+        """x1 ^ x2, bit by bit."""
+
+    def broadcast_to(self, /, shape: Shape) -> Tensor:
+        """The tensor with axes of extent 1 stretched, and new ones in front, to have this shape.
+
+        A view, through which nothing can be written: elements appear many times. ShapeError if the
+        shapes do not fit.
+
+        >>> import treadle as td
+        >>> td.broadcast_to(td.asarray([1, 2], device="cpu"), (2, 2)).tolist()
+        [[1, 2], [1, 2]]
+        """
+
+    def cbrt(self, /) -> Tensor:
+        """The cube root."""
+
+    def ceil(self, /) -> Tensor:
+        """The smallest integer that is not less."""
+
+    def clip(self, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Tensor:
+        """X limited to min … max: numbers, or arrays that broadcast with x. The dtype is x's, and
+        integers with floating bounds become floats; NaN where one of them is NaN.
+
+        >>> import treadle as td
+        >>> td.clip(td.arange(5, device="cpu"), 1, max=3).tolist()
+        [1, 1, 2, 3, 3]
+        """
+
+    def clone(self) -> Tensor:
+        """The same elements in memory of their own."""
+
+    def conj(self, /) -> Tensor:
+        """The complex conjugate."""
+
+    def contiguous(self) -> Tensor:
+        """The tensor itself if its elements lie row by row without gaps, else a copy."""
+
+    def copysign(self, x2: ArrayLike, /) -> Tensor:
+        """x1 with the sign of x2."""
+
+    def cos(self, /) -> Tensor:
+        """The cosine of an angle in radians."""
+
+    def cosh(self, /) -> Tensor:
+        """The hyperbolic cosine."""
+
+    @overload
+    def count_nonzero(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+        """How many elements along one axis, several or all are not zero."""
+
+    @overload
+    def count_nonzero(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
+    @overload
+    def cumprod(
+        self,
+        /,
+        axis: int | None = None,
+        dtype: DTypeLike | None = None,
+        include_initial: bool = False,
+    ) -> Tensor:
+        """The product of each element and those before it along an axis (not needed if there is one
+        only), with the dtypes of `td.prod`. With `include_initial` the 1 of no elements comes first.
+
+        >>> import treadle as td
+        >>> td.cumulative_prod(td.asarray([3, 1, 2], device="cpu")).tolist()
+        [3, 3, 6]
+        """
+
+    @overload
+    def cumprod(
+        self,
+        /,
+        dim: int | None = None,
+        dtype: DTypeLike | None = None,
+        include_initial: bool = False,
+    ) -> Tensor: ...
+    @overload
+    def cumsum(
+        self,
+        /,
+        axis: int | None = None,
+        dtype: DTypeLike | None = None,
+        include_initial: bool = False,
+    ) -> Tensor:
+        """The sum of each element and those before it along an axis (not needed if there is one only),
+        with the dtypes of `td.sum`. With `include_initial` the 0 of no elements comes first.
+
+        >>> import treadle as td
+        >>> x = td.asarray([3, 1, 2], device="cpu")
+        >>> td.cumulative_sum(x).tolist(), td.cumulative_sum(x, include_initial=True).tolist()
+        ([3, 4, 6], [0, 3, 4, 6])
+        """
+
+    @overload
+    def cumsum(
+        self,
+        /,
+        dim: int | None = None,
+        dtype: DTypeLike | None = None,
+        include_initial: bool = False,
+    ) -> Tensor: ...
+    @overload
+    def cumulative_prod(
+        self,
+        /,
+        axis: int | None = None,
+        dtype: DTypeLike | None = None,
+        include_initial: bool = False,
+    ) -> Tensor:
+        """The product of each element and those before it along an axis (not needed if there is one
+        only), with the dtypes of `td.prod`. With `include_initial` the 1 of no elements comes first.
+
+        >>> import treadle as td
+        >>> td.cumulative_prod(td.asarray([3, 1, 2], device="cpu")).tolist()
+        [3, 3, 6]
+        """
+
+    @overload
+    def cumulative_prod(
+        self,
+        /,
+        dim: int | None = None,
+        dtype: DTypeLike | None = None,
+        include_initial: bool = False,
+    ) -> Tensor: ...
+    @overload
+    def cumulative_sum(
+        self,
+        /,
+        axis: int | None = None,
+        dtype: DTypeLike | None = None,
+        include_initial: bool = False,
+    ) -> Tensor:
+        """The sum of each element and those before it along an axis (not needed if there is one only),
+        with the dtypes of `td.sum`. With `include_initial` the 0 of no elements comes first.
+
+        >>> import treadle as td
+        >>> x = td.asarray([3, 1, 2], device="cpu")
+        >>> td.cumulative_sum(x).tolist(), td.cumulative_sum(x, include_initial=True).tolist()
+        ([3, 4, 6], [0, 3, 4, 6])
+        """
+
+    @overload
+    def cumulative_sum(
+        self,
+        /,
+        dim: int | None = None,
+        dtype: DTypeLike | None = None,
+        include_initial: bool = False,
+    ) -> Tensor: ...
+    def diagonal(self, /, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+        """A view of the elements where the index along axis2 is that along axis1 plus an offset; it is
+        the last axis of the result, and the two are gone.
+
+        >>> import treadle as td
+        >>> td.diagonal(td.asarray([[1, 2], [3, 4]], device="cpu")).tolist()
+        [1, 4]
+        """
+
+    @overload
+    def diff(
+        self,
+        /,
+        *,
+        axis: int = -1,
+        n: int = 1,
+        prepend: Tensor | None = None,
+        append: Tensor | None = None,
+    ) -> Tensor:
+        """The differences of neighbours along an axis, n times over. `prepend` and `append` are joined
+        to the tensor first.
+
+        >>> import treadle as td
+        >>> td.diff(td.asarray([1, 4, 9, 16], device="cpu")).tolist()
+        [3, 5, 7]
+        """
+
+    @overload
+    def diff(
+        self,
+        /,
+        *,
+        dim: int = -1,
+        n: int = 1,
+        prepend: Tensor | None = None,
+        append: Tensor | None = None,
+    ) -> Tensor: ...
+    def divide(self, x2: ArrayLike, /) -> Tensor:
+        """x1 / x2; of integers in float32."""
+
+    def dot(self, x2: ArrayLike, /) -> Tensor:
+        """NumPy's product: of numbers x1 * x2, else the sum of products along the last axis of x1 and
+        the last but one of x2 (its only one, if it has one).
+        """
+
+    def elu(self, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+        """x, or alpha * (exp(x) - 1) where x is negative."""
+
+    def equal(self, x2: ArrayLike, /) -> Tensor:
+        """x1 == x2."""
+
+    def erf(self, /) -> Tensor:
+        """The error function."""
+
+    def erfc(self, /) -> Tensor:
+        """1 - erf(x)."""
+
+    def exp(self, /) -> Tensor:
+        """e to the power of x."""
+
+    def exp2(self, /) -> Tensor:
+        """2 to the power of x."""
+
+    @overload
+    def expand_dims(self, /, axis: int | tuple[int, ...] = 0) -> Tensor:
+        """A view with a new axis of extent 1 at this place of the result (or with several).
+
+        IndexError if there is no such place.
+
+        >>> import treadle as td
+        >>> td.expand_dims(td.asarray([1, 2], device="cpu"), axis=-1).shape
+        (2, 1)
+        """
+
+    @overload
+    def expand_dims(self, /, dim: int | tuple[int, ...] = 0) -> Tensor: ...
+    def expm1(self, /) -> Tensor:
+        """exp(x) - 1, exact for small x."""
+
+    @overload
+    def flatten(self, /, start_axis: int = 0, end_axis: int = -1) -> Tensor:
+        """A copy in which the axes from start_axis to end_axis are one.
+
+        >>> import treadle as td
+        >>> td.zeros((2, 3, 4), device="cpu").flatten(1).shape
+        (2, 12)
+        """
+
+    @overload
+    def flatten(self, /, start_dim: int = 0, end_dim: int = -1) -> Tensor: ...
+    @overload
+    def flip(self, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
+        """A view with the elements from the last to the first, along some axes or (None) all.
+
+        >>> import treadle as td
+        >>> td.flip(td.asarray([1, 2, 3], device="cpu")).tolist()
+        [3, 2, 1]
+        """
+
+    @overload
+    def flip(self, /, *, dims: int | tuple[int, ...] | None = None) -> Tensor: ...
+    def floor(self, /) -> Tensor:
+        """The largest integer that is not greater."""
+
+    def floor_divide(self, x2: ArrayLike, /) -> Tensor:
+        """x1 / x2, rounded down."""
+
+    def gamma(self, /) -> Tensor:
+        """The gamma function."""
+
+    def gather(self, dim: int, index: ArrayLike) -> Tensor:
+        """`input[i, index[i, j], k]` for dim 1, and so for every axis: index has as many axes as input
+        and, beside the axis that is meant, no longer ones. The result has its shape.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1, 2], [3, 4]], device="cpu")
+        >>> td.gather(x, 1, td.asarray([[0, 0], [1, 0]], device="cpu")).tolist()
+        [[1, 1], [4, 3]]
+        """
+
+    def gelu(self, approximate: str = "none") -> Tensor:
+        """The product of x and the probability that a standard normal number is less than x; by a
+        formula with tanh if `approximate` is "tanh".
+
+        >>> import treadle as td
+        >>> round(td.nn.functional.gelu(td.asarray(1.0, device="cpu")).item(), 4)
+        0.8413
+        """
+
+    def greater(self, x2: ArrayLike, /) -> Tensor:
+        """x1 > x2."""
+
+    def greater_equal(self, x2: ArrayLike, /) -> Tensor:
+        """x1 >= x2."""
+
+    def hypot(self, x2: ArrayLike, /) -> Tensor:
+        """sqrt(x1**2 + x2**2), without overflow."""
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary part; 0 of real numbers."""
+
+    def index_add(
+        self,
+        dim: int,
+        index: ArrayLike,
+        source: ArrayLike,
+        *,
+        alpha: Any = 1,
+    ) -> Tensor:
+        """The tensor with `alpha * source[:, i]` added to `[:, index[i]]`, for dim 1.
+
+        >>> import treadle as td
+        >>> x = td.zeros((3, 2), device="cpu")
+        >>> rows = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> td.index_add(x, 0, td.asarray([2, 2], device="cpu"), rows).tolist()
+        [[0.0, 0.0], [0.0, 0.0], [4.0, 6.0]]
+        """
+
+    def index_add_(
+        self,
+        dim: int,
+        index: ArrayLike,
+        source: ArrayLike,
+        *,
+        alpha: Any = 1,
+    ) -> Tensor:
+        """`index_add`, written into the tensor itself; the tensor."""
+
+    def index_copy(self, dim: int, index: ArrayLike, source: ArrayLike) -> Tensor:
+        """The tensor with `source[:, i]` written to `[:, index[i]]`, for dim 1."""
+
+    def index_copy_(self, dim: int, index: ArrayLike, source: ArrayLike) -> Tensor:
+        """`index_copy`, written into the tensor itself; the tensor."""
+
+    def index_fill(self, dim: int, index: ArrayLike, value: ArrayLike) -> Tensor:
+        """The tensor with one number written to `[:, index[i]]`, for dim 1."""
+
+    def index_fill_(self, dim: int, index: ArrayLike, value: ArrayLike) -> Tensor:
+        """`index_fill`, written into the tensor itself; the tensor."""
+
+    def index_select(self, dim: int, index: ArrayLike) -> Tensor:
+        """The parts along an axis at some places: `td.take` with PyTorch's arguments. Of a tensor
+        without axes one part is chosen, and has none either.
+        """
+
+    def isfinite(self, /) -> Tensor:
+        """Whether it is neither infinite nor NaN."""
+
+    def isinf(self, /) -> Tensor:
+        """Whether it is infinite."""
+
+    def isnan(self, /) -> Tensor:
+        """Whether it is NaN."""
+
+    def leaky_relu(self, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+        """x, or x * negative_slope where x is negative."""
+
+    def less(self, x2: ArrayLike, /) -> Tensor:
+        """x1 < x2."""
+
+    def less_equal(self, x2: ArrayLike, /) -> Tensor:
+        """x1 <= x2."""
+
+    def lgamma(self, /) -> Tensor:
+        """The logarithm of the gamma function's magnitude."""
+
+    def log(self, /) -> Tensor:
+        """The natural logarithm."""
+
+    def log10(self, /) -> Tensor:
+        """The logarithm to base 10."""
+
+    def log1p(self, /) -> Tensor:
+        """log(1 + x), exact for small x."""
+
+    def log2(self, /) -> Tensor:
+        """The logarithm to base 2."""
+
+    @overload
+    def log_softmax(self, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
+        """The logarithm of `softmax`, precise where that is near 0.
+
+        >>> import treadle as td
+        >>> td.nn.functional.log_softmax(td.asarray([0.0, 200.0], device="cpu")).tolist()
+        [-200.0, 0.0]
+        """
+
+    @overload
+    def log_softmax(self, dim: int = -1, *, dtype: DTypeLike | None = None) -> Tensor: ...
+    def logaddexp(self, x2: ArrayLike, /) -> Tensor:
+        """log(exp(x1) + exp(x2)), without overflow."""
+
+    def logical_and(self, x2: ArrayLike, /) -> Tensor:
+        """Whether both are true (not zero)."""
+
+    def logical_not(self, /) -> Tensor:
+        """Whether it is false (zero)."""
+
+    def logical_or(self, x2: ArrayLike, /) -> Tensor:
+        """Whether one is true (not zero)."""
+
+    def logical_xor(self, x2: ArrayLike, /) -> Tensor:
+        """Whether exactly one is true (not zero)."""
+
+    @overload
+    def logsumexp(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+        """log(sum(exp(x))) along one axis, several or all, without overflow; of none -inf."""
+
+    @overload
+    def logsumexp(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
+    @property
+    def mT(self) -> Tensor:
+        """A view with the last two axes exchanged.
+
+        >>> import treadle as td
+        >>> td.matrix_transpose(td.asarray([[1, 2, 3]], device="cpu")).tolist()
+        [[1], [2], [3]]
+        """
+
+    def masked_fill(self, mask: ArrayLike, value: Any) -> Tensor:
+        """The elements, with a number where the mask is true.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 2, 3], device="cpu")
+        >>> td.masked_fill(x, x > 1, 0).tolist()
+        [1, 0, 0]
+        """
+
+    def masked_fill_(self, mask: ArrayLike, value: Any) -> Tensor:
+        """`masked_fill`, written into the tensor itself; the tensor."""
+
+    def masked_select(self, mask: ArrayLike) -> Tensor:
+        """The elements where a mask is true, in order; both broadcast. Their number is read.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 2, 3], device="cpu")
+        >>> td.masked_select(x, x > 1).tolist()
+        [2, 3]
+        """
+
+    def matmul(self, x2: ArrayLike, /) -> Tensor:
+        """The matrix product of the last two axes; axes in front of them broadcast. An array of one
+        axis is a row on the left, a column on the right, and its axis is not in the result.
+
+        >>> import treadle as td
+        >>> a = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> (a @ a).tolist(), td.matmul(a, td.asarray([1.0, 10.0], device="cpu")).tolist()
+        ([[7.0, 10.0], [15.0, 22.0]], [21.0, 43.0])
+        """
+
+    def matrix_transpose(self, /) -> Tensor:
+        """A view with the last two axes exchanged.
+
+        >>> import treadle as td
+        >>> td.matrix_transpose(td.asarray([[1, 2, 3]], device="cpu")).tolist()
+        [[1], [2], [3]]
+        """
+
+    @overload
+    def max(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+        """The greatest element along one axis, several or all; NaN if there is one. ShapeError for no
+        elements.
+
+        >>> import treadle as td
+        >>> td.max(td.asarray([[1, 5], [7, 2]], device="cpu"), axis=1).tolist()
+        [5, 7]
+        """
+
+    @overload
+    def max(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
+    def maximum(self, x2: ArrayLike, /) -> Tensor:
+        """The greater one; NaN if one is NaN."""
+
+    @overload
+    def mean(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+        """The arithmetic mean of the elements along one axis, several or all: of integers in float32,
+        of none NaN.
+
+        >>> import treadle as td
+        >>> td.mean(td.asarray([[1.0, 2.0], [3.0, 5.0]], device="cpu"), axis=0).tolist()
+        [2.0, 3.5]
+        """
+
+    @overload
+    def mean(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
+    @overload
+    def min(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+        """The least element along one axis, several or all; NaN if there is one. ShapeError for no
+        elements.
+        """
+
+    @overload
+    def min(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
+    def minimum(self, x2: ArrayLike, /) -> Tensor:
+        """The smaller one; NaN if one is NaN."""
+
+    def moveaxis(
+        self,
+        source: int | tuple[int, ...],
+        destination: int | tuple[int, ...],
+        /,
+    ) -> Tensor:
+        """A view with some axes at other places, and the others in their order.
+
+        >>> import treadle as td
+        >>> td.moveaxis(td.zeros((2, 3, 4), device="cpu"), 0, -1).shape
+        (3, 4, 2)
+        """
+
+    def multiply(self, x2: ArrayLike, /) -> Tensor:
+        """x1 * x2."""
+
+    def negative(self, /) -> Tensor:
+        """-x."""
+
+    def nextafter(self, x2: ArrayLike, /) -> Tensor:
+        """The number next to x1, towards x2."""
+
+    def nonzero(self, /) -> tuple[Tensor, ...]:
+        """The indices of the elements that are not zero, one tensor for each axis, in row-major order.
+        ShapeError for a tensor without axes.
+
+        >>> import treadle as td
+        >>> rows, columns = td.nonzero(td.asarray([[0, 5], [6, 0]], device="cpu"))
+        >>> rows.tolist(), columns.tolist()
+        ([0, 1], [1, 0])
+        """
+
+    def not_equal(self, x2: ArrayLike, /) -> Tensor:
+        """x1 != x2."""
+
+    def outer(self, x2: ArrayLike, /) -> Tensor:
+        """All products of an element of x1 and one of x2, each an array of one axis.
+
+        >>> import treadle as td
+        >>> td.outer(td.asarray([1, 2], device="cpu"), td.asarray([1, 10], device="cpu")).tolist()
+        [[1, 10], [2, 20]]
+        """
+
+    def permute(self, *axes: Any) -> Tensor:
+        """A view with the axes in another order, as `x.permute(1, 0)` or `x.permute((1, 0))`."""
+
+    def permute_dims(self, /, axes: Sequence[int]) -> Tensor:
+        """A view with the axes in another order: axis i of the result is axis axes[i].
+
+        >>> import treadle as td
+        >>> td.permute_dims(td.asarray([[1, 2], [3, 4]], device="cpu"), (1, 0)).tolist()
+        [[1, 3], [2, 4]]
+        """
+
+    def positive(self, /) -> Tensor:
+        """x: a copy."""
+
+    def pow(self, x2: ArrayLike, /) -> Tensor:
+        """x1 to the power of x2. Of integers to a negative power the fraction is cut to an integer (1, -1 or 0); a negative number as x2, or one in a list or NumPy array, is a ValueError, and under TREADLE_CHECK=1 every one is."""
+
+    @overload
+    def prod(
+        self,
+        /,
+        axis: Axes | None = None,
+        dtype: DTypeLike | None = None,
+        keepdims: bool = False,
+    ) -> Tensor:
+        """The product of the elements along one axis, several or all, with `sum`'s dtypes. The product
+        of none is 1.
+        """
+
+    @overload
+    def prod(
+        self,
+        /,
+        dim: Axes | None = None,
+        dtype: DTypeLike | None = None,
+        keepdim: bool = False,
+    ) -> Tensor: ...
+    def ravel(self, /) -> Tensor:
+        """All elements along one axis: a view where strides can express it, else a copy."""
+
+    @property
+    def real(self) -> Tensor:
+        """The real part."""
+
+    def reciprocal(self, /) -> Tensor:
+        """1 / x."""
+
+    def relu(self, inplace: bool = False) -> Tensor:
+        """The larger of x and 0.
+
+        >>> import treadle as td
+        >>> td.nn.functional.relu(td.asarray([-1.0, 2.0], device="cpu")).tolist()
+        [0.0, 2.0]
+        """
+
+    def remainder(self, x2: ArrayLike, /) -> Tensor:
+        """The remainder of floor_divide; it has x2's sign."""
+
+    @overload
+    def repeat(self, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
+        """Each element several times, one after the other along an axis; with None, of the flattened
+        tensor. An array of repeats has a number for each element of the axis.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 2, 3], device="cpu")
+        >>> td.repeat(x, 2).tolist(), td.repeat(x, td.asarray([2, 0, 1], device="cpu")).tolist()
+        ([1, 1, 2, 2, 3, 3], [1, 1, 3])
+        """
+
+    @overload
+    def repeat(self, repeats: int | Tensor, /, *, dim: int | None = None) -> Tensor: ...
+    @overload
+    def roll(
+        self,
+        /,
+        shift: int | tuple[int, ...],
+        *,
+        axis: int | tuple[int, ...] | None = None,
+    ) -> Tensor:
+        """The elements moved along axes; what leaves at the end comes back at the beginning. Without
+        an axis it is the flattened tensor that moves.
+
+        >>> import treadle as td
+        >>> td.roll(td.asarray([1, 2, 3, 4], device="cpu"), 1).tolist()
+        [4, 1, 2, 3]
+        """
+
+    @overload
+    def roll(
+        self,
+        /,
+        shift: int | tuple[int, ...],
+        *,
+        dims: int | tuple[int, ...] | None = None,
+    ) -> Tensor: ...
+    def round(self, /) -> Tensor:
+        """The nearest integer; halves go to the even one."""
+
+    def rsqrt(self, /) -> Tensor:
+        """1 / sqrt(x)."""
+
+    def scatter(
+        self,
+        dim: int,
+        index: ArrayLike,
+        src: ArrayLike,
+        *,
+        reduce: str | None = None,
+    ) -> Tensor:
+        """The tensor with `src[i, j, k]` written to `[i, index[i, j, k], k]` for dim 1. index has no
+        longer axes than src, which may also be a number; of several values for an element the last one
+        stays, or they are added or multiplied to it (`reduce="add"`, `"multiply"`).
+
+        >>> import treadle as td
+        >>> x, at = td.zeros((2, 3), device="cpu"), td.asarray([[2], [0]], device="cpu")
+        >>> td.scatter(x, 1, at, 5.0).tolist()
+        [[0.0, 0.0, 5.0], [5.0, 0.0, 0.0]]
+        """
+
+    def scatter_(
+        self,
+        dim: int,
+        index: ArrayLike,
+        src: ArrayLike,
+        *,
+        reduce: str | None = None,
+    ) -> Tensor:
+        """`scatter`, written into the tensor itself; the tensor."""
+
+    def scatter_add(self, dim: int, index: ArrayLike, src: ArrayLike) -> Tensor:
+        """`scatter` that adds all values to the elements that they go to."""
+
+    def scatter_add_(self, dim: int, index: ArrayLike, src: ArrayLike) -> Tensor:
+        """`scatter_add`, written into the tensor itself; the tensor."""
+
+    def scatter_reduce(
+        self,
+        dim: int,
+        index: ArrayLike,
+        src: ArrayLike,
+        reduce: str,
+        *,
+        include_self: bool = True,
+    ) -> Tensor:
+        """`scatter` that puts all values for an element together: "sum", "prod", "mean", "amax" or
+        "amin" of them and, with `include_self`, of the element itself.
+
+        >>> import treadle as td
+        >>> x, at = td.zeros(2, device="cpu"), td.asarray([0, 0], device="cpu")
+        >>> values = td.asarray([2.0, 4.0], device="cpu")
+        >>> td.scatter_reduce(x, 0, at, values, "mean", include_self=False).tolist()
+        [3.0, 0.0]
+        """
+
+    def scatter_reduce_(
+        self,
+        dim: int,
+        index: ArrayLike,
+        src: ArrayLike,
+        reduce: str,
+        *,
+        include_self: bool = True,
+    ) -> Tensor:
+        """`scatter_reduce`, written into the tensor itself; the tensor."""
+
+    def searchsorted(
+        self,
+        x2: ArrayLike,
+        /,
+        *,
+        side: Literal["left", "right"] = "left",
+        sorter: ArrayLike | None = None,
+    ) -> Tensor:
+        """Where in the sorted x1, of one axis, the values of x2 belong: before the elements that equal
+        them, or behind them with `side="right"`. NaN is larger than all numbers.
+
+        `sorter` are the places that sort x1, as `td.argsort(x1)` gives them.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 2, 2, 5], device="cpu")
+        >>> td.searchsorted(x, td.asarray([2, 9], device="cpu")).tolist()
+        [1, 4]
+        """
+
+    def sigmoid(self, /) -> Tensor:
+        """1 / (1 + exp(-x))."""
+
+    def sign(self, /) -> Tensor:
+        """-1, 0 or 1; of complex numbers x / abs(x)."""
+
+    def signbit(self, /) -> Tensor:
+        """Whether the sign bit is set (of -0.0, too)."""
+
+    def silu(self, inplace: bool = False) -> Tensor:
+        """The product x * sigmoid(x), which some call swish."""
+
+    def sin(self, /) -> Tensor:
+        """The sine of an angle in radians."""
+
+    def sinh(self, /) -> Tensor:
+        """The hyperbolic sine."""
+
+    @overload
+    def softmax(self, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
+        """exp(x), divided by its sum along an axis. `dtype` casts x before. Rows of nothing but -inf,
+        and those with inf or NaN, are NaN, as in PyTorch.
+
+        >>> import treadle as td
+        >>> td.nn.functional.softmax(td.zeros((2, 4), device="cpu"), dim=1)[0].tolist()
+        [0.25, 0.25, 0.25, 0.25]
+        """
+
+    @overload
+    def softmax(self, dim: int = -1, *, dtype: DTypeLike | None = None) -> Tensor: ...
+    def softplus(self, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+        """log(1 + exp(beta * x)) / beta; x where beta * x is above the threshold."""
+
+    @overload
+    def sort(
+        self,
+        /,
+        *,
+        axis: int = -1,
+        descending: bool = False,
+        stable: bool = True,
+    ) -> Tensor:
+        """The elements in order along an axis. NaN is last, in either order.
+
+        >>> import treadle as td
+        >>> td.sort(td.asarray([3.0, float("nan"), 1.0], device="cpu"), descending=True).tolist()
+        [3.0, 1.0, nan]
+        """
+
+    @overload
+    def sort(
+        self,
+        /,
+        *,
+        dim: int = -1,
+        descending: bool = False,
+        stable: bool = True,
+    ) -> Tensor: ...
+    @overload
+    def split(
+        self,
+        indices_or_sections: int | Sequence[int],
+        /,
+        *,
+        axis: int = 0,
+    ) -> list[Tensor]:
+        """Views of consecutive parts along an axis: that many equal ones, or those that end before
+        these indices. ShapeError if there are no equal parts.
+
+        >>> import treadle as td
+        >>> [part.tolist() for part in td.split(td.asarray([1, 2, 3, 4], device="cpu"), [1, 3])]
+        [[1], [2, 3], [4]]
+        """
+
+    @overload
+    def split(
+        self,
+        indices_or_sections: int | Sequence[int],
+        /,
+        *,
+        dim: int = 0,
+    ) -> list[Tensor]: ...
+    def sqrt(self, /) -> Tensor:
+        """The square root."""
+
+    def square(self, /) -> Tensor:
+        """x * x."""
+
+    @overload
+    def squeeze(self, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
+        """A view without these axes, which must have extent 1; None means all that have.
+
+        ShapeError for an axis of another extent.
+
+        >>> import treadle as td
+        >>> td.squeeze(td.asarray([[[1], [2]]], device="cpu"), axis=(0, 2)).tolist()
+        [1, 2]
+        """
+
+    @overload
+    def squeeze(self, /, dim: int | tuple[int, ...] | None = None) -> Tensor: ...
+    @overload
+    def std(
+        self,
+        /,
+        axis: Axes | None = None,
+        correction: float = 0.0,
+        keepdims: bool = False,
+    ) -> Tensor:
+        """The standard deviation: the square root of `var`."""
+
+    @overload
+    def std(
+        self,
+        /,
+        dim: Axes | None = None,
+        correction: float = 0.0,
+        keepdim: bool = False,
+    ) -> Tensor: ...
+    def subtract(self, x2: ArrayLike, /) -> Tensor:
+        """x1 - x2."""
+
+    @overload
+    def sum(
+        self,
+        /,
+        axis: Axes | None = None,
+        dtype: DTypeLike | None = None,
+        keepdims: bool = False,
+    ) -> Tensor:
+        """The sum of the elements along one axis, several or all. The sum of none is 0.
+
+        Small integers are added up in the device's default integer, unsigned ones in one of its size;
+        uint32 in uint64 wherever the device has that. `dtype` casts the elements before.
+
+        >>> import treadle as td
+        >>> td.sum(td.asarray([[1, 2], [3, 4]], device="cpu"), axis=0).tolist()
+        [4, 6]
+        """
+
+    @overload
+    def sum(
+        self,
+        /,
+        dim: Axes | None = None,
+        dtype: DTypeLike | None = None,
+        keepdim: bool = False,
+    ) -> Tensor: ...
+    def swapaxes(self, axis1: int, axis2: int, /) -> Tensor:
+        """A view with two axes exchanged."""
+
+    @overload
+    def take(self, indices: ArrayLike, /, *, axis: int | None = None) -> Tensor:
+        """The elements at some places along an axis, which may be left out if it is the only one.
+        Places may be negative; those in tensors that lie outside give 0.
+
+        >>> import treadle as td
+        >>> td.take(td.asarray([[1, 2, 3], [4, 5, 6]], device="cpu"), [2, -3], axis=1).tolist()
+        [[3, 1], [6, 4]]
+        """
+
+    @overload
+    def take(self, indices: ArrayLike, /, *, dim: int | None = None) -> Tensor: ...
+    @overload
+    def take_along_axis(self, indices: ArrayLike, /, *, axis: int = -1) -> Tensor:
+        """Along an axis, the elements at the places that `indices` has at the other axes' indices.
+
+        `indices` has as many axes as x; all but the one meant broadcast with x's. It takes what
+        `td.argsort` gives.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[3, 1, 2], [9, 8, 7]], device="cpu")
+        >>> td.take_along_axis(x, td.argsort(x)).tolist()
+        [[1, 2, 3], [7, 8, 9]]
+        """
+
+    @overload
+    def take_along_axis(self, indices: ArrayLike, /, *, dim: int = -1) -> Tensor: ...
+    def tan(self, /) -> Tensor:
+        """The tangent of an angle in radians."""
+
+    def tanh(self, /) -> Tensor:
+        """The hyperbolic tangent."""
+
+    def tensordot(self, x2: ArrayLike, /, *, axes: Any = 2) -> Tensor:
+        """The sum of products along several axes: the last `axes` of x1 with the first of x2, or, for a
+        pair of tuples, those of x1 with those of x2. The result has the other axes, those of x1 first.
+
+        >>> import treadle as td
+        >>> x = td.arange(6.0, device="cpu").reshape(2, 3)
+        >>> td.tensordot(x, x, axes=((1,), (1,))).tolist()
+        [[5.0, 14.0], [14.0, 50.0]]
+        """
+
+    def tile(self, repetitions: int | tuple[int, ...], /) -> Tensor:
+        """The tensor several times along each axis; missing axes and numbers are 1, in front.
+
+        >>> import treadle as td
+        >>> td.tile(td.asarray([1, 2], device="cpu"), (2, 2)).tolist()
+        [[1, 2, 1, 2], [1, 2, 1, 2]]
+        """
+
+    @overload
+    def topk(self, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> TopK:
+        """The k greatest elements along an axis (the least, without `largest`) in order, and where they
+        are. NaN counts as greatest. Of equal elements any may be chosen. (They are always in order,
+        with `sorted=False` as well.)
+
+        >>> import treadle as td
+        >>> found = td.topk(td.asarray([3.0, 9.0, 1.0, 7.0], device="cpu"), 2)
+        >>> found.values.tolist(), found.indices.tolist()
+        ([9.0, 7.0], [1, 3])
+        """
+
+    @overload
+    def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> TopK: ...
+    def transpose(self, *axes: Any) -> Tensor:
+        """A view with the axes in another order, as NumPy's: of all axes, or reversed if none is named.
+        To exchange two axes there is `swapaxes`.
+        """
+
+    def tril(self, /, *, k: int = 0) -> Tensor:
+        """The elements on and below the k-th diagonal of the last two axes, and zeros above it.
+
+        >>> import treadle as td
+        >>> td.tril(td.asarray([[1, 2], [3, 4]], device="cpu")).tolist()
+        [[1, 0], [3, 4]]
+        """
+
+    def triu(self, /, *, k: int = 0) -> Tensor:
+        """The elements on and above the k-th diagonal of the last two axes, and zeros below it.
+
+        >>> import treadle as td
+        >>> td.triu(td.asarray([[1, 2], [3, 4]], device="cpu")).tolist()
+        [[1, 2], [0, 4]]
+        """
+
+    def trunc(self, /) -> Tensor:
+        """The integer part."""
+
+    @overload
+    def unsqueeze(self, /, axis: int | tuple[int, ...] = 0) -> Tensor:
+        """A view with a new axis of extent 1 at this place of the result (or with several).
+
+        IndexError if there is no such place.
+
+        >>> import treadle as td
+        >>> td.expand_dims(td.asarray([1, 2], device="cpu"), axis=-1).shape
+        (2, 1)
+        """
+
+    @overload
+    def unsqueeze(self, /, dim: int | tuple[int, ...] = 0) -> Tensor: ...
+    @overload
+    def unstack(self, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+        """Views of the tensor's parts along an axis, which is gone in them.
+
+        >>> import treadle as td
+        >>> [part.tolist() for part in td.unstack(td.asarray([[1, 2], [3, 4]], device="cpu"), axis=1)]
+        [[1, 3], [2, 4]]
+        """
+
+    @overload
+    def unstack(self, /, *, dim: int = 0) -> tuple[Tensor, ...]: ...
+    @overload
+    def var(
+        self,
+        /,
+        axis: Axes | None = None,
+        correction: float = 0.0,
+        keepdims: bool = False,
+    ) -> Tensor:
+        """The mean square of the distances from the mean, their sum divided by their number less
+        `correction` (1 for a sample's variance).
+
+        >>> import treadle as td
+        >>> td.var(td.asarray([1.0, 2.0, 3.0], device="cpu"), correction=1).item()
+        1.0
+        """
+
+    @overload
+    def var(
+        self,
+        /,
+        dim: Axes | None = None,
+        correction: float = 0.0,
+        keepdim: bool = False,
+    ) -> Tensor: ...
+    @overload
+    def vecdot(self, x2: ArrayLike, /, *, axis: int = -1) -> Tensor:
+        """The sum of conj(x1) * x2 along one axis; the other axes broadcast.
+
+        >>> import treadle as td
+        >>> rows = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> td.vecdot(rows, td.asarray([1.0, 10.0], device="cpu")).tolist()
+        [21.0, 43.0]
+        """
+
+    @overload
+    def vecdot(self, x2: ArrayLike, /, *, dim: int = -1) -> Tensor: ...
+    def where(self, condition: Any, other: Any) -> Tensor:
+        """The tensor's elements where the condition holds, else those of `other`."""
