@@ -18,7 +18,7 @@ def page_with_table(page: str) -> str:
 
     rows = ["| function | | float32 | float64 |", "|---|---|---|---|"]
     for name, bounds in sorted(ULP_BOUNDS.items()):
-        meaning = _cell(builtins.NAMES[name].__doc__)
+        meaning = _cell(builtins.NAMES[name].__doc__.splitlines()[0])
         rows.append(f"| `td.{name}` | {meaning} | {bounds['f32']:g} | {bounds['f64']:g} |")
     page = _replaced(page, BEGIN, END, rows)
     rows = ["| function | | float32 | float64 |", "|---|---|---|---|"]

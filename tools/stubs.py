@@ -286,7 +286,7 @@ def _annotating() -> set[str]:
     return (dtypes & set(lang.__all__)) | {"Array", "vec2", "vec3", "vec4"}
 
 
-_ANNOTATIONS = '''"""What type checkers see of the types that annotate kernels: `td.f32`, `td.Array`.
+_ANNOTATIONS = '''"""What type checkers see of the types that annotate kernels, like `td.f32`.
 
 mypy has no type that is subscripted with a number, so for it all of these are Any, by the
 last line. Pyright sees classes. A dtype is Any there as an annotation, since Python's numbers

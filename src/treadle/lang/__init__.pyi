@@ -219,124 +219,444 @@ __all__ = [
 
 @overload
 def abs(x: Value | complex, /) -> Value:
-    """The absolute value."""
+    """The absolute value.
+
+    `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+    floating point numbers, complex numbers. The result has the same dtype, or that of the parts
+    of complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-1.5, 2.0], device="cpu")
+    >>> td.abs(x).tolist()
+    [1.5, 2.0]
+    """
 
 @overload
 def abs(x: ArrayLike, /) -> Tensor: ...
 @overload
 def acos(x: Value | complex, /) -> Value:
-    """The arc cosine."""
+    """The inverse cosine, in radians.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1.0, 0.0], device="cpu")
+    >>> [round(y, 3) for y in td.acos(x).tolist()]
+    [0.0, 1.571]
+    """
 
 @overload
 def acos(x: ArrayLike, /) -> Tensor: ...
 @overload
 def acosh(x: Value | complex, /) -> Value:
-    """The inverse hyperbolic cosine."""
+    """The inverse hyperbolic cosine.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1.0, 2.0], device="cpu")
+    >>> [round(y, 3) for y in td.acosh(x).tolist()]
+    [0.0, 1.317]
+    """
 
 @overload
 def acosh(x: ArrayLike, /) -> Tensor: ...
 @overload
 def add(a: Value | complex, b: Value | complex, /) -> Value:
-    """a + b."""
+    """x1 + x2.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+    floating point numbers, complex numbers, promoted to one dtype. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, 2], device="cpu")
+    >>> td.add(x, 3).tolist()
+    [4, 5]
+    """
 
 @overload
 def add(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def asin(x: Value | complex, /) -> Value:
-    """The arc sine."""
+    """The inverse sine, in radians.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 1.0], device="cpu")
+    >>> [round(y, 3) for y in td.asin(x).tolist()]
+    [0.0, 1.571]
+    """
 
 @overload
 def asin(x: ArrayLike, /) -> Tensor: ...
 @overload
 def asinh(x: Value | complex, /) -> Value:
-    """The inverse hyperbolic sine."""
+    """The inverse hyperbolic sine.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 1.0], device="cpu")
+    >>> [round(y, 3) for y in td.asinh(x).tolist()]
+    [0.0, 0.881]
+    """
 
 @overload
 def asinh(x: ArrayLike, /) -> Tensor: ...
 @overload
 def atan(x: Value | complex, /) -> Value:
-    """The arc tangent."""
+    """The inverse tangent, in radians.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 1.0], device="cpu")
+    >>> [round(y, 3) for y in td.atan(x).tolist()]
+    [0.0, 0.785]
+    """
 
 @overload
 def atan(x: ArrayLike, /) -> Tensor: ...
 @overload
 def atan2(a: Value | complex, b: Value | complex, /) -> Value:
-    """The angle of the point (second, first)."""
+    """The angle of the point (x2, x1), in radians.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes floating point
+    numbers, promoted to one dtype; integers and booleans become float32. The result has the
+    same dtype. DtypeError for complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1.0, -1.0], device="cpu")
+    >>> [round(y, 3) for y in td.atan2(x, 1.0).tolist()]
+    [0.785, -0.785]
+    """
 
 @overload
 def atan2(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def atanh(x: Value | complex, /) -> Value:
-    """The inverse hyperbolic tangent."""
+    """The inverse hyperbolic tangent.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.atanh(x).tolist()]
+    [0.0, 0.549]
+    """
 
 @overload
 def atanh(x: ArrayLike, /) -> Tensor: ...
 def atomic_add(array: Any, index: Any, value: Any, /) -> Value:
-    """Add to array[index]; gives the old value."""
+    """Add to array[index]; gives the old value.
+
+    `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
+    with one for each axis. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     td.atomic_add(y, 0, x[i])
+    >>> x = td.asarray([1, 2, 3], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [6, 0, 0]
+    """
 
 def atomic_and(array: Any, index: Any, value: Any, /) -> Value:
-    """Bitwise and; gives the old value."""
+    """Bitwise and; gives the old value.
+
+    `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
+    with one for each axis. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     td.atomic_and(x, 0, x[2])
+    ...     y[0] = x[0]
+    >>> x = td.asarray([6, 3, 7], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [6, 0, 0]
+    """
 
 def atomic_cas(array: Any, index: Any, expected: Any, value: Any, /) -> Value:
-    """Replace if it equals `expected`; gives the old value."""
+    """Replace if it equals `expected`; gives the old value.
+
+    `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
+    with one for each axis. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     td.atomic_cas(y, i, 0, x[i])
+    >>> x = td.asarray([7, 7, 7], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [7, 7, 7]
+    """
 
 def atomic_exchange(array: Any, index: Any, value: Any, /) -> Value:
-    """Replace; gives the old value."""
+    """Replace; gives the old value.
+
+    `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
+    with one for each axis. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     td.atomic_exchange(y, i, x[i])
+    >>> x = td.asarray([1, 2, 3], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [1, 2, 3]
+    """
 
 def atomic_max(array: Any, index: Any, value: Any, /) -> Value:
-    """Keep the larger; gives the old value."""
+    """Keep the larger; gives the old value.
+
+    `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
+    with one for each axis. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     td.atomic_max(y, 0, x[i])
+    >>> x = td.asarray([1, 3, 2], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [3, 0, 0]
+    """
 
 def atomic_min(array: Any, index: Any, value: Any, /) -> Value:
-    """Keep the smaller; gives the old value."""
+    """Keep the smaller; gives the old value.
+
+    `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
+    with one for each axis. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     td.atomic_min(y, 0, x[i])
+    >>> x = td.asarray([1, -3, 2], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [-3, 0, 0]
+    """
 
 def atomic_or(array: Any, index: Any, value: Any, /) -> Value:
-    """Bitwise or; gives the old value."""
+    """Bitwise or; gives the old value.
+
+    `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
+    with one for each axis. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     td.atomic_or(y, 0, x[i])
+    >>> x = td.asarray([1, 4, 2], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [7, 0, 0]
+    """
 
 def atomic_sub(array: Any, index: Any, value: Any, /) -> Value:
-    """Subtract; gives the old value."""
+    """Subtract; gives the old value.
+
+    `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
+    with one for each axis. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     td.atomic_sub(y, 0, x[i])
+    >>> x = td.asarray([1, 2, 3], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [-6, 0, 0]
+    """
 
 def atomic_xor(array: Any, index: Any, value: Any, /) -> Value:
-    """Bitwise exclusive or; gives the old value."""
+    """Bitwise exclusive or; gives the old value.
+
+    `array` is a parameter of the kernel or shared memory; `index` is an integer, or a tuple
+    with one for each axis. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     td.atomic_xor(y, 0, x[i])
+    >>> x = td.asarray([1, 5, 2], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [6, 0, 0]
+    """
 
 def ballot(value: Any, /) -> int:
-    """The threads where p holds, as bits of a u32."""
+    """The threads where p holds, as bits of a u32.
+
+    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.i32(td.ballot(x[i] > 0))
+    >>> x = td.asarray([1, 0, 1], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [5, 5, 5]
+    """
 
 def bitcast(x: Any, dtype: Any, /) -> Value:
-    """The bits of a number as another dtype of its size."""
+    """The bits of a number as another dtype of its size.
+
+    Its arguments are values of the kernel. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.f32], y: td.Array[td.f32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.f32(td.bitcast(x[i], td.i32) >> 23)
+    >>> x = td.asarray([1.0, 2.0], dtype=td.f32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [127.0, 128.0]
+    """
 
 @overload
 def bitwise_and(a: Value | complex, b: Value | complex, /) -> Value:
-    """a & b."""
+    """x1 & x2, bit by bit.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+    promoted to one dtype. The result has the same dtype. DtypeError for floating point numbers
+    and complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([6, 5], device="cpu")
+    >>> td.bitwise_and(x, 3).tolist()
+    [2, 1]
+    """
 
 @overload
 def bitwise_and(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def bitwise_invert(x: Value | complex, /) -> Value:
-    """~a."""
+    """Every bit flipped.
+
+    `x` is an array of any shape; the result has the same shape. It takes booleans, integers.
+    The result has the same dtype. DtypeError for floating point numbers and complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0, 5], device="cpu")
+    >>> td.bitwise_invert(x).tolist()
+    [-1, -6]
+    """
 
 @overload
 def bitwise_invert(x: ArrayLike, /) -> Tensor: ...
 @overload
 def bitwise_left_shift(a: Value | complex, b: Value | complex, /) -> Value:
-    """a << b."""
+    """x1 << x2.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes integers, promoted
+    to one dtype. The result has the same dtype. DtypeError for booleans and floating point
+    numbers and complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, 3], device="cpu")
+    >>> td.bitwise_left_shift(x, 2).tolist()
+    [4, 12]
+    """
 
 @overload
 def bitwise_left_shift(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def bitwise_or(a: Value | complex, b: Value | complex, /) -> Value:
-    """a | b."""
+    """x1 | x2, bit by bit.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+    promoted to one dtype. The result has the same dtype. DtypeError for floating point numbers
+    and complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([6, 5], device="cpu")
+    >>> td.bitwise_or(x, 3).tolist()
+    [7, 7]
+    """
 
 @overload
 def bitwise_or(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def bitwise_right_shift(a: Value | complex, b: Value | complex, /) -> Value:
-    """a >> b."""
+    """x1 >> x2.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes integers, promoted
+    to one dtype. The result has the same dtype. DtypeError for booleans and floating point
+    numbers and complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([8, -8], device="cpu")
+    >>> td.bitwise_right_shift(x, 2).tolist()
+    [2, -2]
+    """
 
 @overload
 def bitwise_right_shift(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def bitwise_xor(a: Value | complex, b: Value | complex, /) -> Value:
-    """a ^ b."""
+    """x1 ^ x2, bit by bit.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+    promoted to one dtype. The result has the same dtype. DtypeError for floating point numbers
+    and complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([6, 5], device="cpu")
+    >>> td.bitwise_xor(x, 3).tolist()
+    [5, 6]
+    """
 
 @overload
 def bitwise_xor(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
@@ -349,130 +669,367 @@ block_idx: Place
 
 @overload
 def cbrt(x: Value | complex, /) -> Value:
-    """The cube root."""
+    """The cube root.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+    complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([8.0, -27.0], device="cpu")
+    >>> td.cbrt(x).tolist()
+    [2.0, -3.0]
+    """
 
 @overload
 def cbrt(x: ArrayLike, /) -> Tensor: ...
 @overload
 def ceil(x: Value | complex, /) -> Value:
-    """The smallest integer not below x."""
+    """The smallest integer that is not less.
+
+    `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+    floating point numbers. The result has the same dtype. DtypeError for complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-1.5, 1.2], device="cpu")
+    >>> td.ceil(x).tolist()
+    [-1.0, 2.0]
+    """
 
 @overload
 def ceil(x: ArrayLike, /) -> Tensor: ...
 @overload
 def clip(x: Value | complex, low: Value | complex, high: Value | complex, /) -> Value:
-    """x limited to low … high."""
+    """X limited to min … max: numbers, or arrays that broadcast with x. The dtype is x's, and
+    integers with floating bounds become floats; NaN where one of them is NaN.
+
+    >>> import treadle as td
+    >>> td.clip(td.arange(5, device="cpu"), 1, max=3).tolist()
+    [1, 1, 2, 3, 3]
+    """
 
 @overload
 def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Tensor: ...
 def clz(x: Any, /) -> Value:
-    """The number of zero bits above the highest set one."""
+    """The number of zero bits above the highest set one.
+
+    Its arguments are numbers. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.clz(x[i])
+    >>> x = td.asarray([1, 16], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [31, 27]
+    """
 
 @overload
 def copysign(a: Value | complex, b: Value | complex, /) -> Value:
-    """The magnitude of the first with the sign of the second."""
+    """x1 with the sign of x2.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes floating point
+    numbers, promoted to one dtype; integers and booleans become float32. The result has the
+    same dtype. DtypeError for complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1.0, 2.0], device="cpu")
+    >>> td.copysign(x, -0.0).tolist()
+    [-1.0, -2.0]
+    """
 
 @overload
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def cos(x: Value | complex, /) -> Value:
-    """The cosine of x radians."""
+    """The cosine of an angle in radians.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 1.0], device="cpu")
+    >>> [round(y, 3) for y in td.cos(x).tolist()]
+    [1.0, 0.54]
+    """
 
 @overload
 def cos(x: ArrayLike, /) -> Tensor: ...
 @overload
 def cosh(x: Value | complex, /) -> Value:
-    """The hyperbolic cosine."""
+    """The hyperbolic cosine.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 1.0], device="cpu")
+    >>> [round(y, 3) for y in td.cosh(x).tolist()]
+    [1.0, 1.543]
+    """
 
 @overload
 def cosh(x: ArrayLike, /) -> Tensor: ...
 def ctz(x: Any, /) -> Value:
-    """The number of zero bits below the lowest set one."""
+    """The number of zero bits below the lowest set one.
+
+    Its arguments are numbers. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.ctz(x[i])
+    >>> x = td.asarray([1, 16], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [0, 4]
+    """
 
 @overload
 def divide(a: Value | complex, b: Value | complex, /) -> Value:
-    """a / b."""
+    """x1 / x2; of integers in float32.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes floating point
+    numbers, complex numbers, promoted to one dtype; integers and booleans become float32. The
+    result has the same dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, 2], device="cpu")
+    >>> td.divide(x, 4).tolist()
+    [0.25, 0.5]
+    """
 
 @overload
 def divide(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def dot(a: Value | complex, b: Value | complex, /) -> Value:
-    """The dot product of two vectors."""
+    """NumPy's product: of numbers x1 * x2, else the sum of products along the last axis of x1 and
+    the last but one of x2 (its only one, if it has one).
+    """
 
 @overload
 def dot(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def equal(a: Value | complex, b: Value | complex, /) -> Value:
-    """a == b."""
+    """x1 == x2.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+    floating point numbers, complex numbers, promoted to one dtype. The result is boolean.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, 2], device="cpu")
+    >>> td.equal(x, 2).tolist()
+    [False, True]
+    """
 
 @overload
 def equal(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def erf(x: Value | complex, /) -> Value:
-    """The error function."""
+    """The error function.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+    complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 1.0], device="cpu")
+    >>> [round(y, 3) for y in td.erf(x).tolist()]
+    [0.0, 0.843]
+    """
 
 @overload
 def erf(x: ArrayLike, /) -> Tensor: ...
 @overload
 def erfc(x: Value | complex, /) -> Value:
-    """1 - erf(x), precise for large x."""
+    """1 - erf(x).
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+    complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 1.0], device="cpu")
+    >>> [round(y, 3) for y in td.erfc(x).tolist()]
+    [1.0, 0.157]
+    """
 
 @overload
 def erfc(x: ArrayLike, /) -> Tensor: ...
 @overload
 def exp(x: Value | complex, /) -> Value:
-    """e to the power x."""
+    """e to the power of x.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 1.0], device="cpu")
+    >>> [round(y, 3) for y in td.exp(x).tolist()]
+    [1.0, 2.718]
+    """
 
 @overload
 def exp(x: ArrayLike, /) -> Tensor: ...
 @overload
 def exp2(x: Value | complex, /) -> Value:
-    """2 to the power x."""
+    """2 to the power of x.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+    complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([3.0, -1.0], device="cpu")
+    >>> td.exp2(x).tolist()
+    [8.0, 0.5]
+    """
 
 @overload
 def exp2(x: ArrayLike, /) -> Tensor: ...
 @overload
 def expm1(x: Value | complex, /) -> Value:
-    """exp(x) - 1, precise near 0."""
+    """exp(x) - 1, exact for small x.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 1.0], device="cpu")
+    >>> [round(y, 3) for y in td.expm1(x).tolist()]
+    [0.0, 1.718]
+    """
 
 @overload
 def expm1(x: ArrayLike, /) -> Tensor: ...
 @overload
 def floor(x: Value | complex, /) -> Value:
-    """The largest integer not above x."""
+    """The largest integer that is not greater.
+
+    `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+    floating point numbers. The result has the same dtype. DtypeError for complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-1.5, 1.2], device="cpu")
+    >>> td.floor(x).tolist()
+    [-2.0, 1.0]
+    """
 
 @overload
 def floor(x: ArrayLike, /) -> Tensor: ...
 @overload
 def floor_divide(a: Value | complex, b: Value | complex, /) -> Value:
-    """a // b."""
+    """x1 / x2, rounded down.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+    floating point numbers, promoted to one dtype; booleans become the device's default integer.
+    The result has the same dtype. DtypeError for complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([7, -7], device="cpu")
+    >>> td.floor_divide(x, 2).tolist()
+    [3, -4]
+    """
 
 @overload
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 def fma(a: Any, b: Any, c: Any, /) -> Value:
-    """a * b + c, rounded once where the target can."""
+    """a * b + c, rounded once where the target can.
+
+    Its arguments are numbers. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.f32], y: td.Array[td.f32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.fma(x[i], 2.0, 0.5)
+    >>> x = td.asarray([1.0, 2.0], dtype=td.f32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [2.5, 4.5]
+    """
 
 @overload
 def gamma(x: Value | complex, /) -> Value:
-    """The gamma function."""
+    """The gamma function.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+    complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([4.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.gamma(x).tolist()]
+    [6.0, 1.772]
+    """
 
 @overload
 def gamma(x: ArrayLike, /) -> Tensor: ...
 @overload
 def greater(a: Value | complex, b: Value | complex, /) -> Value:
-    """a > b."""
+    """x1 > x2.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+    floating point numbers, promoted to one dtype. The result is boolean. DtypeError for complex
+    numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, 2], device="cpu")
+    >>> td.greater(x, 1).tolist()
+    [False, True]
+    """
 
 @overload
 def greater(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def greater_equal(a: Value | complex, b: Value | complex, /) -> Value:
-    """a >= b."""
+    """x1 >= x2.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+    floating point numbers, promoted to one dtype. The result is boolean. DtypeError for complex
+    numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, 2], device="cpu")
+    >>> td.greater_equal(x, 2).tolist()
+    [False, True]
+    """
 
 @overload
 def greater_equal(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def grid(axes: Literal[1], /) -> int:
-    """This thread's global index: i, (i, j) or (i, j, k), the last fastest."""
+    """This thread's global index: i, (i, j) or (i, j, k), the last fastest.
+
+    `axes` is 1, 2 or 3. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = i
+    >>> x = td.asarray([0, 0, 0], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [0, 1, 2]
+    """
 
 @overload
 def grid(axes: Literal[2], /) -> tuple[int, int]: ...
@@ -484,7 +1041,21 @@ grid_dim: Place
 
 @overload
 def grid_size(axes: Literal[1], /) -> int:
-    """The threads of the grid along each axis of grid."""
+    """The threads of the grid along each axis of grid.
+
+    `axes` is 1, 2 or 3. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.grid_size(1)
+    >>> x = td.asarray([0, 0, 0], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [3, 3, 3]
+    """
 
 @overload
 def grid_size(axes: Literal[2], /) -> tuple[int, int]: ...
@@ -492,316 +1063,1069 @@ def grid_size(axes: Literal[2], /) -> tuple[int, int]: ...
 def grid_size(axes: Literal[3], /) -> tuple[int, int, int]: ...
 @overload
 def hypot(a: Value | complex, b: Value | complex, /) -> Value:
-    """sqrt(a*a + b*b) without overflow."""
+    """sqrt(x1**2 + x2**2), without overflow.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes floating point
+    numbers, promoted to one dtype; integers and booleans become float32. The result has the
+    same dtype. DtypeError for complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([3.0, 5.0], device="cpu")
+    >>> td.hypot(x, [4.0, 12.0]).tolist()
+    [5.0, 13.0]
+    """
 
 @overload
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def isfinite(x: Value | complex, /) -> Value:
-    """Whether x is neither NaN nor infinite."""
+    """Whether it is neither infinite nor NaN.
+
+    `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+    floating point numbers, complex numbers. The result is boolean.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1.0, td.inf], device="cpu")
+    >>> td.isfinite(x).tolist()
+    [True, False]
+    """
 
 @overload
 def isfinite(x: ArrayLike, /) -> Tensor: ...
 @overload
 def isinf(x: Value | complex, /) -> Value:
-    """Whether x is infinite."""
+    """Whether it is infinite.
+
+    `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+    floating point numbers, complex numbers. The result is boolean.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1.0, td.inf], device="cpu")
+    >>> td.isinf(x).tolist()
+    [False, True]
+    """
 
 @overload
 def isinf(x: ArrayLike, /) -> Tensor: ...
 @overload
 def isnan(x: Value | complex, /) -> Value:
-    """Whether x is NaN."""
+    """Whether it is NaN.
+
+    `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+    floating point numbers, complex numbers. The result is boolean.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1.0, td.nan], device="cpu")
+    >>> td.isnan(x).tolist()
+    [False, True]
+    """
 
 @overload
 def isnan(x: ArrayLike, /) -> Tensor: ...
 def lane() -> int:
-    """This thread's index in its subgroup."""
+    """This thread's index in its subgroup.
+
+    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.lane()
+    >>> x = td.asarray([0, 0, 0], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [0, 1, 2]
+    """
 
 @overload
 def less(a: Value | complex, b: Value | complex, /) -> Value:
-    """a < b."""
+    """x1 < x2.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+    floating point numbers, promoted to one dtype. The result is boolean. DtypeError for complex
+    numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, 2], device="cpu")
+    >>> td.less(x, 2).tolist()
+    [True, False]
+    """
 
 @overload
 def less(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def less_equal(a: Value | complex, b: Value | complex, /) -> Value:
-    """a <= b."""
+    """x1 <= x2.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+    floating point numbers, promoted to one dtype. The result is boolean. DtypeError for complex
+    numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, 2], device="cpu")
+    >>> td.less_equal(x, 1).tolist()
+    [True, False]
+    """
 
 @overload
 def less_equal(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def lgamma(x: Value | complex, /) -> Value:
-    """The logarithm of the gamma function's magnitude."""
+    """The logarithm of the gamma function's magnitude.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+    complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1.0, 5.0], device="cpu")
+    >>> [round(y, 3) for y in td.lgamma(x).tolist()]
+    [0.0, 3.178]
+    """
 
 @overload
 def lgamma(x: ArrayLike, /) -> Tensor: ...
 def local(shape: Shape | None, dtype: Any) -> _Array:
-    """An array of this thread's own."""
+    """An array of this thread's own.
+
+    `shape` is an integer or a tuple of constants, `dtype` a dtype, a vector type or a struct. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     a = td.local(2, td.i32)
+    ...     a[1] = x[i]
+    ...     y[i] = a[1] + a[1]
+    >>> x = td.asarray([5, 6], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [10, 12]
+    """
 
 @overload
 def log(x: Value | complex, /) -> Value:
-    """The natural logarithm."""
+    """The natural logarithm.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1.0, 10.0], device="cpu")
+    >>> [round(y, 3) for y in td.log(x).tolist()]
+    [0.0, 2.303]
+    """
 
 @overload
 def log(x: ArrayLike, /) -> Tensor: ...
 @overload
 def log10(x: Value | complex, /) -> Value:
-    """The logarithm to base 10."""
+    """The logarithm to base 10.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1.0, 1000.0], device="cpu")
+    >>> td.log10(x).tolist()
+    [0.0, 3.0]
+    """
 
 @overload
 def log10(x: ArrayLike, /) -> Tensor: ...
 @overload
 def log1p(x: Value | complex, /) -> Value:
-    """log(1 + x), precise near 0."""
+    """log(1 + x), exact for small x.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 1.0], device="cpu")
+    >>> [round(y, 3) for y in td.log1p(x).tolist()]
+    [0.0, 0.693]
+    """
 
 @overload
 def log1p(x: ArrayLike, /) -> Tensor: ...
 @overload
 def log2(x: Value | complex, /) -> Value:
-    """The logarithm to base 2."""
+    """The logarithm to base 2.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([8.0, 0.5], device="cpu")
+    >>> td.log2(x).tolist()
+    [3.0, -1.0]
+    """
 
 @overload
 def log2(x: ArrayLike, /) -> Tensor: ...
 @overload
 def logaddexp(a: Value | complex, b: Value | complex, /) -> Value:
-    """log(exp(a) + exp(b)) without overflow."""
+    """log(exp(x1) + exp(x2)), without overflow.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes floating point
+    numbers, promoted to one dtype; integers and booleans become float32. The result has the
+    same dtype. DtypeError for complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 100.0], device="cpu")
+    >>> [round(y, 3) for y in td.logaddexp(x, 0.0).tolist()]
+    [0.693, 100.0]
+    """
 
 @overload
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def logical_and(a: Value | complex, b: Value | complex, /) -> Value:
-    """Whether both hold."""
+    """Whether both are true (not zero).
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, promoted
+    to one dtype; other numbers are true where they are not 0. The result is boolean.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0, 2], device="cpu")
+    >>> td.logical_and(x, [1, 1]).tolist()
+    [False, True]
+    """
 
 @overload
 def logical_and(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def logical_not(x: Value | complex, /) -> Value:
-    """Whether it does not hold."""
+    """Whether it is false (zero).
+
+    `x` is an array of any shape; the result has the same shape. It takes booleans; other
+    numbers are true where they are not 0. The result is boolean.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0, 2], device="cpu")
+    >>> td.logical_not(x).tolist()
+    [True, False]
+    """
 
 @overload
 def logical_not(x: ArrayLike, /) -> Tensor: ...
 @overload
 def logical_or(a: Value | complex, b: Value | complex, /) -> Value:
-    """Whether either holds."""
+    """Whether one is true (not zero).
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, promoted
+    to one dtype; other numbers are true where they are not 0. The result is boolean.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0, 2], device="cpu")
+    >>> td.logical_or(x, [0, 1]).tolist()
+    [False, True]
+    """
 
 @overload
 def logical_or(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def logical_xor(a: Value | complex, b: Value | complex, /) -> Value:
-    """Whether exactly one holds."""
+    """Whether exactly one is true (not zero).
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, promoted
+    to one dtype; other numbers are true where they are not 0. The result is boolean.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0, 2], device="cpu")
+    >>> td.logical_xor(x, [1, 1]).tolist()
+    [True, False]
+    """
 
 @overload
 def logical_xor(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def maximum(a: Value | complex, b: Value | complex, /) -> Value:
-    """The larger; NaN if either is."""
+    """The greater one; NaN if one is NaN.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+    floating point numbers, promoted to one dtype. The result has the same dtype. DtypeError for
+    complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, 5], device="cpu")
+    >>> td.maximum(x, 3).tolist()
+    [3, 5]
+    """
 
 @overload
 def maximum(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def minimum(a: Value | complex, b: Value | complex, /) -> Value:
-    """The smaller; NaN if either is."""
+    """The smaller one; NaN if one is NaN.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+    floating point numbers, promoted to one dtype. The result has the same dtype. DtypeError for
+    complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, 5], device="cpu")
+    >>> td.minimum(x, 3).tolist()
+    [1, 3]
+    """
 
 @overload
 def minimum(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 def mul_high(a: Any, b: Any, /) -> Value:
-    """The upper half of the product of two integers."""
+    """The upper half of the product of two integers.
+
+    Its arguments are numbers. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.mul_high(x[i], 1 << 30)
+    >>> x = td.asarray([2, 1 << 30], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [0, 268435456]
+    """
 
 @overload
 def multiply(a: Value | complex, b: Value | complex, /) -> Value:
-    """a * b."""
+    """x1 * x2.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+    floating point numbers, complex numbers, promoted to one dtype. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, 2], device="cpu")
+    >>> td.multiply(x, 3).tolist()
+    [3, 6]
+    """
 
 @overload
 def multiply(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def negative(x: Value | complex, /) -> Value:
-    """-x."""
+    """-x.
+
+    `x` is an array of any shape; the result has the same shape. It takes integers, floating
+    point numbers, complex numbers. The result has the same dtype. DtypeError for booleans.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, -2], device="cpu")
+    >>> td.negative(x).tolist()
+    [-1, 2]
+    """
 
 @overload
 def negative(x: ArrayLike, /) -> Tensor: ...
 @overload
 def nextafter(a: Value | complex, b: Value | complex, /) -> Value:
-    """The next number after the first, towards the second."""
+    """The number next to x1, towards x2.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes floating point
+    numbers, promoted to one dtype; integers and booleans become float32. The result has the
+    same dtype. DtypeError for complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1.0], device="cpu")
+    >>> td.nextafter(x, 2.0).tolist()
+    [1.0000001192092896]
+    """
 
 @overload
 def nextafter(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 @overload
 def not_equal(a: Value | complex, b: Value | complex, /) -> Value:
-    """a != b."""
+    """x1 != x2.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+    floating point numbers, complex numbers, promoted to one dtype. The result is boolean.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, 2], device="cpu")
+    >>> td.not_equal(x, 2).tolist()
+    [True, False]
+    """
 
 @overload
 def not_equal(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 def popcount(x: Any, /) -> Value:
-    """The number of set bits."""
+    """The number of set bits.
+
+    Its arguments are numbers. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.popcount(x[i])
+    >>> x = td.asarray([7, 8], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [3, 1]
+    """
 
 @overload
 def positive(x: Value | complex, /) -> Value:
-    """x."""
+    """x: a copy.
+
+    `x` is an array of any shape; the result has the same shape. It takes integers, floating
+    point numbers, complex numbers. The result has the same dtype. DtypeError for booleans.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, -2], device="cpu")
+    >>> td.positive(x).tolist()
+    [1, -2]
+    """
 
 @overload
 def positive(x: ArrayLike, /) -> Tensor: ...
 @overload
 def pow(a: Value | complex, b: Value | complex, /) -> Value:
-    """The first to the power of the second."""
+    """x1 to the power of x2. Of integers to a negative power the fraction is cut to an integer (1, -1 or 0); a negative number as x2, or one in a list or NumPy array, is a ValueError, and under TREADLE_CHECK=1 every one is.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+    floating point numbers, complex numbers, promoted to one dtype; booleans become the device's
+    default integer. The result has the same dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([2, 3], device="cpu")
+    >>> td.pow(x, 3).tolist()
+    [8, 27]
+    """
 
 @overload
 def pow(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 def rand_normal(seed: Any, counter: Any, /) -> Value:
-    """A standard normal f32 from (seed, counter)."""
+    """A standard normal f32 from (seed, counter).
+
+    Its arguments are numbers. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.f32], y: td.Array[td.f32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.f32(td.rand_normal(1, i) == td.rand_normal(1, i))
+    >>> x = td.asarray([0.0], dtype=td.f32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [1.0]
+    """
 
 def rand_uniform(seed: Any, counter: Any, /) -> Value:
-    """A random f32 in [0, 1) from (seed, counter)."""
+    """A random f32 in [0, 1) from (seed, counter).
+
+    Its arguments are numbers. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.f32], y: td.Array[td.f32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.f32(td.rand_uniform(1, i) < 1.0)
+    >>> x = td.asarray([0.0], dtype=td.f32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [1.0]
+    """
 
 @overload
 def reciprocal(x: Value | complex, /) -> Value:
-    """1 / x."""
+    """1 / x.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([4.0, -0.5], device="cpu")
+    >>> td.reciprocal(x).tolist()
+    [0.25, -2.0]
+    """
 
 @overload
 def reciprocal(x: ArrayLike, /) -> Tensor: ...
 @overload
 def remainder(a: Value | complex, b: Value | complex, /) -> Value:
-    """a % b."""
+    """The remainder of floor_divide; it has x2's sign.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+    floating point numbers, promoted to one dtype; booleans become the device's default integer.
+    The result has the same dtype. DtypeError for complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([7, -7], device="cpu")
+    >>> td.remainder(x, 2).tolist()
+    [1, 1]
+    """
 
 @overload
 def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 def reverse_bits(x: Any, /) -> Value:
-    """The bits in reverse order."""
+    """The bits in reverse order.
+
+    Its arguments are numbers. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.reverse_bits(x[i])
+    >>> x = td.asarray([2, 4], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [1073741824, 536870912]
+    """
 
 @overload
 def round(x: Value | complex, /) -> Value:
-    """The nearest integer, ties to even."""
+    """The nearest integer; halves go to the even one.
+
+    `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+    floating point numbers, complex numbers. The result has the same dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.5, 1.5, -1.7], device="cpu")
+    >>> td.round(x).tolist()
+    [0.0, 2.0, -2.0]
+    """
 
 @overload
 def round(x: ArrayLike, /) -> Tensor: ...
 @overload
 def rsqrt(x: Value | complex, /) -> Value:
-    """1 / sqrt(x)."""
+    """1 / sqrt(x).
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+    complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([4.0, 0.25], device="cpu")
+    >>> td.rsqrt(x).tolist()
+    [0.5, 2.0]
+    """
 
 @overload
 def rsqrt(x: ArrayLike, /) -> Tensor: ...
 def shared(shape: Shape | None, dtype: Any) -> _Array:
-    """An array that the threads of a block share."""
+    """An array that the threads of a block share.
+
+    `shape` is an integer or a tuple of constants, `dtype` a dtype, a vector type or a struct. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     a = td.shared(2, td.i32)
+    ...     a[i] = x[i]
+    ...     td.sync_threads()
+    ...     y[i] = a[1 - i]
+    >>> x = td.asarray([5, 6], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [6, 5]
+    """
 
 def shuffle(value: Any, lane: int, /) -> Value:
-    """The value of the thread `lane`."""
+    """The value of the thread `lane`.
+
+    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.shuffle(x[i], 1)
+    >>> x = td.asarray([5, 6, 7], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [6, 6, 6]
+    """
 
 def shuffle_down(value: Any, n: int, /) -> Value:
-    """The value of the thread n lanes above."""
+    """The value of the thread n lanes above.
+
+    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     v = td.shuffle_down(x[i], 1)
+    ...     if i < 2:
+    ...         y[i] = v
+    >>> x = td.asarray([5, 6, 7], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [6, 7, 0]
+    """
 
 def shuffle_up(value: Any, n: int, /) -> Value:
-    """The value of the thread n lanes below."""
+    """The value of the thread n lanes below.
+
+    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     v = td.shuffle_up(x[i], 1)
+    ...     if i > 0:
+    ...         y[i] = v
+    >>> x = td.asarray([5, 6, 7], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [0, 5, 6]
+    """
 
 def shuffle_xor(value: Any, mask: int, /) -> Value:
-    """The value of the thread lane ^ mask."""
+    """The value of the thread lane ^ mask.
+
+    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.shuffle_xor(x[i], 1)
+    >>> x = td.asarray([5, 6], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [6, 5]
+    """
 
 @overload
 def sigmoid(x: Value | complex, /) -> Value:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+    complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 2.0], device="cpu")
+    >>> [round(y, 3) for y in td.sigmoid(x).tolist()]
+    [0.5, 0.881]
+    """
 
 @overload
 def sigmoid(x: ArrayLike, /) -> Tensor: ...
 @overload
 def sign(x: Value | complex, /) -> Value:
-    """-1, 0 or 1; NaN for NaN."""
+    """-1, 0 or 1; of complex numbers x / abs(x).
+
+    `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+    floating point numbers, complex numbers. The result has the same dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-3.0, 0.0, 2.0], device="cpu")
+    >>> td.sign(x).tolist()
+    [-1.0, 0.0, 1.0]
+    """
 
 @overload
 def sign(x: ArrayLike, /) -> Tensor: ...
 @overload
 def signbit(x: Value | complex, /) -> Value:
-    """Whether the sign bit is set (-0.0 too)."""
+    """Whether the sign bit is set (of -0.0, too).
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers; integers and booleans become float32. The result is boolean. DtypeError for complex
+    numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-0.0, 2.0], device="cpu")
+    >>> td.signbit(x).tolist()
+    [True, False]
+    """
 
 @overload
 def signbit(x: ArrayLike, /) -> Tensor: ...
 @overload
 def sin(x: Value | complex, /) -> Value:
-    """The sine of x radians."""
+    """The sine of an angle in radians.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 1.0], device="cpu")
+    >>> [round(y, 3) for y in td.sin(x).tolist()]
+    [0.0, 0.841]
+    """
 
 @overload
 def sin(x: ArrayLike, /) -> Tensor: ...
 @overload
 def sinh(x: Value | complex, /) -> Value:
-    """The hyperbolic sine."""
+    """The hyperbolic sine.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 1.0], device="cpu")
+    >>> [round(y, 3) for y in td.sinh(x).tolist()]
+    [0.0, 1.175]
+    """
 
 @overload
 def sinh(x: ArrayLike, /) -> Tensor: ...
 @overload
 def sqrt(x: Value | complex, /) -> Value:
-    """The square root."""
+    """The square root.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([4.0, 2.0], device="cpu")
+    >>> [round(y, 3) for y in td.sqrt(x).tolist()]
+    [2.0, 1.414]
+    """
 
 @overload
 def sqrt(x: ArrayLike, /) -> Tensor: ...
 @overload
 def square(x: Value | complex, /) -> Value:
-    """x * x."""
+    """x * x.
+
+    `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+    floating point numbers, complex numbers; booleans become the device's default integer. The
+    result has the same dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([3, -4], device="cpu")
+    >>> td.square(x).tolist()
+    [9, 16]
+    """
 
 @overload
 def square(x: ArrayLike, /) -> Tensor: ...
 def static_range(start: int, stop: int = ..., step: int = ..., /) -> range:
-    """A range whose loop is unrolled."""
+    """A range whose loop is unrolled.
+
+    The bounds are constants. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     for k in td.static_range(3):
+    ...         y[i] += x[i] * k
+    >>> x = td.asarray([5, 6], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [15, 18]
+    """
 
 def subgroup_max(value: Any, /) -> Value:
-    """The maximum over the subgroup."""
+    """The maximum over the subgroup.
+
+    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.subgroup_max(x[i])
+    >>> x = td.asarray([5, 7, 6], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [7, 7, 7]
+    """
 
 def subgroup_min(value: Any, /) -> Value:
-    """The minimum over the subgroup."""
+    """The minimum over the subgroup.
+
+    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.subgroup_min(x[i])
+    >>> x = td.asarray([5, 7, 6], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [5, 5, 5]
+    """
 
 def subgroup_prefix_sum(value: Any, /) -> Value:
-    """The sum over the lanes before this one."""
+    """The sum over the lanes before this one.
+
+    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.subgroup_prefix_sum(x[i])
+    >>> x = td.asarray([5, 7, 6], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [0, 5, 12]
+    """
 
 def subgroup_size() -> int:
-    """The threads of a subgroup."""
+    """The threads of a subgroup.
+
+    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.i32(td.lane() < td.subgroup_size())
+    >>> x = td.asarray([0], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [1]
+    """
 
 def subgroup_sum(value: Any, /) -> Value:
-    """The sum over the subgroup."""
+    """The sum over the subgroup.
+
+    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.subgroup_sum(x[i])
+    >>> x = td.asarray([5, 7, 6], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [18, 18, 18]
+    """
 
 @overload
 def subtract(a: Value | complex, b: Value | complex, /) -> Value:
-    """a - b."""
+    """x1 - x2.
+
+    `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+    they do not broadcast, LaunchError for tensors on two devices. It takes integers, floating
+    point numbers, complex numbers, promoted to one dtype. The result has the same dtype.
+    DtypeError for booleans.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1, 2], device="cpu")
+    >>> td.subtract(x, 3).tolist()
+    [-2, -1]
+    """
 
 @overload
 def subtract(x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...
 def sync_subgroup() -> None:
-    """Wait for all threads of the subgroup."""
+    """Wait for all threads of the subgroup.
+
+    It takes nothing. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = x[i]
+    ...     td.sync_subgroup()
+    ...     y[i] += 1
+    >>> x = td.asarray([5, 6], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [6, 7]
+    """
 
 def sync_threads() -> None:
-    """Wait for all threads of the block."""
+    """Wait for all threads of the block.
+
+    It takes nothing. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     a = td.shared(2, td.i32)
+    ...     a[i] = x[i]
+    ...     td.sync_threads()
+    ...     y[i] = a[1 - i]
+    >>> x = td.asarray([5, 6], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [6, 5]
+    """
 
 @overload
 def tan(x: Value | complex, /) -> Value:
-    """The tangent of x radians."""
+    """The tangent of an angle in radians.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 1.0], device="cpu")
+    >>> [round(y, 3) for y in td.tan(x).tolist()]
+    [0.0, 1.557]
+    """
 
 @overload
 def tan(x: ArrayLike, /) -> Tensor: ...
 @overload
 def tanh(x: Value | complex, /) -> Value:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    `x` is an array of any shape; the result has the same shape. It takes floating point
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0.0, 1.0], device="cpu")
+    >>> [round(y, 3) for y in td.tanh(x).tolist()]
+    [0.0, 0.762]
+    """
 
 @overload
 def tanh(x: ArrayLike, /) -> Tensor: ...
 def thread_fence() -> None:
-    """Order memory accesses on the device."""
+    """Order memory accesses on the device.
+
+    It takes nothing. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     x[i] += 1
+    ...     td.thread_fence()
+    ...     td.atomic_add(y, 0, 1)
+    >>> x = td.asarray([5, 6], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [2, 0]
+    """
 
 def thread_fence_block() -> None:
-    """Order memory accesses in the block."""
+    """Order memory accesses in the block.
+
+    It takes nothing. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     x[i] += 1
+    ...     td.thread_fence_block()
+    ...     td.atomic_add(y, 0, 1)
+    >>> x = td.asarray([5, 6], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [2, 0]
+    """
 
 thread_idx: Place
 """This thread's index in its block."""
 
 @overload
 def trunc(x: Value | complex, /) -> Value:
-    """The integer part of x."""
+    """The integer part.
+
+    `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+    floating point numbers. The result has the same dtype. DtypeError for complex numbers.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-1.5, 1.2], device="cpu")
+    >>> td.trunc(x).tolist()
+    [-1.0, 1.0]
+    """
 
 @overload
 def trunc(x: ArrayLike, /) -> Tensor: ...
 def vote_all(value: Any, /) -> _builtins.bool:
-    """Whether p holds in every thread."""
+    """Whether p holds in every thread.
+
+    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.i32(td.vote_all(x[i] > 0))
+    >>> x = td.asarray([1, 0], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [0, 0]
+    """
 
 def vote_any(value: Any, /) -> _builtins.bool:
-    """Whether p holds in some thread."""
+    """Whether p holds in some thread.
+
+    It is for all threads of a subgroup together. For kernels alone: TreadleError elsewhere.
+
+    >>> import treadle as td
+    >>> @td.kernel
+    ... def example(x: td.Array[td.i32], y: td.Array[td.i32]):
+    ...     i = td.grid(1)
+    ...     y[i] = td.i32(td.vote_any(x[i] > 0))
+    >>> x = td.asarray([1, 0], dtype=td.i32, device="cpu")
+    >>> y = td.zeros_like(x)
+    >>> example[1, x.size](x, y)
+    >>> y.tolist()
+    [1, 1]
+    """
 
 @overload
 def where(condition: Value | complex, a: Value | complex, b: Value | complex, /) -> Value:
-    """The second argument where the first holds, else the third"""
+    """x1 where the condition holds (is not zero), else x2. All three broadcast.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-1.0, 2.0], device="cpu")
+    >>> td.where(x > 0, x, 0).tolist()
+    [0.0, 2.0]
+    """
 
 @overload
 def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Tensor: ...

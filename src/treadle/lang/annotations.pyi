@@ -1,5 +1,5 @@
 # Written by tools/stubs.py: change the tables or docstrings that it reads instead.
-"""What type checkers see of the types that annotate kernels: `td.f32`, `td.Array`.
+"""What type checkers see of the types that annotate kernels, like `td.f32`.
 
 mypy has no type that is subscripted with a number, so for it all of these are Any, by the
 last line. Pyright sees classes. A dtype is Any there as an annotation, since Python's numbers

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from treadle.core.errors import TreadleError
+from treadle.lang.documents import document
 
 Group = Literal["place", "memory", "barrier", "loop", "atomic", "subgroup", "math", "value"]
 
@@ -38,7 +39,7 @@ class BuiltinFunction:
         self.group = group
         self.arity = arity
         self.outside: Callable[..., Any] | None = None
-        self.__doc__ = doc
+        self.__doc__ = document(name, group, doc)
 
     @property
     def __name__(self) -> str:
@@ -59,6 +60,7 @@ class BuiltinFunction:
     def also_means(self, function: Callable[..., Any]) -> None:
         """Make it a function of tensors, too, where no kernel runs."""
         self.outside = function
+        self.__doc__ = function.__doc__
         parameters = inspect.signature(function).parameters.values()
         bare = [parameter.replace(annotation=parameter.empty) for parameter in parameters]
         self.__signature__ = inspect.Signature(bare)
@@ -298,6 +300,11 @@ NAMES: dict[str, BuiltinFunction | Place] = {
     value.name: value
     for value in list(globals().values())
     if isinstance(value, (BuiltinFunction, Place))
+}
+
+# The docstrings that are made of tables: doctest looks for them here.
+__test__ = {
+    name: value.__doc__ for name, value in NAMES.items() if isinstance(value, BuiltinFunction)
 }
 
 __all__ = [

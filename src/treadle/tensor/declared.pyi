@@ -69,16 +69,57 @@ class Declared:
     def __truediv__(self, other: ArrayLike, /) -> Tensor: ...
     def __xor__(self, other: ArrayLike, /) -> Tensor: ...
     def abs(self, /) -> Tensor:
-        """The absolute value."""
+        """The absolute value.
+
+        `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+        floating point numbers, complex numbers. The result has the same dtype, or that of the parts
+        of complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([-1.5, 2.0], device="cpu")
+        >>> td.abs(x).tolist()
+        [1.5, 2.0]
+        """
 
     def acos(self, /) -> Tensor:
-        """The inverse cosine, in radians."""
+        """The inverse cosine, in radians.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1.0, 0.0], device="cpu")
+        >>> [round(y, 3) for y in td.acos(x).tolist()]
+        [0.0, 1.571]
+        """
 
     def acosh(self, /) -> Tensor:
-        """The inverse hyperbolic cosine."""
+        """The inverse hyperbolic cosine.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1.0, 2.0], device="cpu")
+        >>> [round(y, 3) for y in td.acosh(x).tolist()]
+        [0.0, 1.317]
+        """
 
     def add(self, x2: ArrayLike, /) -> Tensor:
-        """x1 + x2."""
+        """x1 + x2.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+        floating point numbers, complex numbers, promoted to one dtype. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 2], device="cpu")
+        >>> td.add(x, 3).tolist()
+        [4, 5]
+        """
 
     @overload
     def all(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
@@ -87,7 +128,17 @@ class Declared:
     @overload
     def all(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
     def angle(self, /) -> Tensor:
-        """The angle of a complex number, in radians."""
+        """The angle of a complex number, in radians.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype, or that of the parts of complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1j, -1.0], device="cpu")
+        >>> [round(y, 3) for y in td.angle(x).tolist()]
+        [1.571, 3.142]
+        """
 
     @overload
     def any(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
@@ -154,10 +205,30 @@ class Declared:
         """
 
     def asin(self, /) -> Tensor:
-        """The inverse sine, in radians."""
+        """The inverse sine, in radians.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 1.0], device="cpu")
+        >>> [round(y, 3) for y in td.asin(x).tolist()]
+        [0.0, 1.571]
+        """
 
     def asinh(self, /) -> Tensor:
-        """The inverse hyperbolic sine."""
+        """The inverse hyperbolic sine.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 1.0], device="cpu")
+        >>> [round(y, 3) for y in td.asinh(x).tolist()]
+        [0.0, 0.881]
+        """
 
     def astype(
         self,
@@ -178,31 +249,126 @@ class Declared:
         """
 
     def atan(self, /) -> Tensor:
-        """The inverse tangent, in radians."""
+        """The inverse tangent, in radians.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 1.0], device="cpu")
+        >>> [round(y, 3) for y in td.atan(x).tolist()]
+        [0.0, 0.785]
+        """
 
     def atan2(self, x2: ArrayLike, /) -> Tensor:
-        """The angle of the point (x2, x1), in radians."""
+        """The angle of the point (x2, x1), in radians.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes floating point
+        numbers, promoted to one dtype; integers and booleans become float32. The result has the
+        same dtype. DtypeError for complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1.0, -1.0], device="cpu")
+        >>> [round(y, 3) for y in td.atan2(x, 1.0).tolist()]
+        [0.785, -0.785]
+        """
 
     def atanh(self, /) -> Tensor:
-        """The inverse hyperbolic tangent."""
+        """The inverse hyperbolic tangent.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 0.5], device="cpu")
+        >>> [round(y, 3) for y in td.atanh(x).tolist()]
+        [0.0, 0.549]
+        """
 
     def bitwise_and(self, x2: ArrayLike, /) -> Tensor:
-        """x1 & x2, bit by bit."""
+        """x1 & x2, bit by bit.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+        promoted to one dtype. The result has the same dtype. DtypeError for floating point numbers
+        and complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([6, 5], device="cpu")
+        >>> td.bitwise_and(x, 3).tolist()
+        [2, 1]
+        """
 
     def bitwise_invert(self, /) -> Tensor:
-        """Every bit flipped."""
+        """Every bit flipped.
+
+        `x` is an array of any shape; the result has the same shape. It takes booleans, integers.
+        The result has the same dtype. DtypeError for floating point numbers and complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0, 5], device="cpu")
+        >>> td.bitwise_invert(x).tolist()
+        [-1, -6]
+        """
 
     def bitwise_left_shift(self, x2: ArrayLike, /) -> Tensor:
-        """x1 << x2."""
+        """x1 << x2.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes integers, promoted
+        to one dtype. The result has the same dtype. DtypeError for booleans and floating point
+        numbers and complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 3], device="cpu")
+        >>> td.bitwise_left_shift(x, 2).tolist()
+        [4, 12]
+        """
 
     def bitwise_or(self, x2: ArrayLike, /) -> Tensor:
-        """x1 | x2, bit by bit."""
+        """x1 | x2, bit by bit.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+        promoted to one dtype. The result has the same dtype. DtypeError for floating point numbers
+        and complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([6, 5], device="cpu")
+        >>> td.bitwise_or(x, 3).tolist()
+        [7, 7]
+        """
 
     def bitwise_right_shift(self, x2: ArrayLike, /) -> Tensor:
-        """x1 >> x2."""
+        """x1 >> x2.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes integers, promoted
+        to one dtype. The result has the same dtype. DtypeError for booleans and floating point
+        numbers and complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([8, -8], device="cpu")
+        >>> td.bitwise_right_shift(x, 2).tolist()
+        [2, -2]
+        """
 
     def bitwise_xor(self, x2: ArrayLike, /) -> Tensor:
-        """x1 ^ x2, bit by bit."""
+        """x1 ^ x2, bit by bit.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+        promoted to one dtype. The result has the same dtype. DtypeError for floating point numbers
+        and complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([6, 5], device="cpu")
+        >>> td.bitwise_xor(x, 3).tolist()
+        [5, 6]
+        """
 
     def broadcast_to(self, /, shape: Shape) -> Tensor:
         """The tensor with axes of extent 1 stretched, and new ones in front, to have this shape.
@@ -216,10 +382,29 @@ class Declared:
         """
 
     def cbrt(self, /) -> Tensor:
-        """The cube root."""
+        """The cube root.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+        complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([8.0, -27.0], device="cpu")
+        >>> td.cbrt(x).tolist()
+        [2.0, -3.0]
+        """
 
     def ceil(self, /) -> Tensor:
-        """The smallest integer that is not less."""
+        """The smallest integer that is not less.
+
+        `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+        floating point numbers. The result has the same dtype. DtypeError for complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([-1.5, 1.2], device="cpu")
+        >>> td.ceil(x).tolist()
+        [-1.0, 2.0]
+        """
 
     def clip(self, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Tensor:
         """X limited to min … max: numbers, or arrays that broadcast with x. The dtype is x's, and
@@ -234,19 +419,59 @@ class Declared:
         """The same elements in memory of their own."""
 
     def conj(self, /) -> Tensor:
-        """The complex conjugate."""
+        """The complex conjugate.
+
+        `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+        floating point numbers, complex numbers. The result has the same dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1 + 2j], device="cpu")
+        >>> td.conj(x).tolist()
+        [(1-2j)]
+        """
 
     def contiguous(self) -> Tensor:
         """The tensor itself if its elements lie row by row without gaps, else a copy."""
 
     def copysign(self, x2: ArrayLike, /) -> Tensor:
-        """x1 with the sign of x2."""
+        """x1 with the sign of x2.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes floating point
+        numbers, promoted to one dtype; integers and booleans become float32. The result has the
+        same dtype. DtypeError for complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1.0, 2.0], device="cpu")
+        >>> td.copysign(x, -0.0).tolist()
+        [-1.0, -2.0]
+        """
 
     def cos(self, /) -> Tensor:
-        """The cosine of an angle in radians."""
+        """The cosine of an angle in radians.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 1.0], device="cpu")
+        >>> [round(y, 3) for y in td.cos(x).tolist()]
+        [1.0, 0.54]
+        """
 
     def cosh(self, /) -> Tensor:
-        """The hyperbolic cosine."""
+        """The hyperbolic cosine.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 1.0], device="cpu")
+        >>> [round(y, 3) for y in td.cosh(x).tolist()]
+        [1.0, 1.543]
+        """
 
     @overload
     def count_nonzero(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
@@ -390,7 +615,18 @@ class Declared:
         append: Tensor | None = None,
     ) -> Tensor: ...
     def divide(self, x2: ArrayLike, /) -> Tensor:
-        """x1 / x2; of integers in float32."""
+        """x1 / x2; of integers in float32.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes floating point
+        numbers, complex numbers, promoted to one dtype; integers and booleans become float32. The
+        result has the same dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 2], device="cpu")
+        >>> td.divide(x, 4).tolist()
+        [0.25, 0.5]
+        """
 
     def dot(self, x2: ArrayLike, /) -> Tensor:
         """NumPy's product: of numbers x1 * x2, else the sum of products along the last axis of x1 and
@@ -401,19 +637,69 @@ class Declared:
         """x, or alpha * (exp(x) - 1) where x is negative."""
 
     def equal(self, x2: ArrayLike, /) -> Tensor:
-        """x1 == x2."""
+        """x1 == x2.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+        floating point numbers, complex numbers, promoted to one dtype. The result is boolean.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 2], device="cpu")
+        >>> td.equal(x, 2).tolist()
+        [False, True]
+        """
 
     def erf(self, /) -> Tensor:
-        """The error function."""
+        """The error function.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+        complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 1.0], device="cpu")
+        >>> [round(y, 3) for y in td.erf(x).tolist()]
+        [0.0, 0.843]
+        """
 
     def erfc(self, /) -> Tensor:
-        """1 - erf(x)."""
+        """1 - erf(x).
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+        complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 1.0], device="cpu")
+        >>> [round(y, 3) for y in td.erfc(x).tolist()]
+        [1.0, 0.157]
+        """
 
     def exp(self, /) -> Tensor:
-        """e to the power of x."""
+        """e to the power of x.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 1.0], device="cpu")
+        >>> [round(y, 3) for y in td.exp(x).tolist()]
+        [1.0, 2.718]
+        """
 
     def exp2(self, /) -> Tensor:
-        """2 to the power of x."""
+        """2 to the power of x.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+        complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([3.0, -1.0], device="cpu")
+        >>> td.exp2(x).tolist()
+        [8.0, 0.5]
+        """
 
     @overload
     def expand_dims(self, /, axis: int | tuple[int, ...] = 0) -> Tensor:
@@ -429,7 +715,17 @@ class Declared:
     @overload
     def expand_dims(self, /, dim: int | tuple[int, ...] = 0) -> Tensor: ...
     def expm1(self, /) -> Tensor:
-        """exp(x) - 1, exact for small x."""
+        """exp(x) - 1, exact for small x.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 1.0], device="cpu")
+        >>> [round(y, 3) for y in td.expm1(x).tolist()]
+        [0.0, 1.718]
+        """
 
     @overload
     def flatten(self, /, start_axis: int = 0, end_axis: int = -1) -> Tensor:
@@ -454,13 +750,43 @@ class Declared:
     @overload
     def flip(self, /, *, dims: int | tuple[int, ...] | None = None) -> Tensor: ...
     def floor(self, /) -> Tensor:
-        """The largest integer that is not greater."""
+        """The largest integer that is not greater.
+
+        `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+        floating point numbers. The result has the same dtype. DtypeError for complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([-1.5, 1.2], device="cpu")
+        >>> td.floor(x).tolist()
+        [-2.0, 1.0]
+        """
 
     def floor_divide(self, x2: ArrayLike, /) -> Tensor:
-        """x1 / x2, rounded down."""
+        """x1 / x2, rounded down.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+        floating point numbers, promoted to one dtype; booleans become the device's default integer.
+        The result has the same dtype. DtypeError for complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([7, -7], device="cpu")
+        >>> td.floor_divide(x, 2).tolist()
+        [3, -4]
+        """
 
     def gamma(self, /) -> Tensor:
-        """The gamma function."""
+        """The gamma function.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+        complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([4.0, 0.5], device="cpu")
+        >>> [round(y, 3) for y in td.gamma(x).tolist()]
+        [6.0, 1.772]
+        """
 
     def gather(self, dim: int, index: ArrayLike) -> Tensor:
         """`input[i, index[i, j], k]` for dim 1, and so for every axis: index has as many axes as input
@@ -482,17 +808,60 @@ class Declared:
         """
 
     def greater(self, x2: ArrayLike, /) -> Tensor:
-        """x1 > x2."""
+        """x1 > x2.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+        floating point numbers, promoted to one dtype. The result is boolean. DtypeError for complex
+        numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 2], device="cpu")
+        >>> td.greater(x, 1).tolist()
+        [False, True]
+        """
 
     def greater_equal(self, x2: ArrayLike, /) -> Tensor:
-        """x1 >= x2."""
+        """x1 >= x2.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+        floating point numbers, promoted to one dtype. The result is boolean. DtypeError for complex
+        numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 2], device="cpu")
+        >>> td.greater_equal(x, 2).tolist()
+        [False, True]
+        """
 
     def hypot(self, x2: ArrayLike, /) -> Tensor:
-        """sqrt(x1**2 + x2**2), without overflow."""
+        """sqrt(x1**2 + x2**2), without overflow.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes floating point
+        numbers, promoted to one dtype; integers and booleans become float32. The result has the
+        same dtype. DtypeError for complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([3.0, 5.0], device="cpu")
+        >>> td.hypot(x, [4.0, 12.0]).tolist()
+        [5.0, 13.0]
+        """
 
     @property
     def imag(self) -> Tensor:
-        """The imaginary part; 0 of real numbers."""
+        """The imaginary part; 0 of real numbers.
+
+        `x` is an array of any shape; the result has the same shape. It takes complex numbers. The
+        result has the same dtype, or that of the parts of complex numbers. DtypeError for booleans
+        and integers and floating point numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1 + 2j], device="cpu")
+        >>> td.imag(x).tolist()
+        [2.0]
+        """
 
     def index_add(
         self,
@@ -539,37 +908,136 @@ class Declared:
         """
 
     def isfinite(self, /) -> Tensor:
-        """Whether it is neither infinite nor NaN."""
+        """Whether it is neither infinite nor NaN.
+
+        `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+        floating point numbers, complex numbers. The result is boolean.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1.0, td.inf], device="cpu")
+        >>> td.isfinite(x).tolist()
+        [True, False]
+        """
 
     def isinf(self, /) -> Tensor:
-        """Whether it is infinite."""
+        """Whether it is infinite.
+
+        `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+        floating point numbers, complex numbers. The result is boolean.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1.0, td.inf], device="cpu")
+        >>> td.isinf(x).tolist()
+        [False, True]
+        """
 
     def isnan(self, /) -> Tensor:
-        """Whether it is NaN."""
+        """Whether it is NaN.
+
+        `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+        floating point numbers, complex numbers. The result is boolean.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1.0, td.nan], device="cpu")
+        >>> td.isnan(x).tolist()
+        [False, True]
+        """
 
     def leaky_relu(self, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
         """x, or x * negative_slope where x is negative."""
 
     def less(self, x2: ArrayLike, /) -> Tensor:
-        """x1 < x2."""
+        """x1 < x2.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+        floating point numbers, promoted to one dtype. The result is boolean. DtypeError for complex
+        numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 2], device="cpu")
+        >>> td.less(x, 2).tolist()
+        [True, False]
+        """
 
     def less_equal(self, x2: ArrayLike, /) -> Tensor:
-        """x1 <= x2."""
+        """x1 <= x2.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+        floating point numbers, promoted to one dtype. The result is boolean. DtypeError for complex
+        numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 2], device="cpu")
+        >>> td.less_equal(x, 1).tolist()
+        [True, False]
+        """
 
     def lgamma(self, /) -> Tensor:
-        """The logarithm of the gamma function's magnitude."""
+        """The logarithm of the gamma function's magnitude.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+        complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1.0, 5.0], device="cpu")
+        >>> [round(y, 3) for y in td.lgamma(x).tolist()]
+        [0.0, 3.178]
+        """
 
     def log(self, /) -> Tensor:
-        """The natural logarithm."""
+        """The natural logarithm.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1.0, 10.0], device="cpu")
+        >>> [round(y, 3) for y in td.log(x).tolist()]
+        [0.0, 2.303]
+        """
 
     def log10(self, /) -> Tensor:
-        """The logarithm to base 10."""
+        """The logarithm to base 10.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1.0, 1000.0], device="cpu")
+        >>> td.log10(x).tolist()
+        [0.0, 3.0]
+        """
 
     def log1p(self, /) -> Tensor:
-        """log(1 + x), exact for small x."""
+        """log(1 + x), exact for small x.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 1.0], device="cpu")
+        >>> [round(y, 3) for y in td.log1p(x).tolist()]
+        [0.0, 0.693]
+        """
 
     def log2(self, /) -> Tensor:
-        """The logarithm to base 2."""
+        """The logarithm to base 2.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([8.0, 0.5], device="cpu")
+        >>> td.log2(x).tolist()
+        [3.0, -1.0]
+        """
 
     @overload
     def log_softmax(self, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -583,19 +1051,69 @@ class Declared:
     @overload
     def log_softmax(self, dim: int = -1, *, dtype: DTypeLike | None = None) -> Tensor: ...
     def logaddexp(self, x2: ArrayLike, /) -> Tensor:
-        """log(exp(x1) + exp(x2)), without overflow."""
+        """log(exp(x1) + exp(x2)), without overflow.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes floating point
+        numbers, promoted to one dtype; integers and booleans become float32. The result has the
+        same dtype. DtypeError for complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 100.0], device="cpu")
+        >>> [round(y, 3) for y in td.logaddexp(x, 0.0).tolist()]
+        [0.693, 100.0]
+        """
 
     def logical_and(self, x2: ArrayLike, /) -> Tensor:
-        """Whether both are true (not zero)."""
+        """Whether both are true (not zero).
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, promoted
+        to one dtype; other numbers are true where they are not 0. The result is boolean.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0, 2], device="cpu")
+        >>> td.logical_and(x, [1, 1]).tolist()
+        [False, True]
+        """
 
     def logical_not(self, /) -> Tensor:
-        """Whether it is false (zero)."""
+        """Whether it is false (zero).
+
+        `x` is an array of any shape; the result has the same shape. It takes booleans; other
+        numbers are true where they are not 0. The result is boolean.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0, 2], device="cpu")
+        >>> td.logical_not(x).tolist()
+        [True, False]
+        """
 
     def logical_or(self, x2: ArrayLike, /) -> Tensor:
-        """Whether one is true (not zero)."""
+        """Whether one is true (not zero).
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, promoted
+        to one dtype; other numbers are true where they are not 0. The result is boolean.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0, 2], device="cpu")
+        >>> td.logical_or(x, [0, 1]).tolist()
+        [False, True]
+        """
 
     def logical_xor(self, x2: ArrayLike, /) -> Tensor:
-        """Whether exactly one is true (not zero)."""
+        """Whether exactly one is true (not zero).
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, promoted
+        to one dtype; other numbers are true where they are not 0. The result is boolean.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0, 2], device="cpu")
+        >>> td.logical_xor(x, [1, 1]).tolist()
+        [True, False]
+        """
 
     @overload
     def logsumexp(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
@@ -664,7 +1182,18 @@ class Declared:
     @overload
     def max(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
     def maximum(self, x2: ArrayLike, /) -> Tensor:
-        """The greater one; NaN if one is NaN."""
+        """The greater one; NaN if one is NaN.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+        floating point numbers, promoted to one dtype. The result has the same dtype. DtypeError for
+        complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 5], device="cpu")
+        >>> td.maximum(x, 3).tolist()
+        [3, 5]
+        """
 
     @overload
     def mean(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
@@ -687,7 +1216,18 @@ class Declared:
     @overload
     def min(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
     def minimum(self, x2: ArrayLike, /) -> Tensor:
-        """The smaller one; NaN if one is NaN."""
+        """The smaller one; NaN if one is NaN.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+        floating point numbers, promoted to one dtype. The result has the same dtype. DtypeError for
+        complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 5], device="cpu")
+        >>> td.minimum(x, 3).tolist()
+        [1, 3]
+        """
 
     def moveaxis(
         self,
@@ -703,13 +1243,44 @@ class Declared:
         """
 
     def multiply(self, x2: ArrayLike, /) -> Tensor:
-        """x1 * x2."""
+        """x1 * x2.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+        floating point numbers, complex numbers, promoted to one dtype. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 2], device="cpu")
+        >>> td.multiply(x, 3).tolist()
+        [3, 6]
+        """
 
     def negative(self, /) -> Tensor:
-        """-x."""
+        """-x.
+
+        `x` is an array of any shape; the result has the same shape. It takes integers, floating
+        point numbers, complex numbers. The result has the same dtype. DtypeError for booleans.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, -2], device="cpu")
+        >>> td.negative(x).tolist()
+        [-1, 2]
+        """
 
     def nextafter(self, x2: ArrayLike, /) -> Tensor:
-        """The number next to x1, towards x2."""
+        """The number next to x1, towards x2.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes floating point
+        numbers, promoted to one dtype; integers and booleans become float32. The result has the
+        same dtype. DtypeError for complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1.0], device="cpu")
+        >>> td.nextafter(x, 2.0).tolist()
+        [1.0000001192092896]
+        """
 
     def nonzero(self, /) -> tuple[Tensor, ...]:
         """The indices of the elements that are not zero, one tensor for each axis, in row-major order.
@@ -722,7 +1293,17 @@ class Declared:
         """
 
     def not_equal(self, x2: ArrayLike, /) -> Tensor:
-        """x1 != x2."""
+        """x1 != x2.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+        floating point numbers, complex numbers, promoted to one dtype. The result is boolean.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 2], device="cpu")
+        >>> td.not_equal(x, 2).tolist()
+        [True, False]
+        """
 
     def outer(self, x2: ArrayLike, /) -> Tensor:
         """All products of an element of x1 and one of x2, each an array of one axis.
@@ -744,10 +1325,30 @@ class Declared:
         """
 
     def positive(self, /) -> Tensor:
-        """x: a copy."""
+        """x: a copy.
+
+        `x` is an array of any shape; the result has the same shape. It takes integers, floating
+        point numbers, complex numbers. The result has the same dtype. DtypeError for booleans.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, -2], device="cpu")
+        >>> td.positive(x).tolist()
+        [1, -2]
+        """
 
     def pow(self, x2: ArrayLike, /) -> Tensor:
-        """x1 to the power of x2. Of integers to a negative power the fraction is cut to an integer (1, -1 or 0); a negative number as x2, or one in a list or NumPy array, is a ValueError, and under TREADLE_CHECK=1 every one is."""
+        """x1 to the power of x2. Of integers to a negative power the fraction is cut to an integer (1, -1 or 0); a negative number as x2, or one in a list or NumPy array, is a ValueError, and under TREADLE_CHECK=1 every one is.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+        floating point numbers, complex numbers, promoted to one dtype; booleans become the device's
+        default integer. The result has the same dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([2, 3], device="cpu")
+        >>> td.pow(x, 3).tolist()
+        [8, 27]
+        """
 
     @overload
     def prod(
@@ -774,10 +1375,30 @@ class Declared:
 
     @property
     def real(self) -> Tensor:
-        """The real part."""
+        """The real part.
+
+        `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+        floating point numbers, complex numbers. The result has the same dtype, or that of the parts
+        of complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1 + 2j], device="cpu")
+        >>> td.real(x).tolist()
+        [1.0]
+        """
 
     def reciprocal(self, /) -> Tensor:
-        """1 / x."""
+        """1 / x.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([4.0, -0.5], device="cpu")
+        >>> td.reciprocal(x).tolist()
+        [0.25, -2.0]
+        """
 
     def relu(self, inplace: bool = False) -> Tensor:
         """The larger of x and 0.
@@ -788,7 +1409,18 @@ class Declared:
         """
 
     def remainder(self, x2: ArrayLike, /) -> Tensor:
-        """The remainder of floor_divide; it has x2's sign."""
+        """The remainder of floor_divide; it has x2's sign.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
+        floating point numbers, promoted to one dtype; booleans become the device's default integer.
+        The result has the same dtype. DtypeError for complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([7, -7], device="cpu")
+        >>> td.remainder(x, 2).tolist()
+        [1, 1]
+        """
 
     @overload
     def repeat(self, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
@@ -828,10 +1460,29 @@ class Declared:
         dims: int | tuple[int, ...] | None = None,
     ) -> Tensor: ...
     def round(self, /) -> Tensor:
-        """The nearest integer; halves go to the even one."""
+        """The nearest integer; halves go to the even one.
+
+        `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+        floating point numbers, complex numbers. The result has the same dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.5, 1.5, -1.7], device="cpu")
+        >>> td.round(x).tolist()
+        [0.0, 2.0, -2.0]
+        """
 
     def rsqrt(self, /) -> Tensor:
-        """1 / sqrt(x)."""
+        """1 / sqrt(x).
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+        complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([4.0, 0.25], device="cpu")
+        >>> td.rsqrt(x).tolist()
+        [0.5, 2.0]
+        """
 
     def scatter(
         self,
@@ -917,22 +1568,71 @@ class Declared:
         """
 
     def sigmoid(self, /) -> Tensor:
-        """1 / (1 + exp(-x))."""
+        """1 / (1 + exp(-x)).
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
+        complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 2.0], device="cpu")
+        >>> [round(y, 3) for y in td.sigmoid(x).tolist()]
+        [0.5, 0.881]
+        """
 
     def sign(self, /) -> Tensor:
-        """-1, 0 or 1; of complex numbers x / abs(x)."""
+        """-1, 0 or 1; of complex numbers x / abs(x).
+
+        `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+        floating point numbers, complex numbers. The result has the same dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([-3.0, 0.0, 2.0], device="cpu")
+        >>> td.sign(x).tolist()
+        [-1.0, 0.0, 1.0]
+        """
 
     def signbit(self, /) -> Tensor:
-        """Whether the sign bit is set (of -0.0, too)."""
+        """Whether the sign bit is set (of -0.0, too).
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers; integers and booleans become float32. The result is boolean. DtypeError for complex
+        numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([-0.0, 2.0], device="cpu")
+        >>> td.signbit(x).tolist()
+        [True, False]
+        """
 
     def silu(self, inplace: bool = False) -> Tensor:
         """The product x * sigmoid(x), which some call swish."""
 
     def sin(self, /) -> Tensor:
-        """The sine of an angle in radians."""
+        """The sine of an angle in radians.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 1.0], device="cpu")
+        >>> [round(y, 3) for y in td.sin(x).tolist()]
+        [0.0, 0.841]
+        """
 
     def sinh(self, /) -> Tensor:
-        """The hyperbolic sine."""
+        """The hyperbolic sine.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 1.0], device="cpu")
+        >>> [round(y, 3) for y in td.sinh(x).tolist()]
+        [0.0, 1.175]
+        """
 
     @overload
     def softmax(self, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
@@ -999,10 +1699,30 @@ class Declared:
         dim: int = 0,
     ) -> list[Tensor]: ...
     def sqrt(self, /) -> Tensor:
-        """The square root."""
+        """The square root.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([4.0, 2.0], device="cpu")
+        >>> [round(y, 3) for y in td.sqrt(x).tolist()]
+        [2.0, 1.414]
+        """
 
     def square(self, /) -> Tensor:
-        """x * x."""
+        """x * x.
+
+        `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+        floating point numbers, complex numbers; booleans become the device's default integer. The
+        result has the same dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([3, -4], device="cpu")
+        >>> td.square(x).tolist()
+        [9, 16]
+        """
 
     @overload
     def squeeze(self, /, axis: int | tuple[int, ...] | None = None) -> Tensor:
@@ -1036,7 +1756,18 @@ class Declared:
         keepdim: bool = False,
     ) -> Tensor: ...
     def subtract(self, x2: ArrayLike, /) -> Tensor:
-        """x1 - x2."""
+        """x1 - x2.
+
+        `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
+        they do not broadcast, LaunchError for tensors on two devices. It takes integers, floating
+        point numbers, complex numbers, promoted to one dtype. The result has the same dtype.
+        DtypeError for booleans.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1, 2], device="cpu")
+        >>> td.subtract(x, 3).tolist()
+        [-2, -1]
+        """
 
     @overload
     def sum(
@@ -1095,10 +1826,30 @@ class Declared:
     @overload
     def take_along_axis(self, indices: ArrayLike, /, *, dim: int = -1) -> Tensor: ...
     def tan(self, /) -> Tensor:
-        """The tangent of an angle in radians."""
+        """The tangent of an angle in radians.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 1.0], device="cpu")
+        >>> [round(y, 3) for y in td.tan(x).tolist()]
+        [0.0, 1.557]
+        """
 
     def tanh(self, /) -> Tensor:
-        """The hyperbolic tangent."""
+        """The hyperbolic tangent.
+
+        `x` is an array of any shape; the result has the same shape. It takes floating point
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0.0, 1.0], device="cpu")
+        >>> [round(y, 3) for y in td.tanh(x).tolist()]
+        [0.0, 0.762]
+        """
 
     def tensordot(self, x2: ArrayLike, /, *, axes: Any = 2) -> Tensor:
         """The sum of products along several axes: the last `axes` of x1 with the first of x2, or, for a
@@ -1154,7 +1905,16 @@ class Declared:
         """
 
     def trunc(self, /) -> Tensor:
-        """The integer part."""
+        """The integer part.
+
+        `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
+        floating point numbers. The result has the same dtype. DtypeError for complex numbers.
+
+        >>> import treadle as td
+        >>> x = td.asarray([-1.5, 1.2], device="cpu")
+        >>> td.trunc(x).tolist()
+        [-1.0, 1.0]
+        """
 
     @overload
     def unsqueeze(self, /, axis: int | tuple[int, ...] = 0) -> Tensor:

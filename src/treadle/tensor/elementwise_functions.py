@@ -38,6 +38,7 @@ from treadle.tensor.dtypes import (
     promote,
     promote_scalar,
 )
+from treadle.tensor.elementwise_documents import document
 from treadle.tensor.operands import (
     alike,
     as_nodes,
@@ -305,12 +306,20 @@ def _function(name: str, rule: Rule) -> Callable[..., Tensor]:
             return apply(name, x1, x2)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = rule.doc
+    function.__doc__ = _document(name)
     return function  # type: ignore[no-any-return]
 
 
-def imag(x: ArrayLike, /) -> Tensor:
-    """The imaginary part; 0 of real numbers."""
+def _document(name: str) -> str:
+    """The docstring of a function of the table."""
+    rule = RULES[name]
+    of_bools = "bool" if name in _OF_BOOLS or name in _TESTS else ""
+    if name in _INTEGERS_OF_BOOLS:
+        of_bools = "int"
+    return document(name, rule.doc, rule.operands, rule.kinds, of_bools, rule.result)
+
+
+def imag(x: ArrayLike, /) -> Tensor:  # noqa: D103 - it has the table's docstring
     if type(x) is Tensor and x.dtype.kind == "complex":  # which most are
         return apply("imag", x)
     device, dtype, (node,) = prepare("imag", (x,))
@@ -319,7 +328,10 @@ def imag(x: ArrayLike, /) -> Tensor:
     return from_node(constant(dtype(0).item(), node.shape, dtype, device))
 
 
-def round(x: Any, /, decimals: int = 0) -> Tensor:
+imag.__doc__ = _document("imag")
+
+
+def round(x: ArrayLike, /, decimals: int = 0) -> Tensor:
     """The nearest number of so many decimals, to the left of the point where there are fewer than
     0; halves go to the even one.
 
@@ -461,3 +473,6 @@ def install() -> None:
 
 
 install()
+
+# The docstrings that the table makes: doctest looks for them here.
+__test__ = {name: FUNCTIONS[name].__doc__ for name in RULES}
