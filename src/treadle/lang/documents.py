@@ -83,19 +83,20 @@ def document(name: str, group: str, doc: str) -> str:
     if example is None:  # a function of tensors, too, which has its docstring from there
         return doc
     dtype, elements, body, shown = example
-    where = f"{_WHERE[group]} For kernels alone: TreadleError elsewhere."
     array = f"td.Array[td.{dtype}]"
-    lines = [
-        "import treadle as td",
-        "@td.kernel",
-        f"def example(x: {array}, y: {array}):",
-        "    i = td.grid(1)",
-        *(f"    {line}" for line in body.splitlines()),
-        f'x = td.asarray({elements}, dtype=td.{dtype}, device="cpu")',
-        "y = td.zeros_like(x)",
-        "example[1, x.size](x, y)",
-        "y.tolist()",
-    ]
-    marks = [">>> " if not line.startswith(("def ", "    ")) else "... " for line in lines]
-    text = "\n".join(f"{mark}{line}" for mark, line in zip(marks, lines, strict=True))
-    return f"{doc}\n\n{where}\n\n{text}\n{shown}\n"
+    body = body.replace("\n", "\n...     ")
+    return f"""{doc}
+
+{_WHERE[group]} For kernels alone: TreadleError elsewhere.
+
+>>> import treadle as td
+>>> @td.kernel
+... def example(x: {array}, y: {array}):
+...     i = td.grid(1)
+...     {body}
+>>> x = td.asarray({elements}, dtype=td.{dtype}, device="cpu")
+>>> y = td.zeros_like(x)
+>>> example[1, x.size](x, y)
+>>> y.tolist()
+{shown}
+"""

@@ -765,9 +765,9 @@ class Declared:
         """x1 / x2, rounded down.
 
         `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
-        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
-        floating point numbers, promoted to one dtype; booleans become the device's default integer.
-        The result has the same dtype. DtypeError for complex numbers.
+        they do not broadcast, LaunchError for tensors on two devices. It takes integers, floating
+        point numbers, promoted to one dtype; booleans become the device's default integer. The
+        result has the same dtype. DtypeError for complex numbers.
 
         >>> import treadle as td
         >>> x = td.asarray([7, -7], device="cpu")
@@ -1340,9 +1340,9 @@ class Declared:
         """x1 to the power of x2. Of integers to a negative power the fraction is cut to an integer (1, -1 or 0); a negative number as x2, or one in a list or NumPy array, is a ValueError, and under TREADLE_CHECK=1 every one is.
 
         `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
-        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
-        floating point numbers, complex numbers, promoted to one dtype; booleans become the device's
-        default integer. The result has the same dtype.
+        they do not broadcast, LaunchError for tensors on two devices. It takes integers, floating
+        point numbers, complex numbers, promoted to one dtype; booleans become the device's default
+        integer. The result has the same dtype.
 
         >>> import treadle as td
         >>> x = td.asarray([2, 3], device="cpu")
@@ -1412,9 +1412,9 @@ class Declared:
         """The remainder of floor_divide; it has x2's sign.
 
         `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
-        they do not broadcast, LaunchError for tensors on two devices. It takes booleans, integers,
-        floating point numbers, promoted to one dtype; booleans become the device's default integer.
-        The result has the same dtype. DtypeError for complex numbers.
+        they do not broadcast, LaunchError for tensors on two devices. It takes integers, floating
+        point numbers, promoted to one dtype; booleans become the device's default integer. The
+        result has the same dtype. DtypeError for complex numbers.
 
         >>> import treadle as td
         >>> x = td.asarray([7, -7], device="cpu")
@@ -1714,9 +1714,9 @@ class Declared:
     def square(self, /) -> Tensor:
         """x * x.
 
-        `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
-        floating point numbers, complex numbers; booleans become the device's default integer. The
-        result has the same dtype.
+        `x` is an array of any shape; the result has the same shape. It takes integers, floating
+        point numbers, complex numbers; booleans become the device's default integer. The result has
+        the same dtype.
 
         >>> import treadle as td
         >>> x = td.asarray([3, -4], device="cpu")

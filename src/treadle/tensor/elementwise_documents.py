@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 # The elements of x, the second argument (if there is one), the result, and whether it is rounded.
 _Example = tuple[str, str, str] | tuple[str, str, str, bool]
 
@@ -107,6 +109,12 @@ def document(
 ) -> str:
     """The docstring of a function that computes in dtypes of some kinds. `of_bools` says what
     booleans are for it if they are not among the kinds: "bool" or "int"."""
+    return f"{doc}\n\n{_rules(operands, kinds, of_bools, result)}\n\n{_example(name)}"
+
+
+@cache  # few functions differ in this
+def _rules(operands: int, kinds: frozenset[str], of_bools: str, result: str) -> str:
+    """What a function says of shapes, dtypes and errors."""
     taken, also = set(kinds), ""
     if kinds == {"bool"}:
         also, taken = "; other numbers are true where they are not 0", set(_CALLED)
@@ -115,15 +123,15 @@ def document(
         taken |= {"bool", "int"}
     if of_bools:
         taken.add("bool")
-    takes = ", ".join(_CALLED[kind] for kind in _CALLED if kind in (kinds if also else taken))
-    refused = " and ".join(_CALLED[kind] for kind in _CALLED if kind not in taken)
     if of_bools == "int":
         also = "; booleans become the device's default integer"
     promoted = ", promoted to one dtype" if operands == 2 else ""
+    takes = ", ".join(_CALLED[kind] for kind in _CALLED if kind in (kinds if also else taken))
+    refused = " and ".join(_CALLED[kind] for kind in _CALLED if kind not in taken)
     dtypes = f"It takes {takes}{promoted}{also}. {_RESULTS[result]}"
     if refused:
         dtypes += f" DtypeError for {refused}."
-    return f"{doc}\n\n{_filled(f'{_SHAPES[operands]} {dtypes}')}\n\n{_example(name)}"
+    return _filled(f"{_SHAPES[operands]} {dtypes}")
 
 
 def _filled(text: str) -> str:
