@@ -36,43 +36,85 @@ class ReLU(_InPlace):
 
 
 class ReLU6(_InPlace):
-    """X within 0 and 6."""
+    """X within 0 and 6.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.ReLU6()(x).tolist()]
+    [0.0, 0.5]
+    """
 
     _function = staticmethod(activations.relu6)
 
 
 class SELU(_InPlace):
-    """`elu` with the factors of self-normalizing networks."""
+    """`elu` with the factors of self-normalizing networks.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.SELU()(x).tolist()]
+    [-1.52, 0.525]
+    """
 
     _function = staticmethod(activations.selu)
 
 
 class SiLU(_InPlace):
-    """x * sigmoid(x), which is also called swish."""
+    """x * sigmoid(x), which is also called swish.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.SiLU()(x).tolist()]
+    [-0.238, 0.311]
+    """
 
     _function = staticmethod(activations.silu)
 
 
 class Mish(_InPlace):
-    """x * tanh(softplus(x))."""
+    """x * tanh(softplus(x)).
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.Mish()(x).tolist()]
+    [-0.253, 0.375]
+    """
 
     _function = staticmethod(activations.mish)
 
 
 class Hardsigmoid(_InPlace):
-    """x / 6 + 1/2 within 0 and 1."""
+    """x / 6 + 1/2 within 0 and 1.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.Hardsigmoid()(x).tolist()]
+    [0.167, 0.583]
+    """
 
     _function = staticmethod(activations.hardsigmoid)
 
 
 class Hardswish(_InPlace):
-    """x * hardsigmoid(x)."""
+    """x * hardsigmoid(x).
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.Hardswish()(x).tolist()]
+    [-0.333, 0.292]
+    """
 
     _function = staticmethod(activations.hardswish)
 
 
 class Sigmoid(OfFunction):
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.Sigmoid()(x).tolist()]
+    [0.119, 0.622]
+    """
 
     _function = staticmethod(activations.sigmoid)
 
@@ -81,7 +123,13 @@ class Sigmoid(OfFunction):
 
 
 class Tanh(OfFunction):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.Tanh()(x).tolist()]
+    [-0.964, 0.462]
+    """
 
     _function = staticmethod(activations.tanh)
 
@@ -90,7 +138,13 @@ class Tanh(OfFunction):
 
 
 class LogSigmoid(OfFunction):
-    """The logarithm of the sigmoid."""
+    """The logarithm of the sigmoid.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.LogSigmoid()(x).tolist()]
+    [-2.127, -0.474]
+    """
 
     _function = staticmethod(activations.logsigmoid)
 
@@ -99,7 +153,13 @@ class LogSigmoid(OfFunction):
 
 
 class Softsign(OfFunction):
-    """x / (1 + |x|)."""
+    """x / (1 + |x|).
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.Softsign()(x).tolist()]
+    [-0.667, 0.333]
+    """
 
     _function = staticmethod(activations.softsign)
 
@@ -108,7 +168,13 @@ class Softsign(OfFunction):
 
 
 class Tanhshrink(OfFunction):
-    """x - tanh(x)."""
+    """x - tanh(x).
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.Tanhshrink()(x).tolist()]
+    [-1.036, 0.038]
+    """
 
     _function = staticmethod(activations.tanhshrink)
 
@@ -120,7 +186,13 @@ class Tanhshrink(OfFunction):
 
 
 class Hardtanh(OfFunction):
-    """X within `min_val` and `max_val`."""
+    """X within `min_val` and `max_val`.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.Hardtanh()(x).tolist()]
+    [-1.0, 0.5]
+    """
 
     _function = staticmethod(activations.hardtanh)
     _text = "min_val={min_val}, max_val={max_val}"
@@ -130,7 +202,13 @@ class Hardtanh(OfFunction):
 
 
 class Threshold(OfFunction):
-    """X where it is above a threshold, else a value."""
+    """X where it is above a threshold, else a value.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.Threshold(0.1, 20)(x).tolist()]
+    [20.0, 0.5]
+    """
 
     _function = staticmethod(activations.threshold)
     _text = "threshold={threshold}, value={value}"
@@ -140,7 +218,13 @@ class Threshold(OfFunction):
 
 
 class LeakyReLU(OfFunction):
-    """X where it is positive, else `negative_slope` * x."""
+    """X where it is positive, else `negative_slope` * x.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.LeakyReLU(0.1)(x).tolist()]
+    [-0.2, 0.5]
+    """
 
     _function = staticmethod(activations.leaky_relu)
     _text = "negative_slope={negative_slope}"
@@ -166,7 +250,13 @@ class RReLU(OfFunction):
 
 
 class ELU(OfFunction):
-    """X where it is positive, else alpha * (exp(x) - 1)."""
+    """X where it is positive, else alpha * (exp(x) - 1).
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.ELU()(x).tolist()]
+    [-0.865, 0.5]
+    """
 
     _function = staticmethod(activations.elu)
     _text = "alpha={alpha}"
@@ -176,7 +266,13 @@ class ELU(OfFunction):
 
 
 class CELU(OfFunction):
-    """X where it is positive, else alpha * (exp(x / alpha) - 1)."""
+    """X where it is positive, else alpha * (exp(x / alpha) - 1).
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.CELU()(x).tolist()]
+    [-0.865, 0.5]
+    """
 
     _function = staticmethod(activations.celu)
     _text = "alpha={alpha}"
@@ -186,7 +282,13 @@ class CELU(OfFunction):
 
 
 class GELU(OfFunction):
-    """X times the normal distribution's function of x, or nearly that (`approximate="tanh"`)."""
+    """X times the normal distribution's function of x, or nearly that (`approximate="tanh"`).
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.GELU()(x).tolist()]
+    [-0.046, 0.346]
+    """
 
     _function = staticmethod(activations.gelu)
     _text = "approximate={approximate}"
@@ -196,7 +298,13 @@ class GELU(OfFunction):
 
 
 class Softplus(OfFunction):
-    """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
+    """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.Softplus()(x).tolist()]
+    [0.127, 0.974]
+    """
 
     _function = staticmethod(activations.softplus)
     _text = "beta={beta}, threshold={threshold}"
@@ -206,7 +314,13 @@ class Softplus(OfFunction):
 
 
 class Hardshrink(OfFunction):
-    """X where it is further than `lambd` from 0, else 0."""
+    """X where it is further than `lambd` from 0, else 0.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.Hardshrink()(x).tolist()]
+    [-2.0, 0.0]
+    """
 
     _function = staticmethod(activations.hardshrink)
     _text = "{lambd}"
@@ -216,7 +330,13 @@ class Hardshrink(OfFunction):
 
 
 class Softshrink(OfFunction):
-    """X moved towards 0 by `lambd`."""
+    """X moved towards 0 by `lambd`.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.Softshrink()(x).tolist()]
+    [-1.5, 0.0]
+    """
 
     _function = staticmethod(activations.softshrink)
     _text = "{lambd}"
@@ -295,13 +415,25 @@ class Softmax(_AlongRows):
 
 
 class LogSoftmax(_AlongRows):
-    """The logarithm of the softmax."""
+    """The logarithm of the softmax.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.LogSoftmax(dim=0)(x).tolist()]
+    [-2.579, -0.079]
+    """
 
     _function = staticmethod(normalization.log_softmax)
 
 
 class Softmin(_AlongRows):
-    """The softmax of -x."""
+    """The softmax of -x.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5], device="cpu")
+    >>> [round(y, 3) for y in td.nn.Softmin(dim=0)(x).tolist()]
+    [0.924, 0.076]
+    """
 
     _function = staticmethod(activations.softmin)
 

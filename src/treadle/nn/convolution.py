@@ -165,7 +165,13 @@ class _Conv(_Convolution):
 
 class Conv1d(_Conv):
     """Convolutions along one axis: each channel of the result is a weighted sum of windows, plus a
-    bias. `padding` is how many zeros are around, or "same", or "valid"."""
+    bias. `padding` is how many zeros are around, or "same", or "valid".
+
+    >>> import treadle as td
+    >>> layer = td.nn.Conv1d(3, 8, 3, padding=1, device="cpu")
+    >>> layer(td.ones((2, 3, 16), device="cpu")).shape
+    (2, 8, 16)
+    """
 
     _axes = 1
     _function = staticmethod(convolution.conv1d)
@@ -185,7 +191,13 @@ class Conv2d(_Conv):
 
 
 class Conv3d(_Conv):
-    """Convolutions along three axes, as `Conv1d`."""
+    """Convolutions along three axes, as `Conv1d`.
+
+    >>> import treadle as td
+    >>> layer = td.nn.Conv3d(1, 2, 3, device="cpu")
+    >>> layer(td.ones((1, 1, 4, 4, 4), device="cpu")).shape
+    (1, 2, 2, 2, 2)
+    """
 
     _axes = 3
     _function = staticmethod(convolution.conv3d)
@@ -246,7 +258,13 @@ class _ConvTranspose(_Convolution):
 
 
 class ConvTranspose1d(_ConvTranspose):
-    """The gradient of a convolution along one axis: each element is spread over a window."""
+    """The gradient of a convolution along one axis: each element is spread over a window.
+
+    >>> import treadle as td
+    >>> layer = td.nn.ConvTranspose1d(3, 8, 4, stride=2, device="cpu")
+    >>> layer(td.ones((2, 3, 16), device="cpu")).shape
+    (2, 8, 34)
+    """
 
     _axes = 1
     _function = staticmethod(convolution.conv_transpose1d)

@@ -130,7 +130,13 @@ class Embedding(_Table):
 
 class EmbeddingBag(_Table):
     """The sum, the mean or the greatest elements (`mode`) of several rows of a table: see
-    `td.nn.functional.embedding_bag`."""
+    `td.nn.functional.embedding_bag`.
+
+    >>> import treadle as td
+    >>> bag = td.nn.EmbeddingBag(10, 3, device="cpu")
+    >>> bag(td.asarray([[1, 2], [3, 4]], device="cpu")).shape
+    (2, 3)
+    """
 
     def __init__(
         self,

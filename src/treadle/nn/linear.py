@@ -67,7 +67,13 @@ class Linear(Module):
 
 class Bilinear(Module):
     """x1 @ weight[o] @ x2 + bias[o] for each feature o, with a weight of shape (out_features,
-    in1_features, in2_features). Both begin uniform within 1 / sqrt(in1_features)."""
+    in1_features, in2_features). Both begin uniform within 1 / sqrt(in1_features).
+
+    >>> import treadle as td
+    >>> layer = td.nn.Bilinear(2, 3, 4, device="cpu")
+    >>> layer(td.ones((5, 2), device="cpu"), td.ones((5, 3), device="cpu")).shape
+    (5, 4)
+    """
 
     weight: Parameter
     bias: Parameter | None
@@ -115,7 +121,12 @@ class Bilinear(Module):
 
 
 class Identity(Module):
-    """What it is given, whatever it was made with."""
+    """What it is given, whatever it was made with.
+
+    >>> import treadle as td
+    >>> td.nn.Identity()(td.ones((2,), device="cpu")).tolist()
+    [1.0, 1.0]
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()

@@ -73,13 +73,23 @@ class MSELoss(_PlainLoss):
 
 
 class L1Loss(_PlainLoss):
-    """|input - target|."""
+    """|input - target|.
+
+    >>> import treadle as td
+    >>> td.nn.L1Loss()(td.ones((3,), device="cpu"), td.zeros(3, device="cpu")).item()
+    1.0
+    """
 
     _function = staticmethod(element_losses.l1_loss)
 
 
 class SmoothL1Loss(Loss):
-    """`L1Loss` with a parabola where input and target are less than `beta` apart."""
+    """`L1Loss` with a parabola where input and target are less than `beta` apart.
+
+    >>> import treadle as td
+    >>> td.nn.SmoothL1Loss()(td.ones((3,), device="cpu"), td.zeros(3, device="cpu")).item()
+    0.5
+    """
 
     def __init__(
         self,
@@ -99,7 +109,12 @@ class SmoothL1Loss(Loss):
 
 
 class HuberLoss(Loss):
-    """`SmoothL1Loss` times `delta`."""
+    """`SmoothL1Loss` times `delta`.
+
+    >>> import treadle as td
+    >>> td.nn.HuberLoss()(td.ones((3,), device="cpu"), td.zeros(3, device="cpu")).item()
+    0.5
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(None, None, reduction)
@@ -111,7 +126,13 @@ class HuberLoss(Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """How unlikely truth values are, given probabilities."""
+    """How unlikely truth values are, given probabilities.
+
+    >>> import treadle as td
+    >>> p = td.asarray([0.5, 0.5], device="cpu")
+    >>> round(td.nn.BCELoss()(p, td.ones_like(p)).item(), 3)
+    0.693
+    """
 
     def forward(self, input: ArrayLike, target: ArrayLike) -> Tensor:
         """The loss."""
@@ -122,7 +143,13 @@ class BCELoss(_WeightedLoss):
 
 class BCEWithLogitsLoss(_WeightedLoss):
     """`BCELoss` of the sigmoid, which it does not compute; positive ones count `pos_weight`
-    times."""
+    times.
+
+    >>> import treadle as td
+    >>> x = td.ones(3, device="cpu")
+    >>> round(td.nn.BCEWithLogitsLoss()(x, x).item(), 3)
+    0.313
+    """
 
     pos_weight: Tensor | None
 
@@ -215,7 +242,13 @@ class SoftMarginLoss(_PlainLoss):
 
 
 class NLLLoss(_WeightedLoss):
-    """The negative logarithm of the target's probability, given the logarithms of all."""
+    """The negative logarithm of the target's probability, given the logarithms of all.
+
+    >>> import treadle as td
+    >>> scores = td.log(td.asarray([[0.5, 0.5]], device="cpu"))
+    >>> round(td.nn.NLLLoss()(scores, td.asarray([1], device="cpu")).item(), 3)
+    0.693
+    """
 
     def __init__(
         self,

@@ -158,7 +158,13 @@ class _BatchNorm(_Running):
 class BatchNorm1d(_BatchNorm):
     """Each channel of (N, C) or (N, C, L) with mean 0 and variance 1 over the batch. In evaluation
     mode these are running ones, which in training move by `momentum` of the way towards those of
-    each batch (None: they are the mean of all)."""
+    each batch (None: they are the mean of all).
+
+    >>> import treadle as td
+    >>> layer = td.nn.BatchNorm1d(4, device="cpu")
+    >>> layer(td.ones((2, 4), device="cpu")).shape
+    (2, 4)
+    """
 
     _ranks = (2, 3)
 
@@ -285,7 +291,13 @@ class LayerNorm(_Affine):
 
 class RMSNorm(_Affine):
     """Root mean square 1 over the last axes, which have the extents `normalized_shape`. By B. Zhang
-    and R. Sennrich, 2019."""
+    and R. Sennrich, 2019.
+
+    >>> import treadle as td
+    >>> layer = td.nn.RMSNorm(4, device="cpu")
+    >>> layer(td.ones((2, 4), device="cpu")).shape
+    (2, 4)
+    """
 
     def __init__(
         self,
@@ -318,7 +330,13 @@ class RMSNorm(_Affine):
 
 class GroupNorm(_Affine):
     """Mean 0 and variance 1 over each of `num_groups` groups of channels. By Y. Wu and K. He,
-    2018."""
+    2018.
+
+    >>> import treadle as td
+    >>> layer = td.nn.GroupNorm(2, 4, device="cpu")
+    >>> layer(td.ones((2, 4, 8), device="cpu")).shape
+    (2, 4, 8)
+    """
 
     def __init__(
         self,

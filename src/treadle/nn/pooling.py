@@ -42,7 +42,12 @@ class _MaxPool(OfFunction):
 
 
 class MaxPool1d(_MaxPool):
-    """The greatest element of each window of one axis; with `return_indices` its place, too."""
+    """The greatest element of each window of one axis; with `return_indices` its place, too.
+
+    >>> import treadle as td
+    >>> td.nn.MaxPool1d(2)(td.ones((1, 4), device="cpu")).shape
+    (1, 2)
+    """
 
     _function = staticmethod(pooling.max_pool1d)
 
@@ -153,7 +158,12 @@ class _AvgPool(OfFunction):
 
 
 class AvgPool2d(_AvgPool):
-    """The mean of each window of two axes."""
+    """The mean of each window of two axes.
+
+    >>> import treadle as td
+    >>> td.nn.AvgPool2d(2)(td.ones((1, 1, 4, 4), device="cpu")).shape
+    (1, 1, 2, 2)
+    """
 
     _function = staticmethod(pooling.avg_pool2d)
 
@@ -241,7 +251,12 @@ class AdaptiveAvgPool1d(_AdaptiveAvgPool):
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
-    """The means of `output_size` windows that share two axes."""
+    """The means of `output_size` windows that share two axes.
+
+    >>> import treadle as td
+    >>> td.nn.AdaptiveAvgPool2d(1)(td.ones((1, 3, 4, 4), device="cpu")).shape
+    (1, 3, 1, 1)
+    """
 
     _function = staticmethod(pooling.adaptive_avg_pool2d)
 

@@ -260,7 +260,14 @@ class RNN(_Recurrent):
 class LSTM(_Recurrent):
     """Long short-term memory, by S. Hochreiter and J. Schmidhuber, 1997: a cell is kept, and gates
     say what of it is forgotten, written and shown. The states are (h, c); with `proj_size` the
-    outputs and h are projected to fewer elements. The rest as for `RNN`."""
+    outputs and h are projected to fewer elements. The rest as for `RNN`.
+
+    >>> import treadle as td
+    >>> lstm = td.nn.LSTM(4, 8, device="cpu")
+    >>> y, (h, c) = lstm(td.ones((5, 2, 4), device="cpu"))
+    >>> y.shape, h.shape, c.shape
+    ((5, 2, 8), (1, 2, 8), (1, 2, 8))
+    """
 
     _gates = 4
     mode = "LSTM"
@@ -298,7 +305,14 @@ class LSTM(_Recurrent):
 
 
 class GRU(_Recurrent):
-    """Gated recurrent units, by K. Cho and others, 2014. The rest as for `RNN`."""
+    """Gated recurrent units, by K. Cho and others, 2014. The rest as for `RNN`.
+
+    >>> import treadle as td
+    >>> gru = td.nn.GRU(4, 8, device="cpu")
+    >>> y, h = gru(td.ones((5, 2, 4), device="cpu"))
+    >>> y.shape, h.shape
+    ((5, 2, 8), (1, 2, 8))
+    """
 
     _gates = 3
     mode = "GRU"

@@ -53,7 +53,12 @@ class Unflatten(OfFunction):
 
 class Upsample(OfFunction):
     """Images (N, C, …) of another size, or `scale_factor` times as large: see
-    `td.nn.functional.interpolate`."""
+    `td.nn.functional.interpolate`.
+
+    >>> import treadle as td
+    >>> td.nn.Upsample(scale_factor=2)(td.ones((1, 1, 2, 2), device="cpu")).shape
+    (1, 1, 4, 4)
+    """
 
     _function = staticmethod(interpolation.interpolate)
 
@@ -99,7 +104,12 @@ class UpsamplingBilinear2d(Upsample):
 
 
 class PixelShuffle(OfFunction):
-    """Make r * r channels one that is r times as high and wide."""
+    """Make r * r channels one that is r times as high and wide.
+
+    >>> import treadle as td
+    >>> td.nn.PixelShuffle(2)(td.ones((1, 4, 2, 2), device="cpu")).shape
+    (1, 1, 4, 4)
+    """
 
     _text = "upscale_factor={upscale_factor}"
     _function = staticmethod(folding.pixel_shuffle)
@@ -129,7 +139,12 @@ class ChannelShuffle(OfFunction):
 
 
 class Unfold(OfFunction):
-    """The windows of images, each a column."""
+    """The windows of images, each a column.
+
+    >>> import treadle as td
+    >>> td.nn.Unfold(2)(td.ones((1, 1, 3, 3), device="cpu")).shape
+    (1, 4, 4)
+    """
 
     _text = "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}"
     _function = staticmethod(folding.unfold)

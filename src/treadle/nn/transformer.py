@@ -193,6 +193,12 @@ class TransformerEncoder(Module):
     """Several encoder layers, copies of one, and perhaps a norm behind them.
 
     `enable_nested_tensor` and `mask_check` are PyTorch's, and change nothing.
+
+    >>> import treadle as td
+    >>> layer = td.nn.TransformerEncoderLayer(8, 2, 16, device="cpu")
+    >>> encoder = td.nn.TransformerEncoder(layer, 2)
+    >>> encoder(td.ones((5, 1, 8), device="cpu")).shape
+    (5, 1, 8)
     """
 
     def __init__(
@@ -254,7 +260,13 @@ class TransformerDecoder(Module):
 
 
 class Transformer(Module):
-    """An encoder of one sequence, and a decoder of another one that looks at it."""
+    """An encoder of one sequence, and a decoder of another one that looks at it.
+
+    >>> import treadle as td
+    >>> model = td.nn.Transformer(8, 2, 1, 1, 16, device="cpu")
+    >>> model(td.ones((5, 1, 8), device="cpu"), td.ones((3, 1, 8), device="cpu")).shape
+    (3, 1, 8)
+    """
 
     def __init__(
         self,

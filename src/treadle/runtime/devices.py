@@ -195,7 +195,12 @@ class Device:
 
 
 def devices() -> list[Device]:
-    """Every usable device, best first: one entry a physical device and provider."""
+    """Every usable device, best first: one entry a physical device and provider.
+
+    >>> import treadle as td
+    >>> [each.id for each in td.devices() if each.id == "cpu"]
+    ['cpu']
+    """
     return _ranked(list(BACKENDS))
 
 
@@ -275,7 +280,13 @@ def restored_device(spec: str, api: str) -> Device:
 
 def default_device() -> Device:
     """The device used where none is named: `use_device`, `set_default_device`, TREADLE_DEVICE,
-    else the best one there is."""
+    else the best one there is.
+
+    >>> import treadle as td
+    >>> with td.use_device("cpu"):
+    ...     td.default_device().id
+    'cpu'
+    """
     global _default
     scoped = _scoped.get()
     if scoped is not None:
@@ -304,14 +315,27 @@ def hints() -> list[str]:
 
 
 def set_default_device(spec: str | Device | None) -> None:
-    """Use this device where none is named; None goes back to the automatic choice."""
+    """Use this device where none is named; None goes back to the automatic choice.
+
+    >>> import treadle as td
+    >>> td.set_default_device("cpu")
+    >>> td.zeros(2).device.id
+    'cpu'
+    >>> td.set_default_device(None)
+    """
     global _default
     _default = None if spec is None else device(spec)
 
 
 @contextlib.contextmanager
 def use_device(spec: str | Device) -> Iterator[Device]:
-    """Within the block (and thread or task), use this device where none is named."""
+    """Within the block (and thread or task), use this device where none is named.
+
+    >>> import treadle as td
+    >>> with td.use_device("cpu"):
+    ...     td.ones(2).device.id
+    'cpu'
+    """
     chosen = device(spec)
     token = _scoped.set(chosen)
     try:
@@ -321,7 +345,12 @@ def use_device(spec: str | Device) -> Iterator[Device]:
 
 
 def is_available(spec: str) -> bool:
-    """Whether `device(spec)` would find a device."""
+    """Whether `device(spec)` would find a device.
+
+    >>> import treadle as td
+    >>> td.is_available("cpu")
+    True
+    """
     try:
         device(spec)
     except DeviceNotFound:

@@ -185,7 +185,12 @@ def _leaves(obj: Any) -> Iterator[Any]:
 def empty(
     shape: Shape, *, dtype: DTypeLike | None = None, device: str | Device | None = None
 ) -> Tensor:
-    """A tensor whose contents are undefined; float32 unless `dtype` says otherwise."""
+    """A tensor whose contents are undefined; float32 unless `dtype` says otherwise.
+
+    >>> import treadle as td
+    >>> td.empty((2, 3), device="cpu").shape
+    (2, 3)
+    """
     where = find_device(device)
     kind = float32 if dtype is None else as_device_dtype(dtype, where)
     check_dtype(kind, where)
@@ -218,7 +223,12 @@ def zeros(
 def ones(
     shape: Shape, *, dtype: DTypeLike | None = None, device: str | Device | None = None
 ) -> Tensor:
-    """A tensor of ones; float32 unless `dtype` says otherwise."""
+    """A tensor of ones; float32 unless `dtype` says otherwise.
+
+    >>> import treadle as td
+    >>> td.ones((2, 2), device="cpu").tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
     return full(shape, 1, dtype=float32 if dtype is None else dtype, device=device)
 
 
@@ -281,7 +291,13 @@ def zeros_like(
 def ones_like(
     x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: str | Device | None = None
 ) -> Tensor:
-    """Ones with a tensor's shape; its dtype and device are the tensor's unless given."""
+    """Ones with a tensor's shape; its dtype and device are the tensor's unless given.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> td.ones_like(x).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
     return full_like(x, 1, dtype=dtype, device=device)
 
 
@@ -293,7 +309,13 @@ def full_like(
     dtype: DTypeLike | None = None,
     device: str | Device | None = None,
 ) -> Tensor:
-    """One value with a tensor's shape; its dtype and device are the tensor's unless given."""
+    """One value with a tensor's shape; its dtype and device are the tensor's unless given.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> td.full_like(x, 7).tolist()
+    [[7.0, 7.0], [7.0, 7.0]]
+    """
     like = asarray(x)
     return full(like.shape, fill_value, dtype=dtype or like.dtype, device=device or like.device)
 
@@ -302,7 +324,13 @@ def empty_like(
     x: ArrayLike, /, *, dtype: DTypeLike | None = None, device: str | Device | None = None
 ) -> Tensor:
     """Undefined contents with a tensor's shape; its dtype and device are the tensor's unless
-    given."""
+    given.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> td.empty_like(x, dtype=td.int32).dtype
+    treadle.int32
+    """
     like = asarray(x)
     return empty(like.shape, dtype=dtype or like.dtype, device=device or like.device)
 

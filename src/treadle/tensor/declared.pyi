@@ -14,7 +14,13 @@ class Declared:
 
     @property
     def T(self) -> Tensor:
-        """A view with the two axes exchanged. ShapeError unless there are two; see `mT`."""
+        """A view with the two axes exchanged. ShapeError unless there are two; see `mT`.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.T.tolist()
+        [[1.0, 3.0], [2.0, 4.0]]
+        """
 
     def __abs__(self) -> Tensor: ...
     def __add__(self, other: ArrayLike, /) -> Tensor: ...
@@ -123,7 +129,13 @@ class Declared:
 
     @overload
     def all(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-        """Whether all elements along one axis, several or all are true (not zero)."""
+        """Whether all elements along one axis, several or all are true (not zero).
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> td.all(x > 1, axis=1).tolist()
+        [False, True]
+        """
 
     @overload
     def all(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
@@ -167,6 +179,11 @@ class Declared:
     def argmin(self, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
         """Where the least element along an axis is, the first of equals; NaN counts as least. Without
         an axis, its number among all elements.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> td.argmin(x, axis=1).tolist()
+        [0, 0]
         """
 
     @overload
@@ -416,7 +433,15 @@ class Declared:
         """
 
     def clone(self) -> Tensor:
-        """The same elements in memory of their own."""
+        """The same elements in memory of their own.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> y = x.clone()
+        >>> y += 1
+        >>> x.tolist()
+        [[1.0, 2.0], [3.0, 4.0]]
+        """
 
     def conj(self, /) -> Tensor:
         """The complex conjugate.
@@ -431,7 +456,13 @@ class Declared:
         """
 
     def contiguous(self) -> Tensor:
-        """The tensor itself if its elements lie row by row without gaps, else a copy."""
+        """The tensor itself if its elements lie row by row without gaps, else a copy.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.T.contiguous().strides
+        (2, 1)
+        """
 
     def copysign(self, x2: ArrayLike, /) -> Tensor:
         """x1 with the sign of x2.
@@ -475,7 +506,13 @@ class Declared:
 
     @overload
     def count_nonzero(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-        """How many elements along one axis, several or all are not zero."""
+        """How many elements along one axis, several or all are not zero.
+
+        >>> import treadle as td
+        >>> x = td.asarray([0, 3, 0, 5], device="cpu")
+        >>> td.count_nonzero(x).item()
+        2
+        """
 
     @overload
     def count_nonzero(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
@@ -634,7 +671,13 @@ class Declared:
         """
 
     def elu(self, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-        """x, or alpha * (exp(x) - 1) where x is negative."""
+        """x, or alpha * (exp(x) - 1) where x is negative.
+
+        >>> import treadle as td
+        >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+        >>> [round(y, 3) for y in td.nn.functional.elu(x).tolist()]
+        [-0.865, 0.5, 3.0]
+        """
 
     def equal(self, x2: ArrayLike, /) -> Tensor:
         """x1 == x2.
@@ -891,13 +934,26 @@ class Declared:
         """`index_add`, written into the tensor itself; the tensor."""
 
     def index_copy(self, dim: int, index: ArrayLike, source: ArrayLike) -> Tensor:
-        """The tensor with `source[:, i]` written to `[:, index[i]]`, for dim 1."""
+        """The tensor with `source[:, i]` written to `[:, index[i]]`, for dim 1.
+
+        >>> import treadle as td
+        >>> x = td.asarray([10, 20, 30], device="cpu")
+        >>> places = td.asarray([2, 0], device="cpu")
+        >>> td.index_copy(x, 0, places, td.asarray([1, 2], device="cpu")).tolist()
+        [2, 20, 1]
+        """
 
     def index_copy_(self, dim: int, index: ArrayLike, source: ArrayLike) -> Tensor:
         """`index_copy`, written into the tensor itself; the tensor."""
 
     def index_fill(self, dim: int, index: ArrayLike, value: ArrayLike) -> Tensor:
-        """The tensor with one number written to `[:, index[i]]`, for dim 1."""
+        """The tensor with one number written to `[:, index[i]]`, for dim 1.
+
+        >>> import treadle as td
+        >>> x = td.asarray([10, 20, 30], device="cpu")
+        >>> td.index_fill(x, 0, td.asarray([0, 2], device="cpu"), -1).tolist()
+        [-1, 20, -1]
+        """
 
     def index_fill_(self, dim: int, index: ArrayLike, value: ArrayLike) -> Tensor:
         """`index_fill`, written into the tensor itself; the tensor."""
@@ -905,6 +961,11 @@ class Declared:
     def index_select(self, dim: int, index: ArrayLike) -> Tensor:
         """The parts along an axis at some places: `td.take` with PyTorch's arguments. Of a tensor
         without axes one part is chosen, and has none either.
+
+        >>> import treadle as td
+        >>> x = td.asarray([10, 20, 30], device="cpu")
+        >>> td.index_select(x, 0, td.asarray([2, 0], device="cpu")).tolist()
+        [30, 10]
         """
 
     def isfinite(self, /) -> Tensor:
@@ -944,7 +1005,13 @@ class Declared:
         """
 
     def leaky_relu(self, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-        """x, or x * negative_slope where x is negative."""
+        """x, or x * negative_slope where x is negative.
+
+        >>> import treadle as td
+        >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+        >>> [round(y, 3) for y in td.nn.functional.leaky_relu(x).tolist()]
+        [-0.02, 0.5, 3.0]
+        """
 
     def less(self, x2: ArrayLike, /) -> Tensor:
         """x1 < x2.
@@ -1117,7 +1184,13 @@ class Declared:
 
     @overload
     def logsumexp(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-        """log(sum(exp(x))) along one axis, several or all, without overflow; of none -inf."""
+        """log(sum(exp(x))) along one axis, several or all, without overflow; of none -inf.
+
+        >>> import treadle as td
+        >>> x = td.asarray([1000.0, 1000.0], device="cpu")
+        >>> round(td.logsumexp(x).item(), 3)
+        1000.693
+        """
 
     @overload
     def logsumexp(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
@@ -1211,6 +1284,11 @@ class Declared:
     def min(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
         """The least element along one axis, several or all; NaN if there is one. ShapeError for no
         elements.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> td.min(x, axis=0).tolist()
+        [1.0, 2.0]
         """
 
     @overload
@@ -1314,7 +1392,13 @@ class Declared:
         """
 
     def permute(self, *axes: Any) -> Tensor:
-        """A view with the axes in another order, as `x.permute(1, 0)` or `x.permute((1, 0))`."""
+        """A view with the axes in another order, as `x.permute(1, 0)` or `x.permute((1, 0))`.
+
+        >>> import treadle as td
+        >>> x = td.zeros((2, 3, 4), device="cpu")
+        >>> x.permute(2, 0, 1).shape
+        (4, 2, 3)
+        """
 
     def permute_dims(self, /, axes: Sequence[int]) -> Tensor:
         """A view with the axes in another order: axis i of the result is axis axes[i].
@@ -1360,6 +1444,11 @@ class Declared:
     ) -> Tensor:
         """The product of the elements along one axis, several or all, with `sum`'s dtypes. The product
         of none is 1.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> td.prod(x, axis=1).tolist()
+        [2.0, 12.0]
         """
 
     @overload
@@ -1371,7 +1460,13 @@ class Declared:
         keepdim: bool = False,
     ) -> Tensor: ...
     def ravel(self, /) -> Tensor:
-        """All elements along one axis: a view where strides can express it, else a copy."""
+        """All elements along one axis: a view where strides can express it, else a copy.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.ravel().tolist()
+        [1.0, 2.0, 3.0, 4.0]
+        """
 
     @property
     def real(self) -> Tensor:
@@ -1513,7 +1608,14 @@ class Declared:
         """`scatter`, written into the tensor itself; the tensor."""
 
     def scatter_add(self, dim: int, index: ArrayLike, src: ArrayLike) -> Tensor:
-        """`scatter` that adds all values to the elements that they go to."""
+        """`scatter` that adds all values to the elements that they go to.
+
+        >>> import treadle as td
+        >>> x = td.zeros(3, device="cpu")
+        >>> places = td.asarray([0, 2, 2], device="cpu")
+        >>> td.scatter_add(x, 0, places, td.ones(3, device="cpu")).tolist()
+        [1.0, 0.0, 2.0]
+        """
 
     def scatter_add_(self, dim: int, index: ArrayLike, src: ArrayLike) -> Tensor:
         """`scatter_add`, written into the tensor itself; the tensor."""
@@ -1606,7 +1708,13 @@ class Declared:
         """
 
     def silu(self, inplace: bool = False) -> Tensor:
-        """The product x * sigmoid(x), which some call swish."""
+        """The product x * sigmoid(x), which some call swish.
+
+        >>> import treadle as td
+        >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+        >>> [round(y, 3) for y in td.nn.functional.silu(x).tolist()]
+        [-0.238, 0.311, 2.858]
+        """
 
     def sin(self, /) -> Tensor:
         """The sine of an angle in radians.
@@ -1647,7 +1755,13 @@ class Declared:
     @overload
     def softmax(self, dim: int = -1, *, dtype: DTypeLike | None = None) -> Tensor: ...
     def softplus(self, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-        """log(1 + exp(beta * x)) / beta; x where beta * x is above the threshold."""
+        """log(1 + exp(beta * x)) / beta; x where beta * x is above the threshold.
+
+        >>> import treadle as td
+        >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+        >>> [round(y, 3) for y in td.nn.functional.softplus(x).tolist()]
+        [0.127, 0.974, 3.049]
+        """
 
     @overload
     def sort(
@@ -1745,7 +1859,13 @@ class Declared:
         correction: float = 0.0,
         keepdims: bool = False,
     ) -> Tensor:
-        """The standard deviation: the square root of `var`."""
+        """The standard deviation: the square root of `var`.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> td.std(x, axis=1).tolist()
+        [0.5, 0.5]
+        """
 
     @overload
     def std(
@@ -1796,7 +1916,13 @@ class Declared:
         keepdim: bool = False,
     ) -> Tensor: ...
     def swapaxes(self, axis1: int, axis2: int, /) -> Tensor:
-        """A view with two axes exchanged."""
+        """A view with two axes exchanged.
+
+        >>> import treadle as td
+        >>> x = td.zeros((2, 3, 4), device="cpu")
+        >>> td.swapaxes(x, 0, 2).shape
+        (4, 3, 2)
+        """
 
     @overload
     def take(self, indices: ArrayLike, /, *, axis: int | None = None) -> Tensor:
@@ -1886,6 +2012,11 @@ class Declared:
     def transpose(self, *axes: Any) -> Tensor:
         """A view with the axes in another order, as NumPy's: of all axes, or reversed if none is named.
         To exchange two axes there is `swapaxes`.
+
+        >>> import treadle as td
+        >>> x = td.zeros((2, 3, 4), device="cpu")
+        >>> x.transpose().shape
+        (4, 3, 2)
         """
 
     def tril(self, /, *, k: int = 0) -> Tensor:
@@ -1977,4 +2108,10 @@ class Declared:
     @overload
     def vecdot(self, x2: ArrayLike, /, *, dim: int = -1) -> Tensor: ...
     def where(self, condition: Any, other: Any) -> Tensor:
-        """The tensor's elements where the condition holds, else those of `other`."""
+        """The tensor's elements where the condition holds, else those of `other`.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.where(x > 1, 0).tolist()
+        [[0.0, 2.0], [3.0, 4.0]]
+        """

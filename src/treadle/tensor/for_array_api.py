@@ -32,7 +32,13 @@ class ForArrayApi:
         return importlib.import_module("treadle")
 
     def to_device(self, device: DeviceLike, /, *, stream: None = None) -> Any:
-        """The tensor on a device: itself if it is there, else a copy. As `x.to(device=…)`."""
+        """The tensor on a device: itself if it is there, else a copy. As `x.to(device=…)`.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.to_device("cpu") is x
+        True
+        """
         if stream is not None:
             raise ValueError("to_device: treadle orders its streams by itself: leave stream out")
         return self.to(device=device)  # type: ignore[attr-defined]

@@ -161,7 +161,12 @@ class ForAutograd:
 
     @property
     def requires_grad(self) -> bool:
-        """Whether operations on the tensor are recorded, so that gradients can be had."""
+        """Whether operations on the tensor are recorded, so that gradients can be had.
+
+        >>> import treadle as td
+        >>> td.ones(2, device="cpu").requires_grad
+        False
+        """
         return self._history is not None
 
     @requires_grad.setter
@@ -209,12 +214,25 @@ class ForAutograd:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the tensor was not computed from tensors that require gradients."""
+        """Whether the tensor was not computed from tensors that require gradients.
+
+        >>> import treadle as td
+        >>> x = td.ones(2, device="cpu").requires_grad_()
+        >>> x.is_leaf, (x * 2).is_leaf
+        (True, False)
+        """
         return self._history is None or self._leaf is not None
 
     @property
     def grad(self) -> Any:
-        """The gradient that backward passes have added up, or None."""
+        """The gradient that backward passes have added up, or None.
+
+        >>> import treadle as td
+        >>> x = td.ones(2, device="cpu").requires_grad_()
+        >>> (x * x).sum().backward()
+        >>> x.grad.tolist()
+        [2.0, 2.0]
+        """
         leaf = self._own_leaf
         if leaf is not None:
             return leaf.shown()
@@ -249,7 +267,16 @@ class ForAutograd:
             raise AutogradError("only a leaf that requires gradients has one: x.requires_grad_()")
 
     def retain_grad(self) -> None:
-        """Have backward passes keep the gradient of this tensor, too, though it is no leaf."""
+        """Have backward passes keep the gradient of this tensor, too, though it is no leaf.
+
+        >>> import treadle as td
+        >>> x = td.ones(2, device="cpu").requires_grad_()
+        >>> y = x * 3
+        >>> y.retain_grad()
+        >>> (y * y).sum().backward()
+        >>> y.grad.tolist()
+        [6.0, 6.0]
+        """
         made = self._made
         if made is None:
             raise AutogradError("a tensor that requires no gradient has none to be kept")
@@ -296,7 +323,13 @@ class ForAutograd:
 
     def detach(self) -> Tensor:
         """A view of the same memory that is cut off: what is computed from it has no gradient for
-        what this was made of."""
+        what this was made of.
+
+        >>> import treadle as td
+        >>> x = td.ones(2, device="cpu").requires_grad_()
+        >>> x.detach().requires_grad
+        False
+        """
         made = self._seen_through(self._where)
         if self._history is not None:
             made._boundary = Boundary(None)

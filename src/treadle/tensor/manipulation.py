@@ -138,7 +138,13 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 
 def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
-    """A view with two axes exchanged."""
+    """A view with two axes exchanged.
+
+    >>> import treadle as td
+    >>> x = td.zeros((2, 3, 4), device="cpu")
+    >>> td.swapaxes(x, 0, 2).shape
+    (4, 3, 2)
+    """
     x = operand("swapaxes", x)
     order = list(range(len(x.shape)))
     one, other = (one_axis("swapaxes", axis, len(order) or 1) for axis in (axis1, axis2))
@@ -216,7 +222,13 @@ def reshape(x: Tensor, /, shape: Shape, *, copy: bool | None = None) -> Tensor:
 
 
 def ravel(x: Tensor, /) -> Tensor:
-    """All elements along one axis: a view where strides can express it, else a copy."""
+    """All elements along one axis: a view where strides can express it, else a copy.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> x.ravel().tolist()
+    [1.0, 2.0, 3.0, 4.0]
+    """
     return reshape(x, -1)
 
 

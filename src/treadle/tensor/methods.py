@@ -29,30 +29,62 @@ from treadle.tensor.tensor import Tensor
 
 
 def clone(x: Tensor) -> Tensor:
-    """The same elements in memory of their own."""
+    """The same elements in memory of their own.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> y = x.clone()
+    >>> y += 1
+    >>> x.tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
     return x.copied()
 
 
 def contiguous(x: Tensor) -> Tensor:
-    """The tensor itself if its elements lie row by row without gaps, else a copy."""
+    """The tensor itself if its elements lie row by row without gaps, else a copy.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> x.T.contiguous().strides
+    (2, 1)
+    """
     from treadle.runtime.arrays import is_contiguous
 
     return x if is_contiguous(x.shape, x.strides) else x.copied()
 
 
 def where(x: Tensor, condition: Any, other: Any) -> Tensor:
-    """The tensor's elements where the condition holds, else those of `other`."""
+    """The tensor's elements where the condition holds, else those of `other`.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> x.where(x > 1, 0).tolist()
+    [[0.0, 2.0], [3.0, 4.0]]
+    """
     return FUNCTIONS["where"](condition, x, other)
 
 
 def permute(x: Tensor, *axes: Any) -> Tensor:
-    """A view with the axes in another order, as `x.permute(1, 0)` or `x.permute((1, 0))`."""
+    """A view with the axes in another order, as `x.permute(1, 0)` or `x.permute((1, 0))`.
+
+    >>> import treadle as td
+    >>> x = td.zeros((2, 3, 4), device="cpu")
+    >>> x.permute(2, 0, 1).shape
+    (4, 2, 3)
+    """
     return manipulation.permute_dims(x, _several(axes))
 
 
 def transpose(x: Tensor, *axes: Any) -> Tensor:
     """A view with the axes in another order, as NumPy's: of all axes, or reversed if none is named.
-    To exchange two axes there is `swapaxes`."""
+    To exchange two axes there is `swapaxes`.
+
+    >>> import treadle as td
+    >>> x = td.zeros((2, 3, 4), device="cpu")
+    >>> x.transpose().shape
+    (4, 3, 2)
+    """
     if not axes or axes == (None,):
         return manipulation.permute_dims(x, range(len(x.shape))[::-1])
     return manipulation.permute_dims(x, _several(axes))
@@ -73,7 +105,13 @@ def _iterator(x: Tensor) -> Iterator[Tensor]:
 
 
 def _transposed(x: Tensor) -> Tensor:
-    """A view with the two axes exchanged. ShapeError unless there are two; see `mT`."""
+    """A view with the two axes exchanged. ShapeError unless there are two; see `mT`.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> x.T.tolist()
+    [[1.0, 3.0], [2.0, 4.0]]
+    """
     if len(x.shape) != 2:
         raise ShapeError(
             f"x.T takes tensors of two axes, not of shape {x.shape}: use x.mT for the last two "

@@ -72,7 +72,13 @@ def prod(
     keepdims: bool = False,
 ) -> Tensor:
     """The product of the elements along one axis, several or all, with `sum`'s dtypes. The product
-    of none is 1."""
+    of none is 1.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> td.prod(x, axis=1).tolist()
+    [2.0, 12.0]
+    """
     return _total("prod", x, axis, dtype, keepdims)
 
 
@@ -120,7 +126,13 @@ def max(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Te
 @takes_dim
 def min(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
     """The least element along one axis, several or all; NaN if there is one. ShapeError for no
-    elements."""
+    elements.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> td.min(x, axis=0).tolist()
+    [1.0, 2.0]
+    """
     return _extreme("min", x, axis, keepdims)
 
 
@@ -146,7 +158,13 @@ def argmax(x: ArrayLike, /, axis: int | None = None, keepdims: bool = False) -> 
 @takes_dim
 def argmin(x: ArrayLike, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Where the least element along an axis is, the first of equals; NaN counts as least. Without
-    an axis, its number among all elements."""
+    an axis, its number among all elements.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> td.argmin(x, axis=1).tolist()
+    [0, 0]
+    """
     return _place("argmin", x, axis, keepdims)
 
 
@@ -191,7 +209,13 @@ def any(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Te
 
 @takes_dim
 def all(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-    """Whether all elements along one axis, several or all are true (not zero)."""
+    """Whether all elements along one axis, several or all are true (not zero).
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> td.all(x > 1, axis=1).tolist()
+    [False, True]
+    """
     return _logical("all", x, axis, keepdims)
 
 
@@ -203,7 +227,13 @@ def _logical(kind: str, x: Any, axis: Any, keepdims: bool) -> Tensor:
 
 @takes_dim
 def count_nonzero(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-    """How many elements along one axis, several or all are not zero."""
+    """How many elements along one axis, several or all are not zero.
+
+    >>> import treadle as td
+    >>> x = td.asarray([0, 3, 0, 5], device="cpu")
+    >>> td.count_nonzero(x).item()
+    2
+    """
     node = node_for("count_nonzero", x)
     axes = some_axes("count_nonzero", axis, len(node.shape))
     ones = cast(cast(node, bool_), default_integer(node.device))
@@ -246,7 +276,13 @@ def var(
 def std(
     x: ArrayLike, /, axis: Axes | None = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
-    """The standard deviation: the square root of `var`."""
+    """The standard deviation: the square root of `var`.
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+    >>> td.std(x, axis=1).tolist()
+    [0.5, 0.5]
+    """
     return _spread("std", x, axis, correction, keepdims)
 
 
@@ -254,7 +290,13 @@ def std(
 @takes_dim
 @as_one
 def logsumexp(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-    """log(sum(exp(x))) along one axis, several or all, without overflow; of none -inf."""
+    """log(sum(exp(x))) along one axis, several or all, without overflow; of none -inf.
+
+    >>> import treadle as td
+    >>> x = td.asarray([1000.0, 1000.0], device="cpu")
+    >>> round(td.logsumexp(x).item(), 3)
+    1000.693
+    """
     values, axes, dtype = _floating("logsumexp", x, axis)
     shape = values.shape
     if 0 in [shape[axis] for axis in axes]:

@@ -64,7 +64,13 @@ def gather(input: ArrayLike, dim: int, index: ArrayLike) -> Tensor:
 
 def index_select(input: ArrayLike, dim: int, index: ArrayLike) -> Tensor:
     """The parts along an axis at some places: `td.take` with PyTorch's arguments. Of a tensor
-    without axes one part is chosen, and has none either."""
+    without axes one part is chosen, and has none either.
+
+    >>> import treadle as td
+    >>> x = td.asarray([10, 20, 30], device="cpu")
+    >>> td.index_select(x, 0, td.asarray([2, 0], device="cpu")).tolist()
+    [30, 10]
+    """
     x = operand("index_select", input)
     at = one_axis("index_select", dim, len(x.shape) or 1)
     places = _one_axis_of("index_select", index)
@@ -131,7 +137,14 @@ def scatter(
 
 
 def scatter_add(input: ArrayLike, dim: int, index: ArrayLike, src: ArrayLike) -> Tensor:
-    """`scatter` that adds all values to the elements that they go to."""
+    """`scatter` that adds all values to the elements that they go to.
+
+    >>> import treadle as td
+    >>> x = td.zeros(3, device="cpu")
+    >>> places = td.asarray([0, 2, 2], device="cpu")
+    >>> td.scatter_add(x, 0, places, td.ones(3, device="cpu")).tolist()
+    [1.0, 0.0, 2.0]
+    """
     return _scattered("scatter_add", input, dim, index, src, "sum")
 
 
@@ -193,12 +206,25 @@ def index_add(
 
 
 def index_copy(input: ArrayLike, dim: int, index: ArrayLike, source: ArrayLike) -> Tensor:
-    """The tensor with `source[:, i]` written to `[:, index[i]]`, for dim 1."""
+    """The tensor with `source[:, i]` written to `[:, index[i]]`, for dim 1.
+
+    >>> import treadle as td
+    >>> x = td.asarray([10, 20, 30], device="cpu")
+    >>> places = td.asarray([2, 0], device="cpu")
+    >>> td.index_copy(x, 0, places, td.asarray([1, 2], device="cpu")).tolist()
+    [2, 20, 1]
+    """
     return _along_one_axis("index_copy", input, dim, index, source, "put")
 
 
 def index_fill(input: ArrayLike, dim: int, index: ArrayLike, value: ArrayLike) -> Tensor:
-    """The tensor with one number written to `[:, index[i]]`, for dim 1."""
+    """The tensor with one number written to `[:, index[i]]`, for dim 1.
+
+    >>> import treadle as td
+    >>> x = td.asarray([10, 20, 30], device="cpu")
+    >>> td.index_fill(x, 0, td.asarray([0, 2], device="cpu"), -1).tolist()
+    [-1, 20, -1]
+    """
     return _along_one_axis("index_fill", input, dim, index, value, "put")
 
 

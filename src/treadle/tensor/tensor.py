@@ -224,34 +224,70 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extent of each axis."""
+        """The extent of each axis.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.shape
+        (2, 2)
+        """
         view = self._view
         return self._cell.value.shape if view is None else view.shape
 
     @property
     def dtype(self) -> DType:
-        """The elements' dtype; NumPy's structured dtype for an array of structs."""
+        """The elements' dtype; NumPy's structured dtype for an array of structs.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.dtype
+        treadle.float32
+        """
         return self._cell.value.dtype
 
     @property
     def device(self) -> Device:
-        """Where the elements are."""
+        """Where the elements are.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.device.id
+        'cpu'
+        """
         return self._cell.value.device
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Elements (not bytes) between neighbours along each axis."""
+        """Elements (not bytes) between neighbours along each axis.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.strides
+        (2, 1)
+        """
         view = self._view
         return packed_strides(self._cell.value.shape) if view is None else view.strides
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """The number of axes.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.ndim
+        2
+        """
         return len(self.shape)
 
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """The number of elements.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.size
+        4
+        """
         count = 1
         for extent in self.shape:
             count *= extent
@@ -259,7 +295,13 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
 
     @property
     def nbytes(self) -> int:
-        """The bytes that the elements take."""
+        """The bytes that the elements take.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.nbytes
+        16
+        """
         return self.size * self.dtype.itemsize
 
     def __len__(self) -> int:
@@ -325,7 +367,13 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
     # --- reading ---------------------------------------------------------------------------------
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The elements as a new NumPy array. Waits for the work that makes them."""
+        """The elements as a new NumPy array. Waits for the work that makes them.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.numpy().sum(axis=0).tolist()
+        [4.0, 6.0]
+        """
         return self._array.to_host()
 
     async def numpy_async(self) -> np.ndarray[Any, Any]:
@@ -338,7 +386,12 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
         return picked
 
     def item(self) -> Any:
-        """The one element as a Python number; ShapeError if there is not exactly one."""
+        """The one element as a Python number; ShapeError if there is not exactly one.
+
+        >>> import treadle as td
+        >>> td.asarray(2.5, device="cpu").item()
+        2.5
+        """
         node, view = self._cell.value, self._view
         if (node.size if view is None else self.size) != 1:
             raise ShapeError(f"item() needs one element; this tensor has shape {self.shape}")
@@ -359,7 +412,13 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
         return (await self.numpy_async()).item()
 
     def tolist(self) -> Any:
-        """The elements as nested lists."""
+        """The elements as nested lists.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.tolist()
+        [[1.0, 2.0], [3.0, 4.0]]
+        """
         return self.numpy().tolist()
 
     async def tolist_async(self) -> Any:
@@ -437,7 +496,13 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
         return made if made.shape == extents else made.reshape(extents)
 
     def copied(self) -> Tensor:
-        """The same elements in memory of their own, on the same device."""
+        """The same elements in memory of their own, on the same device.
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.copied().tolist()
+        [[1.0, 2.0], [3.0, 4.0]]
+        """
         node = self._node
         if type(node.dtype) is not DType:
             return Tensor(self._array.copy_to(self.device))
@@ -451,6 +516,13 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
         """The tensor on another device, or with another dtype, or both; itself if nothing changes.
 
         `target` is a device (or its id) or a dtype (or its name).
+
+        >>> import treadle as td
+        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
+        >>> x.to(td.int32).tolist()
+        [[1, 2], [3, 4]]
+        >>> x.to("cpu").device.id
+        'cpu'
         """
         if target is not None:
             try:

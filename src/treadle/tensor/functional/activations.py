@@ -55,7 +55,13 @@ def relu(input: ArrayLike, inplace: bool = False) -> Tensor:
 @may_write
 @as_one
 def relu6(input: ArrayLike, inplace: bool = False) -> Tensor:
-    """x, limited to 0 … 6."""
+    """x, limited to 0 … 6.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.relu6(x).tolist()]
+    [0.0, 0.5, 3.0]
+    """
     return clip(input, 0, 6)
 
 
@@ -64,7 +70,13 @@ def relu6(input: ArrayLike, inplace: bool = False) -> Tensor:
 def hardtanh(
     input: ArrayLike, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
-    """x, limited to min_val … max_val."""
+    """x, limited to min_val … max_val.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.hardtanh(x).tolist()]
+    [-1.0, 0.5, 1.0]
+    """
     if min_val > max_val:
         raise ValueError(f"hardtanh: min_val={min_val} is greater than max_val={max_val}")
     if operand("hardtanh", input).dtype.is_integer:  # which has no bounds of floats
@@ -74,7 +86,13 @@ def hardtanh(
 
 @may_write
 def leaky_relu(input: ArrayLike, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """x, or x * negative_slope where x is negative."""
+    """x, or x * negative_slope where x is negative.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.leaky_relu(x).tolist()]
+    [-0.02, 0.5, 3.0]
+    """
     if negative_slope < 0:
         return sloping_apart(input, negative_slope)
     return sloping(input, negative_slope)
@@ -143,7 +161,13 @@ def rrelu(
 @may_write
 @as_one
 def threshold(input: ArrayLike, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """The elements that are above the threshold, and `value` for the others."""
+    """The elements that are above the threshold, and `value` for the others.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.threshold(x, 1.0, -1.0).tolist()]
+    [-1.0, -1.0, 3.0]
+    """
     x = operand("threshold", input)
     return where(x <= threshold, value, x).to(x.dtype)
 
@@ -154,7 +178,13 @@ def threshold(input: ArrayLike, threshold: float, value: float, inplace: bool = 
 @may_write
 @as_one
 def elu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x, or alpha * (exp(x) - 1) where x is negative."""
+    """x, or alpha * (exp(x) - 1) where x is negative.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.elu(x).tolist()]
+    [-0.865, 0.5, 3.0]
+    """
     x, dtype = wide(input)
     return where(x > 0, x, _expm1(x) * alpha).to(dtype)
 
@@ -162,7 +192,13 @@ def elu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 @may_write
 @as_one
 def celu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x, or alpha * (exp(x / alpha) - 1) where x is negative: `elu` with slope 1 at 0."""
+    """x, or alpha * (exp(x / alpha) - 1) where x is negative: `elu` with slope 1 at 0.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.celu(x).tolist()]
+    [-0.865, 0.5, 3.0]
+    """
     if alpha == 0:
         raise ValueError("celu: alpha must not be 0: x is divided by it")
     x, dtype = wide(input)
@@ -172,7 +208,13 @@ def celu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 @may_write
 @as_one
 def selu(input: ArrayLike, inplace: bool = False) -> Tensor:
-    """`elu` scaled so that elements of mean 0 and variance 1 stay so."""
+    """`elu` scaled so that elements of mean 0 and variance 1 stay so.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.selu(x).tolist()]
+    [-1.52, 0.525, 3.152]
+    """
     x, dtype = wide(input)
     below = _expm1(x) * (SELU_SCALE * SELU_ALPHA)
     return where(x > 0, x * SELU_SCALE, below).to(dtype)
@@ -203,7 +245,13 @@ def gelu(input: ArrayLike, approximate: str = "none") -> Tensor:
 @may_write
 @as_one
 def silu(input: ArrayLike, inplace: bool = False) -> Tensor:
-    """The product x * sigmoid(x), which some call swish."""
+    """The product x * sigmoid(x), which some call swish.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.silu(x).tolist()]
+    [-0.238, 0.311, 2.858]
+    """
     x, dtype = wide(input)
     return (x * _sigmoid(x)).to(dtype)
 
@@ -214,14 +262,26 @@ swish = silu
 @may_write
 @as_one
 def mish(input: ArrayLike, inplace: bool = False) -> Tensor:
-    """The product x * tanh(log(1 + exp(x)))."""
+    """The product x * tanh(log(1 + exp(x))).
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.mish(x).tolist()]
+    [-0.253, 0.375, 2.987]
+    """
     x, dtype = wide(input)
     return (x * _tanh(_softplus(x))).to(dtype)
 
 
 @as_one
 def softplus(input: ArrayLike, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """log(1 + exp(beta * x)) / beta; x where beta * x is above the threshold."""
+    """log(1 + exp(beta * x)) / beta; x where beta * x is above the threshold.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.softplus(x).tolist()]
+    [0.127, 0.974, 3.049]
+    """
     x, dtype = wide(input)
     scaled = x * beta
     return where(scaled > threshold, x, _log1p(_exp(scaled)) / beta).to(dtype)
@@ -234,24 +294,48 @@ def _softplus(x: Tensor) -> Tensor:
 
 @as_one
 def logsigmoid(input: ArrayLike) -> Tensor:
-    """log(1 / (1 + exp(-x))), precise where that is near 0 or far below."""
+    """log(1 / (1 + exp(-x))), precise where that is near 0 or far below.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.logsigmoid(x).tolist()]
+    [-2.127, -0.474, -0.049]
+    """
     x, dtype = wide(input)
     return (_minimum(x, 0) - _log1p(_exp(-_abs(x)))).to(dtype)
 
 
 def sigmoid(input: ArrayLike) -> Tensor:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.sigmoid(x).tolist()]
+    [0.119, 0.622, 0.953]
+    """
     return _sigmoid(input)
 
 
 def tanh(input: ArrayLike) -> Tensor:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.tanh(x).tolist()]
+    [-0.964, 0.462, 0.995]
+    """
     return _tanh(input)
 
 
 @as_one
 def softsign(input: ArrayLike) -> Tensor:
-    """The quotient x / (1 + abs(x))."""
+    """The quotient x / (1 + abs(x)).
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.softsign(x).tolist()]
+    [-0.667, 0.333, 0.75]
+    """
     x, dtype = wide(input)
     return (x / (_abs(x) + 1)).to(dtype)
 
@@ -262,7 +346,13 @@ def softsign(input: ArrayLike) -> Tensor:
 @may_write
 @as_one
 def hardsigmoid(input: ArrayLike, inplace: bool = False) -> Tensor:
-    """A straight line, x / 6 + 1 / 2, limited to 0 … 1."""
+    """A straight line, x / 6 + 1 / 2, limited to 0 … 1.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.hardsigmoid(x).tolist()]
+    [0.167, 0.583, 1.0]
+    """
     x, dtype = wide(input)
     return (clip(x + 3, 0, 6) / 6).to(dtype)
 
@@ -270,21 +360,39 @@ def hardsigmoid(input: ArrayLike, inplace: bool = False) -> Tensor:
 @may_write
 @as_one
 def hardswish(input: ArrayLike, inplace: bool = False) -> Tensor:
-    """The product x * hardsigmoid(x)."""
+    """The product x * hardsigmoid(x).
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.hardswish(x).tolist()]
+    [-0.333, 0.292, 3.0]
+    """
     x, dtype = wide(input)
     return (x * clip(x + 3, 0, 6) / 6).to(dtype)
 
 
 @as_one
 def hardshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
-    """x, or 0 where its magnitude is at most lambd."""
+    """x, or 0 where its magnitude is at most lambd.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.hardshrink(x).tolist()]
+    [-2.0, 0.0, 3.0]
+    """
     x, dtype = wide(input)
     return where(_abs(x) <= lambd, 0, x).to(dtype)
 
 
 @as_one
 def softshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
-    """Each x moved towards 0 by lambd, and 0 where it would pass it."""
+    """Each x moved towards 0 by lambd, and 0 where it would pass it.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.softshrink(x).tolist()]
+    [-1.5, 0.0, 2.5]
+    """
     if lambd < 0:
         raise ValueError(f"softshrink: lambd must not be negative, as {lambd} is")
     x, dtype = wide(input)
@@ -293,7 +401,13 @@ def softshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
 
 @as_one
 def tanhshrink(input: ArrayLike) -> Tensor:
-    """The difference x - tanh(x)."""
+    """The difference x - tanh(x).
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.tanhshrink(x).tolist()]
+    [-1.036, 0.038, 2.005]
+    """
     x, dtype = wide(input)
     return (x - _tanh(x)).to(dtype)
 
@@ -348,7 +462,13 @@ def reglu(input: ArrayLike, axis: int = -1) -> Tensor:
 
 @takes_dim
 def softmin(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
-    """`softmax` of -x."""
+    """`softmax` of -x.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> [round(y, 3) for y in td.nn.functional.softmin(x, axis=0).tolist()]
+    [0.918, 0.075, 0.006]
+    """
     x, given = wide(input)
     return softmax(-x, axis, dtype=given if dtype is None else dtype)
 

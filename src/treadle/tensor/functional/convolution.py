@@ -88,7 +88,13 @@ def conv3d(
     groups: int = 1,
 ) -> Tensor:
     """Weights of shape (O, C / groups, KD, KH, KW) moved through an input of shape (N, C, D, H, W).
-    The rest is as for `conv2d`."""
+    The rest is as for `conv2d`.
+
+    >>> import treadle as td
+    >>> x, w = td.ones((1, 1, 4, 4, 4), device="cpu"), td.ones((2, 1, 3, 3, 3), device="cpu")
+    >>> td.nn.functional.conv3d(x, w).shape
+    (1, 2, 2, 2, 2)
+    """
     return _convolution("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -103,7 +109,13 @@ def conv_transpose1d(
     dilation: Sizes = 1,
 ) -> Tensor:
     """Each element of an input of shape (N, C, L), times weights of shape (C, O / groups, K), added
-    up where they fall: (N, O, …). The rest is as for `conv_transpose2d`."""
+    up where they fall: (N, O, …). The rest is as for `conv_transpose2d`.
+
+    >>> import treadle as td
+    >>> x, w = td.ones((1, 1, 4), device="cpu"), td.ones((1, 2, 3), device="cpu")
+    >>> td.nn.functional.conv_transpose1d(x, w).shape
+    (1, 2, 6)
+    """
     return _transposed(
         "conv_transpose1d",
         1,

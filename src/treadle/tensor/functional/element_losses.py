@@ -64,7 +64,13 @@ def l1_loss(
     weight: ArrayLike | None = None,
 ) -> Tensor:
     """|input - target|, or the mean or sum of that, real of complex numbers too; weighted as in
-    `mse_loss`."""
+    `mse_loss`.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> round(td.nn.functional.l1_loss(x, td.zeros_like(x)).item(), 3)
+    1.833
+    """
     reduction = reduction_of("l1_loss", reduction, size_average, reduce)
     return _distance("l1_loss", input, target, weight, reduction, _abs, may_be_complex=True)
 
@@ -77,7 +83,13 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """`l1_loss`, less beta / 2, but where the distance d is below beta d**2 / (2 beta)."""
+    """`l1_loss`, less beta / 2, but where the distance d is below beta d**2 / (2 beta).
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> round(td.nn.functional.smooth_l1_loss(x, td.zeros_like(x)).item(), 3)
+    1.375
+    """
     if beta < 0:
         raise ValueError(f"smooth_l1_loss: beta must not be negative, as {beta} is")
     reduction = reduction_of("smooth_l1_loss", reduction, size_average, reduce)
@@ -99,7 +111,13 @@ def huber_loss(
     weight: ArrayLike | None = None,
 ) -> Tensor:
     """Half of the squared distance where that is up to delta, else delta * (distance - delta / 2).
-    With a `weight` for each element the mean is that of weighted losses, as in PyTorch."""
+    With a `weight` for each element the mean is that of weighted losses, as in PyTorch.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> round(td.nn.functional.huber_loss(x, td.zeros_like(x)).item(), 3)
+    1.375
+    """
     if delta <= 0:
         raise ValueError(f"huber_loss: delta must be positive, not {delta}")
 
@@ -168,7 +186,13 @@ def binary_cross_entropy_with_logits(
     pos_weight: ArrayLike | None = None,
 ) -> Tensor:
     """`binary_cross_entropy` of sigmoid(x), without its rounding. `pos_weight`, which broadcasts,
-    is what the part with log(p) counts."""
+    is what the part with log(p) counts.
+
+    >>> import treadle as td
+    >>> x = td.asarray([-2.0, 0.5, 3.0], device="cpu")
+    >>> round(td.nn.functional.binary_cross_entropy_with_logits(x, td.ones_like(x)).item(), 3)
+    0.883
+    """
     name = "binary_cross_entropy_with_logits"
     reduction = reduction_of(name, reduction, size_average, reduce)
     (x, t), dtype = operands(name, input, target)

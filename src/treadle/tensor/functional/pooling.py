@@ -50,7 +50,13 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Pooled:
-    """`max_pool2d` for inputs of shape (N, C, L) or (C, L)."""
+    """`max_pool2d` for inputs of shape (N, C, L) or (C, L).
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0, 3.0, 4.0]], device="cpu")
+    >>> td.nn.functional.max_pool1d(x, 2).tolist()
+    [[2.0, 4.0]]
+    """
     sizes = (kernel_size, stride, padding, dilation)
     return _max_pool("max_pool1d", input, 1, sizes, ceil_mode, return_indices)
 
@@ -104,7 +110,13 @@ def _max_pool(
 
 
 def adaptive_max_pool1d(input: ArrayLike, output_size: Any, return_indices: bool = False) -> Pooled:
-    """`adaptive_max_pool2d` for inputs of shape (N, C, L) or (C, L)."""
+    """`adaptive_max_pool2d` for inputs of shape (N, C, L) or (C, L).
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0, 3.0, 4.0]], device="cpu")
+    >>> td.nn.functional.adaptive_max_pool1d(x, 1).tolist()
+    [[4.0]]
+    """
     return _adaptive_max_pool("adaptive_max_pool1d", input, 1, output_size, return_indices)
 
 
@@ -153,7 +165,13 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """`avg_pool2d` for inputs of shape (N, C, L) or (C, L)."""
+    """`avg_pool2d` for inputs of shape (N, C, L) or (C, L).
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0, 3.0, 4.0]], device="cpu")
+    >>> td.nn.functional.avg_pool1d(x, 2).tolist()
+    [[1.5, 3.5]]
+    """
     sizes = (kernel_size, stride, padding, 1)
     return _avg_pool("avg_pool1d", input, 1, sizes, ceil_mode, count_include_pad, None)
 
@@ -207,7 +225,13 @@ def _avg_pool(
 
 
 def adaptive_avg_pool1d(input: ArrayLike, output_size: Any) -> Tensor:
-    """`adaptive_avg_pool2d` for inputs of shape (N, C, L) or (C, L)."""
+    """`adaptive_avg_pool2d` for inputs of shape (N, C, L) or (C, L).
+
+    >>> import treadle as td
+    >>> x = td.asarray([[1.0, 2.0, 3.0, 4.0]], device="cpu")
+    >>> td.nn.functional.adaptive_avg_pool1d(x, 1).tolist()
+    [[2.5]]
+    """
     return adaptive_avg_pool("adaptive_avg_pool1d", images("", input, 1), 1, output_size)
 
 
