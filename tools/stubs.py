@@ -192,6 +192,8 @@ def _method(name: str, function: Callable[..., Any]) -> Iterator[str]:
         _, *others = _parameters(function, form)
         if others[:1] == ["/"]:
             others = ["/", *others[1:]]
+        if form and any(each.startswith("keepdim:") for each in others):  # either may be said
+            others += [*([] if "*" in others else ["*"]), "keepdims: bool = False"]
         mark = "    @overload\n" if len(forms) > 1 else ""
         doc = "" if at else doc_of(function)
         yield mark + _define(name, ["self", *others], _result(function), doc, "    ")

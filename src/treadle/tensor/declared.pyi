@@ -138,7 +138,14 @@ class Declared:
         """
 
     @overload
-    def all(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
+    def all(
+        self,
+        /,
+        dim: Axes | None = None,
+        keepdim: bool = False,
+        *,
+        keepdims: bool = False,
+    ) -> Tensor: ...
     def angle(self, /) -> Tensor:
         """The angle of a complex number, in radians.
 
@@ -162,7 +169,14 @@ class Declared:
         """
 
     @overload
-    def any(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
+    def any(
+        self,
+        /,
+        dim: Axes | None = None,
+        keepdim: bool = False,
+        *,
+        keepdims: bool = False,
+    ) -> Tensor: ...
     @overload
     def argmax(self, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
         """Where the greatest element along an axis is, the first of equals; NaN counts as greatest.
@@ -174,7 +188,14 @@ class Declared:
         """
 
     @overload
-    def argmax(self, /, dim: int | None = None, keepdim: bool = False) -> Tensor: ...
+    def argmax(
+        self,
+        /,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        keepdims: bool = False,
+    ) -> Tensor: ...
     @overload
     def argmin(self, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
         """Where the least element along an axis is, the first of equals; NaN counts as least. Without
@@ -187,7 +208,14 @@ class Declared:
         """
 
     @overload
-    def argmin(self, /, dim: int | None = None, keepdim: bool = False) -> Tensor: ...
+    def argmin(
+        self,
+        /,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        keepdims: bool = False,
+    ) -> Tensor: ...
     @overload
     def argsort(
         self,
@@ -515,7 +543,14 @@ class Declared:
         """
 
     @overload
-    def count_nonzero(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
+    def count_nonzero(
+        self,
+        /,
+        dim: Axes | None = None,
+        keepdim: bool = False,
+        *,
+        keepdims: bool = False,
+    ) -> Tensor: ...
     @overload
     def cumprod(
         self,
@@ -1193,7 +1228,14 @@ class Declared:
         """
 
     @overload
-    def logsumexp(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
+    def logsumexp(
+        self,
+        /,
+        dim: Axes | None = None,
+        keepdim: bool = False,
+        *,
+        keepdims: bool = False,
+    ) -> Tensor: ...
     @property
     def mT(self) -> Tensor:
         """A view with the last two axes exchanged.
@@ -1253,7 +1295,14 @@ class Declared:
         """
 
     @overload
-    def max(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
+    def max(
+        self,
+        /,
+        dim: Axes | None = None,
+        keepdim: bool = False,
+        *,
+        keepdims: bool = False,
+    ) -> Tensor: ...
     def maximum(self, x2: ArrayLike, /) -> Tensor:
         """The greater one; NaN if one is NaN.
 
@@ -1279,7 +1328,14 @@ class Declared:
         """
 
     @overload
-    def mean(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
+    def mean(
+        self,
+        /,
+        dim: Axes | None = None,
+        keepdim: bool = False,
+        *,
+        keepdims: bool = False,
+    ) -> Tensor: ...
     @overload
     def min(self, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
         """The least element along one axis, several or all; NaN if there is one. ShapeError for no
@@ -1292,7 +1348,14 @@ class Declared:
         """
 
     @overload
-    def min(self, /, dim: Axes | None = None, keepdim: bool = False) -> Tensor: ...
+    def min(
+        self,
+        /,
+        dim: Axes | None = None,
+        keepdim: bool = False,
+        *,
+        keepdims: bool = False,
+    ) -> Tensor: ...
     def minimum(self, x2: ArrayLike, /) -> Tensor:
         """The smaller one; NaN if one is NaN.
 
@@ -1458,6 +1521,8 @@ class Declared:
         dim: Axes | None = None,
         dtype: DTypeLike | None = None,
         keepdim: bool = False,
+        *,
+        keepdims: bool = False,
     ) -> Tensor: ...
     def ravel(self, /) -> Tensor:
         """All elements along one axis: a view where strides can express it, else a copy.
@@ -1874,6 +1939,8 @@ class Declared:
         dim: Axes | None = None,
         correction: float = 0.0,
         keepdim: bool = False,
+        *,
+        keepdims: bool = False,
     ) -> Tensor: ...
     def subtract(self, x2: ArrayLike, /) -> Tensor:
         """x1 - x2.
@@ -1914,6 +1981,8 @@ class Declared:
         dim: Axes | None = None,
         dtype: DTypeLike | None = None,
         keepdim: bool = False,
+        *,
+        keepdims: bool = False,
     ) -> Tensor: ...
     def swapaxes(self, axis1: int, axis2: int, /) -> Tensor:
         """A view with two axes exchanged.
@@ -2094,6 +2163,8 @@ class Declared:
         dim: Axes | None = None,
         correction: float = 0.0,
         keepdim: bool = False,
+        *,
+        keepdims: bool = False,
     ) -> Tensor: ...
     @overload
     def vecdot(self, x2: ArrayLike, /, *, axis: int = -1) -> Tensor:
