@@ -887,8 +887,8 @@ def exp2(x: Value | complex, /) -> Value:
     """2 to the power of x.
 
     `x` is an array of any shape; the result has the same shape. It takes floating point
-    numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
-    complex numbers.
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
 
     >>> import treadle as td
     >>> x = td.asarray([3.0, -1.0], device="cpu")
@@ -1279,8 +1279,8 @@ def logaddexp(a: Value | complex, b: Value | complex, /) -> Value:
 
     `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
     they do not broadcast, LaunchError for tensors on two devices. It takes floating point
-    numbers, promoted to one dtype; integers and booleans become float32. The result has the
-    same dtype. DtypeError for complex numbers.
+    numbers, complex numbers, promoted to one dtype; integers and booleans become float32. The
+    result has the same dtype.
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 100.0], device="cpu")
@@ -1604,26 +1604,25 @@ def reverse_bits(x: Any, /) -> Value:
 
 @overload
 def round(x: Value | complex, /) -> Value:
-    """The nearest integer; halves go to the even one.
-
-    `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
-    floating point numbers, complex numbers. The result has the same dtype.
+    """The nearest number of so many decimals, to the left of the point where there are fewer than
+    0; halves go to the even one.
 
     >>> import treadle as td
-    >>> x = td.asarray([0.5, 1.5, -1.7], device="cpu")
-    >>> td.round(x).tolist()
-    [0.0, 2.0, -2.0]
+    >>> td.round(td.asarray([1.25, 2.5], device="cpu")).tolist()
+    [1.0, 2.0]
+    >>> td.round(td.asarray([1.25, 26.0], device="cpu"), decimals=-1).tolist()
+    [0.0, 30.0]
     """
 
 @overload
-def round(x: ArrayLike, /) -> Tensor: ...
+def round(x: ArrayLike, /, decimals: int = 0) -> Tensor: ...
 @overload
 def rsqrt(x: Value | complex, /) -> Value:
     """1 / sqrt(x).
 
     `x` is an array of any shape; the result has the same shape. It takes floating point
-    numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
-    complex numbers.
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
 
     >>> import treadle as td
     >>> x = td.asarray([4.0, 0.25], device="cpu")
@@ -1730,8 +1729,8 @@ def sigmoid(x: Value | complex, /) -> Value:
     """1 / (1 + exp(-x)).
 
     `x` is an array of any shape; the result has the same shape. It takes floating point
-    numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
-    complex numbers.
+    numbers, complex numbers; integers and booleans become float32. The result has the same
+    dtype.
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 2.0], device="cpu")

@@ -770,8 +770,8 @@ class Declared:
         """2 to the power of x.
 
         `x` is an array of any shape; the result has the same shape. It takes floating point
-        numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
-        complex numbers.
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
 
         >>> import treadle as td
         >>> x = td.asarray([3.0, -1.0], device="cpu")
@@ -1157,8 +1157,8 @@ class Declared:
 
         `x1` and `x2` are arrays whose shapes broadcast, or one of them is a number. ShapeError if
         they do not broadcast, LaunchError for tensors on two devices. It takes floating point
-        numbers, promoted to one dtype; integers and booleans become float32. The result has the
-        same dtype. DtypeError for complex numbers.
+        numbers, complex numbers, promoted to one dtype; integers and booleans become float32. The
+        result has the same dtype.
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 100.0], device="cpu")
@@ -1619,24 +1619,23 @@ class Declared:
         *,
         dims: int | tuple[int, ...] | None = None,
     ) -> Tensor: ...
-    def round(self, /) -> Tensor:
-        """The nearest integer; halves go to the even one.
-
-        `x` is an array of any shape; the result has the same shape. It takes booleans, integers,
-        floating point numbers, complex numbers. The result has the same dtype.
+    def round(self, /, decimals: int = 0) -> Tensor:
+        """The nearest number of so many decimals, to the left of the point where there are fewer than
+        0; halves go to the even one.
 
         >>> import treadle as td
-        >>> x = td.asarray([0.5, 1.5, -1.7], device="cpu")
-        >>> td.round(x).tolist()
-        [0.0, 2.0, -2.0]
+        >>> td.round(td.asarray([1.25, 2.5], device="cpu")).tolist()
+        [1.0, 2.0]
+        >>> td.round(td.asarray([1.25, 26.0], device="cpu"), decimals=-1).tolist()
+        [0.0, 30.0]
         """
 
     def rsqrt(self, /) -> Tensor:
         """1 / sqrt(x).
 
         `x` is an array of any shape; the result has the same shape. It takes floating point
-        numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
-        complex numbers.
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
 
         >>> import treadle as td
         >>> x = td.asarray([4.0, 0.25], device="cpu")
@@ -1738,8 +1737,8 @@ class Declared:
         """1 / (1 + exp(-x)).
 
         `x` is an array of any shape; the result has the same shape. It takes floating point
-        numbers; integers and booleans become float32. The result has the same dtype. DtypeError for
-        complex numbers.
+        numbers, complex numbers; integers and booleans become float32. The result has the same
+        dtype.
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 2.0], device="cpu")
