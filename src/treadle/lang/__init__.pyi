@@ -243,8 +243,8 @@ def acos(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([1.0, 0.0], device="cpu")
-    >>> [round(y, 3) for y in td.acos(x).tolist()]
-    [0.0, 1.571]
+    >>> print(*[f"{y:.3f}" for y in td.acos(x).tolist()])
+    0.000 1.571
     """
 
 @overload
@@ -259,8 +259,8 @@ def acosh(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([1.0, 2.0], device="cpu")
-    >>> [round(y, 3) for y in td.acosh(x).tolist()]
-    [0.0, 1.317]
+    >>> print(*[f"{y:.3f}" for y in td.acosh(x).tolist()])
+    0.000 1.317
     """
 
 @overload
@@ -292,8 +292,8 @@ def asin(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 1.0], device="cpu")
-    >>> [round(y, 3) for y in td.asin(x).tolist()]
-    [0.0, 1.571]
+    >>> print(*[f"{y:.3f}" for y in td.asin(x).tolist()])
+    0.000 1.571
     """
 
 @overload
@@ -308,8 +308,8 @@ def asinh(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 1.0], device="cpu")
-    >>> [round(y, 3) for y in td.asinh(x).tolist()]
-    [0.0, 0.881]
+    >>> print(*[f"{y:.3f}" for y in td.asinh(x).tolist()])
+    0.000 0.881
     """
 
 @overload
@@ -324,8 +324,8 @@ def atan(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 1.0], device="cpu")
-    >>> [round(y, 3) for y in td.atan(x).tolist()]
-    [0.0, 0.785]
+    >>> print(*[f"{y:.3f}" for y in td.atan(x).tolist()])
+    0.000 0.785
     """
 
 @overload
@@ -341,8 +341,8 @@ def atan2(a: Value | complex, b: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([1.0, -1.0], device="cpu")
-    >>> [round(y, 3) for y in td.atan2(x, 1.0).tolist()]
-    [0.785, -0.785]
+    >>> print(*[f"{y:.3f}" for y in td.atan2(x, 1.0).tolist()])
+    0.785 -0.785
     """
 
 @overload
@@ -357,8 +357,8 @@ def atanh(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 0.5], device="cpu")
-    >>> [round(y, 3) for y in td.atanh(x).tolist()]
-    [0.0, 0.549]
+    >>> print(*[f"{y:.3f}" for y in td.atanh(x).tolist()])
+    0.000 0.549
     """
 
 @overload
@@ -754,8 +754,8 @@ def cos(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 1.0], device="cpu")
-    >>> [round(y, 3) for y in td.cos(x).tolist()]
-    [1.0, 0.54]
+    >>> print(*[f"{y:.3f}" for y in td.cos(x).tolist()])
+    1.000 0.540
     """
 
 @overload
@@ -770,8 +770,8 @@ def cosh(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 1.0], device="cpu")
-    >>> [round(y, 3) for y in td.cosh(x).tolist()]
-    [1.0, 1.543]
+    >>> print(*[f"{y:.3f}" for y in td.cosh(x).tolist()])
+    1.000 1.543
     """
 
 @overload
@@ -844,8 +844,8 @@ def erf(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 1.0], device="cpu")
-    >>> [round(y, 3) for y in td.erf(x).tolist()]
-    [0.0, 0.843]
+    >>> print(*[f"{y:.3f}" for y in td.erf(x).tolist()])
+    0.000 0.843
     """
 
 @overload
@@ -860,8 +860,8 @@ def erfc(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 1.0], device="cpu")
-    >>> [round(y, 3) for y in td.erfc(x).tolist()]
-    [1.0, 0.157]
+    >>> print(*[f"{y:.3f}" for y in td.erfc(x).tolist()])
+    1.000 0.157
     """
 
 @overload
@@ -876,8 +876,8 @@ def exp(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 1.0], device="cpu")
-    >>> [round(y, 3) for y in td.exp(x).tolist()]
-    [1.0, 2.718]
+    >>> print(*[f"{y:.3f}" for y in td.exp(x).tolist()])
+    1.000 2.718
     """
 
 @overload
@@ -908,8 +908,8 @@ def expm1(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 1.0], device="cpu")
-    >>> [round(y, 3) for y in td.expm1(x).tolist()]
-    [0.0, 1.718]
+    >>> print(*[f"{y:.3f}" for y in td.expm1(x).tolist()])
+    0.000 1.718
     """
 
 @overload
@@ -973,8 +973,8 @@ def gamma(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([4.0, 0.5], device="cpu")
-    >>> [round(y, 3) for y in td.gamma(x).tolist()]
-    [6.0, 1.772]
+    >>> print(*[f"{y:.3f}" for y in td.gamma(x).tolist()])
+    6.000 1.772
     """
 
 @overload
@@ -1184,8 +1184,8 @@ def lgamma(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([1.0, 5.0], device="cpu")
-    >>> [round(y, 3) for y in td.lgamma(x).tolist()]
-    [0.0, 3.178]
+    >>> print(*[f"{y:.3f}" for y in td.lgamma(x).tolist()])
+    0.000 3.178
     """
 
 @overload
@@ -1219,8 +1219,8 @@ def log(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([1.0, 10.0], device="cpu")
-    >>> [round(y, 3) for y in td.log(x).tolist()]
-    [0.0, 2.303]
+    >>> print(*[f"{y:.3f}" for y in td.log(x).tolist()])
+    0.000 2.303
     """
 
 @overload
@@ -1251,8 +1251,8 @@ def log1p(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 1.0], device="cpu")
-    >>> [round(y, 3) for y in td.log1p(x).tolist()]
-    [0.0, 0.693]
+    >>> print(*[f"{y:.3f}" for y in td.log1p(x).tolist()])
+    0.000 0.693
     """
 
 @overload
@@ -1284,8 +1284,8 @@ def logaddexp(a: Value | complex, b: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 100.0], device="cpu")
-    >>> [round(y, 3) for y in td.logaddexp(x, 0.0).tolist()]
-    [0.693, 100.0]
+    >>> print(*[f"{y:.3f}" for y in td.logaddexp(x, 0.0).tolist()])
+    0.693 100.000
     """
 
 @overload
@@ -1734,8 +1734,8 @@ def sigmoid(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 2.0], device="cpu")
-    >>> [round(y, 3) for y in td.sigmoid(x).tolist()]
-    [0.5, 0.881]
+    >>> print(*[f"{y:.3f}" for y in td.sigmoid(x).tolist()])
+    0.500 0.881
     """
 
 @overload
@@ -1781,8 +1781,8 @@ def sin(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 1.0], device="cpu")
-    >>> [round(y, 3) for y in td.sin(x).tolist()]
-    [0.0, 0.841]
+    >>> print(*[f"{y:.3f}" for y in td.sin(x).tolist()])
+    0.000 0.841
     """
 
 @overload
@@ -1797,8 +1797,8 @@ def sinh(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 1.0], device="cpu")
-    >>> [round(y, 3) for y in td.sinh(x).tolist()]
-    [0.0, 1.175]
+    >>> print(*[f"{y:.3f}" for y in td.sinh(x).tolist()])
+    0.000 1.175
     """
 
 @overload
@@ -1813,8 +1813,8 @@ def sqrt(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([4.0, 2.0], device="cpu")
-    >>> [round(y, 3) for y in td.sqrt(x).tolist()]
-    [2.0, 1.414]
+    >>> print(*[f"{y:.3f}" for y in td.sqrt(x).tolist()])
+    2.000 1.414
     """
 
 @overload
@@ -2004,8 +2004,8 @@ def tan(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 1.0], device="cpu")
-    >>> [round(y, 3) for y in td.tan(x).tolist()]
-    [0.0, 1.557]
+    >>> print(*[f"{y:.3f}" for y in td.tan(x).tolist()])
+    0.000 1.557
     """
 
 @overload
@@ -2020,8 +2020,8 @@ def tanh(x: Value | complex, /) -> Value:
 
     >>> import treadle as td
     >>> x = td.asarray([0.0, 1.0], device="cpu")
-    >>> [round(y, 3) for y in td.tanh(x).tolist()]
-    [0.0, 0.762]
+    >>> print(*[f"{y:.3f}" for y in td.tanh(x).tolist()])
+    0.000 0.762
     """
 
 @overload

@@ -96,8 +96,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([1.0, 0.0], device="cpu")
-        >>> [round(y, 3) for y in td.acos(x).tolist()]
-        [0.0, 1.571]
+        >>> print(*[f"{y:.3f}" for y in td.acos(x).tolist()])
+        0.000 1.571
         """
 
     def acosh(self, /) -> Tensor:
@@ -109,8 +109,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([1.0, 2.0], device="cpu")
-        >>> [round(y, 3) for y in td.acosh(x).tolist()]
-        [0.0, 1.317]
+        >>> print(*[f"{y:.3f}" for y in td.acosh(x).tolist()])
+        0.000 1.317
         """
 
     def add(self, x2: ArrayLike, /) -> Tensor:
@@ -155,8 +155,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([1j, -1.0], device="cpu")
-        >>> [round(y, 3) for y in td.angle(x).tolist()]
-        [1.571, 3.142]
+        >>> print(*[f"{y:.3f}" for y in td.angle(x).tolist()])
+        1.571 3.142
         """
 
     @overload
@@ -258,8 +258,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 1.0], device="cpu")
-        >>> [round(y, 3) for y in td.asin(x).tolist()]
-        [0.0, 1.571]
+        >>> print(*[f"{y:.3f}" for y in td.asin(x).tolist()])
+        0.000 1.571
         """
 
     def asinh(self, /) -> Tensor:
@@ -271,8 +271,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 1.0], device="cpu")
-        >>> [round(y, 3) for y in td.asinh(x).tolist()]
-        [0.0, 0.881]
+        >>> print(*[f"{y:.3f}" for y in td.asinh(x).tolist()])
+        0.000 0.881
         """
 
     def astype(
@@ -302,8 +302,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 1.0], device="cpu")
-        >>> [round(y, 3) for y in td.atan(x).tolist()]
-        [0.0, 0.785]
+        >>> print(*[f"{y:.3f}" for y in td.atan(x).tolist()])
+        0.000 0.785
         """
 
     def atan2(self, x2: ArrayLike, /) -> Tensor:
@@ -316,8 +316,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([1.0, -1.0], device="cpu")
-        >>> [round(y, 3) for y in td.atan2(x, 1.0).tolist()]
-        [0.785, -0.785]
+        >>> print(*[f"{y:.3f}" for y in td.atan2(x, 1.0).tolist()])
+        0.785 -0.785
         """
 
     def atanh(self, /) -> Tensor:
@@ -329,8 +329,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 0.5], device="cpu")
-        >>> [round(y, 3) for y in td.atanh(x).tolist()]
-        [0.0, 0.549]
+        >>> print(*[f"{y:.3f}" for y in td.atanh(x).tolist()])
+        0.000 0.549
         """
 
     def bitwise_and(self, x2: ArrayLike, /) -> Tensor:
@@ -515,8 +515,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 1.0], device="cpu")
-        >>> [round(y, 3) for y in td.cos(x).tolist()]
-        [1.0, 0.54]
+        >>> print(*[f"{y:.3f}" for y in td.cos(x).tolist()])
+        1.000 0.540
         """
 
     def cosh(self, /) -> Tensor:
@@ -528,8 +528,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 1.0], device="cpu")
-        >>> [round(y, 3) for y in td.cosh(x).tolist()]
-        [1.0, 1.543]
+        >>> print(*[f"{y:.3f}" for y in td.cosh(x).tolist()])
+        1.000 1.543
         """
 
     @overload
@@ -736,8 +736,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 1.0], device="cpu")
-        >>> [round(y, 3) for y in td.erf(x).tolist()]
-        [0.0, 0.843]
+        >>> print(*[f"{y:.3f}" for y in td.erf(x).tolist()])
+        0.000 0.843
         """
 
     def erfc(self, /) -> Tensor:
@@ -749,8 +749,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 1.0], device="cpu")
-        >>> [round(y, 3) for y in td.erfc(x).tolist()]
-        [1.0, 0.157]
+        >>> print(*[f"{y:.3f}" for y in td.erfc(x).tolist()])
+        1.000 0.157
         """
 
     def exp(self, /) -> Tensor:
@@ -762,8 +762,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 1.0], device="cpu")
-        >>> [round(y, 3) for y in td.exp(x).tolist()]
-        [1.0, 2.718]
+        >>> print(*[f"{y:.3f}" for y in td.exp(x).tolist()])
+        1.000 2.718
         """
 
     def exp2(self, /) -> Tensor:
@@ -801,8 +801,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 1.0], device="cpu")
-        >>> [round(y, 3) for y in td.expm1(x).tolist()]
-        [0.0, 1.718]
+        >>> print(*[f"{y:.3f}" for y in td.expm1(x).tolist()])
+        0.000 1.718
         """
 
     @overload
@@ -862,8 +862,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([4.0, 0.5], device="cpu")
-        >>> [round(y, 3) for y in td.gamma(x).tolist()]
-        [6.0, 1.772]
+        >>> print(*[f"{y:.3f}" for y in td.gamma(x).tolist()])
+        6.000 1.772
         """
 
     def gather(self, dim: int, index: ArrayLike) -> Tensor:
@@ -1085,8 +1085,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([1.0, 5.0], device="cpu")
-        >>> [round(y, 3) for y in td.lgamma(x).tolist()]
-        [0.0, 3.178]
+        >>> print(*[f"{y:.3f}" for y in td.lgamma(x).tolist()])
+        0.000 3.178
         """
 
     def log(self, /) -> Tensor:
@@ -1098,8 +1098,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([1.0, 10.0], device="cpu")
-        >>> [round(y, 3) for y in td.log(x).tolist()]
-        [0.0, 2.303]
+        >>> print(*[f"{y:.3f}" for y in td.log(x).tolist()])
+        0.000 2.303
         """
 
     def log10(self, /) -> Tensor:
@@ -1124,8 +1124,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 1.0], device="cpu")
-        >>> [round(y, 3) for y in td.log1p(x).tolist()]
-        [0.0, 0.693]
+        >>> print(*[f"{y:.3f}" for y in td.log1p(x).tolist()])
+        0.000 0.693
         """
 
     def log2(self, /) -> Tensor:
@@ -1162,8 +1162,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 100.0], device="cpu")
-        >>> [round(y, 3) for y in td.logaddexp(x, 0.0).tolist()]
-        [0.693, 100.0]
+        >>> print(*[f"{y:.3f}" for y in td.logaddexp(x, 0.0).tolist()])
+        0.693 100.000
         """
 
     def logical_and(self, x2: ArrayLike, /) -> Tensor:
@@ -1742,8 +1742,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 2.0], device="cpu")
-        >>> [round(y, 3) for y in td.sigmoid(x).tolist()]
-        [0.5, 0.881]
+        >>> print(*[f"{y:.3f}" for y in td.sigmoid(x).tolist()])
+        0.500 0.881
         """
 
     def sign(self, /) -> Tensor:
@@ -1789,8 +1789,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 1.0], device="cpu")
-        >>> [round(y, 3) for y in td.sin(x).tolist()]
-        [0.0, 0.841]
+        >>> print(*[f"{y:.3f}" for y in td.sin(x).tolist()])
+        0.000 0.841
         """
 
     def sinh(self, /) -> Tensor:
@@ -1802,8 +1802,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 1.0], device="cpu")
-        >>> [round(y, 3) for y in td.sinh(x).tolist()]
-        [0.0, 1.175]
+        >>> print(*[f"{y:.3f}" for y in td.sinh(x).tolist()])
+        0.000 1.175
         """
 
     @overload
@@ -1885,8 +1885,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([4.0, 2.0], device="cpu")
-        >>> [round(y, 3) for y in td.sqrt(x).tolist()]
-        [2.0, 1.414]
+        >>> print(*[f"{y:.3f}" for y in td.sqrt(x).tolist()])
+        2.000 1.414
         """
 
     def square(self, /) -> Tensor:
@@ -2028,8 +2028,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 1.0], device="cpu")
-        >>> [round(y, 3) for y in td.tan(x).tolist()]
-        [0.0, 1.557]
+        >>> print(*[f"{y:.3f}" for y in td.tan(x).tolist()])
+        0.000 1.557
         """
 
     def tanh(self, /) -> Tensor:
@@ -2041,8 +2041,8 @@ class Declared:
 
         >>> import treadle as td
         >>> x = td.asarray([0.0, 1.0], device="cpu")
-        >>> [round(y, 3) for y in td.tanh(x).tolist()]
-        [0.0, 0.762]
+        >>> print(*[f"{y:.3f}" for y in td.tanh(x).tolist()])
+        0.000 0.762
         """
 
     def tensordot(self, x2: ArrayLike, /, *, axes: Any = 2) -> Tensor:
