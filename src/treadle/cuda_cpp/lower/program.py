@@ -33,10 +33,8 @@ from treadle.cuda_cpp.meaning.types import (
 from treadle.cuda_cpp.source.headers import why_missing
 from treadle.cuda_cpp.source.preprocessor import Preprocessed, preprocess
 from treadle.cuda_cpp.syntax import tree
-from treadle.cuda_cpp.syntax.cursor import Cursor, SyntaxProblem
-from treadle.cuda_cpp.syntax.names import template_arguments
 from treadle.cuda_cpp.syntax.spelling import spell_argument, spell_type
-from treadle.cuda_cpp.syntax.units import parse
+from treadle.cuda_cpp.syntax.units import parse, parse_template_argument
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 from treadle.runtime.definition import KernelOptions
@@ -206,14 +204,10 @@ class Program:
         """A template argument from its text."""
         file = "<template argument>"
         tokens = [one for one in preprocess(f"<{text}>", file).tokens if one.file == file]
-        cursor = Cursor(tokens, {})
-        try:
-            found = template_arguments(cursor)
-        except SyntaxProblem:
-            found = ()
-        if len(found) != 1 or not cursor.at_end:
+        found = parse_template_argument(tokens)
+        if found is None:
             raise CompileError(f"{text!r} is no template argument that C++ can read")
-        return found[0]
+        return found
 
     # --- lowering ---
 

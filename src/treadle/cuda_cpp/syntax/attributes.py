@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.cuda_cpp.syntax import expressions, tree, types
+from treadle.cuda_cpp.syntax import expressions, tree
 from treadle.cuda_cpp.syntax.cursor import Cursor
 from treadle.cuda_cpp.syntax.lookahead import type_end
 from treadle.cuda_cpp.syntax.parts import Specifiers
@@ -66,7 +66,7 @@ def _alignment(c: Cursor) -> tree.Expression:
     c.index += 1
     end, sure = type_end(c, c.index)
     if end == close and sure:
-        value: tree.Expression = tree.SizeOf(types.type_name(c), "alignof", span)
+        value: tree.Expression = tree.SizeOf(c.grammar.type_name(c), "alignof", span)
     else:
         value = expressions.bracketed(c)
     c.expect(")", "after the alignment")

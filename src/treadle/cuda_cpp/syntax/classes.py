@@ -10,7 +10,6 @@ from treadle.cuda_cpp.syntax import (
     host_code,
     names,
     tree,
-    types,
 )
 from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, VALUE, Cursor, SyntaxProblem
 from treadle.cuda_cpp.syntax.parts import Specifiers
@@ -189,7 +188,7 @@ def enum_type(c: Cursor) -> tree.TypeTree:
     underlying: tree.TypeTree | None = None
     if c.text == ":":
         c.index += 1
-        underlying = types.type_name(c)
+        underlying = c.grammar.type_name(c)
     called = declarations.qualified_text(name) if name is not None else ""
     if c.text != "{":
         if name is None:

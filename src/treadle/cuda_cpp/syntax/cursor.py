@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
 
 from treadle.core.errors import CompileError
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import END, IDENTIFIER, OTHER, PRAGMA, Token
+from treadle.cuda_cpp.syntax import tree
+from treadle.cuda_cpp.syntax.parts import Declarator, Specifiers
 from treadle.cuda_cpp.syntax.words import (
     ALTERNATIVE_SPELLINGS,
     BUILT_IN_TYPE_NAMES,
@@ -44,6 +48,34 @@ class SyntaxProblem(Exception):
         self.abandon = abandon  # the whole outermost declaration is given up
 
 
+_TemplateParameters = tuple[tree.TemplateParameter, ...] | None
+
+
+class FunctionRule(Protocol):
+    """What reads a function behind its declarator (`functions.function`)."""
+
+    def __call__(
+        self, c: Cursor, before: Specifiers, declared: Declarator, template: _TemplateParameters
+    ) -> tuple[tree.FunctionDeclaration, bool]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """The rules that C++'s grammar comes back to from within: a cast holds a type, a type an
+    expression. Modules that are imported before the one that has a rule call it through the
+    cursor's grammar; `grammar.GRAMMAR` has them all.
+    """
+
+    assignment: Callable[[Cursor], tree.Expression]
+    bracketed: Callable[[Cursor], tree.Expression]
+    unary: Callable[[Cursor], tree.Expression]
+    specifiers: Callable[[Cursor], Specifiers]
+    type_name: Callable[[Cursor], tree.TypeTree]
+    conversion_type: Callable[[Cursor], tree.TypeTree]
+    template: Callable[[Cursor, str], tuple[tree.Declaration, ...]]
+    function: FunctionRule
+
+
 class Cursor:
     """A place in the tokens of a file, and what was learned on the way there.
 
@@ -51,7 +83,10 @@ class Cursor:
     part of them.
     """
 
-    def __init__(self, tokens: Sequence[Token], sources: Mapping[str, str]) -> None:
+    def __init__(
+        self, tokens: Sequence[Token], sources: Mapping[str, str], grammar: Grammar
+    ) -> None:
+        self.grammar = grammar
         self.tokens: list[Token] = []
         self.kinds: list[str] = []
         self.texts: list[str] = []

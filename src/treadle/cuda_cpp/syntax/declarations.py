@@ -9,13 +9,10 @@ from treadle.cuda_cpp.syntax import (
     attributes,
     declarators,
     expressions,
-    functions,
     initializers,
     names,
     primaries,
-    templates,
     tree,
-    types,
 )
 from treadle.cuda_cpp.syntax.cursor import (
     CLASS_TEMPLATE,
@@ -37,15 +34,15 @@ def declaration(c: Cursor, place: str) -> tuple[tree.Declaration, ...]:
     if text == "using":
         return (using(c),)
     if text == "template":
-        return templates.template(c, place)
+        return c.grammar.template(c, place)
     if text == "extern" and c.texts[c.index + 1] == "template":
         c.index += 1
-        return templates.template(c, place)
+        return c.grammar.template(c, place)
     if text in ("static_assert", "_Static_assert"):
         return (static_assert(c),)
     if text == "namespace" and place == "block":
         return (namespace_alias(c),)
-    before = types.specifiers(c)
+    before = c.grammar.specifiers(c)
     return after_specifiers(c, before, place)
 
 
@@ -76,7 +73,7 @@ def after_specifiers(
                 found.extend(_typedef(c, declared))
             elif declared.function is not None:
                 before.words |= declared.words
-                function, complete = functions.function(c, before, declared, template)
+                function, complete = c.grammar.function(c, before, declared, template)
                 found.append(function)
                 if complete:
                     return tuple(found)
@@ -190,7 +187,7 @@ def _variable(
     elif text == "(":
         span = c.span
         c.index += 1
-        items = expressions.arguments(c, ")")
+        items = initializers.arguments(c, ")")
         initializer, direct = tree.InitializerList(items, span=span, braces=False), True
     return tree.VariableDeclaration(
         name,
@@ -233,7 +230,7 @@ def using(
         attributes.attributes(c)
         c.expect("=", "after the new name")
         c.declare(text, TYPE if template is None else CLASS_TEMPLATE)
-        kind = types.type_name(c)
+        kind = c.grammar.type_name(c)
         c.expect_semicolon("the type")
         return tree.TypedefDeclaration(text, kind, template, span)
     is_type = c.accept("typename")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import IDENTIFIER
-from treadle.cuda_cpp.syntax import attributes, expressions, initializers, names, tree, types
+from treadle.cuda_cpp.syntax import attributes, expressions, initializers, names, tree
 from treadle.cuda_cpp.syntax.cursor import VALUE, Cursor
 from treadle.cuda_cpp.syntax.lookahead import parameters_follow
 from treadle.cuda_cpp.syntax.parts import Declarator, Function
@@ -166,7 +166,7 @@ def _function(c: Cursor, result: tree.TypeTree) -> tuple[Function, tree.TypeTree
         text = c.texts[c.index]
         if text == "->":
             c.index += 1
-            result = types.type_name(c)
+            result = c.grammar.type_name(c)
         elif text in _BEHIND_FUNCTION:
             const = const or text == "const"
             c.index += 1
@@ -206,7 +206,7 @@ def parameters(c: Cursor) -> tuple[tuple[tree.Parameter, ...], bool]:
 
 
 def _parameter(c: Cursor) -> tree.Parameter:
-    before = types.specifiers(c)
+    before = c.grammar.specifiers(c)
     if before.type is None:
         raise c.problem(f"expected the type of a parameter, found {c.found()}")
     at = c.index

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import CHARACTER, IDENTIFIER, NUMBER
-from treadle.cuda_cpp.syntax import initializers, names, primaries, tree, types
+from treadle.cuda_cpp.syntax import initializers, names, primaries, tree
 from treadle.cuda_cpp.syntax.cursor import Cursor
 from treadle.cuda_cpp.syntax.lookahead import cast_follows
-
-CLASSES = get_args(tree.Expression)
 
 # How tightly an operator between two operands binds; all of these group from the left.
 _PRECEDENCE = {
@@ -153,7 +149,7 @@ def _cast(c: Cursor) -> tree.Expression:
     span = c.span
     c.deeper()
     c.index += 1
-    to = types.type_name(c)
+    to = c.grammar.type_name(c)
     c.expect(")", "after the type of the cast")
     operand: tree.Expression
     if c.texts[c.index] == "{":
@@ -182,7 +178,7 @@ def _suffixed(c: Cursor, base: tree.Expression) -> tree.Expression:
             base = _subscript(c, base)
         elif text == "(":
             c.index += 1
-            base = tree.Call(base, arguments(c, ")"), span=_span_of(base, span))
+            base = tree.Call(base, initializers.arguments(c, ")"), span=_span_of(base, span))
         elif text == "->":
             c.index += 1
             base = _member(c, base, arrow=True)
@@ -221,26 +217,6 @@ def _subscript(c: Cursor, base: tree.Expression) -> tree.Expression:
     return tree.Subscript(base, index, span)
 
 
-def arguments(c: Cursor, close: str) -> tuple[tree.Expression | tree.InitializerList, ...]:
-    """Arguments up to the closing bracket, which is taken too."""
-    found: list[tree.Expression | tree.InitializerList] = []
-    if c.texts[c.index] == close:
-        c.index += 1
-        return ()
-    outside, c.in_angles = c.in_angles, False
-    while True:
-        found.append(initializers.expanded(c, initializers.value(c)))
-        text = c.texts[c.index]
-        if text == ",":
-            c.index += 1
-            continue
-        if text != close:
-            raise c.problem(f"expected ',' or '{close}' after the argument, found {c.found()}")
-        c.index += 1
-        c.in_angles = outside
-        return tuple(found)
-
-
 def _launch(c: Cursor, base: tree.Expression) -> tree.Expression:
     """`kernel<<<grid, block>>>(…)`: the configuration is read and forgotten."""
     span = c.span
@@ -253,4 +229,4 @@ def _launch(c: Cursor, base: tree.Expression) -> tree.Expression:
     c.in_angles = outside
     c.expect(">>>", "after the launch configuration")
     c.expect("(", "after '>>>'")
-    return tree.Call(base, arguments(c, ")"), True, _span_of(base, span))
+    return tree.Call(base, initializers.arguments(c, ")"), True, _span_of(base, span))

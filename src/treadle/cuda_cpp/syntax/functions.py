@@ -5,11 +5,10 @@ from __future__ import annotations
 from treadle.cuda_cpp.syntax import (
     attributes,
     declarators,
-    expressions,
+    initializers,
     names,
     statements,
     tree,
-    types,
 )
 from treadle.cuda_cpp.syntax.cursor import FUNCTION_TEMPLATE, VALUE, Cursor
 from treadle.cuda_cpp.syntax.parts import Declarator, Specifiers
@@ -32,7 +31,7 @@ def function(
     if is_named and c.names.get(name.text) != FUNCTION_TEMPLATE:
         c.declare(name.text, VALUE if template is None else FUNCTION_TEMPLATE)
     body: tree.Compound | None = None
-    initializers: list[_Initializer] = []
+    members: list[_Initializer] = []
     note = ""
     mark = c.mark
     if name.scope:
@@ -40,11 +39,11 @@ def function(
             c.declare(member, kind)
     declarators.declare_parameters(c, found)
     if c.texts[c.index] == "requires":
-        expressions.unary(c)
+        c.grammar.unary(c)
     if c.texts[c.index] == ":":
-        initializers = _member_initializers(c)
+        members = _member_initializers(c)
     text = c.texts[c.index]
-    if text == "{" or initializers:
+    if text == "{" or members:
         body = statements.block(c, "the function's body")
     elif text == "try":
         body = tree.Compound((statements.statement(c),), c.span)
@@ -64,7 +63,7 @@ def function(
         template or None,
         template == (),
         before.launch_bounds,
-        tuple(initializers),
+        tuple(members),
         found.const,
         found.variadic,
         note,
@@ -81,7 +80,7 @@ def _result(before: Specifiers, declared: Declarator) -> tree.TypeTree | None:
     if name is None or name.text != "operator ()" or not name.arguments:
         return None
     kind = name.arguments[0]
-    return kind if isinstance(kind, types.CLASSES) else None
+    return kind if isinstance(kind, tree.TYPES) else None
 
 
 _Initializer = tuple[tree.Name, tuple[tree.Expression | tree.InitializerList, ...]]
@@ -97,7 +96,7 @@ def _member_initializers(c: Cursor) -> list[_Initializer]:
         if text not in ("(", "{"):
             raise c.problem(f"expected '(' after the member's name, found {c.found()}")
         c.index += 1
-        found.append((name, expressions.arguments(c, ")" if text == "(" else "}")))
+        found.append((name, initializers.arguments(c, ")" if text == "(" else "}")))
         c.accept("...")
         if not c.accept(","):
             return found

@@ -1,15 +1,15 @@
-"""Initializers: values, and lists in braces."""
+"""Initializers and arguments: values, and lists of them."""
 
 from __future__ import annotations
 
 from treadle.cuda_cpp.source.tokens import IDENTIFIER
-from treadle.cuda_cpp.syntax import expressions, tree
+from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.cursor import Cursor
 
 
 def value(c: Cursor) -> tree.Expression | tree.InitializerList:
     """What may stand behind a `=`: an expression without a comma, or a list."""
-    return braces(c) if c.texts[c.index] == "{" else expressions.assignment(c)
+    return braces(c) if c.texts[c.index] == "{" else c.grammar.assignment(c)
 
 
 def braces(c: Cursor) -> tree.InitializerList:
@@ -47,3 +47,23 @@ def expanded(
     span = c.span
     c.index += 1
     return tree.PackExpansion(item, span)
+
+
+def arguments(c: Cursor, close: str) -> tuple[tree.Expression | tree.InitializerList, ...]:
+    """Arguments up to the closing bracket, which is taken too."""
+    found: list[tree.Expression | tree.InitializerList] = []
+    if c.texts[c.index] == close:
+        c.index += 1
+        return ()
+    outside, c.in_angles = c.in_angles, False
+    while True:
+        found.append(expanded(c, value(c)))
+        text = c.texts[c.index]
+        if text == ",":
+            c.index += 1
+            continue
+        if text != close:
+            raise c.problem(f"expected ',' or '{close}' after the argument, found {c.found()}")
+        c.index += 1
+        c.in_angles = outside
+        return tuple(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import IDENTIFIER, STRING
-from treadle.cuda_cpp.syntax import expressions, tree, types
+from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.cursor import NAMESPACE, TYPE, VALUE, Cursor
 from treadle.cuda_cpp.syntax.lookahead import (
     arguments_follow,
@@ -84,7 +84,7 @@ def operator_name(c: Cursor) -> tree.Name:
     if text in _OPERATORS:
         c.index += 1
         return tree.Name(f"operator{text}", span=span)
-    result = types.conversion_type(c)
+    result = c.grammar.conversion_type(c)
     return tree.Name("operator ()", arguments=(result,), span=span)
 
 
@@ -107,15 +107,15 @@ def template_arguments(c: Cursor) -> tuple[tree.TemplateArgument, ...]:
 def _template_argument(c: Cursor) -> tree.TemplateArgument:
     argument: tree.TemplateArgument
     if type_argument_follows(c):
-        argument = types.type_name(c)
+        argument = c.grammar.type_name(c)
     else:
-        argument = expressions.assignment(c)
+        argument = c.grammar.assignment(c)
     if c.texts[c.index] == "...":
         span = c.span
         c.index += 1
         if isinstance(argument, tree.NamedType):
             return tree.PackExpansion(argument.name, span)
-        if isinstance(argument, expressions.CLASSES):
+        if isinstance(argument, tree.EXPRESSIONS):
             return tree.PackExpansion(argument, span)
         raise c.problem("expected the name of a parameter pack before '...'", c.index - 1)
     return argument

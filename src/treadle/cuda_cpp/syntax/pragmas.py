@@ -30,7 +30,9 @@ def _expression(c: Cursor, text: str, pragma: Token) -> tree.Expression:
     """The expression behind a pragma's name; all of it stands where the pragma does."""
     place = (pragma.file, pragma.line, pragma.column)
     words = [word for stretch in lex(text, pragma.file).stretches for word in stretch.tokens]
-    inner = Cursor([Token(word.kind, word.text, *place, word.spaced) for word in words], {})
+    inner = Cursor(
+        [Token(word.kind, word.text, *place, word.spaced) for word in words], {}, c.grammar
+    )
     inner.names, inner.levels = c.names, c.levels
     value = expressions.conditional(inner)
     if inner.index < inner.end:

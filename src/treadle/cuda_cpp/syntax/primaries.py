@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import NUMBER, STRING
-from treadle.cuda_cpp.syntax import expressions, initializers, literals, names, tree, types
+from treadle.cuda_cpp.syntax import initializers, literals, names, tree
 from treadle.cuda_cpp.syntax.cursor import CLASS_TEMPLATE, TYPE, Cursor
 from treadle.cuda_cpp.syntax.lookahead import known_as, type_end
 from treadle.cuda_cpp.syntax.words import FUNDAMENTAL_WORDS
@@ -82,7 +82,7 @@ def named(c: Cursor) -> tree.Expression:
 def _construct(c: Cursor) -> tree.Expression:
     """`float(x)`, `unsigned int{3}`, `typename T::value_type(0)`."""
     span = c.span
-    found = types.specifiers(c).type
+    found = c.grammar.specifiers(c).type
     if found is None or c.texts[c.index] not in ("(", "{"):
         raise c.problem(f"expected '(' after the type, found {c.found()}")
     return _constructed(c, found, span)
@@ -92,7 +92,7 @@ def _constructed(c: Cursor, what: tree.TypeTree, span: Span) -> tree.Expression:
     if c.texts[c.index] == "{":
         return tree.Construct(what, initializers.braces(c).items, True, span)
     c.index += 1
-    return tree.Construct(what, expressions.arguments(c, ")"), False, span)
+    return tree.Construct(what, initializers.arguments(c, ")"), False, span)
 
 
 def _parenthesized(c: Cursor) -> tree.Expression:
@@ -105,7 +105,7 @@ def _parenthesized(c: Cursor) -> tree.Expression:
         c.index = close + 1
         return tree.Refused("fold", c.span_at(at))
     c.index = at + 1
-    inner = expressions.bracketed(c)
+    inner = c.grammar.bracketed(c)
     c.expect(")", "after the expression")
     return inner
 
@@ -137,11 +137,11 @@ def _named_cast(c: Cursor) -> tree.Expression:
     c.index += 1
     c.expect("<", f"after '{style}'")
     outside, c.in_angles = c.in_angles, True
-    to = types.type_name(c)
+    to = c.grammar.type_name(c)
     c.in_angles = outside
     names.close_angles(c, "the type of the cast")
     c.expect("(", "after the type of the cast")
-    operand = expressions.bracketed(c)
+    operand = c.grammar.bracketed(c)
     c.expect(")", "after the operand of the cast")
     if style == "dynamic_cast":
         return tree.Refused("dynamic_cast", span)
@@ -161,11 +161,11 @@ def _size_of(c: Cursor) -> tree.Expression:
         end, sure = type_end(c, c.index + 1)
         if end == close and (sure or c.texts[close - 1] in ("*", "&", "]")):
             c.index += 1
-            operand: tree.TypeTree | tree.Expression = types.type_name(c)
+            operand: tree.TypeTree | tree.Expression = c.grammar.type_name(c)
             c.expect(")", "after the type")
             return tree.SizeOf(operand, op, span)
     c.deeper()
-    operand = expressions.unary(c)
+    operand = c.grammar.unary(c)
     c.levels -= 1
     return tree.SizeOf(operand, op, span)
 
@@ -190,7 +190,7 @@ def _delete(c: Cursor) -> tree.Expression:
     if c.accept("["):
         c.expect("]", "after 'delete['")
     c.deeper()
-    expressions.unary(c)
+    c.grammar.unary(c)
     c.levels -= 1
     return tree.Refused("delete", span)
 
@@ -199,7 +199,7 @@ def _throw(c: Cursor) -> tree.Expression:
     span = c.span
     c.index += 1
     if c.text not in (";", ")", ":", ","):
-        expressions.assignment(c)
+        c.grammar.assignment(c)
     return tree.Refused("throw", span)
 
 
@@ -207,7 +207,7 @@ def _coroutine(c: Cursor) -> tree.Expression:
     span = c.span
     c.index += 1
     if c.text != ";":
-        expressions.assignment(c)
+        c.grammar.assignment(c)
     return tree.Refused("coroutine", span)
 
 

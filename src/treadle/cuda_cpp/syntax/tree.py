@@ -7,7 +7,7 @@ which overload is called is found when a kernel is lowered, for a template once 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 from treadle.core.source import NOWHERE, Span
 from treadle.cuda_cpp.source.tokens import Token
@@ -103,6 +103,7 @@ TypeTree: TypeAlias = (
     BuiltinType | NamedType | DefinedType | AutoType | DecltypeType
     | ConstType | PointerType | ReferenceType | ArrayType | FunctionType
 )  # fmt: skip
+TYPES = get_args(TypeTree)
 
 # --- expressions ---------------------------------------------------------------------------------
 
@@ -311,6 +312,7 @@ Expression: TypeAlias = (
     | This | Name | Unary | Postfix | Binary | Assign | Conditional | Call | Subscript | Member
     | Cast | Construct | SizeOf | PackExpansion | Refused
 )  # fmt: skip
+EXPRESSIONS = get_args(Expression)
 TemplateArgument: TypeAlias = TypeTree | Expression
 
 # --- statements ----------------------------------------------------------------------------------

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import get_args
-
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.tokens import IDENTIFIER
 from treadle.cuda_cpp.syntax import attributes, classes, declarators, expressions, names, tree
@@ -18,7 +16,6 @@ from treadle.cuda_cpp.syntax.words import (
     SPECIFIER_WORDS,
 )
 
-CLASSES = get_args(tree.TypeTree)
 _BEGINNINGS = FUNDAMENTAL_WORDS | SPECIFIER_WORDS.keys() | CLASS_WORDS | {"template", "typedef"}
 _DECLARATOR_STARTS = frozenset(("*", "&", "&&", "(", "["))
 

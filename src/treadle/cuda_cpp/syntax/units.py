@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from treadle.core.errors import CompileError
 from treadle.core.nesting import deep_nesting
 from treadle.cuda_cpp.source.tokens import IDENTIFIER, Token
-from treadle.cuda_cpp.syntax import attributes, declarations, host_code, tree
+from treadle.cuda_cpp.syntax import attributes, declarations, host_code, names, tree
 from treadle.cuda_cpp.syntax.cursor import NAMESPACE, Cursor, SyntaxProblem
+from treadle.cuda_cpp.syntax.grammar import GRAMMAR
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +23,21 @@ class Parsed:
 
 def parse(tokens: Sequence[Token], texts: Mapping[str, str], file: str) -> Parsed:
     """The tree of a file. `texts` holds each file's text, for errors to show the line."""
-    c = Cursor(tokens, texts)
+    c = Cursor(tokens, texts, GRAMMAR)
     reader = _Reader(c)
     with deep_nesting(file):
         declared = reader.members(c.end)
     return Parsed(tree.TranslationUnit(tuple(declared), file), tuple(c.errors))
+
+
+def parse_template_argument(tokens: Sequence[Token]) -> tree.TemplateArgument | None:
+    """The one template argument in `<…>`; None where something else stands there."""
+    c = Cursor(tokens, {}, GRAMMAR)
+    try:
+        found = names.template_arguments(c)
+    except SyntaxProblem:
+        return None
+    return found[0] if len(found) == 1 and c.at_end else None
 
 
 class _Reader:

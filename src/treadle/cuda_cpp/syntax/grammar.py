@@ -1,0 +1,17 @@
+"""The rules of the grammar that are called from modules before theirs, as one record."""
+
+from __future__ import annotations
+
+from treadle.cuda_cpp.syntax import expressions, functions, templates, types
+from treadle.cuda_cpp.syntax.cursor import Grammar
+
+GRAMMAR = Grammar(
+    assignment=expressions.assignment,
+    bracketed=expressions.bracketed,
+    unary=expressions.unary,
+    specifiers=types.specifiers,
+    type_name=types.type_name,
+    conversion_type=types.conversion_type,
+    template=templates.template,
+    function=functions.function,
+)
