@@ -46,3 +46,29 @@ def effects(functions: Iterable[n.Function]) -> dict[str, str]:
 def _memory_of(place: n.Place) -> str | None:
     root = root_of(place)
     return root.memory if isinstance(root, n.Element) else None
+
+
+def ends(body: tuple[n.Statement, ...]) -> bool:
+    """Whether control can't fall off the end of a block."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, n.Return):
+        return True
+    if isinstance(last, n.If):
+        return ends(last.then) and ends(last.otherwise)
+    if isinstance(last, n.While) and last.condition == n.TRUE:
+        return not _breaks(last.body)
+    return False
+
+
+def _breaks(body: tuple[n.Statement, ...]) -> bool:
+    """Whether a loop's body breaks out of that loop."""
+    for statement in body:
+        if isinstance(statement, n.Break):
+            return True
+        if isinstance(statement, n.If) and (
+            _breaks(statement.then) or _breaks(statement.otherwise)
+        ):
+            return True
+    return False

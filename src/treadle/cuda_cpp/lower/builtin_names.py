@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.builtins.tables import FUNCTIONS, OUTPUTS, REFUSED
-from treadle.cuda_cpp.lower.arithmetic import cast, constant
+from treadle.cuda_cpp.lower import memory, reports, threads
+from treadle.cuda_cpp.lower.arithmetic import constant
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import number
-from treadle.cuda_cpp.lower.mathematics import call_function, call_with_outputs
+from treadle.cuda_cpp.lower.mathematics import Handler, call_function, call_with_outputs, vector
+from treadle.cuda_cpp.lower.order import operands_of
 from treadle.cuda_cpp.lower.recovery import UNDECLARED
 from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue, Value
 from treadle.cuda_cpp.meaning.types import DIM3, INT, UINT3, UNSIGNED, VECTORS, ir_type
@@ -20,9 +21,7 @@ from treadle.cuda_cpp.syntax.refusals import REFUSALS, refusal_message
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
-# A built-in function with effects, or one that no table can say: (context, arguments, call).
-Handler = Callable[[Context, Sequence[Value], tree.Call], Value]
-HANDLERS: dict[str, Handler] = {}
+_HANDLERS: dict[str, Handler] = {**memory.HANDLERS, **reports.HANDLERS, **threads.HANDLERS}
 
 VARIABLES = {
     "threadIdx": "thread_idx",
@@ -42,27 +41,6 @@ _REFUSED_FUNCTIONS = {
         "surface",
     ),
 }
-
-
-def handler(*names: str) -> Callable[[Handler], Handler]:
-    """Register what lowers calls of these names."""
-
-    def register(function: Handler) -> Handler:
-        HANDLERS.update(dict.fromkeys(names, function))
-        return function
-
-    return register
-
-
-def _load_handlers() -> None:
-    """Import the files that register handlers; they need this one."""
-    from treadle.cuda_cpp.lower import (  # noqa: F401
-        atomics,
-        copies,
-        reports,
-        synchronization,
-        warps,
-    )
 
 
 # --- variables -----------------------------------------------------------------------------------
@@ -95,12 +73,10 @@ def _part(name: str, axis: int, span: Span) -> n.Expression:
 
 def is_function(name: str) -> bool:
     """Whether CUDA or the language declares a function of this name."""
-    if not HANDLERS:
-        _load_handlers()
     return (
         name in FUNCTIONS
         or name in OUTPUTS
-        or name in HANDLERS
+        or name in _HANDLERS
         or name in _REFUSED_FUNCTIONS
         or name in REFUSED
         or (name.startswith("make_") and name.removeprefix("make_") in VECTORS)
@@ -109,9 +85,7 @@ def is_function(name: str) -> bool:
 
 def unknown(name: str) -> str:
     """The message for a name that nothing declares."""
-    if not HANDLERS:
-        _load_handlers()
-    known = [*FUNCTIONS, *OUTPUTS, *HANDLERS, *VARIABLES]
+    known = [*FUNCTIONS, *OUTPUTS, *_HANDLERS, *VARIABLES]
     close = difflib.get_close_matches(name, known, 1, 0.8)
     hint = f" (did you mean {close[0]}?)" if close else ""
     if name.startswith("std::"):
@@ -132,9 +106,9 @@ def unknown(name: str) -> str:
 
 def call(cx: Context, function: FunctionSet, node: tree.Call) -> Value:
     """A call of a built-in function."""
-    from treadle.cuda_cpp.lower.calls import arguments
-
-    return call_with(cx, function.name, arguments(cx, node.arguments), node, function.arguments)
+    return call_with(
+        cx, function.name, operands_of(cx, node.arguments).emit(cx), node, function.arguments
+    )
 
 
 def call_with(
@@ -151,7 +125,7 @@ def call_with(
         raise cx.error(f"{name}: {refusal_message(refused)}", span)
     if name in REFUSED:
         raise cx.error(f"{name} {REFUSED[name]}", span)
-    found = HANDLERS.get(name)
+    found = _HANDLERS.get(name)
     if found is not None:
         outer, cx.span = cx.span, span
         try:
@@ -159,8 +133,6 @@ def call_with(
         finally:
             cx.span = outer
     if name.startswith("make_") and name.removeprefix("make_") in VECTORS:
-        from treadle.cuda_cpp.lower.calls import vector
-
         return vector(cx, VECTORS[name.removeprefix("make_")], values, span)
     if name in OUTPUTS and len(values) == _count(name):
         return call_with_outputs(cx, name, values, span)
@@ -170,16 +142,3 @@ def call_with(
 def _count(name: str) -> int:
     overload = OUTPUTS[name][0]
     return len(overload.parameters) + len(overload.outputs)
-
-
-def number_argument(cx: Context, value: Value, type: ir.Scalar, span: Span) -> n.Expression:
-    """An argument as a number of the IR."""
-    expression, _ = number(cx, value, span)
-    return cast(expression, type, span)
-
-
-def expect(cx: Context, name: str, values: Sequence[Value], *counts: int) -> None:
-    """CompileError unless a call has as many arguments as it should."""
-    if len(values) not in counts:
-        wanted = " or ".join(map(str, counts))
-        raise cx.error(f"{name} takes {wanted} arguments, not {len(values)}")

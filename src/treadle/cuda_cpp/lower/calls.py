@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant, zero_of
-from treadle.cuda_cpp.lower.classes import CONSTRUCTORS
+from treadle.cuda_cpp.lower.classes import (
+    constructors_of,
+    has_constructors,
+    has_default_constructor,
+    member_defaults,
+)
 from treadle.cuda_cpp.lower.context import Context, Returns
-from treadle.cuda_cpp.lower.conversions import as_base, convert, explicit_cast, rvalue, underlying
+from treadle.cuda_cpp.lower.conversions import as_base, convert, explicit_cast, underlying
 from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.functions import (
     call_function,
     refuse_recursion,
     with_defaults,
 )
-from treadle.cuda_cpp.lower.initializers import (
-    fill,
-    from_list,
-    initialize_by_default,
-    member_defaults,
-)
+from treadle.cuda_cpp.lower.initializers import fill, from_list, initialize_by_default
 from treadle.cuda_cpp.lower.inlining import bind_argument, inline, run_body
-from treadle.cuda_cpp.lower.members import member_of
+from treadle.cuda_cpp.lower.mathematics import extents, vector
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.operators import initialize
-from treadle.cuda_cpp.lower.order import OBJECT, Operands, frozen, kept, operands_of
+from treadle.cuda_cpp.lower.order import OBJECT, Operands, arguments, frozen, kept, operands_of
 from treadle.cuda_cpp.lower.overloads import Chosen, choose, viable
 from treadle.cuda_cpp.lower.pointers import pointer_of
+from treadle.cuda_cpp.lower.storage import construct_items, uninitialized
+from treadle.cuda_cpp.lower.usage import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Braced,
@@ -41,12 +43,9 @@ from treadle.cuda_cpp.lower.values import (
     Value,
     describe,
 )
-from treadle.cuda_cpp.lower.variables import construct_items, uninitialized
-from treadle.cuda_cpp.lower.writes import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.meaning.scopes import Functions, Overload, Scope
 from treadle.cuda_cpp.meaning.types import (
     DIM3,
-    UINT3,
     VOID,
     Arithmetic,
     ArrayOf,
@@ -62,7 +61,6 @@ from treadle.cuda_cpp.meaning.types import (
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
-from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
 
@@ -141,14 +139,6 @@ def _as_object(cx: Context, receiver: Value, span: Span) -> Value:
     return frozen(cx, receiver, span)
 
 
-def arguments(cx: Context, nodes: Sequence[Any], type: CppType | None = None) -> list[Value]:
-    """Arguments of a built-in function, or of a constructor of `type`, evaluated in order."""
-    operands = operands_of(cx, nodes)
-    if type is None:
-        return operands.emit(cx)
-    return operands.emit(cx, lambda: constructed_from(cx, type, operands.values))
-
-
 def constructed_from(
     cx: Context, type: CppType, values: Sequence[Value]
 ) -> Sequence[CppType | None]:
@@ -156,7 +146,7 @@ def constructed_from(
     if isinstance(type, VectorType):
         return [type.element] * len(values)
     if isinstance(type, ClassType) and has_constructors(type) and type != DIM3:
-        overloads = [one for one in _constructors(type) if not one.declaration.note]
+        overloads = [one for one in constructors_of(type) if not one.declaration.note]
         found, _ = viable(cx, overloads, values, None, cx.span)
         if found:
             return choose(cx, type.name, overloads, values, None, cx.span).types
@@ -176,7 +166,7 @@ def _construct_call(cx: Context, type: CppType, node: tree.Call, span: Span) -> 
 def construct(cx: Context, type: CppType, values: Sequence[Value], span: Span) -> Value:
     """`T(a, b)`"""
     if type == DIM3:
-        return _dim3(cx, values, span)
+        return extents(cx, values, span)
     if isinstance(type, VectorType):
         return vector(cx, type, values, span)
     if isinstance(type, ClassType):
@@ -204,70 +194,11 @@ def construct(cx: Context, type: CppType, values: Sequence[Value], span: Span) -
     return explicit_cast(cx, values[0], type, "c", span)
 
 
-def _dim3(cx: Context, values: Sequence[Value], span: Span) -> Value:
-    if len(values) == 1 and getattr(values[0], "type", None) in (DIM3, UINT3):
-        return _of_extents(cx, values[0], DIM3, span)
-    if len(values) > 3:
-        raise cx.error(f"dim3 takes up to 3 extents, not {len(values)}", span)
-    parts = [
-        rvalue(cx, convert(cx, value, DIM3.fields[0].type, span), span).expression
-        for value in values
-    ]
-    parts += [constant(1, ir.U32)] * (3 - len(parts))
-    return Rvalue(n.Construct(tuple(parts), ir_type(DIM3), span), DIM3)
-
-
-def _of_extents(cx: Context, value: Value, type: CppType, span: Span) -> Value:
-    """A dim3 or uint3 from the other."""
-    whole = cx.let(rvalue(cx, value, span).expression)
-    parts = tuple(n.Extract(whole, axis, ir.U32, span) for axis in "xyz")
-    return Rvalue(n.Construct(parts, ir_type(type), span), type)
-
-
-def vector(cx: Context, type: VectorType, values: Sequence[Value], span: Span) -> Value:
-    """One of CUDA's vectors from its components (or a copy of one)."""
-    if len(values) == 1 and getattr(values[0], "type", None) == type:
-        return rvalue(cx, values[0], span)
-    if len(values) == 1 and type == UINT3 and getattr(values[0], "type", None) == DIM3:
-        return _of_extents(cx, values[0], type, span)
-    if len(values) not in (0, type.count):
-        raise cx.error(f"{type} takes {type.count} components, not {len(values)}", span)
-    parts = [
-        rvalue(cx, convert(cx, value, type.element, span), span).expression for value in values
-    ] or [constant(0, type.element.scalar, span)] * type.count
-    return Rvalue(n.Construct(tuple(parts), ir_type(type), span), type)
-
-
-def _constructors(type: ClassType) -> tuple[Overload, ...]:
-    if type.scope is None:
-        return ()
-    found = type.scope.names.get(CONSTRUCTORS)
-    return tuple(found.overloads) if isinstance(found, Functions) else ()
-
-
-def has_constructors(type: ClassType) -> bool:
-    """Whether a class has constructors of its own that do anything."""
-    return type == DIM3 or any(not one.declaration.note for one in _constructors(type))
-
-
-def has_default_constructor(type: ClassType) -> bool:
-    """Whether an object made without arguments runs code: a constructor, defaults of fields, or
-    those of its bases and parts."""
-    if type == DIM3 or member_defaults(type):
-        return True
-    for one in _constructors(type):
-        parameters = one.declaration.parameters
-        if one.declaration.body is not None and all(p.default is not None for p in parameters):
-            return True
-    parts = [*type.bases, *(innermost(field.type) for field in type.fields)]
-    return any(isinstance(one, ClassType) and has_default_constructor(one) for one in parts)
-
-
 def has_converting_constructor(cx: Context, value: Value, type: ClassType) -> bool:
     """Whether `type` can be made of one such value unasked."""
     usable = [
         one
-        for one in _constructors(type)
+        for one in constructors_of(type)
         if "explicit" not in one.declaration.specifiers and one.declaration.parameters
     ]
     direct = []
@@ -297,9 +228,9 @@ def run_constructor(
         initialize(cx, place, values[0], span)
         return
     if type == DIM3:
-        initialize(cx, place, _dim3(cx, values, span), span)
+        initialize(cx, place, extents(cx, values, span), span)
         return
-    overloads = [one for one in _constructors(type) if not one.declaration.note]
+    overloads = [one for one in constructors_of(type) if not one.declaration.note]
     if not overloads or (not values and not _takes_nothing(overloads)):
         _default_parts(cx, place, type, frozenset(), span)
         return
@@ -340,8 +271,6 @@ def _takes_nothing(overloads: Sequence[Overload]) -> bool:
 
 
 def _with_body(declaration: tree.FunctionDeclaration) -> tree.FunctionDeclaration:
-    from dataclasses import replace
-
     if declaration.body is not None:
         return declaration
     return replace(declaration, body=tree.Compound(()))
@@ -366,7 +295,7 @@ def _default_parts(
         if initializer is not None:
             initialize_by_default(cx, place, type, field, initializer, span)
         elif isinstance(owner, ClassType) and has_default_constructor(owner):
-            part = member_of(cx, place, tree.Name(field.name), span)
+            part = cx.rules.member_of(cx, place, tree.Name(field.name), span)
             if isinstance(part, ArrayValue):
                 construct_items(cx, part, part.type, span)
             else:
@@ -383,7 +312,7 @@ def _run_initializers(
         if field is None:
             _base_initializer(cx, name, written, type, place)
             continue
-        part = member_of(cx, place, tree.Name(name.text), name.span)
+        part = cx.rules.member_of(cx, place, tree.Name(name.text), name.span)
         if len(written) == 1 and not isinstance(written[0], tree.InitializerList):
             value = lower(cx, written[0])
             if isinstance(field.type, ClassType) and getattr(value, "type", None) != field.type:

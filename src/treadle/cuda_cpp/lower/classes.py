@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treadle.cuda_cpp.lower.arithmetic import constant
-from treadle.cuda_cpp.lower.dispatch import constant_value
-from treadle.cuda_cpp.lower.special_functions import refuse_special_functions
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.dispatch import constant_value, static_assert
+from treadle.cuda_cpp.lower.names import class_or_enum, constant_integer, resolve
 from treadle.cuda_cpp.meaning.scopes import (
     Enumerator,
     Functions,
@@ -35,9 +36,6 @@ from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
-
-if TYPE_CHECKING:
-    from treadle.cuda_cpp.lower.context import Context
 
 
 def class_type(
@@ -87,8 +85,6 @@ def _make(
     arguments: tuple[Any, ...],
     template: tree.StructDeclaration | None,
 ) -> ClassType:
-    from treadle.cuda_cpp.lower.names import constant_integer, resolve
-
     home = Scope(scope, declaration.name, "class")
     fields: list[Field] = []
     with cx.in_scope(home):
@@ -143,8 +139,6 @@ def _make(
     refuse_special_functions(cx, declaration.name, declaration.members, home)
     for member in declaration.members:
         if isinstance(member, tree.StaticAssert):
-            from treadle.cuda_cpp.lower.statements import static_assert
-
             with cx.in_scope(home):
                 static_assert(cx, member)
     return type
@@ -233,8 +227,6 @@ def _declare_member(member: tree.Declaration, home: Scope) -> None:
 
 
 def _add_field(cx: Context, member: tree.Declaration, fields: list[Field]) -> None:
-    from treadle.cuda_cpp.lower.names import resolve
-
     if isinstance(member, tree.StructDeclaration):  # anonymous: its names are ours
         name = f"anonymous{len(fields)}"
         fields.append(Field(name, class_type(cx, member, cx.scope, name=name)))
@@ -311,8 +303,6 @@ def is_mutable(type: ClassType, name: str) -> bool:
 
 def enumerator(cx: Context, entity: Enumerator) -> tuple[CppType, n.Constant]:
     """The type and value of one name of an enum: its own expression, or one more than the last."""
-    from treadle.cuda_cpp.lower.names import class_or_enum
-
     type = class_or_enum(cx, entity.declaration, entity.scope)
     assert isinstance(type, EnumType)
     value = 0
@@ -339,3 +329,111 @@ def _inside_enum(entity: Enumerator) -> Scope:
     for position, (name, _) in enumerate(plain.enumerators):
         home.names[name] = Enumerator(plain, position, entity.scope)
     return home
+
+
+def member_defaults(type: ClassType) -> dict[str, Any]:
+    """The initializers that a class gives to its fields itself (`int n = 4;`)."""
+    declaration = type.template
+    found: dict[str, Any] = {}
+    if isinstance(declaration, tree.StructDeclaration):
+        for one in declaration.members:
+            if isinstance(one, tree.VariableDeclaration) and one.initializer is not None:
+                found[one.name] = one.initializer
+    return found
+
+
+# --- how objects start ----------------------------------------------------------------------------
+
+
+def constructors_of(type: ClassType) -> tuple[Overload, ...]:
+    if type.scope is None:
+        return ()
+    found = type.scope.names.get(CONSTRUCTORS)
+    return tuple(found.overloads) if isinstance(found, Functions) else ()
+
+
+def has_constructors(type: ClassType) -> bool:
+    """Whether a class has constructors of its own that do anything."""
+    return type == DIM3 or any(not one.declaration.note for one in constructors_of(type))
+
+
+def has_default_constructor(type: ClassType) -> bool:
+    """Whether an object made without arguments runs code: a constructor, defaults of fields, or
+    those of its bases and parts."""
+    if type == DIM3 or member_defaults(type):
+        return True
+    for one in constructors_of(type):
+        parameters = one.declaration.parameters
+        if one.declaration.body is not None and all(p.default is not None for p in parameters):
+            return True
+    parts = [*type.bases, *(innermost(field.type) for field in type.fields)]
+    return any(isinstance(one, ClassType) and has_default_constructor(one) for one in parts)
+
+
+# --- how they are copied and end, where it is more than kernels here can do -----------------------
+
+
+def refuse_special_functions(
+    cx: Context, name: str, members: tuple[tree.Declaration, ...], home: Scope
+) -> None:
+    """CompileError for a destructor or copy constructor of the device's that does something, and
+    for `using B::f` beside own functions of that name."""
+    for member in members:
+        if isinstance(member, tree.FunctionDeclaration) and "device" in member.specifiers:
+            if member.name.text == f"~{name}" and not member.note and not _is_empty(member):
+                raise cx.error(refusal_message("destructor"), member.span)
+            if _is_copy_constructor(member, name) and not _merely_copies(member):
+                raise cx.error(refusal_message("copy_constructor"), member.span)
+        elif (
+            isinstance(member, tree.UsingDeclaration)
+            and not member.namespace
+            and isinstance(home.names.get(member.name.text), Functions)
+        ):
+            raise cx.error(refusal_message("using_base_function"), member.span)
+
+
+def _is_empty(function: tree.FunctionDeclaration) -> bool:
+    return function.body is not None and not function.body.body
+
+
+def _is_copy_constructor(function: tree.FunctionDeclaration, name: str) -> bool:
+    if function.result is not None or function.name.text != name or len(function.parameters) != 1:
+        return False
+    written: tree.TypeTree = function.parameters[0].type
+    if not isinstance(written, tree.ReferenceType):
+        return False
+    written = written.to
+    if isinstance(written, tree.ConstType):
+        written = written.of
+    return isinstance(written, tree.NamedType) and written.name.text == name
+
+
+def _merely_copies(function: tree.FunctionDeclaration) -> bool:
+    """Whether each field is given the other object's own, in the list or in the body."""
+    if function.note:  # defaulted or deleted
+        return True
+    if function.body is None:
+        return False
+    other = function.parameters[0].name
+    copied = [(name, items[0]) for name, items in function.initializers if len(items) == 1]
+    if len(copied) != len(function.initializers):
+        return False
+    for statement in function.body.body:
+        if not isinstance(statement, tree.ExpressionStatement):
+            return False
+        node = statement.expression
+        if not isinstance(node, tree.Assign) or node.op != "=":
+            return False
+        target = node.target
+        if isinstance(target, tree.Member) and isinstance(target.base, (tree.This,)):
+            target = target.name
+        if not isinstance(target, tree.Name):
+            return False
+        copied.append((target, node.value))
+    return all(
+        isinstance(value, tree.Member)
+        and isinstance(value.base, tree.Name)
+        and value.base.text == other
+        and value.name.text == name.text
+        for name, value in copied
+    )

@@ -24,6 +24,7 @@ from treadle.cuda_cpp.lower.dispatch import (
 )
 from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.pointers import pointer_of
+from treadle.cuda_cpp.lower.storage import declare_pointer
 from treadle.cuda_cpp.lower.values import (
     ChoiceLvalue,
     ChosenText,
@@ -31,7 +32,6 @@ from treadle.cuda_cpp.lower.values import (
     Text,
     Value,
 )
-from treadle.cuda_cpp.lower.variables import declare_pointer
 from treadle.cuda_cpp.meaning.types import (
     BOOL,
     VOID,

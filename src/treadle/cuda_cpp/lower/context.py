@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from treadle.core.errors import CompileError
 from treadle.core.source import NOWHERE, Span
 from treadle.cuda_cpp.lower.recovery import Errors
 from treadle.cuda_cpp.lower.values import MemoryTarget, PointerValue, Target, Value
-from treadle.cuda_cpp.meaning.scopes import Scope
-from treadle.cuda_cpp.meaning.types import VOID, CppType
+from treadle.cuda_cpp.meaning.scopes import DeclaredType, Enumerator, Scope
+from treadle.cuda_cpp.meaning.types import VOID, ClassType, CppType
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
@@ -77,10 +77,63 @@ class Facts:
     changed: bool = False  # in a way that makes the current run useless at its end
 
 
+class ChosenOperator(Protocol):
+    """A function of the file that an operator calls."""
+
+    @property
+    def types(self) -> tuple[CppType, ...]:
+        """The types that the operands become."""
+
+    def call(self, cx: Context, values: Sequence[Value], span: Span) -> Value:
+        """Its value."""
+
+
+class OperatorRule(Protocol):
+    """What finds the operator of the file that is meant; None if there is none that fits."""
+
+    def __call__(
+        self,
+        cx: Context,
+        op: str,
+        values: Sequence[Value],
+        span: Span,
+        members_only: bool = False,
+    ) -> ChosenOperator | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the lowering comes back to from within: an index holds an expression, a conversion may
+    be a call, a call lowers statements. Modules that are imported before the one that has a rule
+    call it through the context; `rules.RULES` has them all.
+    """
+
+    expressions: Mapping[type, Callable[[Context, Any], Value]]  # by the class of the tree
+    statement: Callable[[Context, tree.Statement], None]
+    member_of: Callable[[Context, Value, tree.Name, Span], Value]
+    # classes and templates
+    class_type: Callable[[Context, tree.StructDeclaration, Scope], CppType]
+    enumerator: Callable[[Context, Enumerator], tuple[CppType, n.Constant]]
+    class_instance: Callable[[Context, DeclaredType, Sequence[Any], Span], CppType]
+    bind_arguments: Callable[
+        [Context, Sequence[tree.TemplateParameter], Sequence[Any], Scope, Span], Scope
+    ]
+    # constructors, conversions and operators of the file
+    construct: Callable[[Context, CppType, Sequence[Value], Span], Value]
+    constructed_from: Callable[[Context, CppType, Sequence[Value]], Sequence[CppType | None]]
+    run_constructor: Callable[[Context, Value, ClassType, Sequence[Value], Span], None]
+    has_converting_constructor: Callable[[Context, Value, ClassType], bool]
+    call_conversion: Callable[[Context, Value, CppType | None, Span], Value | None]
+    conversion_result: Callable[[Context, CppType, CppType], CppType | None]
+    call_operator: Callable[[Context, str, Sequence[Value], Span], Value | None]
+    chosen_operator: OperatorRule
+
+
 @dataclass(slots=True)
 class Lowering:
     """One kernel being lowered."""
 
+    rules: Rules
     texts: Mapping[str, str]
     facts: Facts
     index_type: ir.Scalar = ir.I32
@@ -155,6 +208,7 @@ class Context:
         isolated: bool = False,
     ) -> None:
         self.lowering = lowering
+        self.rules = lowering.rules
         self.scope = scope
         self.path = path
         self.returns = returns or Returns(VOID)
@@ -281,3 +335,7 @@ class Context:
 def key_of(cx: Context, declaration: tree.VariableDeclaration | tree.Parameter) -> Any:
     """What a variable is known by from one run of the lowering to the next."""
     return (cx.path, id(declaration))
+
+
+class NotPure(Exception):
+    """A function that must be inlined: it uses what belongs to the kernel."""

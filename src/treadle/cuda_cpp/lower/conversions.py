@@ -48,6 +48,7 @@ from treadle.cuda_cpp.lower.values import (
     describe,
 )
 from treadle.cuda_cpp.meaning.types import (
+    ARITHMETIC,
     BFLOAT16,
     BOOL,
     DIM3,
@@ -68,6 +69,7 @@ from treadle.cuda_cpp.meaning.types import (
     StringType,
     Void,
     all_fields,
+    count_of,
     decay,
     holds_array,
     ir_type,
@@ -115,17 +117,11 @@ def common_type(left: Arithmetic, right: Arithmetic) -> Arithmetic:
     return _UNSIGNED_OF[signed.name]
 
 
-def _unsigned_of() -> dict[str, Arithmetic]:
-    from treadle.cuda_cpp.meaning.types import ARITHMETIC
-
-    return {
-        "int": UNSIGNED,
-        "long": ARITHMETIC["unsigned long"],
-        "long long": ARITHMETIC["unsigned long long"],
-    }
-
-
-_UNSIGNED_OF = _unsigned_of()
+_UNSIGNED_OF = {
+    "int": UNSIGNED,
+    "long": ARITHMETIC["unsigned long"],
+    "long long": ARITHMETIC["unsigned long long"],
+}
 
 
 def number_as(value: n.Expression, type: Arithmetic, span: Span) -> n.Expression:
@@ -154,21 +150,12 @@ def number(cx: Context, value: Value, span: Span) -> tuple[n.Expression, Arithme
     """A value that must be a number (or an unscoped enum), and its type."""
     if isinstance(value, (*OBJECTS, Rvalue)):
         if isinstance(value.type, ClassType):
-            value = _converted_by_class(cx, value, None, span) or value
+            value = cx.rules.call_conversion(cx, value, None, span) or value
         read = rvalue(cx, value, span)
         type = underlying(read.type)
         if type is not None:
             return read.expression, type
     raise cx.error(f"a number is needed here, not {describe(value)}", span)
-
-
-def _converted_by_class(
-    cx: Context, value: Value, type: CppType | None, span: Span
-) -> Value | None:
-    """What a class's own conversion operator gives: a number, or what is asked for."""
-    from treadle.cuda_cpp.lower.calls import call_conversion
-
-    return call_conversion(cx, value, type, span)
 
 
 def condition(cx: Context, value: Value, span: Span) -> n.Expression:
@@ -264,18 +251,14 @@ def rank_of(cx: Context, value: Value, type: CppType) -> int:
     if isinstance(type, ClassType):
         if derives(given, type):
             return CONVERSION
-        from treadle.cuda_cpp.lower.calls import has_converting_constructor
-
-        if has_converting_constructor(cx, value, type):
+        if cx.rules.has_converting_constructor(cx, value, type):
             return USER
     return _user_rank(cx, given, type)
 
 
 def _user_rank(cx: Context, given: CppType, type: CppType) -> int:
     """How far a class is from a type that its own conversion function leads to."""
-    from treadle.cuda_cpp.lower.calls import conversion_result
-
-    made = conversion_result(cx, given, type)
+    made = cx.rules.conversion_result(cx, given, type)
     if made is None:
         return IMPOSSIBLE
     return _BEHIND_USER.get(rank_of(cx, Rvalue(ZERO, made), type), USER)
@@ -318,22 +301,17 @@ def convert(cx: Context, value: Value, type: CppType, span: Span) -> Value:
         if isinstance(type, ClassType) and derives(given, type):
             return _base_part(cx, value, type, span)
         if isinstance(given, ClassType):
-            from treadle.cuda_cpp.lower.calls import call_conversion
-
-            made = call_conversion(cx, value, type, span)
+            made = cx.rules.call_conversion(cx, value, type, span)
             if made is not None:
                 return made
     if isinstance(value, (Exploded, Items)) and given == type:
         return value
-    if isinstance(type, ClassType):
-        from treadle.cuda_cpp.lower.calls import construct, has_converting_constructor
-
-        if type == DIM3 or has_converting_constructor(cx, value, type):
-            return construct(cx, type, [value], span)
+    if isinstance(type, ClassType) and (
+        type == DIM3 or cx.rules.has_converting_constructor(cx, value, type)
+    ):
+        return cx.rules.construct(cx, type, [value], span)
     if given == DIM3 and type == UINT3:
-        from treadle.cuda_cpp.lower.calls import construct
-
-        return construct(cx, type, [value], span)
+        return cx.rules.construct(cx, type, [value], span)
     if given == type:
         return value
     raise cx.error(f"{describe(value)} does not become {type}{_hint(given, type)}", span)
@@ -353,7 +331,7 @@ def _to_pointer(cx: Context, value: Value, type: Pointer, span: Span) -> Value:
     if isinstance(value, (Items, ObjectAddress)) and decay(value.type) == type:
         return value
     if isinstance(getattr(value, "type", None), ClassType):
-        value = _converted_by_class(cx, value, type, span) or value
+        value = cx.rules.call_conversion(cx, value, type, span) or value
     pointer = pointer_of(cx, value)
     if pointer is None:
         raise cx.error(f"{describe(value)} is no pointer to {type.to}", span)
@@ -522,8 +500,6 @@ def _address_as_number(cx: Context, pointer: PointerValue, type: Arithmetic, spa
 
 def difference(cx: Context, left: PointerValue, right: PointerValue, span: Span) -> n.Expression:
     """`left - right` in elements, as a 64-bit number."""
-    from treadle.cuda_cpp.meaning.types import count_of
-
     one, other = same_steps(cx, left, right, span)
     steps = minus(one.offset, other.offset)
     size = unit_of(left.to) * count_of(left.to)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from treadle.core.errors import CompileError
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
     condition,
@@ -22,13 +22,10 @@ from treadle.cuda_cpp.meaning.types import (
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 
-# What lowers each kind of expression: `expressions` fills it in.
-HANDLERS: dict[type, Callable[[Context, Any], Value]] = {}
-
 
 def lower(cx: Context, expression: Any) -> Value:
     """An expression as a value; what it does besides goes to the block at hand."""
-    handler = HANDLERS.get(expression.__class__)
+    handler = cx.rules.expressions.get(expression.__class__)
     if handler is None:
         raise cx.error("this is no expression", expression.span)
     return handler(cx, expression)
@@ -70,3 +67,17 @@ def type_of(cx: Context, expression: Any) -> CppType:
         cx.lowering.unevaluated -= 1
     type: CppType = getattr(value, "type", VOID)
     return type
+
+
+def static_assert(cx: Context, node: tree.StaticAssert) -> None:
+    """`static_assert(condition, "message")`. One about what only the host's library knows changes
+    nothing that a kernel does: the report says that it was left out."""
+    try:
+        holds = constant_value(cx, node.condition, "the condition of static_assert")
+    except CompileError as error:
+        cx.note("noted", "static_assert", f"not checked: {error.message}", node.span)
+        return
+    if not holds:
+        raise cx.error(
+            f"static_assert failed: {node.message or 'its condition is false'}", node.span
+        )

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.calls import arguments, call, construct, operator_call
+from treadle.cuda_cpp.lower import builtin_names
+from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.calls import call, construct, operator_call
+from treadle.cuda_cpp.lower.classes import find_field
 from treadle.cuda_cpp.lower.conditionals import lower_conditional, lower_logical, lower_place
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import (
     explicit_cast,
 )
 from treadle.cuda_cpp.lower.dispatch import (
-    HANDLERS,
     lower,
     type_of,
 )
-from treadle.cuda_cpp.lower.identifiers import lower_name, lower_this
 from treadle.cuda_cpp.lower.initializers import from_list
-from treadle.cuda_cpp.lower.literals import lower_bool, lower_character, lower_float, lower_integer
 from treadle.cuda_cpp.lower.members import (
     address_of,
     dereference,
     lower_member,
     lower_subscript,
+    member_of,
 )
-from treadle.cuda_cpp.lower.names import is_auto, resolve
+from treadle.cuda_cpp.lower.names import (
+    is_auto,
+    known_entity,
+    lookup,
+    named_type,
+    resolve,
+    scope_of,
+)
 from treadle.cuda_cpp.lower.operators import (
     assign,
     binary,
@@ -32,16 +43,30 @@ from treadle.cuda_cpp.lower.operators import (
     stepped,
     unary,
 )
-from treadle.cuda_cpp.lower.order import Operands, kept, lowered_apart
+from treadle.cuda_cpp.lower.order import Operands, arguments, kept, lowered_apart
+from treadle.cuda_cpp.lower.usage import note_volatile
 from treadle.cuda_cpp.lower.values import (
+    FunctionSet,
     Null,
     Rvalue,
     Text,
+    TypeValue,
     Value,
 )
-from treadle.cuda_cpp.lower.volatile import note_volatile
+from treadle.cuda_cpp.lower.variables import global_variable
+from treadle.cuda_cpp.meaning.scopes import (
+    DeclaredType,
+    Functions,
+    GlobalVariable,
+    HostEntity,
+    Scope,
+    TypeEntity,
+)
 from treadle.cuda_cpp.meaning.types import (
+    ARITHMETIC,
+    BOOL,
     CHAR,
+    FLOAT,
     SIZE,
     VOID,
     ArrayOf,
@@ -56,14 +81,124 @@ from treadle.cuda_cpp.meaning.types import (
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
+from treadle.ir import types as ir
 
-# --- what is known when the kernel is compiled ---------------------------------------------------
+# --- literals -------------------------------------------------------------------------------------
+
+_INTEGER_TYPES = {
+    "": ("int", "long", "long long"),
+    "u": ("unsigned int", "unsigned long", "unsigned long long"),
+    "l": ("long", "long long"),
+    "ul": ("unsigned long", "unsigned long long"),
+    "ll": ("long long",),
+    "ull": ("unsigned long long",),
+}
 
 
-# --- literals ------------------------------------------------------------------------------------
+def lower_integer(cx: Context, node: tree.IntegerLiteral) -> Value:
+    candidates = list(_INTEGER_TYPES[node.suffix])
+    if not node.decimal and "u" not in node.suffix:
+        candidates = [name for signed in candidates for name in (signed, _unsigned_name(signed))]
+    for name in candidates:
+        type = ARITHMETIC[name]
+        if node.value < 1 << (type.scalar.bits - type.scalar.is_signed):
+            made = n.Constant(node.value, type.scalar, node.span)
+            return Rvalue(made, type, literal_zero=node.value == 0)
+    raise cx.error(f"{node.value} fits no integer type", node.span)
 
 
-# --- names ---------------------------------------------------------------------------------------
+def _unsigned_name(name: str) -> str:
+    return "unsigned int" if name == "int" else f"unsigned {name}"
+
+
+def lower_float(cx: Context, node: tree.FloatLiteral) -> Value:
+    type = FLOAT if node.suffix == "f" else ARITHMETIC["double"]
+    return Rvalue(constant(node.value, type.scalar, node.span), type)
+
+
+def lower_character(cx: Context, node: tree.CharacterLiteral) -> Value:
+    return Rvalue(constant(node.value, CHAR.scalar, node.span), CHAR)
+
+
+def lower_bool(cx: Context, node: tree.BoolLiteral) -> Value:
+    return Rvalue(n.Constant(node.value, ir.BOOL, node.span), BOOL)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def lower_name(cx: Context, node: tree.Name) -> Value:
+    entity: Any = _find_value(cx, node)
+    if entity is None:
+        return _builtin(cx, node)
+    match entity:
+        case Functions(overloads=overloads):
+            return FunctionSet(node.text, tuple(overloads), arguments=node.arguments)
+        case GlobalVariable():
+            return global_variable(cx, entity, node)
+        case TypeEntity() | DeclaredType():
+            return TypeValue(named_type(cx, node, node.span))
+        case HostEntity(code):
+            raise cx.error(_host_only(node, code), node.span)
+    known = known_entity(cx, entity, node.span)
+    value: Value = entity if known is None else known
+    return value
+
+
+def _host_only(node: tree.Name, code: tree.HostCode) -> str:
+    reason = f" ({code.reason})" if code.reason else ""
+    if code.what == "function":
+        return (
+            f"{node.text} is a function of the host: put __device__ (or __host__ __device__) "
+            f"before it, so that kernels can call it{reason}"
+        )
+    return f"{node.text} belongs to the host alone, and a kernel can't use it{reason}"
+
+
+def _find_value(cx: Context, node: tree.Name) -> Any:
+    """What a name means: a local, a member of the object at hand, something of the file."""
+    if node.scope:
+        return lookup(cx, node) or _qualified_field(cx, node)
+    scope: Scope | None = cx.scope
+    while scope is not None:
+        found = scope.own(node.text)
+        if found is not None:
+            if isinstance(found, Functions) and scope.kind == "class" and cx.this is not None:
+                return FunctionSet(
+                    node.text, tuple(found.overloads), arguments=node.arguments, receiver=cx.this
+                )
+            return found
+        if scope.kind == "class" and cx.this is not None:
+            type = scope.names.get("<class>")
+            if isinstance(type, ClassType) and find_field(type, node.text) is not None:
+                return member_of(cx, cx.this, node, node.span)
+        scope = scope.parent
+    return None
+
+
+def _qualified_field(cx: Context, node: tree.Name) -> Value | None:
+    """`B::x` in a method: a field of the object at hand, or of its base."""
+    home = None if cx.this is None else scope_of(cx, node.scope)
+    type = None if home is None else home.names.get("<class>")
+    if cx.this is None or not isinstance(type, ClassType) or find_field(type, node.text) is None:
+        return None
+    return member_of(cx, cx.this, node, node.span)
+
+
+def _builtin(cx: Context, node: tree.Name) -> Value:
+    """A name that CUDA or the language declares."""
+    if node.text in builtin_names.VARIABLES:
+        return builtin_names.variable(cx, node)
+    if builtin_names.is_function(node.text):
+        return FunctionSet(node.text, (), builtin=True, arguments=node.arguments)
+    spelled = "::".join([*(part.text for part in node.scope), node.text])
+    raise cx.error(builtin_names.unknown(spelled), node.span)
+
+
+def lower_this(cx: Context, node: tree.This) -> Value:
+    if cx.this is None:
+        raise cx.error("`this` stands for nothing outside of a method", node.span)
+    return address_of(cx, cx.this, node.span)
 
 
 # --- operators -----------------------------------------------------------------------------------
@@ -150,9 +285,6 @@ def _right_type(cx: Context, op: str, target: Value, value: Value, span: Span) -
     return None
 
 
-# --- parts ---------------------------------------------------------------------------------------
-
-
 # --- casts and the like --------------------------------------------------------------------------
 
 
@@ -186,7 +318,7 @@ def _size_of(cx: Context, node: tree.SizeOf) -> Value:
     if isinstance(node.operand, tree.Name):
         value = lower(cx, node.operand)  # a name may be a type
         type: CppType = getattr(value, "type", VOID)
-    elif isinstance(node.operand, _TYPES):
+    elif isinstance(node.operand, tree.TYPES):
         type = resolve(cx, node.operand)
     elif isinstance(node.operand, tree.StringLiteral):
         type = ArrayOf(CHAR, len(node.operand.data) + 1)
@@ -213,34 +345,28 @@ def _call(cx: Context, node: tree.Call) -> Value:
     return call(cx, node)
 
 
-_TYPES = (
-    tree.BuiltinType, tree.NamedType, tree.DefinedType, tree.AutoType, tree.DecltypeType,
-    tree.ConstType, tree.PointerType, tree.ReferenceType, tree.ArrayType, tree.FunctionType,
-)  # fmt: skip
-
-HANDLERS.update(
-    {
-        tree.IntegerLiteral: lower_integer,
-        tree.FloatLiteral: lower_float,
-        tree.CharacterLiteral: lower_character,
-        tree.StringLiteral: lambda cx, node: Text(node.text),
-        tree.BoolLiteral: lower_bool,
-        tree.NullLiteral: lambda cx, node: Null(),
-        tree.This: lower_this,
-        tree.Name: lower_name,
-        tree.Unary: _unary,
-        tree.Postfix: _postfix,
-        tree.Binary: _binary,
-        tree.Assign: _assign,
-        tree.Conditional: lower_conditional,
-        tree.Call: _call,
-        tree.Subscript: lower_subscript,
-        tree.Member: lower_member,
-        tree.Cast: _cast,
-        tree.Construct: _construct,
-        tree.InitializerList: _initializer_list,
-        tree.SizeOf: _size_of,
-        tree.PackExpansion: _pack_expansion,
-        tree.Refused: _refused,
-    }
-)
+# What lowers each kind of expression.
+HANDLERS: dict[type, Callable[[Context, Any], Value]] = {
+    tree.IntegerLiteral: lower_integer,
+    tree.FloatLiteral: lower_float,
+    tree.CharacterLiteral: lower_character,
+    tree.StringLiteral: lambda cx, node: Text(node.text),
+    tree.BoolLiteral: lower_bool,
+    tree.NullLiteral: lambda cx, node: Null(),
+    tree.This: lower_this,
+    tree.Name: lower_name,
+    tree.Unary: _unary,
+    tree.Postfix: _postfix,
+    tree.Binary: _binary,
+    tree.Assign: _assign,
+    tree.Conditional: lower_conditional,
+    tree.Call: _call,
+    tree.Subscript: lower_subscript,
+    tree.Member: lower_member,
+    tree.Cast: _cast,
+    tree.Construct: _construct,
+    tree.InitializerList: _initializer_list,
+    tree.SizeOf: _size_of,
+    tree.PackExpansion: _pack_expansion,
+    tree.Refused: _refused,
+}

@@ -15,18 +15,17 @@ import numpy as np
 from treadle.core.dtypes import BY_SHORT_NAME
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
-from treadle.cuda_cpp.lower.calls import has_constructors
+from treadle.cuda_cpp.lower.classes import has_constructors, member_defaults
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
+from treadle.cuda_cpp.lower.expressions import lower_float, lower_integer
 from treadle.cuda_cpp.lower.initializers import (
     from_list,
     holds,
-    member_defaults,
     refuse_narrowing,
     without_base_braces,
 )
-from treadle.cuda_cpp.lower.literals import lower_float, lower_integer
 from treadle.cuda_cpp.lower.values import Rvalue
 from treadle.cuda_cpp.meaning.types import (
     BOOL,

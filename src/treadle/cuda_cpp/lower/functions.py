@@ -17,6 +17,7 @@ from treadle.cuda_cpp.lower.context import (
     MOST_CONSTANT_CALLS,
     MOST_INLINED,
     Context,
+    NotPure,
     Returns,
 )
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
@@ -26,15 +27,15 @@ from treadle.cuda_cpp.lower.inlining import inline, single_return
 from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve
 from treadle.cuda_cpp.lower.overloads import Chosen
 from treadle.cuda_cpp.lower.statements import lower_statement
+from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.templates import argument_key, spelled
+from treadle.cuda_cpp.lower.usage import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.lower.values import (
     Lvalue,
     Rvalue,
     Value,
     as_const,
 )
-from treadle.cuda_cpp.lower.variables import declare_object
-from treadle.cuda_cpp.lower.writes import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.meaning.scopes import Scope
 from treadle.cuda_cpp.meaning.types import (
     VOID,
@@ -52,15 +53,12 @@ from treadle.cuda_cpp.meaning.types import (
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
+from treadle.ir.effects import ends
 from treadle.ir.traverse import walk
 
 _IMPURE = (
     n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.Clock, n.CallStatement, n.Print, n.Assert,
 )  # fmt: skip
-
-
-class NotPure(Exception):
-    """A function that must be inlined: it uses what belongs to the kernel."""
 
 
 def call_function(
@@ -237,7 +235,7 @@ def _lower_function(cx: Context, chosen: Chosen, result: CppType, instance: Any)
         if isinstance(node, _IMPURE) or (isinstance(node, n.Element) and node.memory not in own):
             raise NotPure
     made = ir_type(result)
-    if not _ends(body):
+    if not ends(body):
         body = (*body, n.Return(zero_of(made, declaration.span), declaration.span))
     name = lowering.unique_function(_function_name(chosen))
     memories = tuple(inner.memories)
@@ -302,12 +300,6 @@ def value_object(
     cx.lowering.parameter_keys[variable.name] = key
     cx.lowering.variable_keys[variable.name] = key
     return Lvalue(variable, type)
-
-
-def _ends(body: n.Block) -> bool:
-    from treadle.lang.lower.functions import ends
-
-    return ends(body)
 
 
 # --- inlining ------------------------------------------------------------------------------------

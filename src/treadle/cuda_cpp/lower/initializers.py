@@ -8,17 +8,19 @@ from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, folded, zero_of
+from treadle.cuda_cpp.lower.classes import has_constructors, member_defaults
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert, rvalue
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
-from treadle.cuda_cpp.lower.members import member_of
 from treadle.cuda_cpp.lower.objects import store, subscript
 from treadle.cuda_cpp.lower.operators import initialize
-from treadle.cuda_cpp.lower.order import Operands
+from treadle.cuda_cpp.lower.order import Operands, arguments
 from treadle.cuda_cpp.lower.pointers import follow, moved, pointer_of, seen_as
+from treadle.cuda_cpp.lower.storage import uninitialized
 from treadle.cuda_cpp.lower.values import Exploded, Items, Rvalue, Value
 from treadle.cuda_cpp.meaning.types import (
     BOOL,
+    INT,
     Arithmetic,
     ArrayOf,
     ClassType,
@@ -42,8 +44,6 @@ _MOST_ZEROS = 16  # stores that are written out rather than looped
 
 def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span) -> Value:
     """A value of `type` from `{a, b, …}`."""
-    from treadle.cuda_cpp.lower.calls import arguments, construct, has_constructors
-
     if isinstance(type, VectorType):
         items = _items_in_order(cx, [type.element] * len(node.items), node.items)
         if len(items) > type.count:
@@ -53,23 +53,17 @@ def from_list(cx: Context, type: CppType, node: tree.InitializerList, span: Span
         return Rvalue(n.Construct(tuple(parts), ir_type(type), span), type)
     if isinstance(type, ClassType):
         if has_constructors(type):
-            return construct(cx, type, arguments(cx, node.items, type), span)
+            return cx.rules.construct(cx, type, arguments(cx, node.items, type), span)
         return _aggregate(cx, type, node, span)
     if isinstance(type, ArrayOf):
         raise cx.error("a list initializes an array only where it is declared", span)
     if not node.items:
-        return convert(cx, Rvalue(constant(0, ir.I32), _int(), literal_zero=True), type, span)
+        return convert(cx, Rvalue(constant(0, ir.I32), INT, literal_zero=True), type, span)
     if len(node.items) > 1:
         raise cx.error(f"{len(node.items)} values for one {type}", span)
     if not node.braces and not isinstance(node.items[0], tree.InitializerList):
         return convert(cx, lower(cx, node.items[0]), type, node.span)
     return _item(cx, type, node.items[0])
-
-
-def _int() -> CppType:
-    from treadle.cuda_cpp.meaning.types import INT
-
-    return INT
 
 
 def _item(cx: Context, type: CppType, node: Any) -> Value:
@@ -151,8 +145,6 @@ def _aggregate(cx: Context, type: ClassType, node: tree.InitializerList, span: S
     if single and type_of(cx, node.items[0]) == type:  # a copy of another one
         return _item(cx, type, node.items[0])
     if holds_array(type) or holds_pointer(type) or not _is_literal(member_defaults(type)):
-        from treadle.cuda_cpp.lower.variables import uninitialized
-
         cx.calls += 1
         place = uninitialized(cx, "made", type, (cx.path, "made", cx.calls), span)
         fill(cx, place, type, node, span)
@@ -250,8 +242,6 @@ def _parts(type: CppType, most: int) -> list[CppType]:
 
 
 def _has_parts(type: CppType) -> bool:
-    from treadle.cuda_cpp.lower.calls import has_constructors
-
     if isinstance(type, ClassType):
         return bool(all_fields(type)) and not has_constructors(type)
     return isinstance(type, (ArrayOf, VectorType))
@@ -261,17 +251,6 @@ def text_items(node: tree.StringLiteral) -> tree.InitializerList:
     """The characters of a text, the zero at its end among them."""
     text = (*node.data, 0)
     return tree.InitializerList(tuple(map(tree.IntegerLiteral, text)), (), node.span)
-
-
-def member_defaults(type: ClassType) -> dict[str, Any]:
-    """The initializers that a class gives to its fields itself (`int n = 4;`)."""
-    declaration = type.template
-    found: dict[str, Any] = {}
-    if isinstance(declaration, tree.StructDeclaration):
-        for one in declaration.members:
-            if isinstance(one, tree.VariableDeclaration) and one.initializer is not None:
-                found[one.name] = one.initializer
-    return found
 
 
 def _is_literal(defaults: dict[str, Any]) -> bool:
@@ -287,7 +266,7 @@ def initialize_by_default(
     cx: Context, place: Value, type: ClassType, field: Field, initializer: Any, span: Span
 ) -> None:
     """What a class gives to a field itself: names in it are those of the class and its fields."""
-    part = member_of(cx, place, tree.Name(field.name), span)
+    part = cx.rules.member_of(cx, place, tree.Name(field.name), span)
     outer, cx.this = cx.this, place
     try:
         with cx.in_scope(type.scope):
@@ -301,8 +280,6 @@ def initialize_by_default(
 
 def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, span: Span) -> None:
     """Put the values of a list into an array or an object with arrays."""
-    from treadle.cuda_cpp.lower.calls import has_constructors
-
     if isinstance(type, ArrayOf):
         _fill_array(cx, place, type, node, span)
         return
@@ -319,7 +296,7 @@ def fill(cx: Context, place: Value, type: CppType, node: tree.InitializerList, s
             if field.name in defaults and field.name not in given:
                 initialize_by_default(cx, place, type, field, defaults[field.name], span)
                 continue
-            part = member_of(cx, place, tree.Name(field.name), span)
+            part = cx.rules.member_of(cx, place, tree.Name(field.name), span)
             item = given.get(field.name, tree.InitializerList((), (), span))
             if isinstance(item, tree.StringLiteral) and isinstance(field.type, ArrayOf):
                 item = text_items(item)
@@ -384,12 +361,3 @@ def _zero_rest(cx: Context, place: Value, type: ArrayOf, start: int, span: Span)
 def type_of_items(pointer: Any, inner: CppType) -> Any:
     """A pointer to the first innermost element of an array."""
     return seen_as(pointer, inner)
-
-
-def construct_into(
-    cx: Context, place: Any, type: ClassType, values: Sequence[Value], span: Span
-) -> None:
-    """Run a constructor on an object that has its place."""
-    from treadle.cuda_cpp.lower.calls import run_constructor
-
-    run_constructor(cx, place, type, values, span)

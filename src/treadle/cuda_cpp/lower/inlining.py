@@ -27,6 +27,8 @@ from treadle.cuda_cpp.lower.names import is_const
 from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.order import frozen
 from treadle.cuda_cpp.lower.overloads import Chosen
+from treadle.cuda_cpp.lower.storage import declare_object
+from treadle.cuda_cpp.lower.usage import assigned_names, note_volatile, refuse_redeclaration
 from treadle.cuda_cpp.lower.values import (
     Exploded,
     Lvalue,
@@ -35,9 +37,6 @@ from treadle.cuda_cpp.lower.values import (
     Value,
     as_const,
 )
-from treadle.cuda_cpp.lower.variables import declare_object
-from treadle.cuda_cpp.lower.volatile import note_volatile
-from treadle.cuda_cpp.lower.writes import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.meaning.scopes import Known, Scope
 from treadle.cuda_cpp.meaning.types import (
     VOID,
@@ -98,13 +97,11 @@ def inline(
 
 def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) -> Value:
     """Lower a body whose parameters are bound, at the place of its call."""
-    from treadle.cuda_cpp.lower.statements import lower_statement
-
     assert declaration.body is not None
     single = single_return(declaration)
     if single is not None:
         for statement in declaration.body.body[:-1]:
-            lower_statement(inner, statement)
+            inner.rules.statement(inner, statement)
         if single.value is None:
             return Nothing(VOID)
         if isinstance(single.value, tree.InitializerList):
@@ -117,11 +114,11 @@ def run_body(inner: Context, declaration: tree.FunctionDeclaration, span: Span) 
     if _returns(declaration.body):
         prepare_result(inner, span)
         with inner.aside() as body:
-            lower_statement(inner, declaration.body)
+            inner.rules.statement(inner, declaration.body)
         flag = n.Variable(inner.lowering.unique(f"{inner.name}.returned"), ir.BOOL, span)
         outer.extend(without_returns(tuple(body), None, flag))
     else:
-        lower_statement(inner, declaration.body)
+        inner.rules.statement(inner, declaration.body)
     return _result(inner)
 
 

@@ -20,6 +20,8 @@ from treadle.cuda_cpp.lower.parameters import parameter_type
 from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
 from treadle.cuda_cpp.lower.recovery import Errors
 from treadle.cuda_cpp.lower.statements import lower_statement
+from treadle.cuda_cpp.lower.storage import array_memory, declare_object, declare_pointer, new_memory
+from treadle.cuda_cpp.lower.usage import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Exploded,
@@ -30,13 +32,6 @@ from treadle.cuda_cpp.lower.values import (
     PointerValue,
     as_const,
 )
-from treadle.cuda_cpp.lower.variables import (
-    array_memory,
-    declare_object,
-    declare_pointer,
-    new_memory,
-)
-from treadle.cuda_cpp.lower.writes import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.meaning.scopes import Overload, Scope
 from treadle.cuda_cpp.meaning.types import (
     PADDING,

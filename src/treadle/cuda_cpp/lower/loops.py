@@ -7,21 +7,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from treadle.core.errors import CompileError
 from treadle.cuda_cpp.lower.arithmetic import constant, folded, plus, times
 from treadle.cuda_cpp.lower.context import Again, Context
 from treadle.cuda_cpp.lower.conversions import common_type, convert, number, number_as, rvalue
 from treadle.cuda_cpp.lower.dispatch import constant_rvalue, lower, lower_condition
 from treadle.cuda_cpp.lower.names import is_auto, resolve
 from treadle.cuda_cpp.lower.objects import subscript
+from treadle.cuda_cpp.lower.storage import declare_object
+from treadle.cuda_cpp.lower.usage import changed_names
 from treadle.cuda_cpp.lower.values import ArrayValue, Lvalue, Rvalue
-from treadle.cuda_cpp.lower.variables import declare, declare_object
-from treadle.cuda_cpp.lower.writes import changed_names
+from treadle.cuda_cpp.lower.variables import declare
+from treadle.cuda_cpp.lower.variables import declare as declare_variable
 from treadle.cuda_cpp.meaning.types import CppType, is_integer
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.walk import walk_tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
-from treadle.ir.traverse import root_of
+from treadle.ir.traverse import root_of, walk
 
 
 @contextmanager
@@ -36,10 +39,8 @@ def loop_body(cx: Context) -> Iterator[None]:
 
 def lower_body(cx: Context, node: tree.Statement) -> list[n.Statement]:
     """The body of a loop."""
-    from treadle.cuda_cpp.lower.statements import lower_statement
-
     with cx.aside() as body, cx.inner_scope(), loop_body(cx):
-        lower_statement(cx, node)
+        cx.rules.statement(cx, node)
     return body
 
 
@@ -48,15 +49,13 @@ def lower_body(cx: Context, node: tree.Statement) -> list[n.Statement]:
 
 def lower_for(cx: Context, node: tree.For) -> None:
     """`for (…; …; …)`"""
-    from treadle.cuda_cpp.lower.statements import lower_statement
-
     with cx.inner_scope():
         counted = _counted(cx, node)
         if counted is not None:
             _emit_counted(cx, node, counted)
             return
         if node.initializer is not None:
-            lower_statement(cx, node.initializer)
+            cx.rules.statement(cx, node.initializer)
         body = lower_body(cx, node.body)
         with cx.aside() as update:
             if node.update is not None:
@@ -144,8 +143,6 @@ def _bound(condition: tree.Binary, name: str) -> tuple[str, Any]:
 
 
 def _step(cx: Context, update: Any, name: str) -> int | None:
-    from treadle.core.errors import CompileError
-
     match update:
         case (
             tree.Unary(op=op, operand=tree.Name(text=text))
@@ -210,7 +207,7 @@ def _emit_counted(cx: Context, node: tree.For, counted: _Counted) -> None:
         wide = common_type(counted.type, bound_type)  # type: ignore[arg-type]
     key = (cx.path, id(counted.declaration))
     facts = cx.lowering.facts
-    reads_memory = any(isinstance(x, n.Load) for x in _walk(expression))
+    reads_memory = any(isinstance(x, n.Load) for x in walk(expression))
     # The comparison may be made in another type (`int i < unsigned n`), or read what may change.
     fits = wide.scalar == type or _same_order(wide.scalar, type, start, bound, counted.step)
     fits = fits and (counted.step > 0 or type.is_signed)  # those of the IR count no unsigned down
@@ -292,13 +289,13 @@ def _wraps(type: ir.Scalar, start: n.Expression, stop: n.Expression, counted: _C
 
 
 def _read(expression: n.Expression) -> set[str]:
-    return {node.name for node in _walk(expression) if isinstance(node, n.Variable)}
+    return {node.name for node in walk(expression) if isinstance(node, n.Variable)}
 
 
 def _written(body: list[n.Statement]) -> set[str]:
     """The variables that statements assign to, those inside of them included."""
     found = set()
-    for node in _walk(tuple(body)):
+    for node in walk(tuple(body)):
         if isinstance(node, n.Assign):
             root = root_of(node.place)
             if isinstance(root, n.Variable):
@@ -321,12 +318,6 @@ def _emit_plain(
             cx.unused = node.update
             lower(cx, node.update)
     _emit_while(cx, node.condition, body, tuple(update), node)
-
-
-def _walk(expression: Any) -> Any:
-    from treadle.ir.traverse import walk
-
-    return walk(expression)
 
 
 def _as_type(
@@ -354,8 +345,6 @@ def _unroll_factor(cx: Context, node: tree.For) -> int:
 
 def lower_while(cx: Context, node: tree.While) -> None:
     """`while (…)`"""
-    from treadle.cuda_cpp.lower.statements import condition_of, lower_statement
-
     if not isinstance(node.condition, tree.VariableDeclaration):
         body = lower_body(cx, node.body)
         _emit_while(cx, node.condition, body, (), node)
@@ -363,7 +352,7 @@ def lower_while(cx: Context, node: tree.While) -> None:
     with cx.aside() as inside, cx.inner_scope(), loop_body(cx):
         condition = condition_of(cx, node.condition)
         cx.emit(n.If(_not(condition), (n.Break(node.span),), (), node.span))
-        lower_statement(cx, node.body)
+        cx.rules.statement(cx, node.body)
     cx.emit(n.While(n.TRUE, tuple(inside), (), node.span))
 
 
@@ -404,8 +393,6 @@ def _leaves(statement: n.Statement, kind: type) -> bool:
 
 def lower_range_for(cx: Context, node: tree.RangeFor) -> None:
     """`for (T x : array)`"""
-    from treadle.cuda_cpp.lower.statements import lower_statement
-
     value = lower(cx, node.range)
     if not isinstance(value, ArrayValue) or value.type.length is None:
         raise cx.error("a range-based for goes over arrays of known length here", node.span)
@@ -419,6 +406,14 @@ def lower_range_for(cx: Context, node: tree.RangeFor) -> None:
             span=node.variable.span,
         )
         declare(cx, bound)
-        lower_statement(cx, node.body)
+        cx.rules.statement(cx, node.body)
     stop = constant(value.type.length, ir.I32)
     cx.emit(n.For(variable, constant(0, ir.I32), stop, 1, tuple(body), span=node.span))
+
+
+def condition_of(cx: Context, node: Any) -> n.Expression:
+    """The condition of an if or while: an expression, or a declaration whose value counts."""
+    if isinstance(node, tree.VariableDeclaration):
+        declare_variable(cx, node)
+        return lower_condition(cx, tree.Name(node.name, span=node.span))
+    return lower_condition(cx, node)

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.builtins.outputs import OutputOverload
 from treadle.cuda_cpp.builtins.overload import Overload
 from treadle.cuda_cpp.builtins.tables import FLOATING, FUNCTIONS, OUTPUTS
-from treadle.cuda_cpp.lower.arithmetic import cast
+from treadle.cuda_cpp.lower.arithmetic import cast, constant
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.conversions import common_type, convert, rvalue, underlying
+from treadle.cuda_cpp.lower.conversions import common_type, convert, number, rvalue, underlying
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.operators import assign
 from treadle.cuda_cpp.lower.pointers import follow, pointer_of
 from treadle.cuda_cpp.lower.values import Nothing, Rvalue, Value, describe
 from treadle.cuda_cpp.meaning.types import (
+    DIM3,
     OF_SCALAR,
+    UINT3,
     VECTORS,
     VOID,
     Arithmetic,
     ClassType,
     CppType,
+    VectorType,
     ir_type,
 )
+from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
@@ -83,9 +87,7 @@ def _wanted_result(overload: Overload, read: Sequence[Rvalue]) -> CppType:
 
 def _as_value(cx: Context, value: Value, span: Span) -> Rvalue:
     if isinstance(getattr(value, "type", None), ClassType):
-        from treadle.cuda_cpp.lower.calls import call_conversion
-
-        value = call_conversion(cx, value, None, span) or value
+        value = cx.rules.call_conversion(cx, value, None, span) or value
     return rvalue(cx, value, span)
 
 
@@ -93,8 +95,6 @@ def _as_named(
     cx: Context, read: Sequence[Rvalue], explicit: Sequence[Any], span: Span
 ) -> list[Rvalue]:
     """`max<float>(a, b)`"""
-    from treadle.cuda_cpp.syntax import tree
-
     written = explicit[0]
     if isinstance(written, tree.Name):
         written = tree.NamedType(written, written.span)
@@ -196,3 +196,57 @@ def _choose_outputs(
         if all(ir_type(v.type) == type for v, type in zip(read, one.parameters, strict=True)):
             return one
     return overloads[-1] if len(overloads) > 1 else overloads[0]
+
+
+# --- CUDA's vectors -------------------------------------------------------------------------------
+
+
+def extents(cx: Context, values: Sequence[Value], span: Span) -> Value:
+    if len(values) == 1 and getattr(values[0], "type", None) in (DIM3, UINT3):
+        return _of_extents(cx, values[0], DIM3, span)
+    if len(values) > 3:
+        raise cx.error(f"dim3 takes up to 3 extents, not {len(values)}", span)
+    parts = [
+        rvalue(cx, convert(cx, value, DIM3.fields[0].type, span), span).expression
+        for value in values
+    ]
+    parts += [constant(1, ir.U32)] * (3 - len(parts))
+    return Rvalue(n.Construct(tuple(parts), ir_type(DIM3), span), DIM3)
+
+
+def _of_extents(cx: Context, value: Value, type: CppType, span: Span) -> Value:
+    """A dim3 or uint3 from the other."""
+    whole = cx.let(rvalue(cx, value, span).expression)
+    parts = tuple(n.Extract(whole, axis, ir.U32, span) for axis in "xyz")
+    return Rvalue(n.Construct(parts, ir_type(type), span), type)
+
+
+def vector(cx: Context, type: VectorType, values: Sequence[Value], span: Span) -> Value:
+    """One of CUDA's vectors from its components (or a copy of one)."""
+    if len(values) == 1 and getattr(values[0], "type", None) == type:
+        return rvalue(cx, values[0], span)
+    if len(values) == 1 and type == UINT3 and getattr(values[0], "type", None) == DIM3:
+        return _of_extents(cx, values[0], type, span)
+    if len(values) not in (0, type.count):
+        raise cx.error(f"{type} takes {type.count} components, not {len(values)}", span)
+    parts = [
+        rvalue(cx, convert(cx, value, type.element, span), span).expression for value in values
+    ] or [constant(0, type.element.scalar, span)] * type.count
+    return Rvalue(n.Construct(tuple(parts), ir_type(type), span), type)
+
+
+# A built-in function with effects, or one that no table can say: (context, arguments, call).
+Handler = Callable[[Context, Sequence[Value], tree.Call], Value]
+
+
+def number_argument(cx: Context, value: Value, type: ir.Scalar, span: Span) -> n.Expression:
+    """An argument as a number of the IR."""
+    expression, _ = number(cx, value, span)
+    return cast(expression, type, span)
+
+
+def expect(cx: Context, name: str, values: Sequence[Value], *counts: int) -> None:
+    """CompileError unless a call has as many arguments as it should."""
+    if len(values) not in counts:
+        wanted = " or ".join(map(str, counts))
+        raise cx.error(f"{name} takes {wanted} arguments, not {len(values)}")

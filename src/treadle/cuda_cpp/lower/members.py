@@ -7,6 +7,7 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower import builtin_names
 from treadle.cuda_cpp.lower.arithmetic import constant, folded
+from treadle.cuda_cpp.lower.calls import call_operator, operator_call
 from treadle.cuda_cpp.lower.classes import find_field, is_mutable
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import as_base, derives, number, without_const
@@ -26,6 +27,7 @@ from treadle.cuda_cpp.lower.values import (
     Value,
     describe,
 )
+from treadle.cuda_cpp.lower.variables import global_variable
 from treadle.cuda_cpp.meaning.scopes import (
     Functions,
     GlobalVariable,
@@ -51,8 +53,6 @@ def dereference(cx: Context, operand: Value, span: Span) -> Value:
         return operand.object
     if isinstance(operand, Items):
         return subscript(cx, operand, constant(0, ir.I32), span)
-    from treadle.cuda_cpp.lower.calls import call_operator
-
     made = call_operator(cx, "*", [operand], span)
     if made is None:
         raise cx.error(f"{describe(operand)} is no pointer to follow", span)
@@ -62,8 +62,6 @@ def dereference(cx: Context, operand: Value, span: Span) -> Value:
 def lower_subscript(cx: Context, node: tree.Subscript) -> Value:
     base = lower(cx, node.base)
     if isinstance(getattr(base, "type", None), ClassType):
-        from treadle.cuda_cpp.lower.calls import operator_call
-
         operands = Operands([base], [[]])
         operands.add(*lowered_apart(cx, node.index))
         made = operator_call(cx, "[]", operands, node.span)
@@ -92,8 +90,6 @@ def lower_member(cx: Context, node: tree.Member) -> Value:
 
 def _arrow(cx: Context, base: Value, span: Span) -> Value:
     if pointer_of(cx, base) is None and isinstance(getattr(base, "type", None), ClassType):
-        from treadle.cuda_cpp.lower.calls import call_operator
-
         made = call_operator(cx, "->", [base], span)
         if made is not None:
             return _arrow(cx, made, span)
@@ -140,8 +136,6 @@ def _of_class(cx: Context, base: Value, type: ClassType, name: tree.Name, span: 
         case Functions(overloads=overloads):
             return FunctionSet(name.text, tuple(overloads), arguments=name.arguments, receiver=base)
         case GlobalVariable():
-            from treadle.cuda_cpp.lower.variables import global_variable
-
             return global_variable(cx, entity, name)
     value = known_entity(cx, entity, span)
     if value is not None:

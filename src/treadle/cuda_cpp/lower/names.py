@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.classes import class_type, enumerator
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.dispatch import constant_value, type_of
-from treadle.cuda_cpp.lower.templates import bind_arguments, class_instance
 from treadle.cuda_cpp.lower.values import Rvalue
 from treadle.cuda_cpp.meaning.scopes import (
     DeclaredType,
@@ -195,7 +193,7 @@ def _instance(cx: Context, entity: DeclaredType, name: tree.Name) -> CppType:
     declaration = entity.declaration
     if isinstance(declaration, tree.TypedefDeclaration):
         if declaration.template is not None:
-            scope = bind_arguments(
+            scope = cx.rules.bind_arguments(
                 cx, declaration.template, name.arguments or (), entity.scope, name.span
             )
             with cx.in_scope(scope):
@@ -207,7 +205,7 @@ def _instance(cx: Context, entity: DeclaredType, name: tree.Name) -> CppType:
             inside = _around(cx.scope, declaration)
             if inside is not None:
                 return inside
-        return class_instance(cx, entity, name.arguments or (), name.span)
+        return cx.rules.class_instance(cx, entity, name.arguments or (), name.span)
     return class_or_enum(cx, declaration, entity.scope)
 
 
@@ -227,7 +225,7 @@ def class_or_enum(
 ) -> CppType:
     """The type that a declaration without a template makes."""
     if isinstance(declaration, tree.StructDeclaration):
-        return class_type(cx, declaration, scope)
+        return cx.rules.class_type(cx, declaration, scope)
     underlying = ARITHMETIC["int"]
     if declaration.underlying is not None:
         found = resolve(cx, declaration.underlying)
@@ -251,6 +249,6 @@ def known_entity(cx: Context, entity: Any, span: Span) -> Any:
         case Known(value):
             return value
         case Enumerator():
-            type, number = enumerator(cx, entity)
+            type, number = cx.rules.enumerator(cx, entity)
             return Rvalue(number, type)
     return None

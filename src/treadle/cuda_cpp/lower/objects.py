@@ -8,7 +8,6 @@ from typing import Any
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import constant, is_constant, plus, zero_of
 from treadle.cuda_cpp.lower.context import Again, Context
-from treadle.cuda_cpp.lower.exploded import part_at
 from treadle.cuda_cpp.lower.parameter_values import read_parameter
 from treadle.cuda_cpp.lower.pointers import (
     ZERO,
@@ -19,6 +18,7 @@ from treadle.cuda_cpp.lower.pointers import (
     in_steps_of,
     is_base_of,
     moved,
+    part_at,
     pointer_of,
     seen_as,
     stored_type,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
-from treadle.cuda_cpp.lower.context import Again, Context
+from treadle.cuda_cpp.lower.context import Again, ChosenOperator, Context
 from treadle.cuda_cpp.lower.conversions import (
     OBJECTS,
     common_type,
@@ -45,6 +44,7 @@ from treadle.cuda_cpp.meaning.types import (
     BFLOAT16,
     BOOL,
     HALF,
+    INT,
     LONG,
     Arithmetic,
     ClassType,
@@ -55,9 +55,6 @@ from treadle.cuda_cpp.meaning.types import (
 )
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
-
-if TYPE_CHECKING:
-    from treadle.cuda_cpp.lower.calls import Operator
 
 _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "rem"}
 _BITWISE = {"&": "and", "|": "or", "^": "xor"}
@@ -77,9 +74,7 @@ def binary(
     """`left op right` for every operator but assignment, `&&`, `||` and the comma. Operators of the
     file are not looked for where they were already."""
     if is_object_of_class(left) or is_object_of_class(right):
-        from treadle.cuda_cpp.lower.calls import call_operator
-
-        made = call_operator(cx, op, [left, right], span) if overloaded else None
+        made = cx.rules.call_operator(cx, op, [left, right], span) if overloaded else None
         if made is not None:
             return made
         left, right = _as_number(cx, left, span), _as_number(cx, right, span)
@@ -96,9 +91,7 @@ def binary(
 def _as_number(cx: Context, value: Value, span: Span) -> Value:
     """An object whose class converts to a number, as that; others as they are."""
     if isinstance(getattr(value, "type", None), ClassType):
-        from treadle.cuda_cpp.lower.calls import call_conversion
-
-        return call_conversion(cx, value, None, span) or value
+        return cx.rules.call_conversion(cx, value, None, span) or value
     return value
 
 
@@ -300,9 +293,7 @@ def _place_of(variable: PointerVariable, target: Target) -> int:
 def unary(cx: Context, op: str, operand: Value, span: Span) -> Value:
     """`+ - ! ~` (of numbers; `* & ++ --` are elsewhere)."""
     if is_object_of_class(operand):
-        from treadle.cuda_cpp.lower.calls import call_operator
-
-        made = call_operator(cx, op, [operand], span)
+        made = cx.rules.call_operator(cx, op, [operand], span)
         if made is not None:
             return made
     if op == "!":
@@ -337,12 +328,10 @@ def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> 
         _point(cx, operand, moved(cx, pointer, by, span), span)
         return pointer if postfix else operand
     if is_object_of_class(operand):
-        from treadle.cuda_cpp.lower.calls import call_operator
-
         arguments: list[Value] = [operand]
         if postfix:
-            arguments.append(Rvalue(constant(0, ir.I32), _int()))
-        made = call_operator(cx, op, arguments, span)
+            arguments.append(Rvalue(constant(0, ir.I32), INT))
+        made = cx.rules.call_operator(cx, op, arguments, span)
         if made is not None:
             return made
     if not isinstance(operand, OBJECTS):
@@ -359,12 +348,6 @@ def stepped(cx: Context, op: str, operand: Value, postfix: bool, span: Span) -> 
     )
     store(cx, operand, number_as(new, type, span), span)
     return Rvalue(old, read.type) if postfix else operand
-
-
-def _int() -> Arithmetic:
-    from treadle.cuda_cpp.meaning.types import INT
-
-    return INT
 
 
 # --- assignment ----------------------------------------------------------------------------------
@@ -385,14 +368,12 @@ def assign(cx: Context, op: str, target: Value, value: Value, span: Span) -> Val
 
 def operator_of_assignment(
     cx: Context, op: str, target: Value, value: Value, span: Span
-) -> Operator | None:
+) -> ChosenOperator | None:
     """The operator of the file that an assignment calls; None if C++'s own is meant."""
     of_class = isinstance(getattr(target, "type", None), ClassType)
     if not of_class and (op == "=" or not is_object_of_class(target)):
         return None
-    from treadle.cuda_cpp.lower.calls import chosen_operator
-
-    return chosen_operator(cx, op, [target, value], span, members_only=op == "=")
+    return cx.rules.chosen_operator(cx, op, [target, value], span, members_only=op == "=")
 
 
 def initialize(cx: Context, target: Value, value: Value, span: Span) -> Value:

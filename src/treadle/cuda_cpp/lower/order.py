@@ -278,3 +278,11 @@ def _indices(place: n.Place) -> Iterator[n.Expression]:
         place = place.base
     if isinstance(place, n.Element):
         yield place.index
+
+
+def arguments(cx: Context, nodes: Sequence[Any], type: CppType | None = None) -> list[Value]:
+    """Arguments of a built-in function, or of a constructor of `type`, evaluated in order."""
+    operands = operands_of(cx, nodes)
+    if type is None:
+        return operands.emit(cx)
+    return operands.emit(cx, lambda: cx.rules.constructed_from(cx, type, operands.values))

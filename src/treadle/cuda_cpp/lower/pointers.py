@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, is_constant, over, plus, times
@@ -13,10 +15,13 @@ from treadle.cuda_cpp.lower.values import (
     BitsLvalue,
     ChoiceLvalue,
     ChosenPointer,
+    Exploded,
+    Items,
     ItemTarget,
     Lvalue,
     MemoryTarget,
     NullTarget,
+    ObjectAddress,
     ObjectTarget,
     PointerValue,
     PointerVariable,
@@ -68,8 +73,6 @@ def pointer_of(cx: Context, value: Value) -> PointerValue | None:
         case ArrayValue(first, type):
             return replace(first, to=type.element)
         case ChosenPointer():
-            from treadle.cuda_cpp.lower.exploded import chosen_pointer
-
             return chosen_pointer(cx, value)
         case PointerVariable():
             targets = value.targets
@@ -316,8 +319,6 @@ def _is_in(target: Target, variable: n.Variable) -> bool:
 
 def stored_type(cx: Context, type: CppType, span: Span) -> ir.Type:
     """The IR's type of what lies in memory."""
-    from treadle.cuda_cpp.meaning.types import NoLayout
-
     try:
         return ir_type(type)
     except NoLayout as reason:
@@ -405,3 +406,92 @@ def _further(
         return plus(times(offset, unit // common), moved_by), common
     common = math.gcd(unit, size)
     return plus(times(offset, unit // common), times(index, size // common)), common
+
+
+# --- structs and arrays of pointers, in parts -----------------------------------------------------
+
+
+MOST_ITEMS = 64  # of an array of pointers
+
+
+def part_at(cx: Context, array: Items | ObjectAddress, index: n.Expression, span: Span) -> Value:
+    """`array[index]`"""
+    if isinstance(array, ObjectAddress):
+        return _pointed_to(cx, array, index, span)
+    count = len(array.items)
+    if isinstance(index, n.Constant):
+        at = int(index.value)
+        if not 0 <= at < count:
+            raise cx.error(f"item {at} of an array of {count}", span)
+        found: Value = array.items[at]
+        return found
+    return _one_of(cx, cx.copied(cast(index, ir.I32)), array.items, span)
+
+
+def _pointed_to(cx: Context, pointer: ObjectAddress, index: n.Expression, span: Span) -> Exploded:
+    if not isinstance(index, n.Constant) or int(index.value):
+        raise cx.error(
+            f"a {pointer.type} that points to one struct is indexed: only 0 is in it", span
+        )
+    return pointer.object
+
+
+def _one_of(cx: Context, place: n.Expression, values: Sequence[Any], span: Span) -> Value:
+    """The value with this number."""
+    first = values[0]
+    match first:
+        case Exploded():
+            fields = {
+                name: _one_of(cx, place, [value.fields[name] for value in values], span)
+                for name in first.fields
+            }
+            return Exploded(first.type, fields)
+        case Items():
+            columns = zip(*(value.items for value in values), strict=True)
+            return Items(first.type, tuple(_one_of(cx, place, one, span) for one in columns))
+        case ArrayValue(type=type):
+            return ArrayValue(_one_pointer(cx, place, [value.first for value in values]), type)
+    pointer = pointer_of(cx, first)
+    if pointer is not None:
+        return ChosenPointer(tuple(values), place, pointer.to)
+    return ChoiceLvalue(place, tuple(values), first.type)
+
+
+def chosen_pointer(cx: Context, value: ChosenPointer) -> PointerValue:
+    """Where the pointer with this number points now."""
+    pointers = [pointer_of(cx, one) for one in value.items]
+    return _one_pointer(cx, value.place, [one for one in pointers if one is not None])
+
+
+def _one_pointer(
+    cx: Context, place: n.Expression, pointers: Sequence[PointerValue]
+) -> PointerValue:
+    """The pointer with this number: it may point into whatever any of them does."""
+    targets: list[Target] = []
+    for one in pointers:
+        targets += [target for target in one.targets if target not in targets]
+    unit = math.gcd(*(one.unit for one in pointers))
+    aligned = [in_steps_of(cx, one, unit) for one in pointers]
+    offsets = [one.offset for one in aligned if one is not None]
+    wide = any(offset.type == ir.I64 for offset in offsets)
+    offset = _selected(place, [cast(one, ir.I64 if wide else ir.I32) for one in offsets])
+    tag = None
+    if len(targets) > 1:
+        tag = cx.copied(_selected(place, [_tag_among(targets, one) for one in pointers]))
+    return PointerValue(tuple(targets), cx.copied(offset), unit, pointers[0].to, tag)
+
+
+def _tag_among(targets: list[Target], pointer: PointerValue) -> n.Expression:
+    """Which of `targets` a pointer points into."""
+    places = [constant(targets.index(target), ir.I32) for target in pointer.targets]
+    return places[0] if pointer.tag is None else _selected(pointer.tag, places)
+
+
+def _selected(place: n.Expression, values: Sequence[n.Expression]) -> n.Expression:
+    """The value with this number; the last one for all numbers behind."""
+    result = values[-1]
+    for at in reversed(range(len(values) - 1)):
+        if values[at] != result:
+            test = n.Binary("eq", place, constant(at, ir.I32), ir.BOOL)
+            result = n.Select(test, values[at], result, result.type)
+    return result

@@ -10,13 +10,14 @@ from typing import Any
 from treadle.core.errors import CompileError, CompileErrors
 from treadle.cuda_cpp import program as records
 from treadle.cuda_cpp.lower.context import Again, Context, Facts, Lowering
+from treadle.cuda_cpp.lower.dispatch import static_assert
 from treadle.cuda_cpp.lower.first_values import first_bytes
 from treadle.cuda_cpp.lower.kernels import lower_once
 from treadle.cuda_cpp.lower.names import constant_integer, resolve
 from treadle.cuda_cpp.lower.parameters import parameters_of
-from treadle.cuda_cpp.lower.reachable import Reachable
-from treadle.cuda_cpp.lower.statements import static_assert
+from treadle.cuda_cpp.lower.rules import RULES
 from treadle.cuda_cpp.lower.templates import bind_arguments, spelled
+from treadle.cuda_cpp.lower.usage import Reachable
 from treadle.cuda_cpp.lower.variables import length_of
 from treadle.cuda_cpp.meaning.redefinitions import redefinitions
 from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Namespace, Overload, Scope, file_scope
@@ -114,7 +115,7 @@ class Program:
         return _records_of(cx.lowering)
 
     def _context(self) -> Context:
-        return Context(Lowering(self.sources, Facts()), self._scope)
+        return Context(Lowering(RULES, self.sources, Facts()), self._scope)
 
     # --- variables ---
 
@@ -219,7 +220,7 @@ class Program:
         facts = Facts()
         for _ in range(_MOST_RUNS):
             facts.changed = False
-            lowering = Lowering(self.sources, facts, fastmath=instance.options.fastmath)
+            lowering = Lowering(RULES, self.sources, facts, fastmath=instance.options.fastmath)
             try:
                 kernel = lower_once(
                     lowering, overload, scope, instance, signature, self._types, self.symbols

@@ -14,9 +14,9 @@ from treadle.core.printf import (
     parse,
 )
 from treadle.cuda_cpp.lower.arithmetic import cast, folded
-from treadle.cuda_cpp.lower.builtin_names import expect, handler
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import condition, number, promoted
+from treadle.cuda_cpp.lower.mathematics import Handler, expect
 from treadle.cuda_cpp.lower.pointers import in_steps_of, pointer_of
 from treadle.cuda_cpp.lower.values import ChosenText, Nothing, Null, Rvalue, Text, Value, describe
 from treadle.cuda_cpp.meaning.types import INT, LONG, LONG_LONG, VOID
@@ -27,7 +27,6 @@ from treadle.ir import types as ir
 _MOST_CHOSEN = 6  # texts of `?:` in a printf: each doubles it
 
 
-@handler("printf")
 def _printf(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     if not values or not isinstance(values[0], Text):
         raise cx.error("printf takes a literal format first: formats are read when compiling")
@@ -119,7 +118,6 @@ def _number(cx: Context, value: Value) -> n.Expression:
     return cx.let(cast(expression, promoted(type).scalar))
 
 
-@handler("__treadle_assert", "assert")
 def _assert(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     expect(cx, "assert", values, 1, 2)
     text = values[1].text if len(values) == 2 and isinstance(values[1], Text) else "condition"
@@ -128,13 +126,11 @@ def _assert(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     return Nothing(VOID)
 
 
-@handler("__trap", "__brkpt")
 def _trap(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     cx.emit(n.Assert(n.FALSE, "__trap()", True, cx.name, cx.span))
     return Nothing(VOID)
 
 
-@handler("clock", "clock64", "__nv_ptx_builtin_clock", "globaltimer")
 def _clock(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     result = cx.variable("cycles", ir.U64)
     cx.emit(n.Clock(result, cx.span))
@@ -143,3 +139,11 @@ def _clock(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     if node.function.text == "clock":
         return Rvalue(n.Cast(result, ir.I64, cx.span), LONG)
     return Rvalue(n.Cast(result, ir.I64, cx.span), LONG_LONG)
+
+
+HANDLERS: dict[str, Handler] = {
+    "printf": _printf,
+    **dict.fromkeys(("__treadle_assert", "assert"), _assert),
+    **dict.fromkeys(("__trap", "__brkpt"), _trap),
+    **dict.fromkeys(("clock", "clock64", "__nv_ptx_builtin_clock", "globaltimer"), _clock),
+}

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.core.errors import CompileError
 from treadle.cuda_cpp.lower.arithmetic import folded
 from treadle.cuda_cpp.lower.context import Context
-from treadle.cuda_cpp.lower.dispatch import constant_value, lower, lower_condition
+from treadle.cuda_cpp.lower.dispatch import constant_value, lower, static_assert
 from treadle.cuda_cpp.lower.inlining import lower_return
-from treadle.cuda_cpp.lower.loops import lower_do, lower_for, lower_range_for, lower_while
+from treadle.cuda_cpp.lower.loops import (
+    condition_of,
+    lower_do,
+    lower_for,
+    lower_range_for,
+    lower_while,
+)
 from treadle.cuda_cpp.lower.switches import lower_switch
 from treadle.cuda_cpp.lower.variables import declare as declare_variable
 from treadle.cuda_cpp.meaning.scopes import declare
@@ -70,20 +75,6 @@ def declare_locally(cx: Context, node: tree.Declaration) -> None:
             declare(node, cx.scope)
 
 
-def static_assert(cx: Context, node: tree.StaticAssert) -> None:
-    """`static_assert(condition, "message")`. One about what only the host's library knows changes
-    nothing that a kernel does: the report says that it was left out."""
-    try:
-        holds = constant_value(cx, node.condition, "the condition of static_assert")
-    except CompileError as error:
-        cx.note("noted", "static_assert", f"not checked: {error.message}", node.span)
-        return
-    if not holds:
-        raise cx.error(
-            f"static_assert failed: {node.message or 'its condition is false'}", node.span
-        )
-
-
 def _compound(cx: Context, node: tree.Compound) -> None:
     with cx.inner_scope():
         for statement in node.body:
@@ -139,14 +130,6 @@ def _is_shared_variable(cx: Context, place: n.Place) -> bool:
         return False
     target = cx.lowering.memory_targets.get(root.memory)
     return target is not None and target.space == "shared"
-
-
-def condition_of(cx: Context, node: Any) -> n.Expression:
-    """The condition of an if or while: an expression, or a declaration whose value counts."""
-    if isinstance(node, tree.VariableDeclaration):
-        declare_variable(cx, node)
-        return lower_condition(cx, tree.Name(node.name, span=node.span))
-    return lower_condition(cx, node)
 
 
 def _break(cx: Context, node: tree.Break) -> None:

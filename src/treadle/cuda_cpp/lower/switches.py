@@ -29,11 +29,9 @@ class _Section:
 
 def lower_switch(cx: Context, node: tree.Switch) -> None:
     """`switch (…) { case …: … }`"""
-    from treadle.cuda_cpp.lower.statements import lower_statement
-
     with cx.inner_scope():
         if node.initializer is not None:
-            lower_statement(cx, node.initializer)
+            cx.rules.statement(cx, node.initializer)
         written = lower(cx, node.condition)
         scoped = getattr(written, "type", None)
         if isinstance(scoped, EnumType):  # a scoped one does not become a number elsewhere
@@ -73,8 +71,6 @@ def _sections(cx: Context, node: tree.Switch) -> list[_Section]:
 
 def _declare_for_all(cx: Context, sections: list[_Section]) -> None:
     """`case 0: int x; … case 1: x = 9;`: what a section declares for those below it, first."""
-    from treadle.cuda_cpp.lower.statements import lower_statement
-
     for place, section in enumerate(sections):
         for statement in list(section.body):
             if not isinstance(statement, tree.DeclarationStatement):
@@ -94,7 +90,7 @@ def _declare_for_all(cx: Context, sections: list[_Section]) -> None:
                     statement.span,
                 )
             section.body.remove(statement)
-            lower_statement(cx, statement)
+            cx.rules.statement(cx, statement)
 
 
 def _mentions(body: list[tree.Statement], names: set[str]) -> bool:
@@ -184,10 +180,8 @@ def _block(cx: Context, body: list[tree.Statement]) -> n.Block:
 
 
 def _lower_all(cx: Context, body: list[tree.Statement]) -> None:
-    from treadle.cuda_cpp.lower.statements import lower_statement
-
     for statement in body:
-        lower_statement(cx, statement)
+        cx.rules.statement(cx, statement)
 
 
 def _once(cx: Context, subject: n.Expression, sections: list[_Section], node: tree.Switch) -> None:

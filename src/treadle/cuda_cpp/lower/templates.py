@@ -11,9 +11,11 @@ from treadle.cuda_cpp.lower.classes import class_type
 from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.lower.conversions import convert
 from treadle.cuda_cpp.lower.dispatch import constant_rvalue, lower
+from treadle.cuda_cpp.lower.names import is_const, resolve
 from treadle.cuda_cpp.lower.values import FunctionSet, Rvalue
 from treadle.cuda_cpp.meaning.scopes import DeclaredType, Known, Scope, TypeEntity
 from treadle.cuda_cpp.meaning.types import (
+    SIZE,
     ArrayOf,
     ClassType,
     CppType,
@@ -28,22 +30,16 @@ from treadle.ir import types as ir
 
 # A template argument: a type, a constant with its C++ type, or a function.
 Argument = CppType | Rvalue | FunctionSet
-_TYPES = (
-    tree.BuiltinType, tree.NamedType, tree.DefinedType, tree.AutoType, tree.DecltypeType,
-    tree.ConstType, tree.PointerType, tree.ReferenceType, tree.ArrayType, tree.FunctionType,
-)  # fmt: skip
 
 
 def evaluate_argument(
     cx: Context, argument: tree.TemplateArgument | Argument, parameter: tree.TemplateParameter
 ) -> Argument:
     """A template argument as written (or already known) as its parameter takes it."""
-    from treadle.cuda_cpp.lower.names import resolve
-
     if parameter.kind == "type":
         if isinstance(argument, tree.Name):  # parsed as a value: a name may be either
             return resolve(cx, tree.NamedType(argument, argument.span))
-        if isinstance(argument, _TYPES):
+        if isinstance(argument, tree.TYPES):
             return resolve(cx, argument)
         if not isinstance(argument, _CPP_TYPES):
             raise cx.error(f"template parameter {parameter.name} takes a type")
@@ -62,7 +58,7 @@ def evaluate_argument(
         function = lower(cx, argument)
         if isinstance(function, FunctionSet):  # of one name: the call chooses among them
             return function
-    if isinstance(argument, (*_TYPES, *_CPP_TYPES)):
+    if isinstance(argument, (*tree.TYPES, *_CPP_TYPES)):
         raise cx.error(f"template parameter {parameter.name} takes a value, not a type")
     value = (
         argument
@@ -215,7 +211,7 @@ def _matches(
         else:
             if isinstance(written, tree.Name):
                 written = tree.NamedType(written, written.span)
-            if not isinstance(written, _TYPES) or isinstance(argument, FunctionSet):
+            if not isinstance(written, tree.TYPES) or isinstance(argument, FunctionSet):
                 return None
             with cx.in_scope(scope):
                 if not deduce(cx, written, argument, parameters, deduced, exact=True):
@@ -239,8 +235,6 @@ def deduce(
 
     False if they contradict each other, or (`exact`) if the types differ.
     """
-    from treadle.cuda_cpp.lower.names import is_const, resolve
-
     names = {parameter.name: parameter for parameter in parameters}
     match written:
         case tree.ConstType(of):
@@ -261,7 +255,7 @@ def deduce(
                     cx, of, type.to, parameters, found, exact=exact
                 )
             if isinstance(size, tree.Name) and size.text in names and type.length is not None:
-                length = Rvalue(n.Constant(type.length, ir.U64), _size_type())
+                length = Rvalue(n.Constant(type.length, ir.U64), SIZE)
                 if not _agree(found, size.text, length):
                     return False
             return deduce(cx, of, type.element, parameters, found, exact=exact)
@@ -275,12 +269,6 @@ def deduce(
     if exact:
         return resolve(cx, written) == type
     return True
-
-
-def _size_type() -> CppType:
-    from treadle.cuda_cpp.meaning.types import SIZE
-
-    return SIZE
 
 
 def _mentions(written: tree.TypeTree, names: dict[str, Any]) -> bool:
@@ -334,7 +322,7 @@ def _deduce_class(
             as_type = (
                 tree.NamedType(written, written.span) if isinstance(written, tree.Name) else written
             )
-            if isinstance(as_type, _TYPES) and not deduce(
+            if isinstance(as_type, tree.TYPES) and not deduce(
                 cx, as_type, argument, parameters, found, exact=exact
             ):
                 return False

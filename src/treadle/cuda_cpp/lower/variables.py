@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from treadle.core.source import Span
-from treadle.cuda_cpp.lower.arithmetic import constant, folded
-from treadle.cuda_cpp.lower.context import Context, key_of
+from treadle.cuda_cpp.lower.arithmetic import folded
+from treadle.cuda_cpp.lower.classes import has_constructors
+from treadle.cuda_cpp.lower.conditionals import lower_place
+from treadle.cuda_cpp.lower.context import Context, NotPure, key_of
 from treadle.cuda_cpp.lower.conversions import (
     as_base,
     binds_directly,
@@ -17,29 +19,32 @@ from treadle.cuda_cpp.lower.conversions import (
 )
 from treadle.cuda_cpp.lower.dispatch import lower, type_of
 from treadle.cuda_cpp.lower.evaluate import evaluate
-from treadle.cuda_cpp.lower.exploded import MOST_ITEMS
-from treadle.cuda_cpp.lower.initializers import construct_into, fill, from_list, text_items
+from treadle.cuda_cpp.lower.initializers import fill, from_list, text_items
 from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve, with_auto
-from treadle.cuda_cpp.lower.objects import copy_object, subscript
-from treadle.cuda_cpp.lower.operators import assign_pointer
-from treadle.cuda_cpp.lower.order import frozen, operands_of
-from treadle.cuda_cpp.lower.pointers import ZERO, follow, pointer_of, unit_of
+from treadle.cuda_cpp.lower.order import arguments as constructor_arguments
+from treadle.cuda_cpp.lower.order import frozen
+from treadle.cuda_cpp.lower.pointers import ZERO, follow, unit_of
+from treadle.cuda_cpp.lower.storage import (
+    array_memory,
+    construct_items,
+    declare_object,
+    element_type,
+    new_memory,
+    pointer_items,
+    uninitialized,
+)
 from treadle.cuda_cpp.lower.templates import bind_arguments
+from treadle.cuda_cpp.lower.usage import note_volatile
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
-    Exploded,
     Items,
-    Lvalue,
     MemoryTarget,
-    ObjectAddress,
     PointerValue,
-    PointerVariable,
     Rvalue,
     Value,
     as_const,
     describe,
 )
-from treadle.cuda_cpp.lower.volatile import note_volatile
 from treadle.cuda_cpp.meaning.scopes import GlobalVariable, Known
 from treadle.cuda_cpp.meaning.types import (
     Arithmetic,
@@ -47,17 +52,12 @@ from treadle.cuda_cpp.meaning.types import (
     ClassType,
     CppType,
     EnumType,
-    NoLayout,
     Pointer,
     Reference,
-    Void,
-    all_fields,
     count_of,
     decay,
-    holds_array,
     holds_pointer,
     innermost,
-    ir_type,
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
@@ -118,8 +118,6 @@ def _deduced(cx: Context, node: tree.VariableDeclaration) -> CppType:
 
 
 def _reference(cx: Context, node: tree.VariableDeclaration, type: Reference) -> Any:
-    from treadle.cuda_cpp.lower.conditionals import lower_place
-
     if node.initializer is None:
         raise cx.error(f"the reference {node.name} refers to nothing", node.span)
     value = (lower if type.const else lower_place)(cx, _only(cx, node))
@@ -187,15 +185,12 @@ def _constructed(
     cx: Context, node: tree.VariableDeclaration, type: ClassType, arguments: tree.InitializerList
 ) -> Any:
     """`Vec v(a, b);` and `Vec v{a, b};`"""
-    from treadle.cuda_cpp.lower import calls
-
-    if not calls.has_constructors(type) and type.scope is not None:
+    if not has_constructors(type) and type.scope is not None:
         value = from_list(cx, type, arguments, node.span)
         return declare_object(cx, node.name, type, key_of(cx, node), value, node.span)
     place = uninitialized(cx, node.name, type, key_of(cx, node), node.span)
-    operands = operands_of(cx, arguments.items)
-    values = operands.emit(cx, lambda: calls.constructed_from(cx, type, operands.values))
-    construct_into(cx, place, type, values, node.span)
+    values = constructor_arguments(cx, arguments.items, type)
+    cx.rules.run_constructor(cx, place, type, values, node.span)
     return place
 
 
@@ -205,7 +200,7 @@ def _array(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> ArrayV
         type = ArrayOf(type.element, length_of(cx, node, type.element))
     value: ArrayValue | Items
     if holds_pointer(type):
-        value = _items(cx, node.name, type, key_of(cx, node), None, node.span)
+        value = pointer_items(cx, node.name, type, key_of(cx, node), None, node.span)
         if initializer is None:
             return value
     else:
@@ -217,46 +212,6 @@ def _array(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> ArrayV
     elif isinstance(innermost(type), ClassType) and isinstance(value, ArrayValue):
         construct_items(cx, value, type, node.span)
     return value
-
-
-def _items(
-    cx: Context, name: str, type: ArrayOf, key: Any, values: Items | None, span: Span
-) -> Items:
-    """An array of pointers or of structs with pointers in them: as many variables, with the values
-    of another one if there is one."""
-    if not 0 < count_of(type) <= MOST_ITEMS:
-        raise cx.error(
-            f"{name} is an array of {count_of(type)} pointers, and memory on most devices holds no "
-            f"addresses: up to {MOST_ITEMS} are kept as variables. Keep indices in it",
-            span,
-        )
-    return Items(
-        type,
-        tuple(
-            declare_object(
-                cx,
-                f"{name}.{at}",
-                type.element,
-                (key, at),
-                None if values is None else values.items[at],
-                span,
-            )
-            for at in range(type.length or 0)
-        ),
-    )
-
-
-def construct_items(cx: Context, value: ArrayValue, type: ArrayOf, span: Span) -> None:
-    """Constructors of the items of an array without an initializer, where there are any."""
-    from treadle.cuda_cpp.lower.calls import has_default_constructor
-
-    owner = innermost(type)
-    assert isinstance(owner, ClassType)
-    if not has_default_constructor(owner) or isinstance(type.element, ArrayOf):
-        return
-    for at in range(type.length or 0):
-        item = subscript(cx, value, constant(at, ir.I32), span)
-        construct_into(cx, item, owner, [], span)
 
 
 def length_of(cx: Context, node: tree.VariableDeclaration, element: CppType) -> int:
@@ -276,165 +231,7 @@ def length_of(cx: Context, node: tree.VariableDeclaration, element: CppType) -> 
     return count
 
 
-def array_memory(cx: Context, name: str, type: ArrayOf, space: str, span: Span) -> ArrayValue:
-    """A memory for an array, seen as the array."""
-    if holds_pointer(type):
-        raise cx.error(
-            f"{name} is an array of pointers, and memory on most devices holds no addresses: keep "
-            "indices in it, or write out the few pointers as variables",
-            span,
-        )
-    element = _element_type(cx, innermost(type), span)
-    length = count_of(type)
-    if length < 1:
-        raise cx.error(f"the array {name} has no elements", span)
-    target = new_memory(cx, name, space, element, length, span)
-    inner = innermost(type)
-    return ArrayValue(PointerValue((target,), ZERO, unit_of(inner), type), type)
-
-
-def _element_type(cx: Context, type: CppType, span: Span) -> ir.Type:
-    if isinstance(type, Pointer):  # only ever seen as something else: bytes as large as pointers
-        return ir.Vector(ir.U32, 2)
-    try:
-        return ir_type(type)
-    except NoLayout as reason:
-        raise cx.error(f"an array of {type}: {reason}", span) from None
-
-
-def new_memory(
-    cx: Context, name: str, space: str, element: ir.Type, length: int, span: Span
-) -> MemoryTarget:
-    """A shared or local memory of the kernel."""
-    if space == "local":
-        memory = cx.local_memory(name, element, length, span)
-    else:
-        memory = n.Memory(cx.lowering.unique(name), "shared", element, length, span)
-        cx.lowering.memories.append(memory)
-    size = constant(length, ir.I32)
-    target = MemoryTarget(memory.name, space, element, size)
-    cx.lowering.memory_targets[memory.name] = target
-    return target
-
-
 # --- objects -------------------------------------------------------------------------------------
-
-
-def declare_object(
-    cx: Context, name: str, type: CppType, key: Any, value: Value | None, span: Span
-) -> Any:
-    """A new variable of a thread, with a value if there is one."""
-    if isinstance(type, Pointer):
-        return _declare_pointer_with(cx, name, type, key, value, span)
-    if isinstance(type, ArrayOf) and holds_pointer(type):
-        values = None if value is None else convert(cx, value, type, span)
-        assert values is None or isinstance(values, Items)
-        return _items(cx, name, type, key, values, span)
-    if isinstance(type, ArrayOf):
-        made = array_memory(cx, name, type, "local", span)
-        if value is not None:
-            copy_object(cx, made, value, type, span)
-        return made
-    if isinstance(type, Void):
-        raise cx.error(f"{name} cannot be void", span)
-    if value is None:
-        place = uninitialized(cx, name, type, key, span)
-        if isinstance(type, ClassType):
-            from treadle.cuda_cpp.lower.calls import has_default_constructor
-
-            if has_default_constructor(type):
-                construct_into(cx, place, type, [], span)
-        return place
-    converted = convert(cx, value, type, span)
-    if isinstance(converted, Exploded):
-        return _copied_fields(cx, name, converted, key, span)
-    in_memory = holds_array(type) or key in cx.lowering.facts.in_memory
-    if in_memory:
-        place = uninitialized(cx, name, type, key, span)
-        copy_object(cx, place, converted, type, span)
-        return place
-    variable_ = cx.let_as(name, rvalue(cx, converted, span).expression, span)
-    cx.lowering.variable_keys[variable_.name] = key
-    return Lvalue(variable_, type)
-
-
-def uninitialized(cx: Context, name: str, type: CppType, key: Any, span: Span) -> Any:
-    if isinstance(type, ClassType) and holds_pointer(type):
-        return Exploded(
-            type,
-            {
-                field.name: declare_object(
-                    cx, f"{name}.{field.name}", field.type, (key, field.name), None, span
-                )
-                for field in all_fields(type)
-            },
-        )
-    if holds_array(type) or key in cx.lowering.facts.in_memory:
-        target = new_memory(cx, name, "local", _element_type(cx, type, span), 1, span)
-        return follow(cx, PointerValue((target,), ZERO, unit_of(type), type), span)
-    variable = cx.variable(name, _element_type(cx, type, span), span)
-    cx.lowering.variable_keys[variable.name] = key
-    return Lvalue(variable, type)
-
-
-def _copied_fields(cx: Context, name: str, value: Exploded, key: Any, span: Span) -> Exploded:
-    fields = {}
-    for field in all_fields(value.type):
-        part = value.fields[field.name]
-        fields[field.name] = declare_object(
-            cx, f"{name}.{field.name}", field.type, (key, field.name), part, span
-        )
-    return Exploded(value.type, fields)
-
-
-def _declare_pointer_with(
-    cx: Context, name: str, type: Pointer, key: Any, value: Value | None, span: Span
-) -> PointerVariable | Items | ObjectAddress:
-    pointer = None
-    if value is not None:
-        converted = convert(cx, value, type, span)
-        if isinstance(converted, (Items, ObjectAddress)):
-            return converted
-        pointer = pointer_of(cx, converted)
-        if pointer is None:
-            raise cx.error(f"{name} is a pointer, and this is none", span)
-        # What it starts with is known before it is declared: mostly there is nothing else.
-        known = cx.lowering.facts.targets.setdefault(key, [])
-        if not known:
-            known.extend(pointer.targets)
-        if pointer.offset.type == ir.I64:
-            cx.lowering.facts.wide.add(key)
-    variable = declare_pointer(cx, name, type, key, span)
-    if pointer is not None:
-        assign_pointer(cx, variable, pointer, span)
-        _declare_with_value(cx, variable.offset)
-    return variable
-
-
-def _declare_with_value(cx: Context, variable: n.Variable) -> None:
-    """A declaration and the assignment right behind it as one statement."""
-    block = cx.blocks[-1]
-    if len(block) < 2:
-        return
-    first, second = block[-2:]
-    if (
-        isinstance(first, n.Declare)
-        and isinstance(second, n.Assign)
-        and first.variable.name == variable.name
-        and second.place == variable
-    ):
-        block[-2:] = [n.Declare(first.variable, second.value, first.span)]
-
-
-def declare_pointer(cx: Context, name: str, type: Pointer, key: Any, span: Span) -> PointerVariable:
-    """A new pointer variable. What it may point into is what the run before saw."""
-    facts = cx.lowering.facts
-    targets = tuple(facts.targets.setdefault(key, []))
-    wide = key in facts.wide or cx.lowering.index_type == ir.I64
-    offset = cx.variable(name, ir.I64 if wide else ir.I32, span)
-    tag = cx.variable(f"{name}.memory", ir.I32, span) if len(targets) > 1 else None
-    unit = facts.units.get(key, unit_of(type.to))
-    return PointerVariable(key, offset, tag, targets, unit, type.to, type.const)
 
 
 # --- shared memory -------------------------------------------------------------------------------
@@ -442,8 +239,6 @@ def declare_pointer(cx: Context, name: str, type: Pointer, key: Any, span: Span)
 
 def _shared(cx: Context, node: tree.VariableDeclaration) -> Any:
     if cx.isolated:
-        from treadle.cuda_cpp.lower.functions import NotPure
-
         raise NotPure
     key = (id(node), cx.scope_arguments())
     known = cx.lowering.statics.get(key)
@@ -463,7 +258,7 @@ def _shared(cx: Context, node: tree.VariableDeclaration) -> Any:
     elif "extern" in node.specifiers:
         value = _dynamic(cx, node, ArrayOf(type, None))
     else:
-        element = _element_type(cx, type, node.span)
+        element = element_type(cx, type, node.span)
         target = new_memory(cx, node.name, "shared", element, 1, node.span)
         value = follow(cx, PointerValue((target,), ZERO, unit_of(type), type), node.span)
     cx.lowering.statics[key] = value
@@ -479,7 +274,7 @@ def _dynamic(cx: Context, node: tree.VariableDeclaration, type: ArrayOf) -> Valu
     """`extern __shared__ T s[]`: one memory for all that are declared, as in CUDA."""
     lowering = cx.lowering
     target = lowering.statics.get("dynamic")
-    element = _element_type(cx, innermost(type), node.span)
+    element = element_type(cx, innermost(type), node.span)
     if target is None:
         name = lowering.unique(node.name)
         lowering.memories.append(n.Memory(name, "shared", element, None, node.span))
@@ -525,8 +320,6 @@ def _file_shared(cx: Context, entity: GlobalVariable) -> Value:
 
 def _symbol(cx: Context, entity: GlobalVariable, span: Span) -> Value:
     if cx.isolated:
-        from treadle.cuda_cpp.lower.functions import NotPure
-
         raise NotPure
     name = entity.scope.qualified(entity.declaration.name)
     value = cx.lowering.symbols.get(name)

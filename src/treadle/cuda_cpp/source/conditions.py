@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from treadle.cuda_cpp.source.diagnostics import Diagnostics
 from treadle.cuda_cpp.source.expansion import Expander, is_word
-from treadle.cuda_cpp.source.macros import Macro, Special
+from treadle.cuda_cpp.source.macros import Expanding, Macro, Special
 from treadle.cuda_cpp.source.tokens import CHARACTER, END, NUMBER, STRING, Token
 
 FindsHeader = Callable[[str, bool, Token], bool]  # name, whether quoted, place
@@ -97,7 +97,7 @@ def evaluate(
 def _has_include(finds_header: FindsHeader) -> Special:
     """`__has_include(<name>)` and `__has_include("name")`."""
 
-    def special(expander: Expander, token: Token, pending: list[Token]) -> list[Token]:
+    def special(expander: Expanding, token: Token, pending: list[Token]) -> list[Token]:
         words = _parenthesized(expander, token, pending)
         if words and words[0].text != "<" and words[0].kind != STRING:
             words = expander.expand(words)
@@ -111,7 +111,7 @@ def _has_include(finds_header: FindsHeader) -> Special:
     return special
 
 
-def _defined(expander: Expander, token: Token, pending: list[Token]) -> list[Token]:
+def _defined(expander: Expanding, token: Token, pending: list[Token]) -> list[Token]:
     """`defined name` and `defined(name)`."""
     following = expander.following(pending)
     if following is not None and following.text == "(":
@@ -123,7 +123,7 @@ def _defined(expander: Expander, token: Token, pending: list[Token]) -> list[Tok
     return [_number(token, words[0].text in expander.macros)]
 
 
-def _parenthesized(expander: Expander, token: Token, pending: list[Token]) -> list[Token]:
+def _parenthesized(expander: Expanding, token: Token, pending: list[Token]) -> list[Token]:
     """The tokens between the parentheses that follow, taken off the stack."""
     words: list[Token] = []
     following = expander.following(pending)

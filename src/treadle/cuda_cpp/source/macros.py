@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from treadle.cuda_cpp.source.diagnostics import Diagnostics
 from treadle.cuda_cpp.source.tokens import IDENTIFIER, Token
-
-if TYPE_CHECKING:
-    from treadle.cuda_cpp.source.diagnostics import Diagnostics
-    from treadle.cuda_cpp.source.expansion import Expander
-
-Special = Callable[["Expander", Token, list[Token]], list[Token]]
 
 _VARIADIC = "__VA_ARGS__"
 _OPTIONAL = "__VA_OPT__"
@@ -48,6 +43,27 @@ class Macro:
     special: Special | None = None
     words: tuple[Token, ...] = ()
     simple: bool = False
+
+
+class Expanding(Protocol):
+    """What a special macro asks of the one that replaces it (`expansion.Expander`)."""
+
+    macros: dict[str, Macro]
+    diagnostics: Diagnostics
+
+    def expand(self, tokens: Sequence[Token]) -> list[Token]:
+        """The tokens with all macros replaced."""
+
+    def following(self, pending: list[Token]) -> Token | None:
+        """The next token, left where it is; None at the end."""
+
+    def arguments(
+        self, macro: Macro, token: Token, pending: list[Token]
+    ) -> list[list[Token]] | None:
+        """The arguments at a `(`, taken off the stack; None, with the error noted, if wrong."""
+
+
+Special = Callable[[Expanding, Token, list[Token]], list[Token]]
 
 
 def defined_macro(tokens: list[Token], directive: Token, diagnostics: Diagnostics) -> Macro | None:

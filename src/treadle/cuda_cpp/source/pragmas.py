@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from treadle.cuda_cpp.source.expansion import Expander
 from treadle.cuda_cpp.source.lexer import lex
-from treadle.cuda_cpp.source.macros import Macro
+from treadle.cuda_cpp.source.macros import Expanding, Macro
 from treadle.cuda_cpp.source.tokens import PRAGMA, STRING, Token, spelled
 
 PRAGMA_OPERATOR = "_Pragma"
@@ -17,7 +16,7 @@ _ESCAPED = re.compile(r'\\([\\"])')
 _ONE_ARGUMENT = Macro(PRAGMA_OPERATOR, parameters=("text",))
 
 
-def kept_pragma(tokens: list[Token], place: Token, expander: Expander) -> list[Token]:
+def kept_pragma(tokens: list[Token], place: Token, expander: Expanding) -> list[Token]:
     """The token for a pragma that the parser may want, with its macros replaced."""
     first = tokens[0].text if tokens else ""
     if first not in _KEPT and not first.startswith(_KEPT_PREFIX):
@@ -26,7 +25,7 @@ def kept_pragma(tokens: list[Token], place: Token, expander: Expander) -> list[T
     return [Token(PRAGMA, text, place.file, place.line, place.column, True)]
 
 
-def pragma_operator(expander: Expander, token: Token, pending: list[Token]) -> list[Token]:
+def pragma_operator(expander: Expanding, token: Token, pending: list[Token]) -> list[Token]:
     """`_Pragma("…")`, which says what a #pragma line says, but inside of a macro."""
     following = expander.following(pending)
     arguments = None

@@ -11,8 +11,7 @@ import numpy as np
 
 from treadle.core.source import Span
 from treadle.cuda_cpp.source.diagnostics import Diagnostics
-from treadle.cuda_cpp.source.expansion import Expander
-from treadle.cuda_cpp.source.macros import Macro
+from treadle.cuda_cpp.source.macros import Expanding, Macro
 from treadle.cuda_cpp.source.tokens import NUMBER, STRING, Token
 
 ALWAYS_INCLUDED = ("cuda_runtime.h",)  # nvcc includes it unasked
@@ -159,7 +158,7 @@ def special_macros() -> dict[str, Macro]:
     """The macros whose value depends on where they are used."""
     counter = itertools.count()
 
-    def count(expander: Expander, token: Token, pending: list[Token]) -> list[Token]:
+    def count(expander: Expanding, token: Token, pending: list[Token]) -> list[Token]:
         return [Token(NUMBER, str(next(counter)), *token[2:])]
 
     return {
@@ -169,10 +168,10 @@ def special_macros() -> dict[str, Macro]:
     }
 
 
-def _file(expander: Expander, token: Token, pending: list[Token]) -> list[Token]:
+def _file(expander: Expanding, token: Token, pending: list[Token]) -> list[Token]:
     text = token.file.replace("\\", "\\\\").replace('"', '\\"')
     return [Token(STRING, f'"{text}"', *token[2:])]
 
 
-def _line(expander: Expander, token: Token, pending: list[Token]) -> list[Token]:
+def _line(expander: Expanding, token: Token, pending: list[Token]) -> list[Token]:
     return [Token(NUMBER, str(token.line), *token[2:])]

@@ -17,6 +17,7 @@ from typing import Any
 from treadle.core.errors import CompileError, DtypeError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
+from treadle.ir.effects import ends
 from treadle.ir.traverse import walk
 from treadle.lang.lower.arrays import copied, load, memory_variable
 from treadle.lang.lower.context import Binding, Context, Lowering, Specialization
@@ -453,32 +454,6 @@ def _names_with_assigned_parts(tree: ast.AST) -> frozenset[str]:
             if isinstance(root, ast.Name):
                 names.add(root.id)
     return frozenset(names)
-
-
-def ends(body: tuple[n.Statement, ...]) -> bool:
-    """Whether control can't fall off the end of a block."""
-    if not body:
-        return False
-    last = body[-1]
-    if isinstance(last, n.Return):
-        return True
-    if isinstance(last, n.If):
-        return ends(last.then) and ends(last.otherwise)
-    if isinstance(last, n.While) and last.condition == n.TRUE:
-        return not _breaks(last.body)
-    return False
-
-
-def _breaks(body: tuple[n.Statement, ...]) -> bool:
-    """Whether a loop's body breaks out of that loop."""
-    for statement in body:
-        if isinstance(statement, n.Break):
-            return True
-        if isinstance(statement, n.If) and (
-            _breaks(statement.then) or _breaks(statement.otherwise)
-        ):
-            return True
-    return False
 
 
 # --- the call itself -----------------------------------------------------------------------------

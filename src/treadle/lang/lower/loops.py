@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from treadle.ir import nodes as n
 from treadle.ir import types as t
+from treadle.ir.effects import ends
 from treadle.lang import rules
 from treadle.lang.lower.assignments import assign_name, items_of
 from treadle.lang.lower.context import Binding, Context
@@ -16,7 +17,6 @@ from treadle.lang.lower.expressions import (
     lower_condition,
     lower_expression,
 )
-from treadle.lang.lower.functions import ends
 from treadle.lang.lower.operators import operand
 from treadle.lang.lower.values import (
     Range,

@@ -1,23 +1,108 @@
-"""Functions of a warp: 32 threads on every device."""
+"""Built-in functions by which threads meet: barriers, fences, and those of a warp, which has 32
+threads on every device."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
-from treadle.cuda_cpp.lower.builtin_names import expect, handler, number_argument
-from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.context import Context, NotPure
 from treadle.cuda_cpp.lower.conversions import condition, promoted, rvalue, underlying
+from treadle.cuda_cpp.lower.mathematics import Handler, expect, number_argument
 from treadle.cuda_cpp.lower.operators import assign
 from treadle.cuda_cpp.lower.pointers import follow, pointer_of
-from treadle.cuda_cpp.lower.values import Rvalue, Value, describe
-from treadle.cuda_cpp.meaning.types import INT, UNSIGNED, Arithmetic, VectorType, ir_type
+from treadle.cuda_cpp.lower.storage import new_memory
+from treadle.cuda_cpp.lower.values import Nothing, Rvalue, Value, describe
+from treadle.cuda_cpp.meaning.types import INT, UNSIGNED, VOID, Arithmetic, VectorType, ir_type
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
+from treadle.ir.rules import subgroup_type
+
+
+def _syncthreads(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    cx.emit(n.Barrier("block", span=cx.span))
+    return Nothing(VOID)
+
+
+def _syncwarp(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    expect(cx, "__syncwarp", values, 0, 1)
+    mask = named_threads(cx, values[0] if values else None)
+    cx.emit(n.Barrier("subgroup", mask, cx.span))
+    return Nothing(VOID)
+
+
+def _fence_block(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    cx.emit(n.Fence("block", cx.span))
+    return Nothing(VOID)
+
+
+def _fence(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    cx.emit(n.Fence("device", cx.span))
+    return Nothing(VOID)
+
+
+def _nanosleep(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    cx.note("emulated", "__nanosleep", "threads go on at once", cx.span)
+    return Nothing(VOID)
+
+
+def _counting_barrier(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    """A barrier that also says how many threads came with a condition that held: they are counted
+    in shared memory between barriers of their own."""
+    assert isinstance(node.function, tree.Name)
+    name = node.function.text
+    expect(cx, name, values, 1)
+    if cx.isolated:
+        raise NotPure
+    holds = cx.let(condition(cx, values[0], cx.span))
+    if name.endswith("_and"):
+        holds = n.Unary("not", holds, ir.BOOL, cx.span)
+    place = _counter(cx)
+    first: n.Expression = n.TRUE
+    for axis in range(3):
+        test = n.Binary("eq", n.Builtin("thread_idx", axis), constant(0, ir.I32), ir.BOOL)
+        first = test if axis == 0 else n.Binary("logical_and", first, test, ir.BOOL)
+    barrier = n.Barrier("block", span=cx.span)
+    result = n.Variable(cx.lowering.unique("count"), ir.I32, cx.span)
+    one = constant(1, ir.I32)
+    cx.emit(
+        n.If(first, (n.Assign(place, constant(0, ir.I32), cx.span),), (), cx.span),
+        barrier,
+        n.If(holds, (n.Atomic("add", place, (one,), None, cx.span),), (), cx.span),
+        barrier,
+        n.Declare(result, n.Load(place, ir.I32), cx.span),
+        barrier,
+    )
+    cx.note("emulated", name, "counted in shared memory", cx.span)
+    zero = constant(0, ir.I32)
+    if name.endswith("_count"):
+        return Rvalue(result, INT)
+    op = "ne" if name.endswith("_or") else "eq"
+    test = n.Binary(op, result, zero, ir.BOOL, cx.span)
+    return Rvalue(n.Cast(test, ir.I32, cx.span), INT)
+
+
+def _counter(cx: Context) -> n.Element:
+    known = cx.lowering.statics.get("counter")
+    if known is None:
+        target = new_memory(cx, "barrier.count", "shared", ir.I32, 1, cx.span)
+        known = cx.lowering.statics["counter"] = n.Element(
+            target.memory, constant(0, ir.I32), ir.I32, ()
+        )
+    place: n.Element = known
+    return place
+
+
+# --- warps ----------------------------------------------------------------------------------------
+
 
 WIDTH = 32
+
+
 _LANE = n.Builtin("lane")
+
+
 _SHUFFLES = {
     "__shfl_sync": "shuffle", "__shfl_up_sync": "shuffle_up", "__shfl_down_sync": "shuffle_down",
     "__shfl_xor_sync": "shuffle_xor",
@@ -35,14 +120,11 @@ def exchanged(
     cx: Context, op: str, operands: tuple[n.Expression, ...], mask: n.Expression | None
 ) -> n.Variable:
     """The result of an operation of the warp."""
-    from treadle.ir.rules import subgroup_type
-
     result = cx.variable("exchanged", subgroup_type(op, operands[0].type if operands else ir.U32))
     cx.emit(n.Subgroup(op, operands, result, mask, cx.span))
     return result
 
 
-@handler(*_SHUFFLES)
 def _shuffle(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     name = _name(node)
     expect(cx, name, values, 3, 4)
@@ -103,7 +185,6 @@ def _source(
     return "shuffle", n.Select(stays, _LANE, source, ir.I32)
 
 
-@handler("__any_sync", "__all_sync")
 def _vote(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     name = _name(node)
     expect(cx, name, values, 2)
@@ -114,7 +195,6 @@ def _vote(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     return Rvalue(n.Cast(exchanged(cx, op, (holds,), mask), ir.I32, cx.span), INT)
 
 
-@handler("__ballot_sync")
 def _ballot(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     expect(cx, "__ballot_sync", values, 2)
     mask = named_threads(cx, values[0])
@@ -123,14 +203,12 @@ def _ballot(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     return Rvalue(exchanged(cx, "ballot", (holds,), mask), UNSIGNED)
 
 
-@handler("__activemask")
 def _activemask(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     expect(cx, "__activemask", values, 0)
     cx.note("used", "__activemask", "", cx.span)
     return Rvalue(exchanged(cx, "active", (), None), UNSIGNED)
 
 
-@handler("__match_any_sync", "__match_all_sync")
 def _match(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     name = _name(node)
     expect(cx, name, values, 3 if name == "__match_all_sync" else 2)
@@ -154,7 +232,6 @@ _REDUCTIONS = {
 }  # fmt: skip
 
 
-@handler(*_REDUCTIONS)
 def _reduce(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
     name = _name(node)
     expect(cx, name, values, 2)
@@ -182,3 +259,21 @@ def _given(cx: Context, name: str, value: Value) -> tuple[n.Expression, Arithmet
         raise cx.error(f"{name} takes a number, not {describe(value)}: give its parts")
     type = promoted(type)
     return cast(read.expression, type.scalar), type
+
+
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(("__syncthreads", "__barrier_sync"), _syncthreads),
+    "__syncwarp": _syncwarp,
+    "__threadfence_block": _fence_block,
+    **dict.fromkeys(("__threadfence", "__threadfence_system"), _fence),
+    "__nanosleep": _nanosleep,
+    **dict.fromkeys(
+        ("__syncthreads_count", "__syncthreads_and", "__syncthreads_or"), _counting_barrier
+    ),
+    **dict.fromkeys(_SHUFFLES, _shuffle),
+    **dict.fromkeys(("__any_sync", "__all_sync"), _vote),
+    "__ballot_sync": _ballot,
+    "__activemask": _activemask,
+    **dict.fromkeys(("__match_any_sync", "__match_all_sync"), _match),
+    **dict.fromkeys(_REDUCTIONS, _reduce),
+}

@@ -1,0 +1,263 @@
+"""Built-in functions of memory: atomics, hinted loads and stores, memcpy and memset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from treadle.cuda_cpp.lower.arithmetic import cast, constant, folded
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import number
+from treadle.cuda_cpp.lower.mathematics import Handler, expect, number_argument
+from treadle.cuda_cpp.lower.objects import for_each_choice, load, refuse_const, refuse_constant
+from treadle.cuda_cpp.lower.operators import assign
+from treadle.cuda_cpp.lower.pointers import ZERO, as_index, follow, moved, pointer_of, seen_as
+from treadle.cuda_cpp.lower.values import (
+    ChoiceLvalue,
+    Lvalue,
+    Nothing,
+    PointerValue,
+    Rvalue,
+    Value,
+    describe,
+)
+from treadle.cuda_cpp.meaning.types import (
+    ARITHMETIC,
+    UNSIGNED,
+    VOID,
+    Arithmetic,
+    CppType,
+    EnumType,
+    Void,
+    size_of,
+)
+from treadle.cuda_cpp.syntax import tree
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+from treadle.ir.traverse import root_of
+
+_OPERATIONS = {
+    "atomicAdd": "add", "atomicSub": "sub", "atomicExch": "exchange", "atomicMin": "min",
+    "atomicMax": "max", "atomicInc": "inc", "atomicDec": "dec", "atomicCAS": "cas",
+    "atomicAnd": "and", "atomicOr": "or", "atomicXor": "xor",
+}  # fmt: skip
+
+
+_ON_FLOATS = frozenset({"add", "exchange"})
+
+
+def _atomic(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    assert isinstance(node.function, tree.Name)
+    name = node.function.text
+    op = _OPERATIONS[name.removesuffix("_block").removesuffix("_system")]
+    expect(cx, name, values, 3 if op == "cas" else 2)
+    pointer = pointer_of(cx, values[0])
+    if pointer is None:
+        raise cx.error(f"{name} takes a pointer first, not {describe(values[0])}")
+    place = follow(cx, pointer, cx.span)
+    type = getattr(place, "type", None)
+    if isinstance(type, EnumType):
+        type = type.underlying
+    if not isinstance(type, Arithmetic):
+        raise cx.error(f"{name} works on numbers, not on {describe(place)}: update its parts")
+    if type.scalar.is_float and op not in _ON_FLOATS:
+        raise cx.error(
+            f"{name} works on integers, not on {type}: exchange its bits by atomicCAS in a loop"
+        )
+    operands = tuple(
+        cx.let(cast(number(cx, value, cx.span)[0], type.scalar)) for value in values[1:]
+    )
+    used = cx.unused is not node
+    result = cx.variable("old", type.scalar) if used else None
+    _update(cx, op, place, operands, result)
+    cx.note("used", name, "", cx.span)
+    return Rvalue(result, type) if result is not None else Nothing(VOID)
+
+
+def _update(
+    cx: Context,
+    op: str,
+    place: Value,
+    operands: tuple[n.Expression, ...],
+    result: n.Variable | None,
+) -> None:
+    if isinstance(place, ChoiceLvalue):
+        for_each_choice(
+            cx,
+            place.tag,
+            place.choices,
+            lambda one: _update(cx, op, one, operands, result),
+            cx.span,
+        )
+        return
+    if not isinstance(place, Lvalue) or not _is_common(cx, place.place):
+        raise cx.error(
+            "an atomic works on memory that several threads share; this object belongs to one "
+            "thread: update it plainly"
+        )
+    refuse_const(cx, place, cx.span)
+    refuse_constant(cx, place.place, cx.span)
+    if op in ("inc", "dec"):
+        _wrapping(cx, op, place.place, operands[0], result)
+        return
+    cx.emit(n.Atomic(op, place.place, operands, result, cx.span))  # type: ignore[arg-type]
+
+
+def _is_common(cx: Context, place: n.Place) -> bool:
+    """Whether several threads have a place: it is in global or shared memory."""
+    root = root_of(place)
+    if not isinstance(root, n.Element):
+        return False
+    target = cx.lowering.memory_targets.get(root.memory)
+    return target is None or target.space != "local"
+
+
+def _wrapping(
+    cx: Context, op: str, place: n.Place, limit: n.Expression, result: n.Variable | None
+) -> None:
+    """AtomicInc and atomicDec, which no device but CUDA's has, by compare and swap."""
+    type = place.type
+    assert isinstance(type, ir.Scalar)
+    zero, one = n.Constant(0, type), n.Constant(1, type)
+    assumed = cx.let_as("assumed", n.Load(place, type))  # type: ignore[arg-type]
+    seen = cx.variable("seen", type)
+    if op == "inc":
+        over = n.Binary("ge", assumed, limit, ir.BOOL)
+        new = n.Select(over, zero, n.Binary("add", assumed, one, type), type)
+    else:
+        over = n.Binary(
+            "logical_or",
+            n.Binary("eq", assumed, zero, ir.BOOL),
+            n.Binary("gt", assumed, limit, ir.BOOL),
+            ir.BOOL,
+        )
+        new = n.Select(over, limit, n.Binary("sub", assumed, one, type), type)
+    body = (
+        n.Atomic("cas", place, (assumed, new), seen, cx.span),  # type: ignore[arg-type]
+        n.If(n.Binary("eq", seen, assumed, ir.BOOL), (n.Break(cx.span),), (), cx.span),
+        n.Assign(assumed, seen, cx.span),
+    )
+    cx.emit(n.While(n.TRUE, body, (), cx.span))
+    if result is not None:
+        cx.emit(n.Assign(result, assumed, cx.span))
+
+
+# --- loads, stores and copies ---------------------------------------------------------------------
+
+
+def _pointer(cx: Context, name: str, value: Value) -> PointerValue:
+    pointer = pointer_of(cx, value)
+    if pointer is None:
+        raise cx.error(f"{name} takes a pointer, not {describe(value)}")
+    return pointer
+
+
+def _hinted_load(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    expect(cx, "__ldg", values, 1)
+    place = follow(cx, _pointer(cx, "__ldg", values[0]), cx.span)
+    return load(cx, place, cx.span)
+
+
+def _hinted_store(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    expect(cx, "__stwb", values, 2)
+    assign(cx, "=", follow(cx, _pointer(cx, "__stwb", values[0]), cx.span), values[1], cx.span)
+    return Nothing(VOID)
+
+
+def _expect(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    return values[0]
+
+
+def _assume(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    return values[0] if values and pointer_of(cx, values[0]) is not None else Nothing(VOID)
+
+
+def _swap(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    expect(cx, "swap", values, 2)
+    first, second = values
+    one, other = pointer_of(cx, first), pointer_of(cx, second)
+    if one is not None and other is not None:
+        kept = replace(
+            one, offset=cx.copied(one.offset), tag=None if one.tag is None else cx.copied(one.tag)
+        )
+        assign(cx, "=", first, second, cx.span)
+        assign(cx, "=", second, kept, cx.span)
+        return Nothing(VOID)
+    read = load(cx, first, cx.span)
+    kept_value = Rvalue(cx.copied(read.expression), read.type)
+    assign(cx, "=", first, load(cx, second, cx.span), cx.span)
+    assign(cx, "=", second, kept_value, cx.span)
+    return Nothing(VOID)
+
+
+def _memcpy(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    expect(cx, "memcpy", values, 3)
+    to, come = _pointer(cx, "memcpy", values[0]), _pointer(cx, "memcpy", values[1])
+    size = folded(number_argument(cx, values[2], ir.I32, cx.span))
+    unit = _copied_type(to, come, size)
+
+    def copy(index: n.Expression) -> None:
+        one = follow(cx, moved(cx, seen_as(to, unit), index, cx.span), cx.span)
+        other = follow(cx, moved(cx, seen_as(come, unit), index, cx.span), cx.span)
+        assign(cx, "=", one, load(cx, other, cx.span), cx.span)
+
+    _repeat(cx, size, unit, copy)
+    return to
+
+
+def _copied_type(to: PointerValue, come: PointerValue, size: n.Expression) -> CppType:
+    """What is copied at a time: words where both sides and the size are made of words."""
+    known = isinstance(size, n.Constant) and int(size.value) % 4 == 0
+    if known and to.unit % 4 == 0 and come.unit % 4 == 0:
+        return UNSIGNED
+    if not isinstance(to.to, Void) and to.to == come.to:
+        return to.to
+    return ARITHMETIC["unsigned char"]
+
+
+def _memset(cx: Context, values: Sequence[Value], node: tree.Call) -> Value:
+    expect(cx, "memset", values, 3)
+    to = _pointer(cx, "memset", values[0])
+    byte = folded(number_argument(cx, values[1], ir.U32, cx.span))
+    size = folded(number_argument(cx, values[2], ir.I32, cx.span))
+    whole = isinstance(byte, n.Constant) and to.unit % 4 == 0
+    unit: CppType = UNSIGNED if whole else ARITHMETIC["unsigned char"]
+    if whole:
+        assert isinstance(byte, n.Constant)
+        value: n.Expression = constant((int(byte.value) & 255) * 0x01010101, ir.U32)
+    else:
+        value = cx.let(cast(byte, ir.U8))
+
+    def clear(index: n.Expression) -> None:
+        one = follow(cx, moved(cx, seen_as(to, unit), index, cx.span), cx.span)
+        assign(cx, "=", one, Rvalue(value, unit), cx.span)
+
+    _repeat(cx, size, unit, clear)
+    return to
+
+
+def _repeat(cx: Context, size: n.Expression, unit: CppType, do: Any) -> None:
+    step = constant(size_of(unit), ir.I32)
+    count = folded(n.Binary("div", size, step, ir.I32))
+    variable = n.Variable(cx.lowering.unique("item"), ir.I32, cx.span)
+    with cx.aside() as body:
+        do(as_index(cx, variable))
+    cx.emit(n.For(variable, ZERO, count, 1, tuple(body), span=cx.span))
+
+
+HANDLERS: dict[str, Handler] = {
+    **dict.fromkeys(
+        (f"{name}{scope}" for name in _OPERATIONS for scope in ("", "_block", "_system")), _atomic
+    ),
+    **dict.fromkeys(("__ldg", "__ldca", "__ldcg", "__ldcs", "__ldlu", "__ldcv"), _hinted_load),
+    **dict.fromkeys(("__stwb", "__stcg", "__stcs", "__stwt"), _hinted_store),
+    "__builtin_expect": _expect,
+    **dict.fromkeys(
+        ("__builtin_assume", "__builtin_unreachable", "__assume", "__builtin_assume_aligned"),
+        _assume,
+    ),
+    "swap": _swap,
+    **dict.fromkeys(("memcpy", "memmove"), _memcpy),
+    "memset": _memset,
+}

@@ -1,0 +1,24 @@
+"""What is called from modules before its own while a kernel is lowered, as one record."""
+
+from __future__ import annotations
+
+from treadle.cuda_cpp.lower import calls, classes, expressions, members, statements, templates
+from treadle.cuda_cpp.lower.context import Rules
+
+RULES = Rules(
+    expressions=expressions.HANDLERS,
+    statement=statements.lower_statement,
+    member_of=members.member_of,
+    class_type=classes.class_type,
+    enumerator=classes.enumerator,
+    class_instance=templates.class_instance,
+    bind_arguments=templates.bind_arguments,
+    construct=calls.construct,
+    constructed_from=calls.constructed_from,
+    run_constructor=calls.run_constructor,
+    has_converting_constructor=calls.has_converting_constructor,
+    call_conversion=calls.call_conversion,
+    conversion_result=calls.conversion_result,
+    call_operator=calls.call_operator,
+    chosen_operator=calls.chosen_operator,
+)

@@ -1,0 +1,235 @@
+"""Where new objects of a thread live: in variables of the IR, in memories, or in parts where memory
+cannot hold them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.core.source import Span
+from treadle.cuda_cpp.lower.arithmetic import constant
+from treadle.cuda_cpp.lower.classes import has_default_constructor
+from treadle.cuda_cpp.lower.context import Context
+from treadle.cuda_cpp.lower.conversions import convert, rvalue
+from treadle.cuda_cpp.lower.objects import copy_object, subscript
+from treadle.cuda_cpp.lower.operators import assign_pointer
+from treadle.cuda_cpp.lower.pointers import MOST_ITEMS, ZERO, follow, pointer_of, unit_of
+from treadle.cuda_cpp.lower.values import (
+    ArrayValue,
+    Exploded,
+    Items,
+    Lvalue,
+    MemoryTarget,
+    ObjectAddress,
+    PointerValue,
+    PointerVariable,
+    Value,
+)
+from treadle.cuda_cpp.meaning.types import (
+    ArrayOf,
+    ClassType,
+    CppType,
+    NoLayout,
+    Pointer,
+    Void,
+    all_fields,
+    count_of,
+    holds_array,
+    holds_pointer,
+    innermost,
+    ir_type,
+)
+from treadle.ir import nodes as n
+from treadle.ir import types as ir
+
+
+def pointer_items(
+    cx: Context, name: str, type: ArrayOf, key: Any, values: Items | None, span: Span
+) -> Items:
+    """An array of pointers or of structs with pointers in them: as many variables, with the values
+    of another one if there is one."""
+    if not 0 < count_of(type) <= MOST_ITEMS:
+        raise cx.error(
+            f"{name} is an array of {count_of(type)} pointers, and memory on most devices holds no "
+            f"addresses: up to {MOST_ITEMS} are kept as variables. Keep indices in it",
+            span,
+        )
+    return Items(
+        type,
+        tuple(
+            declare_object(
+                cx,
+                f"{name}.{at}",
+                type.element,
+                (key, at),
+                None if values is None else values.items[at],
+                span,
+            )
+            for at in range(type.length or 0)
+        ),
+    )
+
+
+def construct_items(cx: Context, value: ArrayValue, type: ArrayOf, span: Span) -> None:
+    """Constructors of the items of an array without an initializer, where there are any."""
+    owner = innermost(type)
+    assert isinstance(owner, ClassType)
+    if not has_default_constructor(owner) or isinstance(type.element, ArrayOf):
+        return
+    for at in range(type.length or 0):
+        item = subscript(cx, value, constant(at, ir.I32), span)
+        cx.rules.run_constructor(cx, item, owner, [], span)
+
+
+def array_memory(cx: Context, name: str, type: ArrayOf, space: str, span: Span) -> ArrayValue:
+    """A memory for an array, seen as the array."""
+    if holds_pointer(type):
+        raise cx.error(
+            f"{name} is an array of pointers, and memory on most devices holds no addresses: keep "
+            "indices in it, or write out the few pointers as variables",
+            span,
+        )
+    element = element_type(cx, innermost(type), span)
+    length = count_of(type)
+    if length < 1:
+        raise cx.error(f"the array {name} has no elements", span)
+    target = new_memory(cx, name, space, element, length, span)
+    inner = innermost(type)
+    return ArrayValue(PointerValue((target,), ZERO, unit_of(inner), type), type)
+
+
+def element_type(cx: Context, type: CppType, span: Span) -> ir.Type:
+    if isinstance(type, Pointer):  # only ever seen as something else: bytes as large as pointers
+        return ir.Vector(ir.U32, 2)
+    try:
+        return ir_type(type)
+    except NoLayout as reason:
+        raise cx.error(f"an array of {type}: {reason}", span) from None
+
+
+def new_memory(
+    cx: Context, name: str, space: str, element: ir.Type, length: int, span: Span
+) -> MemoryTarget:
+    """A shared or local memory of the kernel."""
+    if space == "local":
+        memory = cx.local_memory(name, element, length, span)
+    else:
+        memory = n.Memory(cx.lowering.unique(name), "shared", element, length, span)
+        cx.lowering.memories.append(memory)
+    size = constant(length, ir.I32)
+    target = MemoryTarget(memory.name, space, element, size)
+    cx.lowering.memory_targets[memory.name] = target
+    return target
+
+
+def declare_object(
+    cx: Context, name: str, type: CppType, key: Any, value: Value | None, span: Span
+) -> Any:
+    """A new variable of a thread, with a value if there is one."""
+    if isinstance(type, Pointer):
+        return _declare_pointer_with(cx, name, type, key, value, span)
+    if isinstance(type, ArrayOf) and holds_pointer(type):
+        values = None if value is None else convert(cx, value, type, span)
+        assert values is None or isinstance(values, Items)
+        return pointer_items(cx, name, type, key, values, span)
+    if isinstance(type, ArrayOf):
+        made = array_memory(cx, name, type, "local", span)
+        if value is not None:
+            copy_object(cx, made, value, type, span)
+        return made
+    if isinstance(type, Void):
+        raise cx.error(f"{name} cannot be void", span)
+    if value is None:
+        place = uninitialized(cx, name, type, key, span)
+        if isinstance(type, ClassType) and has_default_constructor(type):
+            cx.rules.run_constructor(cx, place, type, [], span)
+        return place
+    converted = convert(cx, value, type, span)
+    if isinstance(converted, Exploded):
+        return _copied_fields(cx, name, converted, key, span)
+    in_memory = holds_array(type) or key in cx.lowering.facts.in_memory
+    if in_memory:
+        place = uninitialized(cx, name, type, key, span)
+        copy_object(cx, place, converted, type, span)
+        return place
+    variable_ = cx.let_as(name, rvalue(cx, converted, span).expression, span)
+    cx.lowering.variable_keys[variable_.name] = key
+    return Lvalue(variable_, type)
+
+
+def uninitialized(cx: Context, name: str, type: CppType, key: Any, span: Span) -> Any:
+    if isinstance(type, ClassType) and holds_pointer(type):
+        return Exploded(
+            type,
+            {
+                field.name: declare_object(
+                    cx, f"{name}.{field.name}", field.type, (key, field.name), None, span
+                )
+                for field in all_fields(type)
+            },
+        )
+    if holds_array(type) or key in cx.lowering.facts.in_memory:
+        target = new_memory(cx, name, "local", element_type(cx, type, span), 1, span)
+        return follow(cx, PointerValue((target,), ZERO, unit_of(type), type), span)
+    variable = cx.variable(name, element_type(cx, type, span), span)
+    cx.lowering.variable_keys[variable.name] = key
+    return Lvalue(variable, type)
+
+
+def _copied_fields(cx: Context, name: str, value: Exploded, key: Any, span: Span) -> Exploded:
+    fields = {}
+    for field in all_fields(value.type):
+        part = value.fields[field.name]
+        fields[field.name] = declare_object(
+            cx, f"{name}.{field.name}", field.type, (key, field.name), part, span
+        )
+    return Exploded(value.type, fields)
+
+
+def _declare_pointer_with(
+    cx: Context, name: str, type: Pointer, key: Any, value: Value | None, span: Span
+) -> PointerVariable | Items | ObjectAddress:
+    pointer = None
+    if value is not None:
+        converted = convert(cx, value, type, span)
+        if isinstance(converted, (Items, ObjectAddress)):
+            return converted
+        pointer = pointer_of(cx, converted)
+        if pointer is None:
+            raise cx.error(f"{name} is a pointer, and this is none", span)
+        # What it starts with is known before it is declared: mostly there is nothing else.
+        known = cx.lowering.facts.targets.setdefault(key, [])
+        if not known:
+            known.extend(pointer.targets)
+        if pointer.offset.type == ir.I64:
+            cx.lowering.facts.wide.add(key)
+    variable = declare_pointer(cx, name, type, key, span)
+    if pointer is not None:
+        assign_pointer(cx, variable, pointer, span)
+        _declare_with_value(cx, variable.offset)
+    return variable
+
+
+def _declare_with_value(cx: Context, variable: n.Variable) -> None:
+    """A declaration and the assignment right behind it as one statement."""
+    block = cx.blocks[-1]
+    if len(block) < 2:
+        return
+    first, second = block[-2:]
+    if (
+        isinstance(first, n.Declare)
+        and isinstance(second, n.Assign)
+        and first.variable.name == variable.name
+        and second.place == variable
+    ):
+        block[-2:] = [n.Declare(first.variable, second.value, first.span)]
+
+
+def declare_pointer(cx: Context, name: str, type: Pointer, key: Any, span: Span) -> PointerVariable:
+    """A new pointer variable. What it may point into is what the run before saw."""
+    facts = cx.lowering.facts
+    targets = tuple(facts.targets.setdefault(key, []))
+    wide = key in facts.wide or cx.lowering.index_type == ir.I64
+    offset = cx.variable(name, ir.I64 if wide else ir.I32, span)
+    tag = cx.variable(f"{name}.memory", ir.I32, span) if len(targets) > 1 else None
+    unit = facts.units.get(key, unit_of(type.to))
+    return PointerVariable(key, offset, tag, targets, unit, type.to, type.const)
