@@ -17,11 +17,12 @@ import numpy as np
 import treadle as td
 from benchmarks.harness import Figure, about_device
 from treadle.core.dim3 import Dim3
+from treadle.ir.definition import LoweredKernel
+from treadle.ir.signature import Signature
 from treadle.lang.interpreter.arguments import take_arguments
 from treadle.runtime import settings
 from treadle.runtime.build import build
-from treadle.runtime.definition import LoweredKernel, Variant
-from treadle.runtime.signature import Signature
+from treadle.runtime.launched import Variant
 
 __all__ = ["about", "measurements"]
 

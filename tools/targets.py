@@ -203,8 +203,8 @@ def printed(source: str, column: str) -> str:
     from treadle.codegen.records import Options, Target
     from treadle.core.dim3 import Dim3
     from treadle.core.limits import Limits
+    from treadle.ir.signature import Signature
     from treadle.runtime.arguments import declared_arguments
-    from treadle.runtime.signature import Signature
 
     ir = kernel.lower(Signature(declared_arguments(kernel))).kernel
     features = {"float16", "float64", "int64", "subgroups", "float_atomics", "int64_atomics"}

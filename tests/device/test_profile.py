@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import treadle as td
+from treadle.ir.definition import Work
 from treadle.runtime.arrays import DeviceArray
-from treadle.runtime.definition import Work
 
 
 @td.kernel

@@ -10,10 +10,10 @@ import numpy as np
 
 import treadle as td
 from treadle.core.dtypes import as_dtype
+from treadle.ir.definition import KernelOptions
 from treadle.lang.kernel import Kernel
 from treadle.lang.math.complex import COMPLEX
 from treadle.lang.source import function_from_text
-from treadle.runtime.definition import KernelOptions
 
 Numbers = np.ndarray[Any, Any]
 REAL = {"c64": np.float32, "c128": np.float64}

@@ -15,9 +15,9 @@ from treadle.codegen import pipeline
 from treadle.codegen.records import KernelCode, Options
 from treadle.codegen.target import find_target
 from treadle.core.dim3 import Dim3
+from treadle.ir.signature import ArrayArgument, Signature
 from treadle.lang.interpreter.arguments import take_arguments
 from treadle.runtime.arrays import array_class
-from treadle.runtime.signature import ArrayArgument, Signature
 
 
 @dataclass(frozen=True)

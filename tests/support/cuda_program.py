@@ -16,9 +16,9 @@ from treadle.cuda_cpp.program import (
     WrittenParameter,
 )
 from treadle.ir import types as t
+from treadle.ir.signature import DeclaredParameter, DeclaredPointer
 from treadle.lang.lower import lower_kernel
 from treadle.lang.source import function_from_text, source_of
-from treadle.runtime.signature import DeclaredParameter, DeclaredPointer
 
 __all__ = ["SYMBOLS", "Fake", "td"]  # the kernels' text has td in it
 

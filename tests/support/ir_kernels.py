@@ -18,10 +18,10 @@ from typing import Any
 
 from treadle.core.dim3 import Dim3
 from treadle.ir import nodes as n
+from treadle.ir.definition import KernelOptions, LoweredKernel
 from treadle.ir.parser import from_text
-from treadle.runtime.definition import KernelOptions, LoweredKernel
+from treadle.ir.signature import Declared, DeclaredArray, DeclaredParameter, Signature
 from treadle.runtime.launch import Launcher
-from treadle.runtime.signature import Declared, DeclaredArray, DeclaredParameter, Signature
 
 
 class IrKernel:

@@ -12,9 +12,9 @@ from treadle.core.dim3 import Dim3
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.printer import to_text
+from treadle.ir.signature import ArrayArgument, ScalarArgument, Signature
 from treadle.ir.verify import verify
 from treadle.lang.interpreter.arguments import take_arguments
-from treadle.runtime.signature import ArrayArgument, ScalarArgument, Signature
 
 
 def array(element: t.Type = t.F32, ndim: int = 1, **layout: bool) -> ArrayArgument:

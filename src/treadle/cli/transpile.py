@@ -11,10 +11,10 @@ from pathlib import Path
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import TreadleError
 from treadle.core.paths import no_file, no_folder
+from treadle.ir.signature import Signature
 from treadle.lang.kernel import Kernel
 from treadle.runtime.arguments import declared_arguments
 from treadle.runtime.launch import MAX_BLOCK
-from treadle.runtime.signature import Signature
 
 TARGETS = ("wgsl", "cuda", "ptx", "msl", "llvm", "ir")
 

@@ -18,14 +18,14 @@ from treadle.core.errors import DtypeError, LaunchError
 from treadle.cuda_cpp.program import KernelInstance
 from treadle.cuda_cpp.values import OutOfRange, Unfit, described, number_of, record_of
 from treadle.cuda_cpp.variables import storage_of
+from treadle.ir.definition import label_of
+from treadle.ir.signature import DeclaredPointer
 from treadle.ir.types import U8, Array, Scalar, Struct, Type, Vector, Void, size_of
 from treadle.runtime.arguments import NUMBER_TYPES
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.convert import Packed
-from treadle.runtime.definition import label_of
 from treadle.runtime.devices import Device
 from treadle.runtime.foreign import kind_of
-from treadle.runtime.signature import DeclaredPointer
 
 Conversion = Callable[[Any], Any]
 

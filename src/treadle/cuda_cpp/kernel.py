@@ -16,15 +16,15 @@ from treadle.cuda_cpp.apart import taken_apart
 from treadle.cuda_cpp.arguments import Plan, check_ranges, memory_for, plan_for
 from treadle.cuda_cpp.program import KernelInstance, Note, Program
 from treadle.cuda_cpp.variables import Variable
+from treadle.ir.definition import KernelOptions, LoweredKernel
+from treadle.ir.signature import DeclaredParameter, DeclaredPointer, Signature
 from treadle.lang.interpreting import state
 from treadle.runtime import convert
 from treadle.runtime.arguments import declared_arguments
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.brackets import Bracketed
-from treadle.runtime.definition import KernelOptions, LoweredKernel
 from treadle.runtime.devices import Device, default_device
 from treadle.runtime.launch import Launcher
-from treadle.runtime.signature import DeclaredParameter, DeclaredPointer, Signature
 from treadle.runtime.streams import Stream
 
 Extent = int | Sequence[int]
@@ -67,7 +67,7 @@ class Kernel(Bracketed["BoundKernel"]):
         """Its name, with template arguments if it is an instance of a template."""
         return self.instance.name
 
-    # --- for the launch path (treadle.runtime.definition.KernelDefinition) ---
+    # --- for the launch path (treadle.ir.definition.KernelDefinition) ---
 
     @property
     def options(self) -> KernelOptions:

@@ -12,10 +12,10 @@ from typing import Literal, Protocol, TypeAlias
 
 from treadle.core.errors import CompileError
 from treadle.core.source import NOWHERE, Span
+from treadle.ir.definition import KernelOptions
 from treadle.ir.nodes import Kernel
+from treadle.ir.signature import DeclaredParameter, Signature
 from treadle.ir.types import Type
-from treadle.runtime.definition import KernelOptions
-from treadle.runtime.signature import DeclaredParameter, Signature
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,14 @@ from treadle.core.recent import Recent
 from treadle.graph.emit.maps import LONG, LONG_ROW, TAIL, grid_axes
 from treadle.graph.program import FIXED, Program, Step
 from treadle.graph.strategy import Stage, Strategy
+from treadle.ir.definition import KernelOptions, LoweredKernel, Work
 from treadle.ir.nodes import Kernel
+from treadle.ir.signature import Declared, DeclaredParameter, Signature
 from treadle.ir.types import F32, I32, I64, SCALARS
 from treadle.kernels.machine import machine_of
 from treadle.runtime.arrays import DeviceArray
-from treadle.runtime.definition import KernelOptions, LoweredKernel, Work
 from treadle.runtime.devices import Device
 from treadle.runtime.launch import Launcher, Repeat, suitable_block
-from treadle.runtime.signature import Declared, DeclaredParameter, Signature
 
 MOST_THREADS = (1 << 31) - 1024  # along an axis of a grid
 _RECENT_SIZES = 512  # of each program; others are planned anew

@@ -18,6 +18,8 @@ from treadle.core.errors import (
 )
 from treadle.core.nesting import deep_nesting
 from treadle.core.source import Span
+from treadle.ir.definition import KernelOptions, LoweredKernel
+from treadle.ir.signature import DeclaredParameter, Signature
 from treadle.lang.by_name import ByName
 from treadle.lang.captures import CaptureSet
 from treadle.lang.interpreting import current_run, state
@@ -26,9 +28,7 @@ from treadle.lang.source import Source, function_from_text, resolve_annotations,
 from treadle.lang.texts import remember
 from treadle.lang.types import declared_type
 from treadle.runtime.brackets import Bracketed
-from treadle.runtime.definition import KernelOptions, LoweredKernel
 from treadle.runtime.launch import Launcher
-from treadle.runtime.signature import DeclaredParameter, Signature
 
 Extent = int | Sequence[int]
 
@@ -103,7 +103,7 @@ class Kernel(ByName, Bracketed["BoundKernel"]):
             found.append(DeclaredParameter(node.arg, declared))
         return tuple(found)
 
-    # --- for the launch path (treadle.runtime.definition.KernelDefinition) ---
+    # --- for the launch path (treadle.ir.definition.KernelDefinition) ---
 
     @cached_property
     def _captures(self) -> CaptureSet:

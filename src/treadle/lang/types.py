@@ -16,8 +16,8 @@ import numpy as np
 from treadle.core.dtypes import BY_SHORT_NAME, DType, FixedArray, as_dtype, as_number_dtype
 from treadle.core.errors import DtypeError
 from treadle.ir import types as t
+from treadle.ir.signature import Declared, DeclaredArray
 from treadle.runtime.arrays import remember_struct
-from treadle.runtime.signature import Declared, DeclaredArray
 
 # --- vectors -------------------------------------------------------------------------------------
 

@@ -16,6 +16,16 @@ import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.errors import CompileError, DtypeError, LaunchError
+from treadle.ir.definition import KernelDefinition, label_of
+from treadle.ir.signature import (
+    Argument,
+    ArrayArgument,
+    Declared,
+    DeclaredArray,
+    DeclaredPointer,
+    ScalarArgument,
+    ValueArgument,
+)
 from treadle.ir.types import (
     COMPONENTS,
     SCALARS,
@@ -31,16 +41,6 @@ from treadle.ir.types import (
     size_of,
 )
 from treadle.runtime.arrays import ArrayClass, DeviceArray
-from treadle.runtime.definition import KernelDefinition, label_of
-from treadle.runtime.signature import (
-    Argument,
-    ArrayArgument,
-    Declared,
-    DeclaredArray,
-    DeclaredPointer,
-    ScalarArgument,
-    ValueArgument,
-)
 
 if TYPE_CHECKING:
     from treadle.codegen.records import ParameterLayout

@@ -14,12 +14,13 @@ from treadle.core.limits import DeviceInfo
 from treadle.core.nesting import deep_nesting
 from treadle.core.version import __version__
 from treadle.drivers import base
+from treadle.ir.definition import KernelDefinition, LoweredKernel
 from treadle.ir.printer import to_text
+from treadle.ir.signature import ArrayArgument, Signature
 from treadle.runtime import disk_cache, profile, settings
 from treadle.runtime.built import Built, from_bytes, to_bytes
-from treadle.runtime.definition import KernelDefinition, LoweredKernel, Variant
 from treadle.runtime.devices import Device
-from treadle.runtime.signature import ArrayArgument, Signature
+from treadle.runtime.launched import Variant
 
 _log = logging.getLogger("treadle")
 _SLOW = 1.0  # seconds of compiling after which the log says what took so long

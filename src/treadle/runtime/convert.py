@@ -13,6 +13,7 @@ from numpy.lib import array_utils
 
 from treadle.core.dtypes import DType
 from treadle.core.errors import LaunchError
+from treadle.ir.definition import KernelDefinition
 from treadle.ir.types import SCALARS, Type
 from treadle.runtime.arguments import NUMBER_TYPES
 from treadle.runtime.arrays import (
@@ -24,7 +25,6 @@ from treadle.runtime.arrays import (
     element_type,
     packed_strides,
 )
-from treadle.runtime.definition import KernelDefinition
 from treadle.runtime.devices import Device
 from treadle.runtime.foreign import kind_of, read
 from treadle.runtime.memory import Storage

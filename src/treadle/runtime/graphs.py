@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from treadle.core.errors import LaunchError
 from treadle.runtime import profile
-from treadle.runtime.definition import Launched
 from treadle.runtime.devices import device as find_device
+from treadle.runtime.launched import Launched
 from treadle.runtime.sharing import Order
 
 if TYPE_CHECKING:

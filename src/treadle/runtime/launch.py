@@ -17,12 +17,13 @@ from treadle.core import forks
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.drivers import base
+from treadle.ir.definition import KernelDefinition, label_of
+from treadle.ir.signature import Signature
 from treadle.runtime import arguments as binding
 from treadle.runtime import convert, memory, profile, settings, windows
 from treadle.runtime.arrays import ArrayClass, DeviceArray
-from treadle.runtime.definition import KernelDefinition, Launched, Variant, label_of
 from treadle.runtime.devices import Device, default_device
-from treadle.runtime.signature import Signature
+from treadle.runtime.launched import Launched, Variant
 from treadle.runtime.streams import Stream
 
 # Compilers are imported when there is something to compile: `import treadle` stays quick.

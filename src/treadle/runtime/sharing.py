@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.errors import DeviceNotFound, LaunchError
+from treadle.ir.definition import label_of
 from treadle.runtime import dlpack
 from treadle.runtime.arrays import DeviceArray
-from treadle.runtime.definition import label_of
 from treadle.runtime.devices import Device, device
 from treadle.runtime.dlpack import LEGACY
 from treadle.runtime.foreign import Foreign, Kind, Library, alignment_of, kind_of, read
@@ -26,7 +26,7 @@ from treadle.runtime.memory import Storage
 
 if TYPE_CHECKING:
     from treadle.drivers import base
-    from treadle.runtime.definition import KernelDefinition
+    from treadle.ir.definition import KernelDefinition
     from treadle.runtime.streams import Stream
 
 # Compiled code counts on buffers that begin at multiples of this, the widest access.

@@ -19,8 +19,8 @@ from treadle.core import forks
 from treadle.drivers import base
 from treadle.runtime import profile, streams
 from treadle.runtime.arrays import DeviceArray
-from treadle.runtime.definition import Launched
 from treadle.runtime.graphs import Graph
+from treadle.runtime.launched import Launched
 from treadle.runtime.profile.watch import WatchedStream
 
 if TYPE_CHECKING:

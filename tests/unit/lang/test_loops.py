@@ -6,11 +6,11 @@ import numpy as np
 
 from tests.support import ir_evaluator
 from treadle.core import dtypes as td
+from treadle.ir.signature import ArrayArgument, Signature
 from treadle.ir.types import I32
 from treadle.ir.verify import verify
 from treadle.lang.kernel import kernel
 from treadle.lang.types import Array
-from treadle.runtime.signature import ArrayArgument, Signature
 
 
 @kernel

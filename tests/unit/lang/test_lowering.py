@@ -10,7 +10,7 @@ from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.printer import to_text
-from treadle.runtime.signature import ArrayArgument, Signature, ValueArgument
+from treadle.ir.signature import ArrayArgument, Signature, ValueArgument
 
 f32s, i32s = array(), array(t.I32)
 

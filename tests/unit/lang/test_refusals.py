@@ -14,8 +14,8 @@ import treadle.lang as td
 from tests.support.kernels import array
 from treadle.core.errors import CompileError
 from treadle.ir import types as t
+from treadle.ir.signature import Signature
 from treadle.lang.refusals import REFUSALS
-from treadle.runtime.signature import Signature
 
 COEFFICIENTS = np.ones(3)
 TABLE = {"a": 1}

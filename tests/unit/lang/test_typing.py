@@ -10,7 +10,7 @@ from tests.support.kernels import array, number
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
-from treadle.runtime.signature import Signature
+from treadle.ir.signature import Signature
 
 # a, b, … are variables of the types in their names; the expression's type and value follow.
 NAMES = {

@@ -51,13 +51,8 @@ from treadle.ir import nodes as n
 from treadle.ir import types as ir
 from treadle.ir.passes.lockstep import in_step, unsynchronized
 from treadle.ir.passes.warp_guards import exchanged_in_a_warp
+from treadle.ir.signature import Argument, ArrayArgument, ScalarArgument, Signature
 from treadle.ir.traverse import walk
-from treadle.runtime.signature import (
-    Argument,
-    ArrayArgument,
-    ScalarArgument,
-    Signature,
-)
 
 
 def lower_once(

@@ -30,7 +30,7 @@ from treadle.cuda_cpp.program import Apart, Shape, Whole, WrittenParameter
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.spelling import spell_type
 from treadle.ir import types as ir
-from treadle.runtime.signature import Declared, DeclaredParameter, DeclaredPointer
+from treadle.ir.signature import Declared, DeclaredParameter, DeclaredPointer
 
 _MOST_BY_VALUE = 256  # bytes of a parameter; what is larger goes through memory,
 _MOST_TOGETHER = 2048  # and so does what comes when there are so many already

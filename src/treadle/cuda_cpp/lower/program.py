@@ -38,8 +38,8 @@ from treadle.cuda_cpp.syntax.spelling import spell_argument, spell_type
 from treadle.cuda_cpp.syntax.units import parse, parse_template_argument
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
-from treadle.runtime.definition import KernelOptions
-from treadle.runtime.signature import Signature
+from treadle.ir.definition import KernelOptions
+from treadle.ir.signature import Signature
 
 _MOST_BYTES = 1 << 31  # of a variable
 _MOST_RUNS = 64  # of the lowering: each learns something about a variable

@@ -19,6 +19,7 @@ from treadle.graph.strategy import Stage, Strategy
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.passes.inline import inline
+from treadle.ir.signature import Signature
 from treadle.ir.substitute import substitute
 from treadle.ir.traverse import rewrite_block
 from treadle.ir.types import COMPONENTS, Vector
@@ -29,7 +30,6 @@ from treadle.kernels.product import JOINING, launch_for
 from treadle.kernels.tiles import Problem
 from treadle.lang.kernel import Kernel
 from treadle.runtime.arguments import declared_arguments
-from treadle.runtime.signature import Signature
 
 FINISH = finish.definition.__name__
 _OWN = 2  # numbers of a launch, beside the program's

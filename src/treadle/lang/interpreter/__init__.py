@@ -21,6 +21,7 @@ from treadle.core.limits import MOST_SHARED_MEMORY, Limits
 from treadle.core.nesting import deep_nesting
 from treadle.ir import nodes as n
 from treadle.ir import types as t
+from treadle.ir.signature import Signature
 from treadle.ir.traverse import walk
 from treadle.lang.interpreter import functions, numbers
 from treadle.lang.interpreter.arguments import Taken, take_arguments
@@ -48,7 +49,6 @@ from treadle.lang.types import (
     make_value,
 )
 from treadle.runtime.launch import check_block
-from treadle.runtime.signature import Signature
 
 if TYPE_CHECKING:
     from treadle.lang.kernel import Kernel

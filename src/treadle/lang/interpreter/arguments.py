@@ -11,6 +11,14 @@ import numpy as np
 from treadle.core.errors import DtypeError, LaunchError
 from treadle.core.limits import Limits
 from treadle.ir import types as t
+from treadle.ir.signature import (
+    Argument,
+    ArrayArgument,
+    DeclaredArray,
+    DeclaredParameter,
+    ScalarArgument,
+    ValueArgument,
+)
 from treadle.lang.interpreter import numbers
 from treadle.lang.interpreter.arrays import KernelArray
 from treadle.lang.types import Vector, annotation_of, ir_type, is_struct, make_value, numpy_dtype
@@ -19,14 +27,6 @@ from treadle.runtime import convert, memory
 from treadle.runtime.arrays import array_dtype, element_type
 from treadle.runtime.foreign import kind_of
 from treadle.runtime.sharing import share
-from treadle.runtime.signature import (
-    Argument,
-    ArrayArgument,
-    DeclaredArray,
-    DeclaredParameter,
-    ScalarArgument,
-    ValueArgument,
-)
 
 if TYPE_CHECKING:
     from treadle.lang.kernel import Kernel

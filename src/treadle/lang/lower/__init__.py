@@ -9,6 +9,8 @@ from typing import Any
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
+from treadle.ir.definition import KernelOptions
+from treadle.ir.signature import Argument, ArrayArgument, ScalarArgument, Signature, ValueArgument
 from treadle.ir.traverse import walk
 from treadle.lang.lower.arrays import memory_variable
 from treadle.lang.lower.calls import global_index
@@ -18,14 +20,6 @@ from treadle.lang.lower.statements import lower_body
 from treadle.lang.lower.values import ArrayView, Value, contains_array
 from treadle.lang.source import Source
 from treadle.runtime import settings
-from treadle.runtime.definition import KernelOptions
-from treadle.runtime.signature import (
-    Argument,
-    ArrayArgument,
-    ScalarArgument,
-    Signature,
-    ValueArgument,
-)
 
 
 def lower_kernel(

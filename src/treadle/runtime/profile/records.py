@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.dim3 import Dim3
+from treadle.ir.definition import Work
 from treadle.runtime.arrays import DeviceArray
-from treadle.runtime.definition import Launched, Work
+from treadle.runtime.launched import Launched
 
 if TYPE_CHECKING:
     from treadle.drivers import base

@@ -20,7 +20,7 @@ from treadle.runtime.profile.watch import WatchedStream
 if TYPE_CHECKING:
     from treadle.core.dim3 import Dim3
     from treadle.drivers import base
-    from treadle.runtime.definition import Launched
+    from treadle.runtime.launched import Launched
     from treadle.runtime.memory import Pool
     from treadle.runtime.streams import Stream
 

@@ -1,22 +1,19 @@
 """What the launch path needs to know of a kernel, whichever front end it came from.
 
-A front end above (`lang`, later `cuda_cpp` and the fuser) hands the runtime a `KernelDefinition`;
-the runtime classifies the arguments of a call into a `Signature`, and asks the definition to lower
-itself for a signature it has not seen with the constants it captures now.
+A front end (`lang`, `cuda_cpp`, the fuser) hands the runtime a `KernelDefinition`; the runtime
+classifies the arguments of a call into a `Signature`, and asks the definition to lower itself for a
+signature it has not seen with the constants it captures now.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Protocol
 
 from treadle.core.dim3 import Dim3
-from treadle.runtime.signature import DeclaredParameter, Signature
-
-if TYPE_CHECKING:
-    from treadle.ir.nodes import Kernel
-    from treadle.runtime.built import Built
+from treadle.ir.nodes import Kernel
+from treadle.ir.signature import DeclaredParameter, Signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +41,12 @@ class LoweredKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
-    """What a build depends on beside definition, signature and device. `same` says for each array
-    argument which earlier one it shares its memory with (its own position if none), or is None
-    where all are different."""
-
-    block: Dim3
-    same: tuple[int, ...] | None = None
-    folded: bool = False
-    shared_bytes: int = 0
-    check: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Work:
     """What a launch does, as far as its definition knows: the bytes it must read and write at
     least, and its arithmetic operations (a fused multiply and add is two)."""
 
     bytes: int | None = None
     operations: int | None = None
-
-
-class Launched(NamedTuple):
-    """A launch as a profile is told of it: the values are numbers, `DeviceArray`s and packed
-    structs, in the order of the parameters."""
-
-    definition: KernelDefinition
-    built: Built
-    values: Sequence[Any]
 
 
 def label_of(parameters: Sequence[DeclaredParameter], position: int) -> str:
@@ -85,7 +60,8 @@ class KernelDefinition(Protocol):
     """A kernel before it is compiled for a call.
 
     A definition may also have a method `work(values)`, which gives the `Work` of a launch with
-    these values (see `Launched`). Profiles ask for it, and estimate bytes that it does not know.
+    these values (see `runtime.launched`). Profiles ask for it, and estimate bytes that it does not
+    know.
     """
 
     @property
