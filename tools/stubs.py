@@ -251,7 +251,8 @@ def _builtin(function: BuiltinFunction) -> Iterator[str]:
 
 def language() -> str:
     """The text of `lang/__init__.pyi`."""
-    tree = ast.parse((SOURCE / "lang" / "__init__.py").read_text())
+    texts = [(SOURCE / "lang" / f"{name}.py").read_text() for name in ("namespace", "__init__")]
+    tree = ast.parse("\n".join(texts))
     taken = {name for name in lang.__all__ if name not in builtins.__all__}
     marked = _annotating()
     imports = []

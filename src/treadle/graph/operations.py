@@ -212,7 +212,7 @@ def _written(op: str, operands: int) -> FunctionType:
 
 @cache
 def _lowered(definition: FunctionType, types: tuple[Type, ...]) -> tuple[n.Function, ...]:
-    from treadle.lang.lower.functions import lower_function
+    from treadle.lang.lower.standalone import lower_function
     from treadle.lang.source import source_of
 
     return lower_function(definition, source_of(definition), types)

@@ -1,8 +1,9 @@
 # Written by tools/stubs.py: change the tables or docstrings that it reads instead.
 """The kernel language: Python functions that run on every device.
 
-`kernel` and `Function` are what the decorators make, `types` the annotations, `builtins` the names
-that kernels use, `lower` the way to IR, `interpreter` plain Python, `refusals` what is not allowed.
+`kernel` has what the decorators make, `types` the annotations, `builtins` the functions that
+kernels use, `namespace` all names, `lower` the way to IR, `interpreter` plain Python, `refusals`
+what is not allowed.
 """
 
 import builtins as _builtins

@@ -13,20 +13,9 @@ from typing import Any, Literal
 
 from treadle.core.errors import TreadleError
 from treadle.lang.documents import document
+from treadle.lang.interpreting import current_run
 
 Group = Literal["place", "memory", "barrier", "loop", "atomic", "subgroup", "math", "value"]
-
-# Set by the interpreter while it runs a kernel's thread: (name, arguments, keywords) -> value.
-_interpreting: list[Callable[[], Callable[..., Any] | None]] = []
-
-
-def set_interpreter(current: Callable[[], Callable[..., Any] | None]) -> None:
-    """Say how to find the interpreter of this Python thread (None when it runs no kernel)."""
-    _interpreting[:] = [current]
-
-
-def _interpreter() -> Callable[..., Any] | None:
-    return _interpreting[0]() if _interpreting else None
 
 
 class BuiltinFunction:
@@ -47,9 +36,9 @@ class BuiltinFunction:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Run in the interpreter, or as a function of tensors; elsewhere TreadleError."""
-        run = _interpreter()
+        run = current_run()
         if run is not None:
-            return run(self, arguments, keywords)
+            return run.builtin(self, arguments, keywords)
         if self.outside is not None:
             return self.outside(*arguments, **keywords)
         raise TreadleError(
@@ -109,12 +98,12 @@ class Place:
         self.__doc__ = doc
 
     def _part(self, axis: int) -> Any:
-        run = _interpreter()
+        run = current_run()
         if run is None:
             raise TreadleError(
                 f"td.{self.name}.{'xyz'[axis]} has a value only inside a running kernel"
             )
-        return run(self, (axis,), {})
+        return run.builtin(self, (axis,), {})
 
     @property
     def x(self) -> Any:

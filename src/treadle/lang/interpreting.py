@@ -6,23 +6,36 @@ Apart from the interpreter itself, so that `import treadle` does not load that.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from types import FunctionType
+from typing import Any, Protocol
 
-from treadle.lang import builtins as names
+from treadle.lang.source import Source
 
-if TYPE_CHECKING:
-    from treadle.lang.interpreter import Run
-    from treadle.lang.interpreter.threads import ThreadState
+
+class Running(Protocol):
+    """A launch that is being interpreted (`interpreter.Run`)."""
+
+    def call(
+        self,
+        function: FunctionType,
+        source: Source,
+        arguments: Sequence[Any],
+        keywords: dict[str, Any],
+    ) -> Any:
+        """A device function."""
+
+    def builtin(self, target: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """One of td's own functions or places."""
 
 
 class State(threading.local):
     """What this Python thread interprets."""
 
     active: int = 0
-    run: Run | None = None
-    thread: ThreadState | None = None
+    run: Running | None = None
+    thread: Any = None  # the thread of the kernel, if one runs (interpreter.threads.ThreadState)
 
 
 state = State()
@@ -42,18 +55,6 @@ def interpret() -> Iterator[None]:
         state.active -= 1
 
 
-def current_run() -> Run | None:
+def current_run() -> Running | None:
     """The launch that this Python thread is interpreting, or None."""
     return state.run if state.thread is not None else None
-
-
-def _builtin_runner() -> Callable[..., Any] | None:
-    thread = state.thread
-    if thread is None:
-        return None
-    from treadle.lang.interpreter.functions import run_builtin
-
-    return lambda target, arguments, keywords: run_builtin(thread, target, arguments, keywords)
-
-
-names.set_interpreter(_builtin_runner)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import cached_property, update_wrapper
+from functools import cached_property
 from types import FunctionType
 from typing import Any, overload
 
@@ -20,11 +20,11 @@ from treadle.core.nesting import deep_nesting
 from treadle.core.source import Span
 from treadle.ir.definition import KernelOptions, LoweredKernel
 from treadle.ir.signature import DeclaredParameter, Signature
-from treadle.lang.by_name import ByName
 from treadle.lang.captures import CaptureSet
+from treadle.lang.definitions import DeviceFunction, KernelFunction
 from treadle.lang.interpreting import current_run, state
 from treadle.lang.refusals import REFUSALS
-from treadle.lang.source import Source, function_from_text, resolve_annotations, source_of
+from treadle.lang.source import Source, function_from_text, resolve_annotations
 from treadle.lang.texts import remember
 from treadle.lang.types import declared_type
 from treadle.runtime.brackets import Bracketed
@@ -33,18 +33,12 @@ from treadle.runtime.launch import Launcher
 Extent = int | Sequence[int]
 
 
-class Function(ByName):
+class Function(DeviceFunction):
     """A device function made by `@td.func`: kernels call it, generic over argument types."""
 
     def __init__(self, function: FunctionType) -> None:
-        update_wrapper(self, function)
-        self.definition = function
+        super().__init__(function)
         self.__wrapped_function__ = function
-
-    @property
-    def source_code(self) -> Source:
-        """Its source."""
-        return source_of(self.definition)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Run it as plain Python, inside `td.interpret()`; elsewhere TreadleError."""
@@ -60,30 +54,19 @@ class Function(ByName):
         return f"<treadle.func {self.definition.__qualname__}>"
 
 
-class Kernel(ByName, Bracketed["BoundKernel"]):
+class Kernel(KernelFunction, Bracketed["BoundKernel"]):
     """A kernel made by `@td.kernel`: indexed with grid and block it is ready to be launched."""
 
     def __init__(
         self, function: FunctionType, options: KernelOptions, local_names: Mapping[str, Any] | None
     ) -> None:
         Bracketed.__init__(self)
-        update_wrapper(self, function)
-        self.definition = function
+        KernelFunction.__init__(self, function)
         self.options = options
         self._local_names = dict(local_names or {})
         self._from_text = function.__code__.co_filename.startswith("<kernel source")
         _check_text(self.source_code)
         self.parameters = self._declared()
-
-    @property
-    def name(self) -> str:
-        """The function's name."""
-        return self.definition.__name__
-
-    @property
-    def source_code(self) -> Source:
-        """Its source."""
-        return source_of(self.definition)
 
     def _declared(self) -> tuple[DeclaredParameter, ...]:
         annotations = resolve_annotations(self.definition, self._local_names)
@@ -115,7 +98,7 @@ class Kernel(ByName, Bracketed["BoundKernel"]):
 
     def lower(self, signature: Signature) -> LoweredKernel:
         """The kernel in IR for arguments of these types."""
-        from treadle.lang.lower import lower_in_full
+        from treadle.lang.lower import lower_in_full  # saves import time
 
         captured, source = self.captured(), self.source_code
         with deep_nesting(self.name, source.span(source.tree), source.text):
@@ -135,7 +118,9 @@ class Kernel(ByName, Bracketed["BoundKernel"]):
     def launch(self, threads: Extent, *arguments: Any) -> None:
         """Run exactly `threads` threads: an int, or a tuple (…, i, j) in array order."""
         if state.active:
-            _interpret("run_threads", self, threads, arguments)
+            from treadle.lang.interpreter import run_threads  # saves import time
+
+            _interpret(run_threads, self, threads, arguments)
             return
         try:
             self._launcher.launch_threads(threads, arguments)
@@ -189,7 +174,9 @@ class BoundKernel:
         """Launch with these arguments."""
         if state.active:
             launch = self.kernel, self.grid, self.block, self.shared_bytes
-            _interpret("run", *launch, arguments)
+            from treadle.lang.interpreter import run  # saves import time
+
+            _interpret(run, *launch, arguments)
             return
         try:
             self._launch(arguments)
@@ -197,13 +184,11 @@ class BoundKernel:
             raise shortened(error)  # noqa: B904
 
 
-def _interpret(how: str, *launch: Any) -> None:
+def _interpret(run: Callable[..., None], *launch: Any) -> None:
     """Launch in the interpreter, whose errors show where in the kernel they were raised; but what
     is wrong before it runs shows the launch alone."""
-    from treadle.lang import interpreter
-
     try:
-        getattr(interpreter, how)(*launch)
+        run(*launch)
     except CompileError as error:
         raise shortened(error)  # noqa: B904
 

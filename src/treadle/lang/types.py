@@ -17,6 +17,7 @@ from treadle.core.dtypes import BY_SHORT_NAME, DType, FixedArray, as_dtype, as_n
 from treadle.core.errors import DtypeError
 from treadle.ir import types as t
 from treadle.ir.signature import Declared, DeclaredArray
+from treadle.lang.source import resolve_annotations
 from treadle.runtime.arrays import remember_struct
 
 # --- vectors -------------------------------------------------------------------------------------
@@ -214,8 +215,6 @@ def struct(cls: Any = None, /, *, name: str | None = None) -> Any:
 
 def struct_from(cls: type[C], name: str | None = None) -> type[C]:
     """`struct`, as a plain function of the class."""
-    from treadle.lang.source import resolve_annotations
-
     annotations = resolve_annotations(cls)
     if not annotations:
         raise DtypeError(f"struct {cls.__name__} has no fields: annotate them, as in `x: td.f32`")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treadle.core.dim3 import Dim3
 from treadle.ir.definition import KernelDefinition
-from treadle.runtime.built import Built
+
+if TYPE_CHECKING:  # loaded where something is built
+    from treadle.runtime.built import Built
 
 
 @dataclass(frozen=True, slots=True)

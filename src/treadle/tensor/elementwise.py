@@ -220,7 +220,7 @@ class Elementwise(Function):
             else:
                 number = binding.bind(kernel, position, *convert.describe(value))
                 given.append(number.type)  # type: ignore[union-attr]
-        from treadle.lang.lower.functions import lower_elementwise  # the compiler: when needed
+        from treadle.lang.lower.standalone import lower_elementwise
 
         result, functions = lower_elementwise(self.definition, self.source_code, given)
         if functions is None or isinstance(result, Struct):

@@ -10,6 +10,7 @@ import pytest
 
 import treadle as td
 from treadle import lang
+from treadle.lang import namespace
 
 # A value that a kernel computes, and what it must be. In the kernel x is 0.75, y is 2.5 (both f32),
 # n is 5, m is 3 (both i32); lane 2 of a block of 5 threads, block 1 of 3, writes it.
@@ -184,3 +185,9 @@ def test_no_name_is_missing() -> None:
 @pytest.mark.parametrize("name", lang.__all__)
 def test_td_has_the_kernel_languages_own(name: str) -> None:
     assert getattr(td, name) is getattr(lang, name)
+
+
+def test_the_namespace_is_all_but_the_decorators():
+    assert set(lang.__all__) == namespace.PUBLIC
+    assert namespace.PUBLIC - set(namespace.__all__) == {"func", "interpret", "kernel"}
+    assert all(getattr(lang, name) is getattr(namespace, name) for name in namespace.__all__)

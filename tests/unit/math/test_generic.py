@@ -15,7 +15,7 @@ from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.printer import to_text
 from treadle.lang import math
-from treadle.lang.lower.functions import lower_function
+from treadle.lang.lower.standalone import lower_function
 from treadle.lang.math import bits, exponential, polynomials
 from treadle.lang.math.generic import Either, Generic, of_width
 from treadle.lang.math.horner import Polynomial

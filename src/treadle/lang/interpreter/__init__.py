@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from treadle.core.limits import MOST_SHARED_MEMORY, Limits
 from treadle.core.nesting import deep_nesting
 from treadle.ir import nodes as n
 from treadle.ir import types as t
+from treadle.ir.definition import KernelDefinition
 from treadle.ir.signature import Signature
 from treadle.ir.traverse import walk
 from treadle.lang.interpreter import functions, numbers
@@ -35,10 +36,10 @@ from treadle.lang.interpreter.arrays import (
 )
 from treadle.lang.interpreter.threads import BlockState, Request, ThreadState, run_together
 from treadle.lang.interpreter.transform import python_function
-from treadle.lang.interpreting import current_run, state
+from treadle.lang.interpreting import state
 from treadle.lang.lower import lower_in_full
 from treadle.lang.rules import Literal
-from treadle.lang.source import Source, resolve_annotations, source_of
+from treadle.lang.source import Source, resolve_annotations
 from treadle.lang.types import (
     ArrayType,
     Vector,
@@ -50,12 +51,21 @@ from treadle.lang.types import (
 )
 from treadle.runtime.launch import check_block
 
-if TYPE_CHECKING:
-    from treadle.lang.kernel import Kernel
+
+class Interpreted(KernelDefinition, Protocol):
+    """A kernel in Python (`treadle.lang.kernel.Kernel`)."""
+
+    @property
+    def definition(self) -> Any:
+        """The function that was decorated (type checkers take a FunctionType for a method)."""
+
+    @property
+    def source_code(self) -> Source:
+        """Its source."""
 
 
 def run(
-    kernel: Kernel, grid: Dim3, block: Dim3, shared_bytes: int, arguments: Sequence[Any]
+    kernel: Interpreted, grid: Dim3, block: Dim3, shared_bytes: int, arguments: Sequence[Any]
 ) -> None:
     """Interpret `kernel[grid, block](…)`."""
     taken = take_arguments(kernel, arguments)
@@ -70,7 +80,9 @@ def run(
     taken.give_back()
 
 
-def run_threads(kernel: Kernel, threads: int | Sequence[int], arguments: Sequence[Any]) -> None:
+def run_threads(
+    kernel: Interpreted, threads: int | Sequence[int], arguments: Sequence[Any]
+) -> None:
     """Interpret `kernel.launch(threads, …)`."""
     taken = take_arguments(kernel, arguments)
     extent = Dim3.of(tuple(reversed(threads)) if isinstance(threads, Sequence) else threads)
@@ -87,7 +99,7 @@ def run_threads(kernel: Kernel, threads: int | Sequence[int], arguments: Sequenc
 class Run:
     """One interpreted launch."""
 
-    def __init__(self, kernel: Kernel, taken: Taken) -> None:
+    def __init__(self, kernel: Interpreted, taken: Taken) -> None:
         self.kernel = kernel
         self.taken = taken
         signature = Signature(taken.signature)
@@ -165,6 +177,10 @@ class Run:
             return body(*values)
         finally:
             thread.types.pop()
+
+    def builtin(self, target: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """One of td's own functions or places."""
+        return functions.run_builtin(state.thread, target, arguments, keywords)
 
 
 def _cannot_wait(request: Request) -> Any:
@@ -285,15 +301,3 @@ class _Helper:
         """`place op= value`."""
         place, old = opened
         place.store(numbers.binary(op, old, value))
-
-
-def _call_definition(definition: Any, values: list[Any]) -> Any:
-    from treadle.lang.kernel import Function
-
-    function = definition.definition if isinstance(definition, Function) else definition
-    current = current_run()
-    assert current is not None
-    return current.call(function, source_of(function), values, {})
-
-
-functions.call_function[:] = [_call_definition]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from treadle.core.errors import DtypeError, LaunchError
 from treadle.core.limits import Limits
 from treadle.ir import types as t
+from treadle.ir.definition import KernelDefinition
 from treadle.ir.signature import (
     Argument,
     ArrayArgument,
@@ -28,9 +29,6 @@ from treadle.runtime.arrays import array_dtype, element_type
 from treadle.runtime.foreign import kind_of
 from treadle.runtime.sharing import share
 
-if TYPE_CHECKING:
-    from treadle.lang.kernel import Kernel
-
 
 @dataclass
 class Taken:
@@ -47,7 +45,7 @@ class Taken:
             write()
 
 
-def take_arguments(kernel: Kernel, arguments: Sequence[Any]) -> Taken:
+def take_arguments(kernel: KernelDefinition, arguments: Sequence[Any]) -> Taken:
     """One value for each parameter; LaunchError or DtypeError as a launch on a device gives."""
     binding.check_count(kernel, len(arguments))
     taken = Taken()

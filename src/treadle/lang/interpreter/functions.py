@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 
 from treadle.core.dtypes import as_number_dtype
-from treadle.core.errors import TreadleError
 from treadle.ir import types as t
 from treadle.lang import rules
 from treadle.lang.builtins import BuiltinFunction, Place
 from treadle.lang.interpreter import numbers
 from treadle.lang.interpreter.arrays import KernelArray
 from treadle.lang.interpreter.threads import SUBGROUP, Request, ThreadState
-from treadle.lang.lower.mathematics import library_definitions
 from treadle.lang.source import is_own_file
 from treadle.lang.types import Vector, ir_type, numpy_dtype
 
@@ -227,7 +225,7 @@ def _simple(name: str, values: list[Any]) -> Any:
     if name not in ("abs", "minimum", "maximum", "sqrt", "fma", "clip", "signbit", *_BITS) and (
         name not in _ROUNDINGS and name not in _TESTS
     ):
-        return run_library(name, values)
+        return numbers.run_library(name, values)
     if all(numbers.is_literal(value) for value in values) and name in ("abs", "minimum", "maximum"):
         return abs(values[0]) if name == "abs" else (min if name == "minimum" else max)(values)
     found, type = numbers.common(values)
@@ -283,28 +281,6 @@ _EXACT: dict[str, Callable[..., Any]] = {
     "square": lambda x: numbers.binary("*", *(numbers.common([x])[0] * 2)),
 }
 
-# Set by the interpreter: runs a function of the kernel language.
-call_function: list[Callable[[Any, list[Any]], Any]] = []
-
-
-def run_library(name: str, values: list[Any]) -> Any:
-    """A function that is written in the kernel language, run in the interpreter too."""
-    definitions = library_definitions()
-    if name in definitions:
-        return call_function[0](definitions[name], values)
-    operands, type = numbers.floats(values)
-    work = t.F32 if type in (t.F16, t.BF16) else type
-    operands = [numbers.cast(value, work) for value in operands]
-    definition = definitions.get(f"{name}_{work}")
-    if definition is not None:
-        return numbers.cast(call_function[0](definition, operands), type)
-    if name == "rsqrt":
-        root = numbers.intrinsic("sqrt", operands, work)
-        return numbers.cast(numbers.binary("/", 1, root), type)
-    raise TreadleError(f"td.{name} does not work on {type}")
-
-
-numbers.library[:] = [run_library]
 
 # --- Python's functions --------------------------------------------------------------------------
 
@@ -355,7 +331,7 @@ def known_function(target: Any) -> Any:
     """What a call in a kernel calls, given what its name stands for in Python."""
     if isinstance(target, FunctionType):
         if target.__module__.startswith(f"{_PACKAGE}.math"):
-            return lambda *values: call_function[0](target, list(values))
+            return lambda *values: numbers.call_definition(target, list(values))
         return target
     try:
         return PYTHON_FUNCTIONS.get(target, target)

@@ -6,18 +6,21 @@ The typing rules are the lowering's own, the results those of `treadle.ir.arithm
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from treadle.core.dtypes import BY_SHORT_NAME, DType, as_number_dtype
-from treadle.core.errors import DtypeError, LaunchError
+from treadle.core.errors import DtypeError, LaunchError, TreadleError
 from treadle.ir import arithmetic
 from treadle.ir import types as t
 from treadle.lang import rules
+from treadle.lang.definitions import DeviceFunction
+from treadle.lang.interpreting import current_run
+from treadle.lang.lower.mathematics import EXACT_POWER, NEGATIVE_POWER, library_definitions
 from treadle.lang.lower.operators import ARITHMETIC, BITWISE, COMPARISONS, SHIFTS
 from treadle.lang.rules import Literal
+from treadle.lang.source import source_of
 from treadle.lang.types import Vector, VectorType
 from treadle.runtime import settings
 
@@ -176,21 +179,43 @@ def bitcast(value: Any, dtype: DType) -> Any:
     return make(arithmetic.bitcast(plain(value), scalar_type(value), wanted), wanted)
 
 
-# Set by `functions`, which knows how to run the library.
-library: list[Callable[[str, list[Any]], Any]] = []
+# --- the library ---------------------------------------------------------------------------------
+
+
+def call_definition(definition: Any, values: list[Any]) -> Any:
+    """A function of the kernel language, run in the interpreter too."""
+    function = definition.definition if isinstance(definition, DeviceFunction) else definition
+    current = current_run()
+    assert current is not None
+    return current.call(function, source_of(function), values, {})
+
+
+def run_library(name: str, values: list[Any]) -> Any:
+    """A function that is written in the kernel language, run in the interpreter too."""
+    definitions = library_definitions()
+    if name in definitions:
+        return call_definition(definitions[name], values)
+    operands, type = floats(values)
+    work = t.F32 if type in (t.F16, t.BF16) else type
+    operands = [cast(value, work) for value in operands]
+    definition = definitions.get(f"{name}_{work}")
+    if definition is not None:
+        return cast(call_definition(definition, operands), type)
+    if name == "rsqrt":
+        root = intrinsic("sqrt", operands, work)
+        return cast(binary("/", 1, root), type)
+    raise TreadleError(f"td.{name} does not work on {type}")
 
 
 def power(base: Any, exponent: Any) -> Any:
     """`base ** exponent`, computed as the lowering does."""
-    from treadle.lang.lower.mathematics import EXACT_POWER, NEGATIVE_POWER
-
     type = rules.common_type(operand(base), operand(exponent))
     if is_literal(exponent) and not isinstance(exponent, float):
         times = int(exponent)
         if times >= 0 and (times <= EXACT_POWER or not type.is_float):
             return _multiplied(base, times)
     if type.is_float:
-        return library[0]("pow", [base, exponent])
+        return run_library("pow", [base, exponent])
     (base, exponent), type = common([base, exponent])
     times = int(plain(exponent))
     if times >= 0:

@@ -16,6 +16,7 @@ from treadle.lang.lower.arrays import memory_variable
 from treadle.lang.lower.calls import global_index
 from treadle.lang.lower.context import Binding, Context, Lowering
 from treadle.lang.lower.functions import bind_parameter, check_parameters
+from treadle.lang.lower.rules import RULES
 from treadle.lang.lower.statements import lower_body
 from treadle.lang.lower.values import ArrayView, Value, contains_array
 from treadle.lang.source import Source
@@ -35,7 +36,7 @@ def lower_in_full(
     """The IR, and what is known beside it: `types` of local names, the `sources` of functions."""
     big = any(isinstance(a, ArrayArgument) and a.big for a in signature.arguments)
     index_type = t.I64 if big else t.I32
-    lowering = Lowering(options.fastmath, options.checked, index_type, settings.check)
+    lowering = Lowering(RULES, options.fastmath, options.checked, index_type, settings.check)
     cx = Context(lowering, function, source, is_kernel=True)
     check_parameters(cx, source, source.tree)
     if source.tree.args.defaults:

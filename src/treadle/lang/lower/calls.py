@@ -16,11 +16,13 @@ from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.rules import subgroup_type
 from treadle.lang.builtins import NAMES, BuiltinFunction
+from treadle.lang.definitions import DeviceFunction, KernelFunction
 from treadle.lang.lower import mathematics
 from treadle.lang.lower.arrays import fill_with_zeros, memory_variable, own_array, place_of, store
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import (
     cast,
+    condition,
     convert,
     convert_for_store,
     number,
@@ -36,6 +38,7 @@ from treadle.lang.lower.expressions import (
 )
 from treadle.lang.lower.functions import call_function
 from treadle.lang.lower.names import PYTHON_CASTS, PYTHON_FUNCTIONS, is_of_arrays, twin_of
+from treadle.lang.lower.operators import join
 from treadle.lang.lower.values import (
     ArrayView,
     FixedArrayPlace,
@@ -48,6 +51,7 @@ from treadle.lang.lower.values import (
     spelled,
 )
 from treadle.lang.rules import Literal
+from treadle.lang.source import source_of
 from treadle.lang.types import VectorFamily, VectorType, ir_type, is_struct
 
 
@@ -80,8 +84,6 @@ def lower_call(cx: Context, node: ast.Call, name: str = "", *, unused: bool = Fa
 
 
 def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool) -> Value:
-    from treadle.lang.kernel import Function, Kernel
-
     target = callee.value
     if target is range:
         return _range(cx, node, unrolled=False)
@@ -89,13 +91,11 @@ def _python_call(cx: Context, callee: PythonObject, node: ast.Call, unused: bool
         return _print(cx, node)
     if target is len:
         return _length(cx, node)
-    if isinstance(target, Kernel):
+    if isinstance(target, KernelFunction):
         raise cx.refusal("kernel_call", node.func, name=callee.name)
-    if isinstance(target, Function):
+    if isinstance(target, DeviceFunction):
         return call_function(cx, target.definition, target.source_code, node, unused)
     if isinstance(target, FunctionType) and _is_library_function(target):
-        from treadle.lang.source import source_of
-
         return call_function(cx, target, source_of(target), node, unused)
     try:
         cast_to = PYTHON_CASTS.get(target)
@@ -450,9 +450,6 @@ def _bitcast(cx: Context, node: ast.Call, name: str) -> Value:
 
 
 def _where(cx: Context, node: ast.Call, name: str) -> Value:
-    from treadle.lang.lower.conversions import condition
-    from treadle.lang.lower.operators import join
-
     test, left, right = _positional(cx, node)
     test = condition(cx, test, node)
     if isinstance(test, Literal):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -17,7 +17,7 @@ from treadle.ir.traverse import walk
 from treadle.lang.lower.scope import Scope, analyze
 from treadle.lang.lower.values import EXPRESSIONS, TupleValue, Value, contains_array
 from treadle.lang.refusals import REFUSALS
-from treadle.lang.rules import Number
+from treadle.lang.rules import Literal, Number
 from treadle.lang.source import Source
 
 # Statements that other expressions can feel. A Declare of a temporary is not among them.
@@ -38,10 +38,24 @@ class Specialization:
     in_memory: bool = False  # the result holds an array: it is put where the caller says
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the lowering comes back to from within: a call lowers a body, which holds expressions,
+    which hold calls. Modules that are imported before the one that has a rule call it through the
+    context; `rules.RULES` has them all.
+    """
+
+    body: Callable[[Context, Sequence[ast.stmt]], None]
+    call: Callable[[Context, ast.Call], Value]
+    power: Callable[[Context, n.Expression | Literal, n.Expression | Literal, ast.AST], Value]
+    copied: Callable[[Context, n.Expression, str, Span], n.Load]
+
+
 @dataclass
 class Lowering:
     """What the functions of one kernel share."""
 
+    rules: Rules
     fastmath: bool
     checked: bool
     index_type: t.Scalar
@@ -86,6 +100,7 @@ class Context:
         self, lowering: Lowering, function: FunctionType, source: Source, *, is_kernel: bool
     ) -> None:
         self.lowering = lowering
+        self.rules = lowering.rules
         self.function = function
         self.source = source
         lowering.sources[source.file] = source.text
@@ -190,10 +205,8 @@ class Context:
         return variable
 
     def _keep_in_memory(self, value: n.Expression, at: int, hint: str) -> n.Expression:
-        from treadle.lang.lower.arrays import copied
-
         with self.block() as copying:
-            kept = copied(self, value, hint, value.span)
+            kept = self.rules.copied(self, value, hint, value.span)
         self.statements[at:at] = copying
         return kept
 

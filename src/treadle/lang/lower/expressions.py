@@ -6,10 +6,11 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from treadle.core.dtypes import BY_SHORT_NAME
+from treadle.core.dtypes import BY_SHORT_NAME, DType
 from treadle.core.errors import CompileError, DtypeError
 from treadle.ir import nodes as n
 from treadle.ir import types as t
+from treadle.ir.traverse import walk
 from treadle.lang.builtins import BuiltinFunction, Place
 from treadle.lang.lower.arrays import copy_parts, load, memory_variable, place_of, static_number
 from treadle.lang.lower.context import Context, is_movable
@@ -28,6 +29,7 @@ from treadle.lang.lower.values import (
     spelled,
 )
 from treadle.lang.rules import Literal
+from treadle.lang.types import VectorFamily, VectorType, is_struct
 
 
 def lower_expression(cx: Context, node: ast.expr) -> Value:
@@ -235,8 +237,6 @@ def _keeps_a_choice(value: n.Expression | Literal) -> bool:
 
 def is_cheap(value: n.Expression) -> bool:
     """Whether an expression is a few operations without memory or calls."""
-    from treadle.ir.traverse import walk
-
     nodes = list(walk(value))
     return len(nodes) <= 10 and not any(isinstance(each, (n.Load, n.Call)) for each in nodes)
 
@@ -369,9 +369,6 @@ def in_order_with_index(cx: Context, node: ast.Subscript) -> tuple[Value, Value]
 
 def _python_item(cx: Context, owner: PythonObject, index: Value, node: ast.AST) -> Value:
     """`td.vec3[td.f32]`, `td.f32[4]` and their like inside a kernel."""
-    from treadle.core.dtypes import DType
-    from treadle.lang.types import VectorFamily, VectorType, is_struct
-
     if isinstance(owner.value, (VectorFamily, DType, VectorType)) or is_struct(owner.value):
         key = index.value if isinstance(index, (PythonObject, Literal)) else None
         return PythonObject(owner.value[key], owner.name)
@@ -383,9 +380,7 @@ def _python_item(cx: Context, owner: PythonObject, index: Value, node: ast.AST) 
 
 
 def _call(cx: Context, node: ast.Call) -> Value:
-    from treadle.lang.lower.calls import lower_call
-
-    return lower_call(cx, node)
+    return cx.rules.call(cx, node)
 
 
 def _string(cx: Context, node: ast.JoinedStr) -> Value:

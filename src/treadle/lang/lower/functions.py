@@ -20,8 +20,9 @@ from treadle.ir import types as t
 from treadle.ir.effects import ends
 from treadle.ir.traverse import walk
 from treadle.lang.lower.arrays import copied, load, memory_variable
-from treadle.lang.lower.context import Binding, Context, Lowering, Specialization
+from treadle.lang.lower.context import Binding, Context, Specialization
 from treadle.lang.lower.conversions import convert, typed
+from treadle.lang.lower.expressions import in_order
 from treadle.lang.lower.names import from_python
 from treadle.lang.lower.values import (
     ArrayView,
@@ -36,7 +37,6 @@ from treadle.lang.lower.values import (
 from treadle.lang.rules import Literal
 from treadle.lang.source import Source, resolve_annotations
 from treadle.lang.types import ArrayType, declared_type
-from treadle.runtime import settings
 
 _IMPURE = (
     n.Barrier, n.Fence, n.Atomic, n.Subgroup, n.CallStatement, n.Print, n.Assert, n.Element,
@@ -47,12 +47,10 @@ def call_function(
     cx: Context, function: FunctionType, source: Source, node: ast.Call, unused: bool
 ) -> Value:
     """A call as it stands in the source: arguments by position, by name, and defaults."""
-    from treadle.lang.lower.expressions import in_order
-
     check_parameters(cx, source, node)
     names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
     if len(node.args) > len(names):
-        raise _arity(cx, function, names, len(node.args), node)
+        raise arity_error(cx, function, names, len(node.args), node)
     given = dict(zip(names, node.args, strict=False))
     for keyword in node.keywords:
         assert keyword.arg is not None
@@ -67,14 +65,15 @@ def call_function(
         if name not in values:
             default = parameters[name].default
             if default is inspect.Parameter.empty:
-                raise _arity(cx, function, names, len(given), node)
+                raise arity_error(cx, function, names, len(given), node)
             values[name] = from_python(cx, default, name, node)
     return call_with(cx, function, source, [values[name] for name in names], node, unused=unused)
 
 
-def _arity(
+def arity_error(
     cx: Context, function: FunctionType, names: Sequence[str], given: int, node: ast.AST
 ) -> CompileError:
+    """The error of a call with too many or too few arguments."""
     return cx.error(
         f"{function.__name__}({', '.join(names)}) takes {len(names)} "
         f"argument{'' if len(names) == 1 else 's'}, not {given}",
@@ -153,7 +152,7 @@ def call_with(
     unused: bool = False,
 ) -> Value:
     """A call with arguments that are values already, in order of the parameters."""
-    values = _annotated(cx, function, source, values, node)
+    values = annotated(cx, function, source, values, node)
     key = (function, tuple(_key(value) for value in values))
     if key in cx.lowering.active:
         raise cx.refusal("recursion", node, name=function.__name__)
@@ -161,7 +160,7 @@ def call_with(
     if specialization is None:
         cx.lowering.active.append(key)
         try:
-            specialization = _specialize(cx, function, source, values)
+            specialization = specialize(cx, function, source, values)
         except CompileError as error:
             error.add_note(f"{function.__name__} is called at {cx.span(node)}")
             raise
@@ -174,14 +173,14 @@ def call_with(
     return _call(cx, specialization, tuple(arguments), node, unused)
 
 
-def _annotated(
+def annotated(
     cx: Context, function: FunctionType, source: Source, values: list[Value], node: ast.AST
 ) -> list[Value]:
     """Arguments as the annotations want them; other literals get their default type."""
     annotations = resolve_annotations(function)
     names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
     if len(values) != len(names):
-        raise _arity(cx, function, names, len(values), node)
+        raise arity_error(cx, function, names, len(values), node)
     result: list[Value] = []
     for name, value in zip(names, values, strict=True):
         what = f"parameter {name} of {function.__name__}"
@@ -303,60 +302,7 @@ class _Receiver:
 # --- lowering a function -------------------------------------------------------------------------
 
 
-def lower_elementwise(
-    function: FunctionType, source: Source, types: Sequence[t.Type]
-) -> tuple[t.Type, tuple[n.Function, ...] | None]:
-    """What a device function gives for arguments of these types, and its IR with all that it calls,
-    callees first; None for a function with effects, or with memory of its own, which only a kernel
-    can call. CompileError where it can't be lowered, or does not give an array's element."""
-    made, functions, cx = _lowered_alone(function, source, types, asserts=settings.check)
-    pairs = (t.Vector(t.F32, 2), t.Vector(t.F64, 2))  # elements of complex arrays
-    if made.tuple_result or (
-        isinstance(made.result, (t.Void, t.Vector)) and made.result not in pairs
-    ):
-        kind = "a tuple" if made.tuple_result else f"a {made.result}"
-        if made.result == t.VOID:
-            kind = "nothing"
-        raise cx.error(
-            f"{function.__name__} gives {kind}: return one number or struct, the element of the "
-            "result",
-            source.tree,
-        )
-    return made.result, functions if made.pure else None
-
-
-def lower_function(
-    function: FunctionType, source: Source, types: Sequence[t.Type]
-) -> tuple[n.Function, ...]:
-    """A device function of values of these types in IR, with all that it calls: callees first, the
-    function itself last. CompileError where it can't be lowered, or gives no value."""
-    made, functions, cx = _lowered_alone(function, source, types, asserts=False)
-    if made.tuple_result or isinstance(made.result, t.Void) or not made.pure:
-        raise cx.error(
-            f"{function.__name__} is used as a function of values: it returns one value, and has "
-            "no effects, arrays or memory of its own",
-            source.tree,
-        )
-    return functions
-
-
-def _lowered_alone(
-    function: FunctionType, source: Source, types: Sequence[t.Type], *, asserts: bool
-) -> tuple[Specialization, tuple[n.Function, ...], Context]:
-    """A function without a kernel around it."""
-    lowering = Lowering(False, True, t.I32, asserts)
-    cx = Context(lowering, function, source, is_kernel=False)
-    check_parameters(cx, source, source.tree)
-    names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
-    if len(types) != len(names):
-        raise _arity(cx, function, names, len(types), source.tree)
-    given: list[Value] = [n.Variable(*pair) for pair in zip(names, types, strict=True)]
-    values = _annotated(cx, function, source, given, source.tree)
-    made = _specialize(cx, function, source, values)
-    return made, tuple(lowering.functions), cx
-
-
-def _specialize(
+def specialize(
     cx: Context, function: FunctionType, source: Source, values: list[Value]
 ) -> Specialization:
     """Lower a function for these arguments, and add it to the kernel."""
@@ -410,8 +356,6 @@ def _attempt(
     values: list[Value],
     result: t.Type | None,
 ) -> tuple[Context, list[n.Variable | n.Buffer]]:
-    from treadle.lang.lower.statements import lower_body
-
     inner = Context(cx.lowering, function, source, is_kernel=False)
     inner.result = result
     inner.result_declared = result is not None
@@ -419,7 +363,7 @@ def _attempt(
     names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
     for name, value in zip(names, values, strict=True):
         bind_parameter(inner, name, receiver.receive(name, value), source.tree)
-    lower_body(inner, source.tree.body)
+    inner.rules.body(inner, source.tree.body)
     if inner.result_place is not None:
         receiver.parameters.append(n.Buffer(inner.result_place.memory, inner.result_place.type))
     return inner, receiver.parameters

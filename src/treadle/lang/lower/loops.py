@@ -10,6 +10,7 @@ from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.effects import ends
 from treadle.lang import rules
+from treadle.lang.lower.arrays import static_number
 from treadle.lang.lower.assignments import assign_name, items_of
 from treadle.lang.lower.context import Binding, Context
 from treadle.lang.lower.conversions import number, with_type
@@ -33,9 +34,7 @@ def leaves(statement: n.Statement) -> bool:
 
 
 def _body(cx: Context, body: list[ast.stmt]) -> None:
-    from treadle.lang.lower.statements import lower_body  # which knows the loops
-
-    lower_body(cx, body)
+    cx.rules.body(cx, body)
 
 
 def lower_while(cx: Context, node: ast.While) -> None:
@@ -127,8 +126,6 @@ def _loop_body(cx: Context, node: ast.For) -> Iterator[list[n.Statement]]:
 
 
 def _static_items(cx: Context, found: Range, node: ast.For) -> list[Value]:
-    from treadle.lang.lower.arrays import static_number
-
     bounds = []
     for bound in (found.start, found.stop, found.step):
         value = static_number(cx, bound)

@@ -14,11 +14,15 @@ from typing import Any
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.lang import rules
+from treadle.lang.definitions import DeviceFunction
 from treadle.lang.lower.context import Context
-from treadle.lang.lower.conversions import cast, constant, number, typed, with_type
+from treadle.lang.lower.conversions import cast, condition, constant, number, typed, with_type
+from treadle.lang.lower.functions import call_with
+from treadle.lang.lower.library import integer_power
 from treadle.lang.lower.operators import binary, compare, invert_condition, operand, unary
 from treadle.lang.lower.values import Value, describe
 from treadle.lang.rules import Literal
+from treadle.lang.source import source_of
 
 FAST: dict[str, str] = {
     "exp": "fast_exp", "exp2": "fast_exp2", "log": "fast_log", "log2": "fast_log2",
@@ -290,8 +294,6 @@ def _comparison(symbol: str) -> Handler:
 
 def _logic(op: str) -> Handler:
     def lower(cx: Context, a: Value, b: Value, node: ast.AST) -> Value:
-        from treadle.lang.lower.conversions import condition
-
         one = typed(cx, condition(cx, a, node), node)
         other = typed(cx, condition(cx, b, node), node)
         return n.Binary(op, one, other, t.BOOL, cx.span(node))
@@ -300,8 +302,6 @@ def _logic(op: str) -> Handler:
 
 
 def _not(cx: Context, x: Value, node: ast.AST) -> Value:
-    from treadle.lang.lower.conversions import condition
-
     return invert_condition(condition(cx, x, node), cx, node)
 
 
@@ -379,12 +379,8 @@ def _as_counter(cx: Context, value: n.Expression | Literal, node: ast.AST) -> n.
 
 
 def _call(cx: Context, definition: Any, values: Sequence[Value], node: ast.AST) -> Value:
-    from treadle.lang.kernel import Function
-    from treadle.lang.lower.functions import call_with
-    from treadle.lang.source import source_of
-
     function: FunctionType = (
-        definition.definition if isinstance(definition, Function) else definition
+        definition.definition if isinstance(definition, DeviceFunction) else definition
     )
     return call_with(cx, function, source_of(function), list(values), node)
 
@@ -415,8 +411,6 @@ def power(
                 return _multiplied(cx, base, times, node)
     if kind.is_float:
         return lower_math(cx, "pow", [base, exponent], node)
-    from treadle.lang.lower.library import integer_power
-
     of, by = common(cx, [base, exponent], node)
     if kind.kind == "int" and cx.lowering.asserts:
         by = cx.spill(by)

@@ -15,8 +15,10 @@ import numpy as np
 from treadle.core.dtypes import DType, FixedArray, as_number_dtype
 from treadle.core.errors import DtypeError
 from treadle.ir import types as t
+from treadle.lang import namespace
 from treadle.lang.builtins import BuiltinFunction, Place
 from treadle.lang.captures import MISSING, is_library, read_name
+from treadle.lang.definitions import DeviceFunction, KernelFunction
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import constant, literal
 from treadle.lang.lower.values import PythonObject, TupleValue, Value
@@ -59,11 +61,10 @@ def from_python(cx: Context, value: Any, name: str, node: ast.AST) -> Value:
 
 def _usable(value: Any) -> bool:
     """Whether an object may stand in a kernel's source, to be called or looked into."""
-    from treadle.lang.kernel import Function, Kernel
-
     kinds = (
         DType, VectorFamily, VectorType, ArrayType, FixedArray, BuiltinFunction, Place, ModuleType,
-        FunctionType, Function, Kernel, str, type, type(None), type(len), type(Ellipsis),
+        FunctionType, DeviceFunction, KernelFunction, str, type, type(None), type(len),
+        type(Ellipsis),
     )  # fmt: skip
     return isinstance(value, kinds) or is_struct(value) or not _is_data(value)
 
@@ -93,10 +94,8 @@ def attribute_of_object(cx: Context, owner: PythonObject, name: str, node: ast.A
 
 def _public_names(owner: Any) -> list[str]:
     """The names of an object that a kernel may use: of td those of the kernel language."""
-    from treadle import lang
-
     if is_library(owner):
-        return lang.__all__
+        return sorted(namespace.PUBLIC)
     public = getattr(owner, "__all__", None) if isinstance(owner, ModuleType) else None
     return [
         name
@@ -108,11 +107,9 @@ def _public_names(owner: Any) -> list[str]:
 def hint_at(name: str, known: Mapping[str, str]) -> str:
     """The name that was probably meant, to end a message with. `known` are the names there are, and
     how each is written."""
-    from treadle import lang
-
     plain = name.strip("_")
     meant = _FROM_ELSEWHERE.get(plain)
-    if meant is None and plain in lang.__all__ and plain not in known:
+    if meant is None and plain in namespace.PUBLIC and plain not in known:
         meant = f"td.{plain}"
     if meant is None:
         close = difflib.get_close_matches(name, known, 1, 0.7)
@@ -163,13 +160,11 @@ _OTHER_NAMES: dict[str, str] = {
 
 def twin_of(function: Any) -> str | None:
     """The name of td's function or dtype that does what one of Python's or NumPy's does."""
-    from treadle import lang
-
     if (getattr(function, "__module__", None) or "numpy").split(".")[0] not in _TWINNED:
         return None
     name = getattr(function, "__name__", "")
     name = _OTHER_NAMES.get(name, name)
-    known = name in lang.__all__ and isinstance(getattr(lang, name), (BuiltinFunction, DType))
+    known = isinstance(vars(namespace).get(name), (BuiltinFunction, DType))
     return name if known else None
 
 

@@ -78,9 +78,7 @@ def binary(cx: Context, op: str, left: Value, right: Value, node: ast.AST) -> Va
     if _is_vector(first) or _is_vector(second):
         return _vectors(cx, op, first, second, node)
     if op == "**":
-        from treadle.lang.lower.mathematics import power
-
-        return power(cx, first, second, node)
+        return cx.rules.power(cx, first, second, node)
     if op in ARITHMETIC:
         name = ARITHMETIC[op][0]
         wanted = rules.arithmetic_type(op, operand(first), operand(second))

@@ -13,7 +13,7 @@ from treadle.lang.lower.arrays import store
 from treadle.lang.lower.context import Context
 from treadle.lang.lower.conversions import cast, convert, number, typed
 from treadle.lang.lower.values import TupleValue, Value, contains_array
-from treadle.lang.rules import Literal
+from treadle.lang.rules import Literal, common_type
 
 
 def return_value(cx: Context, value: Value, node: ast.AST) -> n.Expression | None:
@@ -47,8 +47,6 @@ def return_value(cx: Context, value: Value, node: ast.AST) -> n.Expression | Non
         and found.type != wanted
     ):
         # While the type is still open, keep the wider; the function is lowered again with it.
-        from treadle.lang.rules import common_type
-
         cx.result = common_type(found.type, wanted)
         return cast(cx, found, cx.result, node)
     return convert(cx, found, wanted, node, f"the result of {cx.function.__name__}")

@@ -7,16 +7,22 @@ reads well.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from types import FunctionType
 
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 from treadle.ir.traverse import Node, rewrite_block
-from treadle.lang.lower.functions import lower_function
+from treadle.lang.lower.context import Context, Lowering, Specialization
+from treadle.lang.lower.functions import annotated, arity_error, check_parameters, specialize
 from treadle.lang.lower.mathematics import library_definitions
-from treadle.lang.source import resolve_annotations, source_of
+from treadle.lang.lower.rules import RULES
+from treadle.lang.lower.values import Value
+from treadle.lang.source import Source, resolve_annotations, source_of
 from treadle.lang.types import ir_type
+from treadle.runtime import settings
 
 
 @cache
@@ -56,3 +62,56 @@ def _readable(function: n.Function) -> str:
         type for type in (*types, function.result) if isinstance(type, t.Scalar) and type.is_float
     ]
     return f"{function.name}_{floats[0]}" if floats else function.name
+
+
+def lower_elementwise(
+    function: FunctionType, source: Source, types: Sequence[t.Type]
+) -> tuple[t.Type, tuple[n.Function, ...] | None]:
+    """What a device function gives for arguments of these types, and its IR with all that it calls,
+    callees first; None for a function with effects, or with memory of its own, which only a kernel
+    can call. CompileError where it can't be lowered, or does not give an array's element."""
+    made, functions, cx = _lowered_alone(function, source, types, asserts=settings.check)
+    pairs = (t.Vector(t.F32, 2), t.Vector(t.F64, 2))  # elements of complex arrays
+    if made.tuple_result or (
+        isinstance(made.result, (t.Void, t.Vector)) and made.result not in pairs
+    ):
+        kind = "a tuple" if made.tuple_result else f"a {made.result}"
+        if made.result == t.VOID:
+            kind = "nothing"
+        raise cx.error(
+            f"{function.__name__} gives {kind}: return one number or struct, the element of the "
+            "result",
+            source.tree,
+        )
+    return made.result, functions if made.pure else None
+
+
+def lower_function(
+    function: FunctionType, source: Source, types: Sequence[t.Type]
+) -> tuple[n.Function, ...]:
+    """A device function of values of these types in IR, with all that it calls: callees first, the
+    function itself last. CompileError where it can't be lowered, or gives no value."""
+    made, functions, cx = _lowered_alone(function, source, types, asserts=False)
+    if made.tuple_result or isinstance(made.result, t.Void) or not made.pure:
+        raise cx.error(
+            f"{function.__name__} is used as a function of values: it returns one value, and has "
+            "no effects, arrays or memory of its own",
+            source.tree,
+        )
+    return functions
+
+
+def _lowered_alone(
+    function: FunctionType, source: Source, types: Sequence[t.Type], *, asserts: bool
+) -> tuple[Specialization, tuple[n.Function, ...], Context]:
+    """A function without a kernel around it."""
+    lowering = Lowering(RULES, False, True, t.I32, asserts)
+    cx = Context(lowering, function, source, is_kernel=False)
+    check_parameters(cx, source, source.tree)
+    names = [a.arg for a in source.tree.args.posonlyargs + source.tree.args.args]
+    if len(types) != len(names):
+        raise arity_error(cx, function, names, len(types), source.tree)
+    given: list[Value] = [n.Variable(*pair) for pair in zip(names, types, strict=True)]
+    values = annotated(cx, function, source, given, source.tree)
+    made = specialize(cx, function, source, values)
+    return made, tuple(lowering.functions), cx

@@ -1,0 +1,69 @@
+"""What the decorators make of a function, as the lowering and the interpreter know it.
+
+`kernel` has the classes that people hold; they add how one is called and launched.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from functools import update_wrapper
+from types import FunctionType
+from typing import Any
+
+from treadle.lang.source import Source, source_of
+
+
+class ByName:
+    """What pickles by module and name, as Python's functions do, and is copied as itself."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> str:
+        """Its qualified name; PicklingError with the reason if that does not lead back to it."""
+        module, name = str(self.__module__), str(getattr(self, "__qualname__", ""))
+        found: Any = sys.modules.get(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if found is not self:
+            if "<locals>" in name:
+                reason = "it is defined in a function"
+            else:
+                reason = f"{module}.{name} is {'not there' if found is None else 'something else'}"
+            raise pickle.PicklingError(
+                f"{self!r} cannot be pickled, for another process finds it by its name, and "
+                f"{reason}: define it at the top level of a module"
+            )
+        return name
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+
+class Definition(ByName):
+    """A function of the kernel language with its source."""
+
+    def __init__(self, function: FunctionType) -> None:
+        update_wrapper(self, function)  # type: ignore[arg-type]  # it need not be callable here
+        self.definition = function
+
+    @property
+    def source_code(self) -> Source:
+        """Its source."""
+        return source_of(self.definition)
+
+
+class DeviceFunction(Definition):
+    """A function that kernels call (`@td.func`)."""
+
+
+class KernelFunction(Definition):
+    """A function that is launched (`@td.kernel`)."""
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.definition.__name__

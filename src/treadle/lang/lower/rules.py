@@ -1,0 +1,13 @@
+"""What is called from modules before its own while a kernel is lowered, as one record."""
+
+from __future__ import annotations
+
+from treadle.lang.lower import arrays, calls, mathematics, statements
+from treadle.lang.lower.context import Rules
+
+RULES = Rules(
+    body=statements.lower_body,
+    call=calls.lower_call,
+    power=mathematics.power,
+    copied=arrays.copied,
+)

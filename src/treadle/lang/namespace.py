@@ -1,0 +1,89 @@
+"""The names of the kernel language, as kernels write them behind `td.`: all but the decorators.
+
+The mathematics is written with these names, and the lowering knows them; both lie below the
+decorators, which need the lowering.
+"""
+
+from __future__ import annotations
+
+from math import e, inf, nan, pi
+
+from treadle.core.dtypes import (
+    bf16,
+    bfloat16,
+    c64,
+    c128,
+    complex64,
+    complex128,
+    f16,
+    f32,
+    f64,
+    float16,
+    float32,
+    float64,
+    i8,
+    i16,
+    i32,
+    i64,
+    int8,
+    int16,
+    int32,
+    int64,
+    u8,
+    u16,
+    u32,
+    u64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)  # fmt: skip
+from treadle.core.dtypes import bool_ as bool
+from treadle.lang import builtins
+from treadle.lang.builtins import *  # noqa: F403  every name there is public
+from treadle.lang.types import Array, struct, vec2, vec3, vec4
+
+__all__ = [
+    "Array",
+    "bf16",
+    "bfloat16",
+    "bool",
+    "c64",
+    "c128",
+    "complex64",
+    "complex128",
+    "e",
+    "f16",
+    "f32",
+    "f64",
+    "float16",
+    "float32",
+    "float64",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "inf",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "nan",
+    "pi",
+    "struct",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "vec2",
+    "vec3",
+    "vec4",
+]  # fmt: skip
+__all__ += builtins.__all__
+
+# With what `lang` adds: the names that people may have meant.
+PUBLIC = frozenset((*__all__, "func", "interpret", "kernel"))
