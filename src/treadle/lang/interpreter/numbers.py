@@ -17,8 +17,9 @@ from treadle.ir import types as t
 from treadle.lang import rules
 from treadle.lang.definitions import DeviceFunction
 from treadle.lang.interpreting import current_run
-from treadle.lang.lower.mathematics import EXACT_POWER, NEGATIVE_POWER, library_definitions
+from treadle.lang.lower.mathematics import EXACT_POWER, NEGATIVE_POWER
 from treadle.lang.lower.operators import ARITHMETIC, BITWISE, COMPARISONS, SHIFTS
+from treadle.lang.math import library
 from treadle.lang.rules import Literal
 from treadle.lang.source import source_of
 from treadle.lang.types import Vector, VectorType
@@ -192,7 +193,7 @@ def call_definition(definition: Any, values: list[Any]) -> Any:
 
 def run_library(name: str, values: list[Any]) -> Any:
     """A function that is written in the kernel language, run in the interpreter too."""
-    definitions = library_definitions()
+    definitions = library()
     if name in definitions:
         return call_definition(definitions[name], values)
     operands, type = floats(values)

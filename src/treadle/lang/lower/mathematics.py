@@ -21,6 +21,7 @@ from treadle.lang.lower.functions import call_with
 from treadle.lang.lower.library import integer_power
 from treadle.lang.lower.operators import binary, compare, invert_condition, operand, unary
 from treadle.lang.lower.values import Value, describe
+from treadle.lang.math import library
 from treadle.lang.rules import Literal
 from treadle.lang.source import source_of
 
@@ -337,18 +338,11 @@ _OPERATORS: dict[str, Handler] = {
 # --- the library ---------------------------------------------------------------------------------
 
 
-def library_definitions() -> dict[str, FunctionType]:
-    """The functions of `treadle.lang.math`, by name or by name and type (`exp_f32`)."""
-    from treadle.lang.math import library
-
-    return library()
-
-
 def _library(
     cx: Context, name: str, values: Sequence[n.Expression | Literal], node: ast.AST
 ) -> Value:
     """A function of the library, in the version for the operands' type."""
-    definitions = library_definitions()
+    definitions = library()
     if name in definitions:  # one version only: seeds and counters, of any integer type
         operands = [_as_counter(cx, value, node) for value in values]
         return _call(cx, definitions[name], operands, node)

@@ -17,9 +17,9 @@ from treadle.ir import types as t
 from treadle.ir.traverse import Node, rewrite_block
 from treadle.lang.lower.context import Context, Lowering, Specialization
 from treadle.lang.lower.functions import annotated, arity_error, check_parameters, specialize
-from treadle.lang.lower.mathematics import library_definitions
 from treadle.lang.lower.rules import RULES
 from treadle.lang.lower.values import Value
+from treadle.lang.math import library
 from treadle.lang.source import Source, resolve_annotations, source_of
 from treadle.lang.types import ir_type
 from treadle.runtime import settings
@@ -33,7 +33,7 @@ def library_functions(name: str, type: t.Scalar) -> tuple[str, tuple[n.Function,
     KeyError where the library has no such version. What exists once (`rand_uniform`) is found under
     its name, whatever the type. Two functions of one name are one function, in every result.
     """
-    definitions = library_definitions()
+    definitions = library()
     definition = definitions.get(f"{name}_{type}") or definitions[name]
     annotations = resolve_annotations(definition)
     annotations.pop("return", None)

@@ -8,7 +8,7 @@ zeros, they are precise compared to sqrt(2/(pi x)) only.
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.bits import exact_root, with_sign_of
 from treadle.lang.math.exponential import exp_sum
 from treadle.lang.math.formats import INFINITY, NAN, Float, Integer

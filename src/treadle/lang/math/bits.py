@@ -9,7 +9,7 @@ numbers for the same purpose, by arithmetic.)
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.formats import BIAS, FRACTION_WIDTH, SIGN, Bits, Float
 from treadle.lang.math.generic import either, generic
 

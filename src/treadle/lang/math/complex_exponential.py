@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.bits import head
 from treadle.lang.math.complex_arithmetic import (
     HUGE,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.complex_arithmetic import pair, sqrt
 from treadle.lang.math.complex_exponential import LN2, log_abs
 

@@ -8,7 +8,7 @@ and an exponent. What falls out below is remembered in the lowest bit, where it 
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.formats import (
     BIAS,
     EXPONENT_WIDTH,

@@ -12,7 +12,7 @@ between, so that the two cannot be fused.
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.bits import exact_root
 from treadle.lang.math.logarithm import log
 from treadle.lang.math.random import cosine_of_turn, philox, unit_interval

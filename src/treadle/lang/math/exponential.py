@@ -8,7 +8,7 @@ although neither half is.
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.bits import exact_quotient, nearest_integer, power_of_two, with_sign_of
 from treadle.lang.math.formats import INFINITY, Float
 from treadle.lang.math.generic import either, generic

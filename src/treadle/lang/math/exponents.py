@@ -6,7 +6,7 @@ Numbers are taken apart as integers, so that denormal ones count on targets that
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.bits import power_of_two
 from treadle.lang.math.formats import (
     BIAS,

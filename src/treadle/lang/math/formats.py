@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.generic import either
 
 Float = either(td.f32, td.f64)

@@ -6,7 +6,7 @@ function of (w - MIDDLE)/(w + MIDDLE), and w is as precise as p, down to the sma
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.bits import exact_root, head, quotient_of_parts, with_sign_of
 from treadle.lang.math.exponential import exp_sum
 from treadle.lang.math.formats import INFINITY, NAN, Float

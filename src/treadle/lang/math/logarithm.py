@@ -6,7 +6,7 @@ then log x = e log 2 + f + f p(f), so that nothing cancels near x = 1 (where e =
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.bits import exact_quotient, exact_root, head, power_of_two, with_sign_of
 from treadle.lang.math.exponential import EXP_VANISHES, LN2_HIGH, LN2_LOW, exp_sum
 from treadle.lang.math.formats import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.formats import SIGN, Bits, Float, Integer
 from treadle.lang.math.generic import generic
 

@@ -5,7 +5,7 @@ The numbers are scaled by a power of two where squares could over- or underflow,
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.bits import exact_quotient, exact_root
 from treadle.lang.math.formats import INFINITY, LARGEST, NAN, Float
 from treadle.lang.math.generic import either, generic

@@ -8,7 +8,7 @@ has neither loops nor memory.
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.formats import (
     FRACTION,
     FRACTION_WIDTH,

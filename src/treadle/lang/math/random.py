@@ -7,7 +7,7 @@ words (J. K. Salmon, M. A. Moraes, R. O. Dror and D. E. Shaw, "Parallel random n
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.bits import exact_root
 from treadle.lang.math.logarithm import log
 from treadle.lang.math.trigonometry import cos_near, sin_near

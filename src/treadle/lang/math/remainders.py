@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.bits import flip_sign_by
 from treadle.lang.math.formats import Float
 from treadle.lang.math.generic import generic

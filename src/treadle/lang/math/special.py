@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.bits import (
     exact_quotient,
     flip_sign_by,

@@ -6,7 +6,7 @@ that q times each of the first two is exact (Cody & Waite, 1980); beyond, see `p
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 from treadle.lang.math.bits import (
     exact_quotient,
     exact_root,

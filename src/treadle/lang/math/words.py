@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle import lang as td
+from treadle.lang import namespace as td
 
 
 def picked_byte(x: td.u32, y: td.u32, selector: td.u32) -> td.u32:
