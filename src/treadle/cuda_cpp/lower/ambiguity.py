@@ -8,10 +8,10 @@ precision, braces), the better guess is taken.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treadle.cuda_cpp.lower.conversions import derives
-from treadle.cuda_cpp.lower.values import Braced, FunctionSet, Value
+from treadle.cuda_cpp.lower.values import Braced, Chosen, FunctionSet, Value
 from treadle.cuda_cpp.meaning.types import (
     BFLOAT16,
     BOOL,
@@ -25,9 +25,6 @@ from treadle.cuda_cpp.meaning.types import (
     Reference,
     Void,
 )
-
-if TYPE_CHECKING:
-    from treadle.cuda_cpp.lower.overloads import Chosen
 
 _NOT_OF_C = (HALF, BFLOAT16)  # in CUDA they are classes with many conversions
 _JUDGED = (Arithmetic, EnumType, Pointer, ClassType)

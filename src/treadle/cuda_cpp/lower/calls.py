@@ -29,13 +29,14 @@ from treadle.cuda_cpp.lower.mathematics import extents, vector
 from treadle.cuda_cpp.lower.names import resolve
 from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.order import OBJECT, Operands, arguments, frozen, kept, operands_of
-from treadle.cuda_cpp.lower.overloads import Chosen, choose, viable
+from treadle.cuda_cpp.lower.overloads import choose, viable
 from treadle.cuda_cpp.lower.pointers import pointer_of
 from treadle.cuda_cpp.lower.storage import construct_items, uninitialized
 from treadle.cuda_cpp.lower.usage import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.lower.values import (
     ArrayValue,
     Braced,
+    Chosen,
     FunctionSet,
     Lvalue,
     Rvalue,

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 from treadle.core.errors import CompileError
 from treadle.core.source import NOWHERE, Span
-from treadle.cuda_cpp.lower.recovery import Errors
 from treadle.cuda_cpp.lower.values import MemoryTarget, PointerValue, Target, Value
 from treadle.cuda_cpp.meaning.scopes import DeclaredType, Enumerator, Scope
 from treadle.cuda_cpp.meaning.types import VOID, ClassType, CppType
@@ -99,6 +98,15 @@ class OperatorRule(Protocol):
         span: Span,
         members_only: bool = False,
     ) -> ChosenOperator | None: ...
+
+
+class Recovery(Protocol):
+    """What goes on after a statement that is wrong (`recovery.Errors`)."""
+
+    def attempt(
+        self, cx: Context, node: tree.Statement, lower: Callable[[Context, tree.Statement], None]
+    ) -> None:
+        """Lower a statement. Its error is kept, unless there are many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +229,7 @@ class Context:
         self.span = NOWHERE  # of the statement at hand
         self.unused: Any = None  # the call whose value nobody wants
         self.calls = 0  # that were inlined here so far
-        self.errors: Errors | None = None  # None: the first error is the last
+        self.errors: Recovery | None = None  # None: the first error is the last
         # For each loop around: None, or what tells a switch made a loop to go on with its own.
         self.continue_flags: list[n.Variable | None] = []
 

@@ -25,12 +25,12 @@ from treadle.cuda_cpp.lower.dispatch import lower
 from treadle.cuda_cpp.lower.initializers import from_list
 from treadle.cuda_cpp.lower.inlining import inline, single_return
 from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve
-from treadle.cuda_cpp.lower.overloads import Chosen
 from treadle.cuda_cpp.lower.statements import lower_statement
 from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.templates import argument_key, spelled
 from treadle.cuda_cpp.lower.usage import assigned_names, refuse_redeclaration
 from treadle.cuda_cpp.lower.values import (
+    Chosen,
     Lvalue,
     Rvalue,
     Value,

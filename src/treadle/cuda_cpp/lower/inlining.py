@@ -26,10 +26,10 @@ from treadle.cuda_cpp.lower.initializers import from_list
 from treadle.cuda_cpp.lower.names import is_const
 from treadle.cuda_cpp.lower.operators import initialize
 from treadle.cuda_cpp.lower.order import frozen
-from treadle.cuda_cpp.lower.overloads import Chosen
 from treadle.cuda_cpp.lower.storage import declare_object
 from treadle.cuda_cpp.lower.usage import assigned_names, note_volatile, refuse_redeclaration
 from treadle.cuda_cpp.lower.values import (
+    Chosen,
     Exploded,
     Lvalue,
     Nothing,

@@ -85,9 +85,9 @@ def lower_once(
         assert isinstance(argument, ArrayArgument)
         lowering.symbols[symbol] = _symbol(cx, symbols[symbol], types[symbol], argument)
     assert declaration.body is not None
-    cx.errors = Errors()
+    cx.errors = errors = Errors()
     lower_statement(cx, declaration.body)
-    cx.errors.raise_found()
+    errors.raise_found()
     body = without_unread(tuple(cx.blocks[0]), lowering)
     used = {node.name for node in walk(body) if isinstance(node, n.Variable)}
     # `extern __shared__` that nobody touches asks nothing of a launch.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from treadle.core.errors import CompileError
@@ -19,7 +19,7 @@ from treadle.cuda_cpp.lower.templates import (
     deduce,
     evaluate_argument,
 )
-from treadle.cuda_cpp.lower.values import Braced, FunctionSet, Value, describe
+from treadle.cuda_cpp.lower.values import Braced, Chosen, FunctionSet, Value, describe
 from treadle.cuda_cpp.meaning.scopes import Overload, Scope
 from treadle.cuda_cpp.meaning.types import (
     VOID,
@@ -33,28 +33,6 @@ from treadle.cuda_cpp.meaning.types import (
 )
 from treadle.cuda_cpp.syntax import tree
 from treadle.cuda_cpp.syntax.refusals import refusal_message
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """A function to call: the scope that its names are looked up in (template arguments bound),
-    and the types of its parameters."""
-
-    overload: Overload
-    scope: Scope
-    types: tuple[CppType, ...]
-    ranks: tuple[int, ...] = ()
-
-    @property
-    def declaration(self) -> tree.FunctionDeclaration:
-        """As written."""
-        return self.overload.declaration
-
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        """Its template arguments."""
-        found: tuple[Any, ...] = self.scope.names.get("<arguments>", ())
-        return found
 
 
 def choose(

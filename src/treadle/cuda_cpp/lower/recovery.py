@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treadle.core.errors import CompileError, CompileErrors, UnsupportedOnTarget
+from treadle.cuda_cpp.lower.context import Context
 from treadle.cuda_cpp.syntax import tree
-
-if TYPE_CHECKING:
-    from treadle.cuda_cpp.lower.context import Context
 
 _MOST = 20  # errors of one kernel
 UNDECLARED = "is declared nowhere"  # what is said of a name

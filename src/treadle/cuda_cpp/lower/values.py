@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from treadle.cuda_cpp.meaning.scopes import Overload, Scope
 from treadle.cuda_cpp.meaning.types import (
     NULL_POINTER,
     STRING,
@@ -19,6 +20,7 @@ from treadle.cuda_cpp.meaning.types import (
     CppType,
     Pointer,
 )
+from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
@@ -311,3 +313,28 @@ def describe(value: Any) -> str:
     if name == "Null":
         return "nullptr"
     return f"a value of type {type}"
+
+
+# --- functions ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A function to call: the scope that its names are looked up in (template arguments bound),
+    and the types of its parameters."""
+
+    overload: Overload
+    scope: Scope
+    types: tuple[CppType, ...]
+    ranks: tuple[int, ...] = ()
+
+    @property
+    def declaration(self) -> tree.FunctionDeclaration:
+        """As written."""
+        return self.overload.declaration
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Its template arguments."""
+        found: tuple[Any, ...] = self.scope.names.get("<arguments>", ())
+        return found
