@@ -27,6 +27,7 @@ from treadle.lang.refusals import REFUSALS
 from treadle.lang.source import Source, function_from_text, resolve_annotations
 from treadle.lang.texts import remember
 from treadle.lang.types import declared_type
+from treadle.runtime import settings
 from treadle.runtime.brackets import Bracketed
 from treadle.runtime.launch import Launcher
 
@@ -102,7 +103,9 @@ class Kernel(KernelFunction, Bracketed["BoundKernel"]):
 
         captured, source = self.captured(), self.source_code
         with deep_nesting(self.name, source.span(source.tree), source.text):
-            kernel, lowering = lower_in_full(self.definition, source, signature, self.options)
+            kernel, lowering = lower_in_full(
+                self.definition, source, signature, self.options, asserts=settings.check
+            )
         return LoweredKernel(kernel, captured, lowering.sources)
 
     @cached_property

@@ -25,7 +25,7 @@ from treadle.lang.interpreting import current_run, state
 from treadle.lang.kernel import Function, as_function
 from treadle.lang.types import class_of
 from treadle.runtime import arguments as binding
-from treadle.runtime import convert
+from treadle.runtime import convert, settings
 from treadle.runtime.arguments import NUMBER_TYPES
 from treadle.runtime.arrays import DeviceArray, element_type
 from treadle.runtime.devices import Device, default_device
@@ -220,9 +220,11 @@ class Elementwise(Function):
             else:
                 number = binding.bind(kernel, position, *convert.describe(value))
                 given.append(number.type)  # type: ignore[union-attr]
-        from treadle.lang.lower.standalone import lower_elementwise
+        from treadle.lang.lower.standalone import lower_elementwise  # the compiler: when needed
 
-        result, functions = lower_elementwise(self.definition, self.source_code, given)
+        result, functions = lower_elementwise(
+            self.definition, self.source_code, given, asserts=settings.check
+        )
         if functions is None or isinstance(result, Struct):
             return _Version(_dtype_of(result), None, ())
         parameters = [_dtype_of(part.type) for part in functions[-1].parameters]  # type: ignore[union-attr]

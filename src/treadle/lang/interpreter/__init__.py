@@ -49,6 +49,7 @@ from treadle.lang.types import (
     is_struct,
     make_value,
 )
+from treadle.runtime import settings
 from treadle.runtime.launch import check_block
 
 
@@ -105,7 +106,9 @@ class Run:
         signature = Signature(taken.signature)
         source = kernel.source_code
         with deep_nesting(kernel.name, source.span(source.tree), source.text):
-            lowered, lowering = lower_in_full(kernel.definition, source, signature, kernel.options)
+            lowered, lowering = lower_in_full(
+                kernel.definition, source, signature, kernel.options, asserts=settings.check
+            )
         self.types = lowering.types
         self.lowered = lowered
         bodies = [lowered.body, *(function.body for function in lowered.functions)]

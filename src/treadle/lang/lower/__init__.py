@@ -20,7 +20,6 @@ from treadle.lang.lower.rules import RULES
 from treadle.lang.lower.statements import lower_body
 from treadle.lang.lower.values import ArrayView, Value, contains_array
 from treadle.lang.source import Source
-from treadle.runtime import settings
 
 
 def lower_kernel(
@@ -31,12 +30,20 @@ def lower_kernel(
 
 
 def lower_in_full(
-    function: FunctionType, source: Source, signature: Signature, options: KernelOptions
+    function: FunctionType,
+    source: Source,
+    signature: Signature,
+    options: KernelOptions,
+    *,
+    asserts: bool = False,
 ) -> tuple[n.Kernel, Lowering]:
-    """The IR, and what is known beside it: `types` of local names, the `sources` of functions."""
+    """The IR, and what is known beside it: `types` of local names, the `sources` of functions.
+
+    `asserts`: operations that have no value say so when they are met (check mode).
+    """
     big = any(isinstance(a, ArrayArgument) and a.big for a in signature.arguments)
     index_type = t.I64 if big else t.I32
-    lowering = Lowering(RULES, options.fastmath, options.checked, index_type, settings.check)
+    lowering = Lowering(RULES, options.fastmath, options.checked, index_type, asserts)
     cx = Context(lowering, function, source, is_kernel=True)
     check_parameters(cx, source, source.tree)
     if source.tree.args.defaults:

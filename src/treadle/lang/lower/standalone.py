@@ -1,8 +1,8 @@
-"""Functions of the math library in IR, without a kernel of the language around them.
+"""Functions in IR without a kernel of the language around them: a user's, or the math library's.
 
-For front ends that make kernels of their own and call `exp` in them. Names are the same in every
-kernel and say the type that is computed in (`exp_f32`, `log2_parts_f64`), so that a printed kernel
-reads well.
+For front ends that make kernels of their own and call `exp` in them. Names of the library are the
+same in every kernel and say the type that is computed in (`exp_f32`, `log2_parts_f64`), so that a
+printed kernel reads well.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from treadle.lang.lower.values import Value
 from treadle.lang.math import library
 from treadle.lang.source import Source, resolve_annotations, source_of
 from treadle.lang.types import ir_type
-from treadle.runtime import settings
 
 
 @cache
@@ -65,12 +64,12 @@ def _readable(function: n.Function) -> str:
 
 
 def lower_elementwise(
-    function: FunctionType, source: Source, types: Sequence[t.Type]
+    function: FunctionType, source: Source, types: Sequence[t.Type], *, asserts: bool
 ) -> tuple[t.Type, tuple[n.Function, ...] | None]:
     """What a device function gives for arguments of these types, and its IR with all that it calls,
     callees first; None for a function with effects, or with memory of its own, which only a kernel
     can call. CompileError where it can't be lowered, or does not give an array's element."""
-    made, functions, cx = _lowered_alone(function, source, types, asserts=settings.check)
+    made, functions, cx = _lowered_alone(function, source, types, asserts=asserts)
     pairs = (t.Vector(t.F32, 2), t.Vector(t.F64, 2))  # elements of complex arrays
     if made.tuple_result or (
         isinstance(made.result, (t.Void, t.Vector)) and made.result not in pairs
