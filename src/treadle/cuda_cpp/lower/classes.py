@@ -342,7 +342,7 @@ def member_defaults(type: ClassType) -> dict[str, Any]:
     return found
 
 
-# --- how objects start ----------------------------------------------------------------------------
+# --- how objects start ---------------------------------------------------------------------------
 
 
 def constructors_of(type: ClassType) -> tuple[Overload, ...]:
@@ -370,7 +370,7 @@ def has_default_constructor(type: ClassType) -> bool:
     return any(isinstance(one, ClassType) and has_default_constructor(one) for one in parts)
 
 
-# --- how they are copied and end, where it is more than kernels here can do -----------------------
+# --- how they are copied and end, where it is more than kernels here can do ----------------------
 
 
 def refuse_special_functions(

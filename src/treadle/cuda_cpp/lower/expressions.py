@@ -83,7 +83,7 @@ from treadle.cuda_cpp.syntax.refusals import refusal_message
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
 
-# --- literals -------------------------------------------------------------------------------------
+# --- literals ------------------------------------------------------------------------------------
 
 _INTEGER_TYPES = {
     "": ("int", "long", "long long"),
@@ -124,7 +124,7 @@ def lower_bool(cx: Context, node: tree.BoolLiteral) -> Value:
     return Rvalue(n.Constant(node.value, ir.BOOL, node.span), BOOL)
 
 
-# --- names ----------------------------------------------------------------------------------------
+# --- names ---------------------------------------------------------------------------------------
 
 
 def lower_name(cx: Context, node: tree.Name) -> Value:

@@ -198,7 +198,7 @@ def _choose_outputs(
     return overloads[-1] if len(overloads) > 1 else overloads[0]
 
 
-# --- CUDA's vectors -------------------------------------------------------------------------------
+# --- CUDA's vectors ------------------------------------------------------------------------------
 
 
 def extents(cx: Context, values: Sequence[Value], span: Span) -> Value:

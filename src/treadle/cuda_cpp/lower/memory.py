@@ -143,7 +143,7 @@ def _wrapping(
         cx.emit(n.Assign(result, assumed, cx.span))
 
 
-# --- loads, stores and copies ---------------------------------------------------------------------
+# --- loads, stores and copies --------------------------------------------------------------------
 
 
 def _pointer(cx: Context, name: str, value: Value) -> PointerValue:

@@ -408,7 +408,7 @@ def _further(
     return plus(times(offset, unit // common), times(index, size // common)), common
 
 
-# --- structs and arrays of pointers, in parts -----------------------------------------------------
+# --- structs and arrays of pointers, in parts ----------------------------------------------------
 
 
 MOST_ITEMS = 64  # of an array of pointers

@@ -93,7 +93,7 @@ def _root_name(expression: Any) -> str:
     return expression.text if isinstance(expression, tree.Name) else ""
 
 
-# --- names that may be reached --------------------------------------------------------------------
+# --- names that may be reached -------------------------------------------------------------------
 
 
 class Reachable:
@@ -156,7 +156,7 @@ class Reachable:
         return found
 
 
-# --- volatile -------------------------------------------------------------------------------------
+# --- volatile ------------------------------------------------------------------------------------
 
 
 def note_volatile(cx: Context, written: Any, value: Any) -> None:

@@ -315,7 +315,7 @@ def describe(value: Any) -> str:
     return f"a value of type {type}"
 
 
-# --- functions ------------------------------------------------------------------------------------
+# --- functions -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from treadle.cuda_cpp.lower.conversions import (
     refuse_lost_const,
     rvalue,
 )
-from treadle.cuda_cpp.lower.dispatch import lower, type_of
-from treadle.cuda_cpp.lower.evaluate import evaluate
+from treadle.cuda_cpp.lower.dispatch import evaluate, lower, type_of
 from treadle.cuda_cpp.lower.initializers import fill, from_list, text_items
 from treadle.cuda_cpp.lower.names import is_auto, is_const, resolve, with_auto
 from treadle.cuda_cpp.lower.order import arguments as constructor_arguments

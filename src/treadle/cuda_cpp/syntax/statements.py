@@ -125,7 +125,7 @@ def binding_follows(c: Cursor) -> bool:
     return texts[at] == "[" and texts[at + 1] != "["
 
 
-# --- branches and loops ---------------------------------------------------------------------------
+# --- branches and loops --------------------------------------------------------------------------
 
 
 def _condition(c: Cursor) -> tree.Expression | tree.VariableDeclaration:
