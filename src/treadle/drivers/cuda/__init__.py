@@ -1,13 +1,12 @@
 """CUDA: NVIDIA's cards, with their driver alone.
 
 - `backend`: listing and opening devices; the door. `library`: the driver's library, and why there
-  is none. `properties`, `telemetry`: who a card is and how it does.
+  is none. `properties`: who a card is and how it does.
 - `calls`, `calls_in_python`: how the driver is called: by machine code that makes a context
   current for a call.
 - `device`, `stream`, `events`, `recording`: the driver protocol.
 - `order`: work on several streams that use the same memory.
-- `memory`, `staging`, `pieces`: buffers, and pinned memory that data passes through.
-- `peers`: copies between cards.
+- `memory`, `staging`: buffers, and pinned memory that data passes through.
 - `modules`: PTX or CUDA C++ to machine code, and what a launch needs of it.
 - `errors`: the driver's codes as treadle's errors.
 

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from treadle.drivers.cuda.addresses import address_of
+from treadle.drivers.cuda.library import address_of
 
 _PLACE_WORDS = 12
 _BEFORE, _AFTER = 10, 11

@@ -15,7 +15,7 @@ from treadle.core import forks
 from treadle.core.errors import DeviceLost, LaunchError, OutOfMemory, TreadleError
 from treadle.core.limits import DeviceInfo
 from treadle.drivers.base import FORKED, Buffer, CompiledKernel, Device
-from treadle.drivers.cuda import errors, events, modules, order, peers, telemetry
+from treadle.drivers.cuda import errors, events, modules, order, properties
 from treadle.drivers.cuda.blas import Blas
 from treadle.drivers.cuda.blas import load as load_blas
 from treadle.drivers.cuda.calls import Calls
@@ -23,7 +23,7 @@ from treadle.drivers.cuda.library import Library
 from treadle.drivers.cuda.memory import CudaBuffer, MemorySource
 from treadle.drivers.cuda.properties import Card
 from treadle.drivers.cuda.staging import CHUNK, KEPT_CHUNKS, SLOT, Pinned, PinnedPool, UploadRing
-from treadle.drivers.cuda.stream import CudaStream
+from treadle.drivers.cuda.stream import CudaStream, copy_between
 from treadle.drivers.dense import DenseProduct, PreparedProduct
 
 _BLOCKING, _NON_BLOCKING = 0, 1  # CU_STREAM_DEFAULT, CU_STREAM_NON_BLOCKING
@@ -302,7 +302,7 @@ class CudaDevice(Device):
                 "total": total,
                 "free": free,
             }
-        known = telemetry.figures(self._card.bus)
+        known = properties.figures(self._card.bus)
         return {**stats, "nvml": known} if known else stats
 
     def copy_from(
@@ -311,7 +311,7 @@ class CudaDevice(Device):
         """Append a copy from another card's memory; False for memory that is on none."""
         if not isinstance(source, CudaBuffer):
             return False
-        peers.copy(source, source_offset, self.own(target), target_offset, size)
+        copy_between(source, source_offset, self.own(target), target_offset, size)
         return True
 
     def reach(self, other: CudaDevice) -> None:

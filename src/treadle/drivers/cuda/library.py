@@ -44,6 +44,11 @@ _FUNCTIONS = (
 _YOUNGER = {"cuFuncLoad": 12040}
 
 
+def address_of(data: bytes) -> int:
+    """Where the bytes of an object lie; the caller keeps it alive."""
+    return ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p).value or 0
+
+
 class Unavailable(Exception):
     """Why there are no CUDA devices, and what would make some appear."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from treadle.core.errors import DeviceLost
 from treadle.drivers.base import Buffer
 from treadle.drivers.cuda import errors
-from treadle.drivers.cuda.addresses import address_of
+from treadle.drivers.cuda.library import address_of
 from treadle.drivers.cuda.order import Timeline
 
 if TYPE_CHECKING:

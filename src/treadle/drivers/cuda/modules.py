@@ -11,16 +11,17 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from treadle.codegen.records import KernelCode
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, LaunchError, TreadleError, refused_by_compiler
 from treadle.core.folding import fold_grid
+from treadle.core.once import once
 from treadle.drivers.base import CompiledKernel
-from treadle.drivers.cuda import errors, nvrtc
-from treadle.drivers.cuda.addresses import address_of
+from treadle.drivers.cuda import errors
 from treadle.drivers.cuda.calls import pack_record
+from treadle.drivers.cuda.library import address_of
 from treadle.drivers.cuda.memory import CudaBuffer
 
 if TYPE_CHECKING:
@@ -191,8 +192,60 @@ def _link_ptx(device: CudaDevice, code: KernelCode) -> bytes:
         device.quietly("cuLinkDestroy", state.value)
 
 
+def compile_source(code: KernelCode, architecture: int) -> bytes:
+    """Machine code (a cubin) of a kernel's CUDA C++ source.
+
+    It is for the card's architecture, and not PTX: PTX of a newer compiler is refused by an older
+    driver.
+    """
+    nvrtc = _nvrtc()
+    if nvrtc is None:
+        raise CompileError(
+            f"`{code.name}` was printed as CUDA C++, which NVIDIA's run-time compiler compiles, "
+            "and that is not installed: pip install nvidia-cuda-nvrtc; or let kernels be printed "
+            "as PTX, which the driver takes itself (TREADLE_CUDA_LANGUAGE=ptx)"
+        )
+    options = [f"-arch=sm_{architecture}".encode(), b"--std=c++17", b"--fmad=true"]
+    program = _ask(nvrtc, code, "nvrtcCreateProgram", code.source.encode(), b"kernel.cu", 0, [], [])
+    try:
+        failed = int(nvrtc.nvrtcCompileProgram(program, len(options), options)[0])
+        if failed:
+            words = _log(nvrtc, code, program) or f"error {failed}"
+            raise refused_by_compiler("NVIDIA's compiler", code.name, words, code.source)
+        image = bytearray(_ask(nvrtc, code, "nvrtcGetCUBINSize", program))
+        _ask(nvrtc, code, "nvrtcGetCUBIN", program, image)
+        return bytes(image)
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _log(nvrtc: Any, code: KernelCode, program: Any) -> str:
+    text = bytearray(_ask(nvrtc, code, "nvrtcGetProgramLogSize", program))
+    _ask(nvrtc, code, "nvrtcGetProgramLog", program, text)
+    return text.rstrip(b"\0").decode(errors="replace").strip()
+
+
+def _ask(nvrtc: Any, code: KernelCode, name: str, *arguments: Any) -> Any:
+    status, *results = getattr(nvrtc, name)(*arguments)
+    if int(status):
+        raise CompileError(f"NVIDIA's compiler failed at `{code.name}`: {name} gave {status}")
+    return results[0] if results else None
+
+
+@once
+def _nvrtc() -> Any:
+    """`cuda.bindings.nvrtc` with its library, or None."""
+    try:
+        from cuda.bindings import nvrtc
+
+        nvrtc.nvrtcVersion()
+    except Exception:  # noqa: BLE001  # whatever the package raises where the library is not there
+        return None
+    return nvrtc
+
+
 def _compile_cuda(device: CudaDevice, code: KernelCode) -> bytes:
-    return nvrtc.compile_source(code, device.architecture)
+    return compile_source(code, device.architecture)
 
 
 _BUILDERS = {"ptx": _link_ptx, "cuda": _compile_cuda}

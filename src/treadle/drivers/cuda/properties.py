@@ -1,15 +1,17 @@
-"""Who a card is and what it can do, as its driver says."""
+"""Who a card is and what it can do, as its driver says; how it does, as NVIDIA's management
+library (NVML) says where that is installed. What it cannot tell is left out."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from treadle.core.dim3 import Dim3
 from treadle.core.limits import CUDA_PARAMETER_BYTES, DeviceInfo, Limits
+from treadle.core.once import once
 from treadle.core.traits import Traits
-from treadle.drivers.cuda import telemetry
 from treadle.drivers.cuda.library import Library
 
 OLDEST_ARCHITECTURE = 70  # Volta: threads of a warp make progress on their own, tensor cores
@@ -114,7 +116,7 @@ def _attribute(library: Library, handle: Any, number: int) -> int:
 def _driver(library: Library) -> str:
     """The driver's versions: "CUDA 13.0, driver 580.95.05"."""
     cuda = f"CUDA {library.version_text}"
-    version = _kernel_module_version() or telemetry.driver_version()
+    version = _kernel_module_version() or _driver_version()
     return f"{cuda}, driver {version}" if version else cuda
 
 
@@ -135,3 +137,60 @@ def _text(raw: bytes | str) -> str:
     if isinstance(raw, bytes):
         raw = raw.partition(b"\0")[0].decode(errors="replace")
     return raw.strip()
+
+
+# --- how a card does ------------------------------------------------------------------------------
+
+
+@once
+def _nvml() -> Any:
+    """NVIDIA's management library: the `pynvml` module, initialized, or None."""
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return None
+    return pynvml
+
+
+def _driver_version() -> str:
+    """The driver's version, "580.95.05", or ""."""
+    nvml = _nvml()
+    if nvml is None:
+        return ""
+    try:
+        return _text(nvml.nvmlSystemGetDriverVersion())
+    except nvml.NVMLError:
+        return ""
+
+
+def figures(bus: str) -> dict[str, Any]:
+    """What is known now of the card at a place on the bus: `utilization` (of 1), `temperature`
+    (°C), `power` (W), `used` (bytes, all processes), `processes` (bytes of each process)."""
+    nvml = _nvml()
+    if nvml is None:
+        return {}
+    try:
+        card = nvml.nvmlDeviceGetHandleByPciBusId(bus.encode())
+    except nvml.NVMLError:
+        return {}
+    questions: dict[str, Callable[[], Any]] = {
+        "utilization": lambda: nvml.nvmlDeviceGetUtilizationRates(card).gpu / 100,
+        "temperature": lambda: nvml.nvmlDeviceGetTemperature(card, nvml.NVML_TEMPERATURE_GPU),
+        "power": lambda: nvml.nvmlDeviceGetPowerUsage(card) / 1000,
+        "used": lambda: nvml.nvmlDeviceGetMemoryInfo(card).used,
+        "processes": lambda: {
+            process.pid: process.usedGpuMemory
+            for process in nvml.nvmlDeviceGetComputeRunningProcesses(card)
+        },
+    }
+    known: dict[str, Any] = {}
+    for name, question in questions.items():
+        try:
+            known[name] = question()
+        except nvml.NVMLError:  # a virtual machine or a container may lack it
+            continue
+    return known

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from treadle.core.errors import LaunchError
 from treadle.drivers.base import Recording, Stream
-from treadle.drivers.cuda.addresses import address_of
+from treadle.drivers.cuda.library import address_of
 from treadle.drivers.cuda.memory import CudaBuffer
 
 if TYPE_CHECKING:

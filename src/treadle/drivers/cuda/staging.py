@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import ctypes
 from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from treadle.core import forks
+from treadle.drivers.cuda.memory import CudaBuffer
+from treadle.drivers.transfers import copy_bytes
 
 if TYPE_CHECKING:
     from treadle.drivers.cuda.device import CudaDevice
+    from treadle.drivers.cuda.stream import CudaStream
 
 RING_SEGMENTS, SEGMENT = 4, 1 << 19  # of a stream's ring: how many, and the bytes of each
 SMALL_WRITE = SEGMENT // 2  # larger ones go through chunks
@@ -22,6 +26,7 @@ CHUNK = 16 << 20
 KEPT_CHUNKS = 4
 SLOT = 1 << 16  # bytes of a slot: larger reads go through chunks
 _ALIGNMENT = 16
+_READS_AHEAD = 3  # pieces of a download that are on their way at a time
 _PORTABLE = 1  # pinned for all cards, not only the one that is current
 
 
@@ -175,3 +180,55 @@ class UploadRing:
         for event in self._events:
             if event:
                 self._device.quietly("cuEventDestroy", event)
+
+
+# --- large copies ---------------------------------------------------------------------------------
+
+
+def write_large(stream: CudaStream, target: CudaBuffer, offset: int, raw: memoryview) -> None:
+    """Append a copy from host memory, which may be reused as soon as this returns. While the card
+    fetches one piece, the host copies the next."""
+    pool = stream.device.chunks
+    for start in range(0, len(raw), pool.size):
+        piece = raw[start : start + pool.size]
+        chunk = pool.take()
+        try:
+            copy_bytes(chunk.view, piece)
+            place = target.place + offset + start
+            stream.append((), (target,), "cuMemcpyHtoDAsync", place, chunk.address, len(piece))
+            chunk.mark(stream.handle)
+        finally:
+            pool.give(chunk)
+
+
+def read_large(
+    stream: CudaStream, source: CudaBuffer, offset: int, raw: memoryview
+) -> Iterator[int]:
+    """The steps of a copy into host memory; each yield is an event to wait for."""
+    pool = stream.device.chunks
+    under_way: deque[tuple[Pinned, memoryview]] = deque()
+    try:
+        for start in range(0, len(raw), pool.size):
+            if len(under_way) == _READS_AHEAD:
+                yield under_way[0][0].event
+                pool.give(_land(under_way))
+            piece = raw[start : start + pool.size]
+            chunk = pool.take()
+            under_way.append((chunk, piece))
+            place = source.place + offset + start
+            stream.append((source,), (), "cuMemcpyDtoHAsync", chunk.address, place, len(piece))
+            chunk.mark(stream.handle)
+        while under_way:
+            yield under_way[0][0].event
+            pool.give(_land(under_way))
+    finally:
+        for chunk, _ in under_way:
+            pool.give(chunk)
+
+
+def _land(under_way: deque[tuple[Pinned, memoryview]]) -> Pinned:
+    """Copy the first piece under way, which has arrived, into host memory; its chunk."""
+    chunk, piece = under_way.popleft()
+    chunk.pending = False
+    copy_bytes(piece, chunk.view[: len(piece)])
+    return chunk

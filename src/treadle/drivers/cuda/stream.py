@@ -16,11 +16,11 @@ from treadle.core import forks, polling
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
 from treadle.drivers.base import Buffer, CompiledKernel, Event, Stream
-from treadle.drivers.cuda import errors, events, order, pieces
+from treadle.drivers.cuda import errors, events, order
 from treadle.drivers.cuda.memory import CudaBuffer
 from treadle.drivers.cuda.modules import CudaKernel
 from treadle.drivers.cuda.recording import Capture, CudaRecording
-from treadle.drivers.cuda.staging import SLOT, SMALL_WRITE, UploadRing
+from treadle.drivers.cuda.staging import SLOT, SMALL_WRITE, UploadRing, read_large, write_large
 
 if TYPE_CHECKING:
     from treadle.drivers.cuda.device import CudaDevice
@@ -236,7 +236,7 @@ class CudaStream(Stream):
                 source = self._ring.put(raw, self.handle)
                 self.append((), (target,), "cuMemcpyHtoDAsync", target.place + offset, source, size)
         else:
-            pieces.write(self, target, offset, raw)
+            write_large(self, target, offset, raw)
 
     def _write_captured(self, target: CudaBuffer, offset: int, raw: memoryview) -> None:
         """The data becomes device memory of the recording, written once, before any replay."""
@@ -325,7 +325,7 @@ class CudaStream(Stream):
         source = self.device.own(buffer)
         check_range(source, offset, target.nbytes)
         if target.nbytes:
-            yield from pieces.reading(self, source, offset, target.cast("B"))
+            yield from read_large(self, source, offset, target.cast("B"))
             self.recent.clear()
 
     # ------------------------------------------------------------------ events and waiting
@@ -457,3 +457,37 @@ def check_range(buffer: CudaBuffer, offset: int, size: int) -> None:
         raise LaunchError(
             f"bytes {offset} to {offset + size} are not all within a buffer of {buffer.size} bytes"
         )
+
+
+def copy_between(
+    source: CudaBuffer, source_offset: int, target: CudaBuffer, target_offset: int, size: int
+) -> None:
+    """Append a copy from one card to another, in the order of both default streams.
+
+    It runs on the target's, after what the source's has been given so far; what that one is given
+    from here on comes after the copy. Where the cards cannot reach each other's memory the driver
+    goes through the host's.
+    """
+    there, here = source.device, target.device
+    source = there.own(source)
+    check_range(source, source_offset, size)
+    check_range(target, target_offset, size)
+    giver, taker = there.default_stream, here.default_stream
+    for stream in (giver, taker):
+        stream.refuse_capture("copy from another device")
+    if not size:
+        return
+    here.reach(there)
+    with there.lock:
+        giver.wait_for_users((source,), ())
+        giver.precede_on(taker)
+    with here.lock:
+        taker.wait_for_users((), (target,))
+        here.do(
+            "cuMemcpyPeerAsync", target.place + target_offset, here.context,
+            source.place + source_offset, there.context, size, taker.handle,
+        )  # fmt: skip
+        taker.note((), (target,))
+        taker.precede_on(giver)
+    with there.lock:
+        giver.note((source,), ())

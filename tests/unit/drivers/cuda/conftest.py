@@ -11,7 +11,7 @@ from tests.support.fake_cuda_driver import FakeDriver
 from treadle.codegen.records import Binding, KernelCode, ParameterLayout
 from treadle.core.dim3 import Dim3
 from treadle.core.once import once
-from treadle.drivers.cuda import library, properties, telemetry
+from treadle.drivers.cuda import library, properties
 from treadle.drivers.cuda.backend import CudaBackend
 from treadle.drivers.cuda.device import CudaDevice
 
@@ -25,7 +25,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeDriver]:
         monkeypatch.setattr(library, "driver_installed", lambda: driver)
         monkeypatch.setattr(library, "_import_bindings", lambda: fake)
         monkeypatch.setattr(library, "load", once(library.load.__wrapped__))
-        monkeypatch.setattr(telemetry, "_library", lambda: None)
+        monkeypatch.setattr(properties, "_nvml", lambda: None)
         monkeypatch.setattr(properties, "_kernel_module_version", lambda: "580.95.05")
         return fake
 

@@ -207,21 +207,21 @@ def test_refused_ptx_shows_the_drivers_words_and_has_the_source(device):
 
 
 def test_cuda_source_needs_nvrtc(device, monkeypatch):
-    from treadle.drivers.cuda import nvrtc
+    from treadle.drivers.cuda import modules
 
-    monkeypatch.setattr(nvrtc, "_library", lambda: None)
+    monkeypatch.setattr(modules, "_nvrtc", lambda: None)
     with pytest.raises(CompileError, match="pip install nvidia-cuda-nvrtc"):
         device.compile(ptx(target="cuda"))
 
 
 def test_nvrtc_makes_machine_code():
     pytest.importorskip("cuda.bindings.nvrtc")
-    from treadle.drivers.cuda import nvrtc
+    from treadle.drivers.cuda import modules
 
     good = 'extern "C" __global__ void add(float* x) { x[threadIdx.x] += 1.0f; }'
-    assert nvrtc.compile_source(ptx(target="cuda", source=good), 90)[:4] == b"\x7fELF"
+    assert modules.compile_source(ptx(target="cuda", source=good), 90)[:4] == b"\x7fELF"
     with pytest.raises(CompileError, match=r"(?s)kernel.cu\(1\): error.*int f\("):
-        nvrtc.compile_source(ptx(target="cuda", source="int f("), 90)
+        modules.compile_source(ptx(target="cuda", source="int f("), 90)
 
 
 def test_cache_keys_differ_between_cards_and_drivers(device):
