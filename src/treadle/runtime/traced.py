@@ -12,7 +12,7 @@ memory the recording uses, which no array is made of as long as the recording li
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treadle.core import forks
@@ -22,10 +22,9 @@ from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.graphs import Graph
 from treadle.runtime.launched import Launched
 from treadle.runtime.profile.watch import WatchedStream
+from treadle.runtime.stream_proxy import Appended, StreamProxy
 
 if TYPE_CHECKING:
-    from treadle.core.dim3 import Dim3
-    from treadle.drivers.dense import PreparedProduct
     from treadle.runtime.devices import Device
     from treadle.runtime.streams import Stream
 
@@ -140,28 +139,30 @@ def _described(value: Any) -> Any:
     return DeviceArray(value.device, None, value.dtype, value.shape, value.strides, value.offset)
 
 
-class TracedStream(base.Stream):
+# What ends a recording: calls of streams, with the reason in words.
+_ENDS = {
+    "read": "a tensor is read",
+    "synchronize": "the device is waited for",
+    "record": "an event is recorded",
+    "native_handle": "another library gets a tensor's memory",
+    "wait_for": "another library's memory is used",
+    "precede": "another library gets a tensor's memory",
+    "begin_capture": "a graph is captured",
+}
+
+
+class TracedStream(StreamProxy):
     """What `Stream.handle` is while a function is traced; `inner` is what it was before."""
 
-    __slots__ = ("_graph", "_recorded", "inner")
+    __slots__ = ("_graph", "_recorded")
 
     def __init__(self, graph: Traced, inner: base.Stream, recorded: bool) -> None:
+        super().__init__(inner)
         self._graph = graph
         self._recorded = recorded  # what passes here; not so for other streams and devices
-        self.inner = inner
-        self.device = inner.device
 
-    def __getattr__(self, name: str) -> Any:
-        """What a driver's recordings ask of their own streams."""
-        return getattr(self.inner, name)
-
-    def _append(
-        self,
-        work: Callable[[], object],
-        reads: Iterable[base.Buffer] = (),
-        writes: Iterable[base.Buffer] = (),
-    ) -> None:
-        """Do what appends work, and note the memory it uses."""
+    def appending(self, what: Appended, work: Callable[[], object]) -> None:
+        """Append work, and note the memory it uses. An upload's data is a part of the recording."""
         graph = self._graph
         with graph.lock:
             if not graph.is_own_thread:
@@ -170,135 +171,20 @@ class TracedStream(base.Stream):
             elif not self._recorded:
                 graph.interrupt("another device or stream is used")
             else:
-                for buffer in reads:
+                for buffer in what.reads:
                     graph.touched[_whole(buffer)] = None
-                for buffer in writes:
+                for buffer in what.writes:
                     graph.touched[_whole(buffer)] = graph.written[_whole(buffer)] = None
             work()
 
-    def _stop(self, why: str) -> None:
+    def use(self, buffers: Sequence[base.Buffer]) -> None:
+        """Order alone: it uses no memory that would have to be noted."""
+        self.appending(Appended("order", "use"), lambda: self.inner.use(buffers))
+
+    def before(self, call: str) -> None:
         """What follows cannot be recorded."""
         if self._recorded or self._graph.is_own_thread:
-            self._graph.interrupt(why)
-
-    # ------------------------------------------------------------------ recorded
-
-    def launch(
-        self,
-        kernel: base.CompiledKernel,
-        grid: Dim3,
-        buffers: Sequence[base.Buffer],
-        parameters: bytes,
-    ) -> None:
-        """A launch: the code tells what it writes."""
-        written = [
-            buffer
-            for binding, buffer in zip(kernel.code.bindings, buffers, strict=False)
-            if binding.writes
-        ]
-        self._append(lambda: self.inner.launch(kernel, grid, buffers, parameters), buffers, written)
-
-    def write(self, buffer: base.Buffer, offset: int, data: memoryview) -> None:
-        """An upload; the data is a part of the recording."""
-        self._append(lambda: self.inner.write(buffer, offset, data), (), (buffer,))
-
-    def copy(
-        self,
-        source: base.Buffer,
-        source_offset: int,
-        target: base.Buffer,
-        target_offset: int,
-        size: int,
-    ) -> None:
-        """A copy within the device."""
-        places = source, source_offset, target, target_offset, size
-        self._append(lambda: self.inner.copy(*places), (source,), (target,))
-
-    def fill_zero(self, buffer: base.Buffer, offset: int, size: int) -> None:
-        """Zeroing."""
-        self._append(lambda: self.inner.fill_zero(buffer, offset, size), (), (buffer,))
-
-    def call_host(self, work: Callable[[], object], buffers: Sequence[base.Buffer]) -> None:
-        """The host's work. Nobody says which memory it writes: new memory, as the kernel library's
-        functions do."""
-        self._append(lambda: self.inner.call_host(work, buffers), buffers)
-
-    def multiply(
-        self,
-        product: PreparedProduct,
-        left: tuple[base.Buffer, int],
-        right: tuple[base.Buffer, int],
-        out: tuple[base.Buffer, int],
-        workspace: base.Buffer | None,
-    ) -> None:
-        """A product by the vendor's library."""
-        written = (out[0],) if workspace is None else (out[0], workspace)
-        arguments = product, left, right, out, workspace
-        self._append(lambda: self.inner.multiply(*arguments), (left[0], right[0]), written)
-
-    def use(self, buffers: Sequence[base.Buffer]) -> None:
-        """Order alone."""
-        self._append(lambda: self.inner.use(buffers))
-
-    def flush(self) -> None:
-        """Nothing has to be started."""
-        self.inner.flush()
-
-    # ------------------------------------------------------------------ what ends a recording
-
-    def read(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
-        """A read."""
-        self._stop("a tensor is read")
-        self.inner.read(buffer, offset, target)
-
-    async def read_async(self, buffer: base.Buffer, offset: int, target: memoryview) -> None:
-        """A read that is awaited."""
-        self._stop("a tensor is read")
-        await self.inner.read_async(buffer, offset, target)
-
-    def record(self) -> base.Event:
-        """An event."""
-        self._stop("an event is recorded")
-        return self.inner.record()
-
-    def timed(self, append: Callable[[], object]) -> tuple[base.Event, base.Event]:
-        """Two events."""
-        self._stop("an event is recorded")
-        return self.inner.timed(append)
-
-    def synchronize(self) -> None:
-        """A wait."""
-        self._stop("the device is waited for")
-        self.inner.synchronize()
-
-    async def synchronize_async(self) -> None:
-        """A wait that is awaited."""
-        self._stop("the device is waited for")
-        await self.inner.synchronize_async()
-
-    def native_handle(self) -> int:
-        """For another library's work."""
-        self._stop("another library gets a tensor's memory")
-        return self.inner.native_handle()
-
-    def wait_for(self, other: int) -> None:
-        """For another library's work."""
-        self._stop("another library's memory is used")
-        self.inner.wait_for(other)
-
-    def precede(self, other: int) -> None:
-        """For another library's work."""
-        self._stop("another library gets a tensor's memory")
-        self.inner.precede(other)
-
-    def begin_capture(self) -> None:
-        """A graph of the user's."""
-        self._stop("a graph is captured")
-        self.inner.begin_capture()
-
-    def end_capture(self) -> base.Recording:
-        """The end of the recording: it was unwrapped before."""
-        return self.inner.end_capture()
+            self._graph.interrupt(_ENDS[call])
 
 
 def _whole(buffer: base.Buffer) -> base.Buffer:

@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from treadle.drivers import base
 from treadle.runtime.profile.records import Amount, Entry, clock
+from treadle.runtime.stream_proxy import Appended, StreamProxy
 
 if TYPE_CHECKING:
     from treadle.core.dim3 import Dim3
-    from treadle.drivers.dense import PreparedProduct
     from treadle.runtime.profile.session import Profile
     from treadle.runtime.streams import Stream
 
 
-class WatchedStream(base.Stream):
+class WatchedStream(StreamProxy):
     """What `Stream.handle` is while a profile is active; `inner` is the driver's own.
 
     What is captured runs later: it passes without a note, and each replay is noted.
     """
 
-    __slots__ = ("_profile", "_stream", "inner", "number")
+    __slots__ = ("_profile", "_stream", "number")
 
     def __init__(self, profile: Profile, stream: Stream, number: int) -> None:
+        super().__init__(stream.handle)
         self._profile = profile
         self._stream = stream
-        self.inner = stream.handle
-        self.device = stream.handle.device
         self.number = number  # among the streams of the profile
-
-    def __getattr__(self, name: str) -> Any:
-        """What a driver's recordings ask of their own streams."""
-        return getattr(self.inner, name)
 
     # ------------------------------------------------------------------ noting
 
@@ -68,18 +63,6 @@ class WatchedStream(base.Stream):
             self._profile.entries.append(entry)
         return entry
 
-    # ------------------------------------------------------------------ work
-
-    def launch(
-        self,
-        kernel: base.CompiledKernel,
-        grid: Dim3,
-        buffers: Sequence[base.Buffer],
-        parameters: bytes,
-    ) -> None:
-        """A launch of which no more is known."""
-        self.launch_of(kernel, grid, buffers, parameters, Amount())
-
     def launch_of(
         self,
         kernel: base.CompiledKernel,
@@ -95,46 +78,9 @@ class WatchedStream(base.Stream):
             lambda: self.inner.launch(kernel, grid, buffers, parameters), (grid, code.block),
         )  # fmt: skip
 
-    def write(self, buffer: base.Buffer, offset: int, data: memoryview) -> None:
-        """An upload."""
-        amount = Amount(data.nbytes)
-        self.append("upload", "upload", amount, lambda: self.inner.write(buffer, offset, data))
-
-    def copy(
-        self,
-        source: base.Buffer,
-        source_offset: int,
-        target: base.Buffer,
-        target_offset: int,
-        size: int,
-    ) -> None:
-        """A copy within the device: read once and written once."""
-        places = source, source_offset, target, target_offset, size
-        self.append("copy", "copy", Amount(2 * size), lambda: self.inner.copy(*places))
-
-    def fill_zero(self, buffer: base.Buffer, offset: int, size: int) -> None:
-        """Zeroing."""
-        amount = Amount(size)
-        self.append("zero", "zero", amount, lambda: self.inner.fill_zero(buffer, offset, size))
-
-    def call_host(self, work: Callable[[], object], buffers: Sequence[base.Buffer]) -> None:
-        """The host's work, which may have a name and know what it moves and does."""
-        name = getattr(work, "name", "host")
-        amount = Amount(getattr(work, "bytes", None), getattr(work, "operations", None))
-        self.append("library", name, amount, lambda: self.inner.call_host(work, buffers))
-
-    def multiply(
-        self,
-        product: PreparedProduct,
-        left: tuple[base.Buffer, int],
-        right: tuple[base.Buffer, int],
-        out: tuple[base.Buffer, int],
-        workspace: base.Buffer | None,
-    ) -> None:
-        """A product by the vendor's library."""
-        arguments = product, left, right, out, workspace
-        amount = Amount(product.product.bytes, product.product.operations)
-        self.append("library", "product", amount, lambda: self.inner.multiply(*arguments))
+    def appending(self, what: Appended, work: Callable[[], object]) -> None:
+        """Work of which no more is known than its call says."""
+        self.append(what.kind, what.name, Amount(what.bytes, what.operations), work, what.shape)
 
     # ------------------------------------------------------------------ waiting
 
@@ -165,37 +111,3 @@ class WatchedStream(base.Stream):
         began = clock()
         await self.inner.synchronize_async()
         self._wait("wait", began)
-
-    # ------------------------------------------------------------------ passed on
-
-    def record(self) -> base.Event:
-        """An event of the user's."""
-        return self.inner.record()
-
-    def flush(self) -> None:
-        """Start what was appended."""
-        self.inner.flush()
-
-    def use(self, buffers: Sequence[base.Buffer]) -> None:
-        """Order alone."""
-        self.inner.use(buffers)
-
-    def native_handle(self) -> int:
-        """The stream in its own API."""
-        return self.inner.native_handle()
-
-    def wait_for(self, other: int) -> None:
-        """Come after another library's stream."""
-        self.inner.wait_for(other)
-
-    def precede(self, other: int) -> None:
-        """Come before another library's stream."""
-        self.inner.precede(other)
-
-    def begin_capture(self) -> None:
-        """Record from here on."""
-        self.inner.begin_capture()
-
-    def end_capture(self) -> base.Recording:
-        """What was recorded."""
-        return self.inner.end_capture()
