@@ -10,8 +10,7 @@ import threading
 
 import pytest
 
-from treadle.core.interruptible import interruptibly
-from treadle.core.undisturbed import Undisturbed
+from treadle.core.interrupts import Undisturbed, interruptibly
 
 COMPILE = """
 import sys, threading

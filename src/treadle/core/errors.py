@@ -147,20 +147,8 @@ class ValuesUnknown(TreadleError, RuntimeError):
     """Values were asked for where only shapes are known: in a function within `td.vmap`."""
 
 
-class QueueFull(TreadleError):
-    """A ring that stayed full for the whole timeout."""
-
-
-class ActorFailed(TreadleError):
-    """A persistent actor that stopped with an error."""
-
-
 class FormatError(TreadleError, ValueError):
     """A file that is not what its format says."""
-
-
-class WouldBlock(TreadleError):
-    """A synchronous wait in a place where only `await` can wait; the message names the twin."""
 
 
 class HostWarning(UserWarning):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from treadle.ir import nodes as n
-from treadle.ir.traverse import rewrite, rewrite_block
+from treadle.ir.traverse import rewrite_block
 
 
 def substitute(
@@ -16,14 +16,6 @@ def substitute(
     memory named in `memories` by the other. A variable that the block declares or assigns can
     only be replaced by another variable: that renames it."""
     return rewrite_block(block, _change(variables, memories or {}))
-
-
-def substitute_expression(
-    node: n.Expression, variables: Mapping[str, n.Expression]
-) -> n.Expression:
-    """An expression with variables replaced by expressions."""
-    result: n.Expression = rewrite(node, _change(variables, {}))
-    return result
 
 
 def assigned_instead(block: n.Block, names: Collection[str]) -> n.Block:

@@ -59,7 +59,7 @@ def attend_by_products(
 ) -> tuple[DeviceArray, DeviceArray]:
     """As `attend`: the result and the logarithms, of operands in a dtype that `scored_in` names."""
     *given, p = more
-    task = _Task.of(query, key, value, given, p)
+    task = _Task.of(query, key, given, p)
     out = new(query, task.dtype, *p.shape, p.queries, p.width)
     norms = new(query, task.partial, *p.shape, p.queries)
     if not out.size:
@@ -95,7 +95,7 @@ def attend_backward(
     `gradient` is that of the result, `norms` what the forward pass gave, `sums` the sums along each
     row of the result times its gradient; `more` is what `attend` takes."""
     *given, p = more
-    task = _Task.of(query, key, value, given, p)
+    task = _Task.of(query, key, given, p)
     of_query = new(query, task.dtype, *p.heads, p.queries, p.depth)
     made = new if task.is_simple else zeros
     of_key = made(query, task.partial, *task.own, p.keys, p.depth)
@@ -176,9 +176,7 @@ class _Task(NamedTuple):
     stacked: bool
 
     @staticmethod
-    def of(
-        query: DeviceArray, key: DeviceArray, value: DeviceArray, given: list[Any], p: Problem
-    ) -> _Task:
+    def of(query: DeviceArray, key: DeviceArray, given: list[Any], p: Problem) -> _Task:
         """How a problem is cut."""
         dtype = query.dtype
         assert isinstance(dtype, DType)

@@ -26,7 +26,7 @@ _DIGIT_PIECES = 16  # of a row, at most: each thread counts the digits in all of
 _SHORT_ROW = 32  # on GPUs, a thread sorts a row of up to so many
 
 
-def sort(x: DeviceArray, descending: bool = False, stable: bool = True) -> DeviceArray:
+def sort(x: DeviceArray, descending: bool = False) -> DeviceArray:
     """The elements of each row in order. NaN is last in either order.
 
     >>> import treadle as td
@@ -38,9 +38,7 @@ def sort(x: DeviceArray, descending: bool = False, stable: bool = True) -> Devic
     return values
 
 
-def argsort(
-    x: DeviceArray, descending: bool = False, stable: bool = True, dtype: DType = i32
-) -> DeviceArray:
+def argsort(x: DeviceArray, descending: bool = False, dtype: DType = i32) -> DeviceArray:
     """Where in its row each element of the sorted row is found; equal elements keep their order.
 
     >>> import treadle as td

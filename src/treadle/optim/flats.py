@@ -110,12 +110,6 @@ class Flat:
                 return False
         return True
 
-    def is_home(self, tensor: Tensor | None, k: int) -> bool:
-        """Whether a tensor is a parameter's part of the gradients."""
-        if tensor is None or tensor._cell is not self.gradients or tensor._view is None:
-            return False
-        return (tensor._view.offset, tensor.shape) == (self.offsets[k], self.params[k].shape)
-
     def pending(self) -> list[Node]:
         """What has to be computed before parameters can be settled."""
         return [v for each in self.params if (v := each._cell.value).array is None]

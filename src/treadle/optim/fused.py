@@ -20,7 +20,7 @@ from treadle.optim.optimizer import Optimizer
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 from treadle.tensor.cells import Cell
-from treadle.tensor.compiled import surroundings, tracing
+from treadle.tensor.compiled import tracing
 from treadle.tensor.tensor import Tensor, from_cell
 
 
@@ -97,7 +97,7 @@ class Fused(Optimizer):
         before, now = self._switches.get(id(group)), (self._arrays(group), switches)
         self._switches[id(group)] = now
         if before not in (None, now):
-            surroundings.structure[0] += 1  # what was traced does not fit any more
+            tracing.training_structure[0] += 1  # what was traced does not fit any more
 
     def _place(self, group: Group) -> None:
         """Give memory to parameters that require gradients and have none yet, or have moved to

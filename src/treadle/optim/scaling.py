@@ -15,7 +15,7 @@ from treadle.optim.fused import Fused
 from treadle.optim.optimizer import Optimizer
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
-from treadle.tensor.compiled import surroundings, tracing
+from treadle.tensor.compiled import tracing
 from treadle.tensor.creation import asarray
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.reductions import all as every
@@ -215,7 +215,7 @@ class GradScaler:
     def set_growth_factor(self, new_factor: float) -> None:
         """Set what the scale is multiplied with to grow."""
         self._growth_factor = new_factor
-        surroundings.structure[0] += 1
+        tracing.training_structure[0] += 1
 
     def get_backoff_factor(self) -> float:
         """What the scale is multiplied with after an overflow."""
@@ -224,7 +224,7 @@ class GradScaler:
     def set_backoff_factor(self, new_factor: float) -> None:
         """Set what the scale is multiplied with after an overflow."""
         self._backoff_factor = new_factor
-        surroundings.structure[0] += 1
+        tracing.training_structure[0] += 1
 
     def get_growth_interval(self) -> int:
         """After how many steps the scale grows."""
@@ -233,7 +233,7 @@ class GradScaler:
     def set_growth_interval(self, new_interval: int) -> None:
         """Set after how many steps the scale grows."""
         self._growth_interval = new_interval
-        surroundings.structure[0] += 1
+        tracing.training_structure[0] += 1
 
     def state_dict(self) -> dict[str, Any]:
         """The state, as numbers, in PyTorch's layout. Waits for the device."""
@@ -259,7 +259,7 @@ class GradScaler:
         self._backoff_factor = state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
         self._first_tracker = state_dict["_growth_tracker"]
-        surroundings.structure[0] += 1
+        tracing.training_structure[0] += 1
         if self._scale is not None and self._tracker is not None:
             self._scale[...] = self._init_scale
             self._tracker[...] = self._first_tracker

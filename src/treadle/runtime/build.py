@@ -9,7 +9,7 @@ import time
 from treadle.codegen.records import Options, Target
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, FormatError
-from treadle.core.interruptible import interruptibly
+from treadle.core.interrupts import interruptibly
 from treadle.core.limits import DeviceInfo
 from treadle.core.nesting import deep_nesting
 from treadle.core.version import __version__

@@ -343,7 +343,7 @@ class _Draw(NamedTuple):
     def sorted(self, keys: Node) -> Node:
         """Where the smallest key is, the next one, and so on."""
         index = default_integer(self.device)
-        return call(argsort, (keys,), self.shape, index, (False, True, index))
+        return call(argsort, (keys,), self.shape, index, (False, index))
 
     def parameter(self, value: Any, dtype: DType) -> Node:
         """A number or an array as a node of the draw's shape."""

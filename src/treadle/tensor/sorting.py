@@ -48,7 +48,7 @@ def argsort(
     [0, 2, 1]
     """
     dtype = default_integer(device_of("argsort", (x,)))
-    return _along("argsort", x, axis, dtype, kernels.argsort, (descending, True, dtype))
+    return _along("argsort", x, axis, dtype, kernels.argsort, (descending, dtype))
 
 
 class TopK(NamedTuple):

@@ -27,7 +27,7 @@ from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor, from_node
 
-_exp, _isinf, _where = FUNCTIONS["exp"], FUNCTIONS["isinf"], FUNCTIONS["where"]
+_exp, _where = FUNCTIONS["exp"], FUNCTIONS["where"]
 _INFINITY = float("inf")
 
 

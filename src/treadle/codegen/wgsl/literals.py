@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from treadle.ir.types import Scalar
@@ -39,8 +37,3 @@ def real(value: float, register: str) -> str:
 def _spelled(text: str) -> str:
     text = text.replace("e+", "e")
     return text if any(sign in text for sign in ".e") else text + ".0"
-
-
-def is_finite(value: bool | int | float) -> bool:
-    """Whether a constant can be written as a literal."""
-    return not isinstance(value, float) or math.isfinite(value)

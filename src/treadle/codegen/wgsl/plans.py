@@ -13,7 +13,7 @@ no access reinterprets them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -321,6 +321,3 @@ def workgroup_array_bytes(module: Module, plan: Plan, count: int) -> int:
 
 def _round_up(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
-
-
-Plans = Mapping[str, Plan]

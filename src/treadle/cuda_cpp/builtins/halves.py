@@ -41,7 +41,7 @@ from treadle.cuda_cpp.builtins.rounding import integer_to_half, narrowed, rounde
 from treadle.ir import nodes as n
 from treadle.ir import types as t
 
-_HALF2, _BFLOAT2, _FLOAT2 = (t.Vector(type, 2) for type in (t.F16, t.BF16, t.F32))
+_FLOAT2 = t.Vector(t.F32, 2)
 # What the headers call a type in names: "half" in __float2half, "half2" in __half22float2.
 _NAMES = ((t.F16, "half", "half2"), (t.BF16, "bfloat16", "bfloat162"))
 _INTEGERS = {

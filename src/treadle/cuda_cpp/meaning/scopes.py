@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from treadle.cuda_cpp.meaning.types import ALIASES, ARITHMETIC, CppType
 from treadle.cuda_cpp.syntax import tree
@@ -79,12 +79,6 @@ class Known:
     """A name that stands for a value already: a template argument, a parameter's constant."""
 
     value: Any  # of lower.values
-
-
-Entity: TypeAlias = (
-    TypeEntity | DeclaredType | Functions | GlobalVariable | Enumerator | Namespace | HostEntity
-    | Known
-)  # fmt: skip
 
 
 class Scope:

@@ -440,13 +440,6 @@ Statement: TypeAlias = (
 
 # --- declarations --------------------------------------------------------------------------------
 
-# What may stand before a declaration and matters here: CUDA's __shared__ is "shared" and so on.
-SPECIFIERS = (
-    "global", "device", "host", "constant", "shared", "managed", "noinline", "forceinline",
-    "static", "extern", "inline", "constexpr", "explicit", "virtual", "friend", "mutable",
-    "thread_local", "grid_constant",
-)  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class TemplateParameter:

@@ -101,13 +101,6 @@ DECLARATION_WORDS = (
     | frozenset(("auto", "namespace"))
 )
 
-TYPE_WORDS = (
-    FUNDAMENTAL_WORDS
-    | CV_WORDS
-    | CLASS_WORDS
-    | frozenset(("enum", "auto", "decltype", "typename", "__typeof__", "__typeof", "typeof"))
-)
-
 _VECTORS = frozenset(
     f"{base}{width}"
     for base in (

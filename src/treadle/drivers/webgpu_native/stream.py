@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError, TreadleError
 from treadle.core.folding import fold_grid
-from treadle.core.undisturbed import Undisturbed
+from treadle.core.interrupts import Undisturbed
 from treadle.drivers.base import Buffer, CompiledKernel, Event, Stream
 from treadle.drivers.transfers import copy_bytes
 from treadle.drivers.webgpu_native import encode_loop as loop

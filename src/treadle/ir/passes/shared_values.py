@@ -90,7 +90,7 @@ class _Chooser:
         able = self._assigned_for_all(units, able, level, plain)
         shared: set[str] = set()
         while True:
-            wanted = self._wanted(leaves_of(units), block, able, shared, level, plain)
+            wanted = self._wanted(leaves_of(units), able, shared, level, plain)
             if wanted == shared:
                 return units, plain | shared
             shared = wanted
@@ -125,7 +125,6 @@ class _Chooser:
     def _wanted(
         self,
         leaves: list[Leaf],
-        block: n.Block,
         able: set[str],
         shared: set[str],
         level: Level,

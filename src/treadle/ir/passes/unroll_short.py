@@ -124,7 +124,7 @@ class _Writer:
         if not changed or not _steps(last, variable) or leaves_loop(loop.body):
             return (loop,)
         assert isinstance(last, n.Assign)
-        values = list(_values(loop.condition, last.value, variable, start))
+        values = list(_values(loop.condition, last.value, start))
         if len(values) > _MOST_TURNS + 1 or not self.is_short(tuple(body), len(values) - 1):
             return (loop,)
         result: list[n.Statement] = []
@@ -239,9 +239,7 @@ def _steps(last: n.Statement | None, variable: n.Variable) -> bool:
     return False
 
 
-def _values(
-    condition: n.Expression, step: n.Expression, variable: n.Variable, start: n.Constant
-) -> Iterator[n.Constant]:
+def _values(condition: n.Expression, step: n.Expression, start: n.Constant) -> Iterator[n.Constant]:
     """The values of a variable in each turn, and the one that ends the loop."""
     value = start
     for _ in range(_MOST_TURNS + 2):

@@ -36,7 +36,6 @@ from treadle.tensor.compiled.guards import (
 from treadle.tensor.compiled.moving import CLOCKS
 from treadle.tensor.compiled.places import is_own
 from treadle.tensor.compiled.structure import is_array, named_leaves
-from treadle.tensor.compiled.surroundings import structure
 from treadle.tensor.compiled.trace import Trace
 from treadle.tensor.compiled.tracing import Split, Tracing
 from treadle.tensor.tensor import Tensor
@@ -446,7 +445,7 @@ def _advice(guard: Guard) -> str:
 
 def _always() -> list[Guard]:
     """What every trace depends on."""
-    name = "an optimizer or a scaler"
+    name, structure = "an optimizer or a scaler", tracing.training_structure
     return [
         Guard("{0}[0] == {1}", (structure, structure[0]), name, is_replaced=True),
         Guard("{0}() is {1}", (default_device, default_device()), "the default device"),

@@ -52,6 +52,9 @@ lock = forks.lock()
 # Those who have something to do before a function is traced: what they did within it would be done
 # again by each replay.
 preparing: WeakSet[Any] = WeakSet()
+# Goes on when something changes that traces of training steps depend on, and that no guard finds by
+# a name: which states an optimizer has, its switches, a scaler's factors.
+training_structure = [0]
 _PACKAGE = str(Path(__file__).parents[2])
 
 

@@ -1,4 +1,5 @@
-"""Long calls of C code that Ctrl-C does not have to wait for.
+"""Ctrl-C: long calls of C code that it does not have to wait for, and short stretches of code that
+it does not divide.
 
 Python hears an interrupt between two of its own instructions, in the main thread. While that thread
 is in a compiler written in C, for seconds or minutes, nothing is heard. So the call is made by
@@ -12,6 +13,7 @@ from __future__ import annotations
 import atexit
 import contextvars
 import ctypes
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -84,3 +86,32 @@ class _Call:
         except BaseException as error:  # noqa: BLE001  it is raised where the call was asked for
             self.error = error
         self.done.set()
+
+
+class Undisturbed:
+    """Within the block an interrupt is only noted; it is raised at its end.
+
+    For what must happen as a whole: a command that is appended and submitted, memory that is handed
+    over. There is no waiting within it.
+    """
+
+    __slots__ = ("_handler", "_heard")
+
+    def __enter__(self) -> None:
+        self._handler: Callable[..., Any] | None = None
+        self._heard: tuple[Any, ...] | None = None
+        if threading.current_thread() is not threading.main_thread():
+            return  # Python interrupts the main thread alone
+        handler = signal.getsignal(signal.SIGINT)
+        if callable(handler):
+            self._handler = handler
+            signal.signal(signal.SIGINT, self._hear)
+
+    def _hear(self, *arguments: Any) -> None:
+        self._heard = arguments
+
+    def __exit__(self, *_: object) -> None:
+        if self._handler is not None:
+            signal.signal(signal.SIGINT, self._handler)
+            if self._heard is not None:
+                self._handler(*self._heard)
