@@ -22,9 +22,8 @@ from treadle.lang.interpreting import state
 from treadle.runtime import convert
 from treadle.runtime.arguments import declared_arguments
 from treadle.runtime.arrays import DeviceArray
-from treadle.runtime.brackets import Bracketed
+from treadle.runtime.brackets import Bound, Bracketed
 from treadle.runtime.devices import Device, default_device
-from treadle.runtime.launch import Launcher
 from treadle.runtime.streams import Stream
 
 Extent = int | Sequence[int]
@@ -102,10 +101,6 @@ class Kernel(Bracketed["BoundKernel"]):
                 kernel, notes = self._program.lower(self.instance, signature)
             found = self._lowered[signature] = LoweredKernel(kernel, None), notes
         return found
-
-    @cached_property
-    def _launcher(self) -> Launcher:
-        return Launcher(self)
 
     # --- for people ---
 
@@ -233,20 +228,10 @@ class Kernel(Bracketed["BoundKernel"]):
         return array
 
 
-class BoundKernel:
+class BoundKernel(Bound["Kernel"]):
     """A kernel with its grid and block; calling it launches."""
 
-    __slots__ = ("_launch", "block", "grid", "kernel", "shared_bytes", "stream")
-
-    def __init__(
-        self, kernel: Kernel, grid: Dim3, block: Dim3, shared_bytes: Any, stream: Any
-    ) -> None:
-        self.kernel = kernel
-        self.grid = grid
-        self.block = block
-        self.shared_bytes = shared_bytes
-        self.stream = stream
-        self._launch = kernel._launcher.bound(grid, block, shared_bytes, stream)
+    __slots__ = ()
 
     def __call__(self, *arguments: Any) -> None:
         """Launch with these arguments."""
@@ -269,6 +254,3 @@ class BoundKernel:
         except LaunchError:
             check_ranges(kernel.instance, arguments)
             raise
-
-    def __repr__(self) -> str:
-        return f"{self.kernel!r}[{tuple(self.grid)}, {tuple(self.block)}]"

@@ -28,8 +28,7 @@ from treadle.lang.source import Source, function_from_text, resolve_annotations
 from treadle.lang.texts import remember
 from treadle.lang.types import declared_type
 from treadle.runtime import settings
-from treadle.runtime.brackets import Bracketed
-from treadle.runtime.launch import Launcher
+from treadle.runtime.brackets import Bound, Bracketed
 
 Extent = int | Sequence[int]
 
@@ -108,10 +107,6 @@ class Kernel(KernelFunction, Bracketed["BoundKernel"]):
             )
         return LoweredKernel(kernel, captured, lowering.sources)
 
-    @cached_property
-    def _launcher(self) -> Launcher:
-        return Launcher(self)
-
     # --- for people ---
 
     def bind(self, grid: Dim3, block: Dim3, shared_bytes: Any, stream: Any) -> BoundKernel:
@@ -158,20 +153,10 @@ class Kernel(KernelFunction, Bracketed["BoundKernel"]):
         return f"<treadle.kernel {self.name}({', '.join(map(str, self.parameters))})>"
 
 
-class BoundKernel:
+class BoundKernel(Bound["Kernel"]):
     """A kernel with its grid and block; calling it launches."""
 
-    __slots__ = ("_launch", "block", "grid", "kernel", "shared_bytes", "stream")
-
-    def __init__(
-        self, kernel: Kernel, grid: Dim3, block: Dim3, shared_bytes: int, stream: Any
-    ) -> None:
-        self.kernel = kernel
-        self.grid = grid
-        self.block = block
-        self.shared_bytes = shared_bytes
-        self.stream = stream
-        self._launch = kernel._launcher.bound(grid, block, shared_bytes, stream)
+    __slots__ = ()
 
     def __call__(self, *arguments: Any) -> None:
         """Launch with these arguments."""

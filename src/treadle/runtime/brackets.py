@@ -1,17 +1,22 @@
-"""What stands in the brackets of a launch: `kernel[grid, block, shared_bytes, stream](…)`."""
+"""What kernels of all front ends share: what stands in the brackets of a launch,
+`kernel[grid, block, shared_bytes, stream](…)`, and what that makes of them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from functools import cached_property
+from typing import Any, Generic, TypeVar, cast
 
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError
+from treadle.ir.definition import KernelDefinition
+from treadle.runtime.launch import Launcher
 
 _MOST_BOUND = 256  # grids and blocks that a kernel remembers
 
 B = TypeVar("B")
+K = TypeVar("K", bound="Bracketed[Any]")
 
 
 class Bracketed(ABC, Generic[B]):
@@ -29,6 +34,10 @@ class Bracketed(ABC, Generic[B]):
     @abstractmethod
     def bind(self, grid: Dim3, block: Dim3, shared_bytes: Any, stream: Any) -> B:
         """What is called to launch."""
+
+    @cached_property
+    def _launcher(self) -> Launcher:
+        return Launcher(cast(KernelDefinition, self))
 
     def __getitem__(self, launch: Any) -> B:
         try:
@@ -55,3 +64,20 @@ class Bracketed(ABC, Generic[B]):
         except (TypeError, ValueError) as error:
             raise LaunchError(f"{self.name}[grid, block]: {error}") from None
         return self.bind(grid, block, shared, stream)
+
+
+class Bound(Generic[K]):
+    """A kernel with its grid and block; a front end says in `__call__` what a launch takes."""
+
+    __slots__ = ("_launch", "block", "grid", "kernel", "shared_bytes", "stream")
+
+    def __init__(self, kernel: K, grid: Dim3, block: Dim3, shared_bytes: Any, stream: Any) -> None:
+        self.kernel = kernel
+        self.grid = grid
+        self.block = block
+        self.shared_bytes = shared_bytes
+        self.stream = stream
+        self._launch = kernel._launcher.bound(grid, block, shared_bytes, stream)
+
+    def __repr__(self) -> str:
+        return f"{self.kernel!r}[{tuple(self.grid)}, {tuple(self.block)}]"
