@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from treadle.core.errors import ShapeError
 from treadle.nn import init
@@ -19,45 +19,50 @@ Sizes = int | tuple[int, ...]
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
+class _Settings(NamedTuple):
+    """What a module was made with, besides its channels."""
+
+    kernel_size: Sizes
+    stride: Sizes
+    padding: Sizes | str
+    dilation: Sizes
+    groups: int
+    bias: bool
+    padding_mode: str
+    output_padding: Sizes = 0
+
+
 class _Convolution(Module):
     """What all have in common: settings, and parameters that begin uniform within 1 / sqrt(k),
     where k is the number of elements that go into one of the result's."""
 
     _axes: ClassVar[int]
+    _transposed: ClassVar[bool] = False
     _function: ClassVar[Callable[..., Tensor]]
     weight: Parameter
     bias: Parameter | None
 
     def __init__(
-        self,
-        channels: tuple[int, int],
-        kernel_size: Sizes,
-        stride: Sizes,
-        padding: Sizes | str,
-        dilation: Sizes,
-        transposed: bool,
-        output_padding: Sizes,
-        groups: int,
-        bias: bool,
-        padding_mode: str,
-        device: Any,
-        dtype: Any,
+        self, in_channels: int, out_channels: int, settings: _Settings, device: Any, dtype: Any
     ) -> None:
         super().__init__()
-        self.in_channels, self.out_channels = channels
-        self.kernel_size = self._several("kernel_size", kernel_size)
-        self.stride = self._several("stride", stride)
+        self.in_channels, self.out_channels = in_channels, out_channels
+        padding = settings.padding
+        self.kernel_size = self._several("kernel_size", settings.kernel_size)
+        self.stride = self._several("stride", settings.stride)
         self.padding = padding if isinstance(padding, str) else self._several("padding", padding)
-        self.dilation = self._several("dilation", dilation)
-        self.transposed = transposed
-        self.output_padding = self._several("output_padding", output_padding)
-        self.groups = groups
-        self.padding_mode = padding_mode
+        self.dilation = self._several("dilation", settings.dilation)
+        self.transposed = self._transposed
+        self.output_padding = self._several("output_padding", settings.output_padding)
+        self.groups = settings.groups
+        self.padding_mode = settings.padding_mode
         self._check()
-        first, second = channels[::-1] if not transposed else channels
-        shape = (first, second // groups, *self.kernel_size)
+        first, second = in_channels, out_channels
+        if not self.transposed:
+            first, second = second, first
+        shape = (first, second // self.groups, *self.kernel_size)
         self.weight = Parameter(empty(shape, dtype=dtype, device=device))
-        if bias:
+        if settings.bias:
             self.bias = Parameter(empty(self.out_channels, dtype=dtype, device=device))
         else:
             self.register_parameter("bias", None)
@@ -106,9 +111,7 @@ class _Convolution(Module):
             f"stride={self.stride}"
         ]
         ones, zeros = (1,) * self._axes, (0,) * self._axes
-        usual = {
-            "padding": zeros, "dilation": ones, "output_padding": zeros, "groups": 1,
-        }  # fmt: skip
+        usual = {"padding": zeros, "dilation": ones, "output_padding": zeros, "groups": 1}
         for name, value in usual.items():
             if getattr(self, name) != value:
                 shown = getattr(self, name)
@@ -135,10 +138,8 @@ class _Conv(_Convolution):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(
-            (in_channels, out_channels), kernel_size, stride, padding, dilation, False, 0, groups,
-            bias, padding_mode, device, dtype,
-        )  # fmt: skip
+        settings = _Settings(kernel_size, stride, padding, dilation, groups, bias, padding_mode)
+        super().__init__(in_channels, out_channels, settings, device, dtype)
 
     def forward(self, input: Any) -> Tensor:
         """Images of out_channels channels."""
@@ -204,6 +205,8 @@ class Conv3d(_Conv):
 
 
 class _ConvTranspose(_Convolution):
+    _transposed = True
+
     def __init__(
         self,
         in_channels: int,
@@ -223,18 +226,15 @@ class _ConvTranspose(_Convolution):
             raise ValueError(
                 f'{type(self).__name__}: padding_mode is "zeros" alone, not {padding_mode!r}'
             )
-        super().__init__(
-            (in_channels, out_channels), kernel_size, stride, padding, dilation, True,
-            output_padding, groups, bias, padding_mode, device, dtype,
-        )  # fmt: skip
+        sizes = kernel_size, stride, padding, dilation
+        settings = _Settings(*sizes, groups, bias, padding_mode, output_padding)
+        super().__init__(in_channels, out_channels, settings, device, dtype)
 
     def forward(self, input: Any, output_size: Sequence[int] | None = None) -> Tensor:
         """Images of out_channels channels, of `output_size` if several sizes are possible."""
         more = self.output_padding if output_size is None else self._more(input, output_size)
-        return type(self)._function(
-            input, self.weight, self.bias, self.stride, self.padding, more, self.groups,
-            self.dilation,
-        )  # fmt: skip
+        moves = self.stride, self.padding, more, self.groups, self.dilation
+        return type(self)._function(input, self.weight, self.bias, *moves)
 
     def _more(self, input: Any, output_size: Sequence[int]) -> tuple[int, ...]:
         """How much the result must be larger than the least one."""

@@ -44,7 +44,8 @@ def conv1d(
     >>> td.nn.functional.conv1d(x, td.ones((1, 1, 2), device="cpu")).tolist()
     [[[3.0, 5.0, 7.0]]]
     """
-    return _convolution("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+    moves = _Moves(stride, padding, dilation, groups)
+    return _convolution("conv1d", 1, (input, weight, bias), moves)
 
 
 def conv2d(
@@ -75,7 +76,8 @@ def conv2d(
     >>> td.nn.functional.conv2d(x, td.ones((2, 1, 3, 3), device="cpu"), padding="same").shape
     (1, 2, 3, 3)
     """
-    return _convolution("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+    moves = _Moves(stride, padding, dilation, groups)
+    return _convolution("conv2d", 2, (input, weight, bias), moves)
 
 
 def conv3d(
@@ -95,7 +97,8 @@ def conv3d(
     >>> td.nn.functional.conv3d(x, w).shape
     (1, 2, 2, 2, 2)
     """
-    return _convolution("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+    moves = _Moves(stride, padding, dilation, groups)
+    return _convolution("conv3d", 3, (input, weight, bias), moves)
 
 
 def conv_transpose1d(
@@ -116,18 +119,8 @@ def conv_transpose1d(
     >>> td.nn.functional.conv_transpose1d(x, w).shape
     (1, 2, 6)
     """
-    return _transposed(
-        "conv_transpose1d",
-        1,
-        input,
-        weight,
-        bias,
-        stride,
-        padding,
-        output_padding,
-        groups,
-        dilation,
-    )  # fmt: skip
+    moves = _Moves(stride, padding, dilation, groups, output_padding)
+    return _transposed("conv_transpose1d", 1, (input, weight, bias), moves)
 
 
 def conv_transpose2d(
@@ -154,18 +147,8 @@ def conv_transpose2d(
     >>> td.nn.functional.conv_transpose2d(x, td.ones((1, 1, 1, 2), device="cpu"), stride=2).tolist()
     [[[[1.0, 1.0, 2.0, 2.0]]]]
     """
-    return _transposed(
-        "conv_transpose2d",
-        2,
-        input,
-        weight,
-        bias,
-        stride,
-        padding,
-        output_padding,
-        groups,
-        dilation,
-    )  # fmt: skip
+    moves = _Moves(stride, padding, dilation, groups, output_padding)
+    return _transposed("conv_transpose2d", 2, (input, weight, bias), moves)
 
 
 def conv_transpose3d(
@@ -180,21 +163,30 @@ def conv_transpose3d(
 ) -> Tensor:
     """Each element of an input of shape (N, C, D, H, W), times weights of shape
     (C, O / groups, KD, KH, KW), added up where they fall. The rest is as for `conv_transpose2d`."""
-    return _transposed(
-        "conv_transpose3d",
-        3,
-        input,
-        weight,
-        bias,
-        stride,
-        padding,
-        output_padding,
-        groups,
-        dilation,
-    )  # fmt: skip
+    moves = _Moves(stride, padding, dilation, groups, output_padding)
+    return _transposed("conv_transpose3d", 3, (input, weight, bias), moves)
 
 
 # --- what all are made of ------------------------------------------------------------------------
+
+
+class _Moves(NamedTuple):
+    """How weights move over an input, in the user's own numbers: one for all axes, or one each."""
+
+    stride: Sizes
+    padding: Sizes | str
+    dilation: Sizes
+    groups: int
+    output_padding: Sizes = 0
+
+    def by_axis(self, name: str, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Strides and dilations of each axis. ValueError if a number is below 1."""
+        strides = numbers_of(name, "stride", self.stride, rank)
+        dilations = numbers_of(name, "dilation", self.dilation, rank)
+        check_positive(name, "stride", strides)
+        check_positive(name, "dilation", dilations)
+        check_positive(name, "groups", (self.groups,))
+        return strides, dilations
 
 
 class _Operands(NamedTuple):
@@ -224,15 +216,10 @@ class _Operands(NamedTuple):
         return self.nodes[1].shape
 
 
-def _convolution(
-    name: str, rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any,
-    dilation: Any, groups: int,
-) -> Tensor:  # fmt: skip
-    operands = _operands(name, rank, input, weight, bias)
-    x, w = operands.input, operands.weight
-    strides = numbers_of(name, "stride", stride, rank)
-    steps = numbers_of(name, "dilation", dilation, rank)
-    _check_numbers(name, strides, steps, groups)
+def _convolution(name: str, rank: int, given: tuple[Any, Any, Any], moves: _Moves) -> Tensor:
+    operands = _operands(name, rank, given)
+    x, w, groups = operands.input, operands.weight, moves.groups
+    strides, steps = moves.by_axis(name, rank)
     if x[1] != w[1] * groups:
         raise ShapeError(
             f"{name}: weights of shape {w} with groups={groups} take {w[1] * groups} input "
@@ -241,7 +228,7 @@ def _convolution(
     _check_groups(name, "output channels", w[0], w, groups)
     _check_bias(name, operands, w[0])
     reach = [(k - 1) * d + 1 for k, d in zip(w[2:], steps, strict=True)]
-    before, both = _paddings(name, padding, rank, reach, strides)
+    before, both = _paddings(name, moves.padding, rank, reach, strides)
     room = [extent + p for extent, p in zip(x[2:], both, strict=True)]
     if any(a > b for a, b in zip(reach, room, strict=True)):
         dilated = "" if max(steps) == 1 else f", with dilation {steps} of {tuple(reach)} elements,"
@@ -259,17 +246,12 @@ def _convolution(
     return made if operands.batched else made[0]
 
 
-def _transposed(
-    name: str, rank: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any,
-    output_padding: Any, groups: int, dilation: Any,
-) -> Tensor:  # fmt: skip
-    operands = _operands(name, rank, input, weight, bias)
-    x, w = operands.input, operands.weight
-    strides = numbers_of(name, "stride", stride, rank)
-    steps = numbers_of(name, "dilation", dilation, rank)
-    pads = numbers_of(name, "padding", padding, rank)
-    more = numbers_of(name, "output_padding", output_padding, rank)
-    _check_numbers(name, strides, steps, groups)
+def _transposed(name: str, rank: int, given: tuple[Any, Any, Any], moves: _Moves) -> Tensor:
+    operands = _operands(name, rank, given)
+    x, w, groups = operands.input, operands.weight, moves.groups
+    strides, steps = moves.by_axis(name, rank)
+    pads = numbers_of(name, "padding", moves.padding, rank)
+    more = numbers_of(name, "output_padding", moves.output_padding, rank)
     _check_not_negative(name, "padding", pads)
     _check_not_negative(name, "output_padding", more)
     if any(m >= max(s, d) for m, s, d in zip(more, strides, steps, strict=True)):
@@ -315,9 +297,8 @@ def _of_parts(function: Callable[..., Tensor], operands: _Operands, geometry: Ge
     return from_node(Node("complex", parts, first.shape, x.dtype, parts[0].device))
 
 
-def _operands(name: str, rank: int, input: Any, weight: Any, bias: Any) -> _Operands:
-    given = (input, weight) if bias is None else (input, weight, bias)
-    _, dtype, found = prepare(name, given)
+def _operands(name: str, rank: int, given: tuple[Any, Any, Any]) -> _Operands:
+    _, dtype, found = prepare(name, given[:2] if given[2] is None else given)
     if dtype.kind == "bool":
         raise DtypeError(f"{name} takes numbers, not {dtype}: cast it before")
     for what, value in zip(("input", "weight", "bias"), found, strict=False):
@@ -335,12 +316,6 @@ def _operands(name: str, rank: int, input: Any, weight: Any, bias: Any) -> _Oper
     if not batched:
         x = view_of(x, views.whole((1, *x.shape)))
     return _Operands((x, w, *rest), batched)
-
-
-def _check_numbers(name: str, stride: Sequence[int], dilation: Sequence[int], groups: int) -> None:
-    check_positive(name, "stride", stride)
-    check_positive(name, "dilation", dilation)
-    check_positive(name, "groups", (groups,))
 
 
 def _check_not_negative(name: str, what: str, numbers: Sequence[int]) -> None:

@@ -7,7 +7,7 @@ device for a seed. What is kept is scaled, so that means stay what they were.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from treadle.core.errors import ShapeError
 from treadle.tensor.annotations import ArrayLike
@@ -42,8 +42,7 @@ def dropout(
     >>> bool(0.4 < (y == 0).mean() < 0.6), float(y.max())
     (True, 2.0)
     """
-    x = operand("dropout", input)
-    return _dropped("dropout", input, p, training, inplace, x.shape, generator)
+    return _dropped("dropout", input, _Drop(p, training, inplace, generator))
 
 
 def dropout1d(
@@ -55,8 +54,7 @@ def dropout1d(
     generator: Generator | None = None,
 ) -> Tensor:
     """`dropout` of whole channels of an input of shape (N, C, L) or (C, L)."""
-    shape = _channels("dropout1d", input, (3, 2), 2)
-    return _dropped("dropout1d", input, p, training, inplace, shape, generator)
+    return _dropped("dropout1d", input, _Drop(p, training, inplace, generator))
 
 
 def dropout2d(
@@ -69,8 +67,7 @@ def dropout2d(
 ) -> Tensor:
     """`dropout` of whole channels of an input of shape (N, C, H, W). One of three axes has shape
     (N, C, L), as in PyTorch."""
-    shape = _channels("dropout2d", input, (4, 3), None)
-    return _dropped("dropout2d", input, p, training, inplace, shape, generator)
+    return _dropped("dropout2d", input, _Drop(p, training, inplace, generator))
 
 
 def dropout3d(
@@ -82,8 +79,7 @@ def dropout3d(
     generator: Generator | None = None,
 ) -> Tensor:
     """`dropout` of whole channels of an input of shape (N, C, D, H, W) or (C, D, H, W)."""
-    shape = _channels("dropout3d", input, (5, 4), 4)
-    return _dropped("dropout3d", input, p, training, inplace, shape, generator)
+    return _dropped("dropout3d", input, _Drop(p, training, inplace, generator))
 
 
 def alpha_dropout(
@@ -96,8 +92,7 @@ def alpha_dropout(
 ) -> Tensor:
     """Dropout for what `selu` gave: elements are set to its least value with probability p, then
     all are moved and scaled so that mean 0 and variance 1 stay."""
-    x = operand("alpha_dropout", input)
-    return _alpha_dropped("alpha_dropout", input, p, training, inplace, x.shape, generator)
+    return _dropped("alpha_dropout", input, _Drop(p, training, inplace, generator))
 
 
 def feature_alpha_dropout(
@@ -109,47 +104,58 @@ def feature_alpha_dropout(
     generator: Generator | None = None,
 ) -> Tensor:
     """`alpha_dropout` of whole channels of an input of shape (N, C, …)."""
-    name = "feature_alpha_dropout"
-    x = operand(name, input)
-    if x.ndim < 2:
-        raise ShapeError(f"{name} takes an input of shape (N, C, …), not {x.shape}")
-    shape = x.shape[:2] + (1,) * (x.ndim - 2)
-    return _alpha_dropped(name, input, p, training, inplace, shape, generator)
+    return _dropped("feature_alpha_dropout", input, _Drop(p, training, inplace, generator))
 
 
 # --- what all are made of -------------------------------------------------------------------------
 
 
-def _channels(
-    name: str, input: Any, axes: tuple[int, int], unbatched: int | None
-) -> tuple[int, ...]:
-    """The shape with one element for each channel."""
-    x = operand(name, input)
-    if x.ndim not in axes:
-        raise ShapeError(
-            f"{name} takes an input of {axes[0]} or {axes[1]} axes, and one of shape {x.shape} has "
-            f"{x.ndim}"
-        )
-    front = 1 if x.ndim == unbatched else 2
-    return x.shape[:front] + (1,) * (x.ndim - front)
+class _Drop(NamedTuple):
+    """What is asked for."""
+
+    p: float
+    training: bool
+    inplace: bool
+    generator: Generator | None
 
 
-def _check_probability(name: str, p: float) -> None:
+# Of those that leave whole channels out: how many axes an input has, with and without a batch.
+# `dropout2d` takes three axes for a batch, as PyTorch does.
+_CHANNELS = {"dropout1d": (3, 2), "dropout2d": (4, 3), "dropout3d": (5, 4)}
+_BATCHED = frozenset({"dropout2d"})
+
+
+def _dropped(name: str, input: Any, drop: _Drop) -> Tensor:
+    given, p = operand(name, input), drop.p
+    shape = _drawn(name, given.shape)
     if not 0 <= p <= 1:
         raise ValueError(f"{name}: p is a probability, from 0 to 1, not {p}")
-
-
-def _dropped(
-    name: str, input: Any, p: float, training: bool, inplace: bool, shape: tuple[int, ...],
-    generator: Generator | None,
-) -> Tensor:  # fmt: skip
-    _check_probability(name, p)
-    if not training or p == 0:
-        return operand(name, input)
+    if not drop.training or p == 0:
+        return given
     x, dtype = wide(input)
-    kept = bernoulli(shape, 1 - p, device=x.device, generator=generator)
-    scale = 1 / (1 - p) if p < 1 else 0.0
-    return written(name, input, kept_scaled(x, kept, scale).to(dtype), inplace)
+    kept = bernoulli(shape, 1 - p, device=x.device, generator=drop.generator)
+    made = _SCALED.get(name, _scaled)(x, kept, p)
+    return written(name, input, made.to(dtype), drop.inplace)
+
+
+def _drawn(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of what is drawn: of all elements, or of one for each channel."""
+    count = len(shape)
+    if name in _CHANNELS:
+        batched, unbatched = _CHANNELS[name]
+        if count not in (batched, unbatched):
+            raise ShapeError(
+                f"{name} takes an input of {batched} or {unbatched} axes, and one of shape {shape} "
+                f"has {count}"
+            )
+        front = 1 if count == unbatched and name not in _BATCHED else 2
+    elif name == "feature_alpha_dropout":
+        if count < 2:
+            raise ShapeError(f"{name} takes an input of shape (N, C, …), not {shape}")
+        front = 2
+    else:
+        front = count
+    return shape[:front] + (1,) * (count - front)
 
 
 @as_one
@@ -158,16 +164,15 @@ def kept_scaled(x: Tensor, kept: Tensor, scale: float) -> Tensor:
     return x * (kept.to(x.dtype) * scale)
 
 
-def _alpha_dropped(
-    name: str, input: Any, p: float, training: bool, inplace: bool, shape: tuple[int, ...],
-    generator: Generator | None,
-) -> Tensor:  # fmt: skip
-    _check_probability(name, p)
-    if not training or p == 0:
-        return operand(name, input)
-    x, dtype = wide(input)
-    kept = bernoulli(shape, 1 - p, device=x.device, generator=generator)
+def _scaled(x: Tensor, kept: Tensor, p: float) -> Tensor:
+    return kept_scaled(x, kept, 1 / (1 - p) if p < 1 else 0.0)
+
+
+def _selu_scaled(x: Tensor, kept: Tensor, p: float) -> Tensor:
+    """What is left out is `selu`'s least value; all is then moved and scaled."""
     scale = 1 / math.sqrt((_SELU_LEAST**2 * p + 1) * (1 - p)) if p < 1 else 0.0
     least = _SELU_LEAST * scale
-    moved = kept_scaled(x, kept, scale) + ((1 - kept.to(x.dtype)) * least - least * p)
-    return written(name, input, moved.to(dtype), inplace)
+    return kept_scaled(x, kept, scale) + ((1 - kept.to(x.dtype)) * least - least * p)
+
+
+_SCALED = {"alpha_dropout": _selu_scaled, "feature_alpha_dropout": _selu_scaled}

@@ -18,6 +18,7 @@ from treadle.tensor.functional.pooled import greatest, greatest_with_places, mea
 from treadle.tensor.functional.wide import wide_float
 from treadle.tensor.functional.windows import (
     Sizes,
+    WindowSizes,
     counts_of,
     images,
     last_axes,
@@ -57,8 +58,8 @@ def max_pool1d(
     >>> td.nn.functional.max_pool1d(x, 2).tolist()
     [[2.0, 4.0]]
     """
-    sizes = (kernel_size, stride, padding, dilation)
-    return _max_pool("max_pool1d", input, 1, sizes, ceil_mode, return_indices)
+    sizes = WindowSizes(kernel_size, stride, padding, dilation, ceil_mode)
+    return _max_pool("max_pool1d", input, 1, sizes, return_indices)
 
 
 def max_pool2d(
@@ -84,8 +85,8 @@ def max_pool2d(
     >>> values.tolist(), places.tolist()
     ([[[5.0, 7.0], [13.0, 15.0]]], [[[5, 7], [13, 15]]])
     """
-    sizes = (kernel_size, stride, padding, dilation)
-    return _max_pool("max_pool2d", input, 2, sizes, ceil_mode, return_indices)
+    sizes = WindowSizes(kernel_size, stride, padding, dilation, ceil_mode)
+    return _max_pool("max_pool2d", input, 2, sizes, return_indices)
 
 
 def max_pool3d(
@@ -98,15 +99,13 @@ def max_pool3d(
     return_indices: bool = False,
 ) -> Pooled:
     """`max_pool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
-    sizes = (kernel_size, stride, padding, dilation)
-    return _max_pool("max_pool3d", input, 3, sizes, ceil_mode, return_indices)
+    sizes = WindowSizes(kernel_size, stride, padding, dilation, ceil_mode)
+    return _max_pool("max_pool3d", input, 3, sizes, return_indices)
 
 
-def _max_pool(
-    name: str, input: Any, axes: int, sizes: tuple[Any, ...], ceil_mode: bool, places: bool
-) -> Pooled:
+def _max_pool(name: str, input: Any, axes: int, sizes: WindowSizes, places: bool) -> Pooled:
     x = images(name, input, axes)
-    return _greatest(name, x, windows_of(name, x, axes, sizes, ceil_mode), places)
+    return _greatest(name, x, windows_of(name, x, axes, sizes), places)
 
 
 def adaptive_max_pool1d(input: ArrayLike, output_size: Any, return_indices: bool = False) -> Pooled:
@@ -172,8 +171,8 @@ def avg_pool1d(
     >>> td.nn.functional.avg_pool1d(x, 2).tolist()
     [[1.5, 3.5]]
     """
-    sizes = (kernel_size, stride, padding, 1)
-    return _avg_pool("avg_pool1d", input, 1, sizes, ceil_mode, count_include_pad, None)
+    sizes = WindowSizes(kernel_size, stride, padding, ceil_mode=ceil_mode)
+    return _avg_pool("avg_pool1d", input, 1, sizes, count_include_pad, None)
 
 
 def avg_pool2d(
@@ -195,8 +194,8 @@ def avg_pool2d(
     >>> td.nn.functional.avg_pool2d(x, 2).tolist()
     [[[2.5, 4.5], [10.5, 12.5]]]
     """
-    sizes = (kernel_size, stride, padding, 1)
-    return _avg_pool("avg_pool2d", input, 2, sizes, ceil_mode, count_include_pad, divisor_override)
+    sizes = WindowSizes(kernel_size, stride, padding, ceil_mode=ceil_mode)
+    return _avg_pool("avg_pool2d", input, 2, sizes, count_include_pad, divisor_override)
 
 
 def avg_pool3d(
@@ -209,18 +208,17 @@ def avg_pool3d(
     divisor_override: int | None = None,
 ) -> Tensor:
     """`avg_pool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
-    sizes = (kernel_size, stride, padding, 1)
-    return _avg_pool("avg_pool3d", input, 3, sizes, ceil_mode, count_include_pad, divisor_override)
+    sizes = WindowSizes(kernel_size, stride, padding, ceil_mode=ceil_mode)
+    return _avg_pool("avg_pool3d", input, 3, sizes, count_include_pad, divisor_override)
 
 
 def _avg_pool(
-    name: str, input: Any, axes: int, sizes: tuple[Any, ...], ceil_mode: bool, include: bool,
-    divisor: int | None,
-) -> Tensor:  # fmt: skip
+    name: str, input: Any, axes: int, sizes: WindowSizes, include: bool, divisor: int | None
+) -> Tensor:
     if divisor == 0:
         raise ValueError(f"{name}: divisor_override must not be 0")
     x = images(name, input, axes)
-    windows = windows_of(name, x, axes, sizes, ceil_mode)
+    windows = windows_of(name, x, axes, sizes)
     return _mean(name, x, windows, bool(include), divisor or 0)
 
 
@@ -279,7 +277,8 @@ def lp_pool1d(
     ceil_mode: bool = False,
 ) -> Tensor:
     """`lp_pool2d` for inputs of shape (N, C, L) or (C, L)."""
-    return _lp_pool("lp_pool1d", input, 1, norm_type, kernel_size, stride, ceil_mode)
+    sizes = WindowSizes(kernel_size, stride, ceil_mode=ceil_mode)
+    return _lp_pool("lp_pool1d", input, 1, norm_type, sizes)
 
 
 def lp_pool2d(
@@ -297,7 +296,8 @@ def lp_pool2d(
     >>> td.nn.functional.lp_pool2d(x, 2, 2).tolist()
     [[[5.0]]]
     """
-    return _lp_pool("lp_pool2d", input, 2, norm_type, kernel_size, stride, ceil_mode)
+    sizes = WindowSizes(kernel_size, stride, ceil_mode=ceil_mode)
+    return _lp_pool("lp_pool2d", input, 2, norm_type, sizes)
 
 
 def lp_pool3d(
@@ -308,16 +308,15 @@ def lp_pool3d(
     ceil_mode: bool = False,
 ) -> Tensor:
     """`lp_pool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
-    return _lp_pool("lp_pool3d", input, 3, norm_type, kernel_size, stride, ceil_mode)
+    sizes = WindowSizes(kernel_size, stride, ceil_mode=ceil_mode)
+    return _lp_pool("lp_pool3d", input, 3, norm_type, sizes)
 
 
-def _lp_pool(
-    name: str, input: Any, axes: int, p: float, kernel_size: Sizes, stride: Any, ceil_mode: bool
-) -> Tensor:
+def _lp_pool(name: str, input: Any, axes: int, p: float, sizes: WindowSizes) -> Tensor:
     if p == 0 or math.isinf(p):
         raise ValueError(f"{name}: norm_type must be finite and not 0, as {p} is not")
     x, dtype = wide_float(name, images(name, input, axes))
-    windows = windows_of(name, x, axes, (kernel_size, stride, 0, 1), ceil_mode)
+    windows = windows_of(name, x, axes, sizes)
     averages = _mean(name, _pow(x, p), windows, True, 0)
     sums = averages * math.prod(windows.kernel)
     # Where the sum is 0 the root has no derivative, and PyTorch's gradient is 0.

@@ -10,7 +10,7 @@ from treadle.core.errors import ShapeError
 from treadle.runtime import settings
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.functional.pooled import in_all, unpooled
-from treadle.tensor.functional.windows import Sizes, images, numbers_of
+from treadle.tensor.functional.windows import Sizes, WindowSizes, images, numbers_of
 from treadle.tensor.manipulation import operand
 from treadle.tensor.reductions import any as any_of
 from treadle.tensor.tensor import Tensor
@@ -27,7 +27,7 @@ def max_unpool1d(
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
     """`max_unpool2d` for inputs of shape (N, C, L) or (C, L)."""
-    sizes = (kernel_size, stride, padding)
+    sizes = WindowSizes(kernel_size, stride, padding)
     return _max_unpool("max_unpool1d", input, indices, 1, sizes, output_size)
 
 
@@ -51,7 +51,7 @@ def max_unpool2d(
     >>> td.nn.functional.max_unpool1d(values, places, 2).tolist()
     [[0.0, 5.0, 2.0, 0.0]]
     """
-    sizes = (kernel_size, stride, padding)
+    sizes = WindowSizes(kernel_size, stride, padding)
     return _max_unpool("max_unpool2d", input, indices, 2, sizes, output_size)
 
 
@@ -64,12 +64,12 @@ def max_unpool3d(
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
     """`max_unpool2d` for inputs of shape (N, C, D, H, W) or (C, D, H, W)."""
-    sizes = (kernel_size, stride, padding)
+    sizes = WindowSizes(kernel_size, stride, padding)
     return _max_unpool("max_unpool3d", input, indices, 3, sizes, output_size)
 
 
 def _max_unpool(
-    name: str, input: Any, indices: Any, axes: int, sizes: tuple[Any, ...], output_size: Any
+    name: str, input: Any, indices: Any, axes: int, sizes: WindowSizes, output_size: Any
 ) -> Tensor:
     x, places = images(name, input, axes), operand(name, indices)
     if places.shape != x.shape or places.dtype.kind not in ("int", "uint"):
@@ -86,12 +86,10 @@ def _max_unpool(
 
 
 def _unpooled(
-    name: str, x: Tensor, axes: int, sizes: tuple[Any, ...], output_size: Any
+    name: str, x: Tensor, axes: int, sizes: WindowSizes, output_size: Any
 ) -> tuple[int, ...]:
     """The extents of the images that windows were taken of."""
-    kernel = numbers_of(name, "kernel_size", sizes[0], axes)
-    stride = kernel if sizes[1] is None else numbers_of(name, "stride", sizes[1], axes)
-    padding = numbers_of(name, "padding", sizes[2], axes)
+    kernel, stride, padding, _ = sizes.by_axis(name, axes)
     usual = tuple(
         [
             (extent - 1) * s - 2 * p + k

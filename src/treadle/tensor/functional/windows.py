@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from treadle.core.errors import ShapeError
 from treadle.kernels.pool import Three, Windows
@@ -11,6 +11,26 @@ from treadle.tensor.manipulation import operand
 from treadle.tensor.tensor import Tensor
 
 Sizes = int | Sequence[int]  # one for all axes, or one for each
+
+
+class WindowSizes(NamedTuple):
+    """The windows that are asked for: each size is one number, or one for each axis. A stride of
+    None is `kernel_size`."""
+
+    kernel_size: Sizes
+    stride: Sizes | None = None
+    padding: Sizes = 0
+    dilation: Sizes = 1
+    ceil_mode: bool = False
+
+    def by_axis(self, name: str, axes: int) -> tuple[tuple[int, ...], ...]:
+        """Kernel, stride, padding and dilation of each axis."""
+        kernel = numbers_of(name, "kernel_size", self.kernel_size, axes)
+        stride = kernel
+        if self.stride is not None:
+            stride = numbers_of(name, "stride", self.stride, axes)
+        padding = numbers_of(name, "padding", self.padding, axes)
+        return kernel, stride, padding, numbers_of(name, "dilation", self.dilation, axes)
 
 
 def numbers_of(name: str, what: str, value: Any, axes: int) -> tuple[int, ...]:
@@ -40,19 +60,20 @@ def images(name: str, input: Any, axes: int) -> Tensor:
     x = operand(name, input)
     if x.ndim not in (axes + 1, axes + 2):
         last = ("L", "H, W", "D, H, W")[axes - 1]
-        raise ShapeError(f"{name} takes an input of shape (N, C, {last}) or (C, {last}), not "
-                         f"{x.shape}")  # fmt: skip
+        raise ShapeError(
+            f"{name} takes an input of shape (N, C, {last}) or (C, {last}), not {x.shape}"
+        )
     if 0 in x.shape[-axes:]:
         raise ShapeError(f"{name}: images of an input of shape {x.shape} have no elements")
     return x
 
 
-def windows_of(name: str, x: Tensor, axes: int, sizes: tuple[Any, ...], ceil_mode: bool) -> Windows:
-    """The windows that sizes mean: kernel_size, stride, padding and dilation."""
-    kernel = numbers_of(name, "kernel_size", sizes[0], axes)
-    stride = kernel if sizes[1] in (None, ()) else numbers_of(name, "stride", sizes[1], axes)
-    padding = numbers_of(name, "padding", sizes[2], axes)
-    dilation = numbers_of(name, "dilation", sizes[3], axes)
+def windows_of(name: str, x: Tensor, axes: int, sizes: WindowSizes) -> Windows:
+    """The windows over the last axes of a tensor that sizes mean."""
+    if sizes.stride == ():  # as PyTorch's lower functions have it
+        sizes = sizes._replace(stride=None)
+    kernel, stride, padding, dilation = sizes.by_axis(name, axes)
+    ceil_mode = sizes.ceil_mode
     for what, numbers in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
         check_positive(name, what, numbers)
     extents, counts = x.shape[-axes:], []
