@@ -269,11 +269,9 @@ def test_refused(case):
 
 def test_dtypes_and_types_that_are_refused():
     with td.use_device("cpu"):
-        x, w = td.ones((1, 3, 5), dtype=td.complex64), td.ones((2, 3, 3))
-        with pytest.raises(td.errors.DtypeError, match="complex64"):
-            F.conv1d(x, w)
+        x, w = td.ones((1, 3, 5)), td.ones((2, 3, 3))
         with pytest.raises(td.errors.DtypeError, match="bool"):
-            F.conv1d(x.real > 0, w > 0)
+            F.conv1d(x > 0, w > 0)
         with pytest.raises(TypeError, match="weight is a tensor"):
             F.conv1d(w, 1.0)
         with pytest.raises(TypeError, match="stride is an integer"):
