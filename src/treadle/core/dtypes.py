@@ -133,9 +133,7 @@ float64 = DType("float64", "f64", "float", 8)
 complex64 = DType("complex64", "c64", "complex", 8)
 complex128 = DType("complex128", "c128", "complex", 16)
 
-i8, u8, i16, u16, i32, u32, i64, u64 = (
-    int8, uint8, int16, uint16, int32, uint32, int64, uint64,
-)  # fmt: skip
+i8, u8, i16, u16, i32, u32, i64, u64 = (int8, uint8, int16, uint16, int32, uint32, int64, uint64)
 f16, bf16, f32, f64 = float16, bfloat16, float32, float64
 c64, c128 = complex64, complex128
 

@@ -20,9 +20,9 @@ _NODES = frozenset((
     n.Assert,
 ))  # fmt: skip
 _CHILDLESS = (n.Constant, n.Variable, n.Builtin, n.MemoryReference)
-_LEAVES = frozenset({
-    "span", "type", "name", "op", "memory", "function", "message", "scope", "spec", "end",
-})  # fmt: skip
+_LEAVES = frozenset(
+    {"span", "type", "name", "op", "memory", "function", "message", "scope", "spec", "end"}
+)
 
 
 @cache

@@ -208,9 +208,9 @@ class Bench:
 
         assert np.allclose(chain(x).numpy(), 1.0)
         chain(x).realize()
-        ours = host_seconds(
-            lambda: chain(x).realize(), self.device.synchronize, 1, repeats
-        ) / _CHAIN  # fmt: skip
+        ours = (
+            host_seconds(lambda: chain(x).realize(), self.device.synchronize, 1, repeats) / _CHAIN
+        )
         name = f"operation of a chain of {_CHAIN}, built and scheduled: host time"
         return self._microseconds(name, ours, chain, repeats, _CHAIN)
 

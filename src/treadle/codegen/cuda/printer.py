@@ -61,9 +61,8 @@ def print_kernel(
     ]
     parameters = {s.parameter.name: parameter_text(module, s, names) for s in layout.slots}
     scope = scope_of(
-        module, module.names, kernel.body, facts, memories, functions, parameters,
-        kernel.span.file,
-    )  # fmt: skip
+        module, module.names, kernel.body, facts, memories, functions, parameters, kernel.span.file
+    )
     statements.block(scope, kernel.body)
     start = f'extern "C" __global__ void __launch_bounds__({block.count}) {entry}'
     sections = [

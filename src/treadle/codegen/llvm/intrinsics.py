@@ -148,4 +148,4 @@ _RULES: dict[str, Rule] = {
     "ctz": _count("cttz"),
     "reverse_bits": _native("bitreverse"),
     "mul_high": _mul_high,
-}  # fmt: skip
+}

@@ -14,7 +14,7 @@ _BY_LOOP = ("exchange", "cas", "inc", "dec")
 _FUNCTIONS = {
     **{op: f"atomic_fetch_{op}_explicit" for op in n.ATOMICS if op not in _BY_LOOP},
     "exchange": "atomic_exchange_explicit",
-}  # fmt: skip
+}
 _COMPARE = "atomic_compare_exchange_weak_explicit"
 NAMES = (*_FUNCTIONS.values(), *(f"atomic_{op}" for op in n.ATOMICS), _COMPARE)
 _SPACES = {"global": "device", "shared": "threadgroup"}

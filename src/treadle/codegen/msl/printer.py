@@ -82,9 +82,8 @@ def print_kernel(
     paths = {name: f"parameters.{field}" for name, field in names.items()}
     parameters = {s.parameter.name: parameter_text(module, s, paths) for s in layout.slots}
     scope = scope_of(
-        module, module.names, kernel.body, facts, memories, functions, parameters,
-        kernel.span.file,
-    )  # fmt: skip
+        module, module.names, kernel.body, facts, memories, functions, parameters, kernel.span.file
+    )
     statements.block(scope, kernel.body)
     heads += module.builtins.values()
     start = f"[[max_total_threads_per_threadgroup({block.count})]]\nkernel void {entry}"

@@ -105,10 +105,7 @@ def _integer_cast(module: Module, text: str, source: Type, target: Type) -> str:
         converted = f"({text})"
     else:
         converted = f"{register}({text})"
-    holds_all = (
-        new.bits >= 32
-        or (old.bits < new.bits and (new.is_signed or not old.is_signed))
-    )  # fmt: skip
+    holds_all = new.bits >= 32 or (old.bits < new.bits and (new.is_signed or not old.is_signed))
     return converted if holds_all else settle(module, converted, target)
 
 

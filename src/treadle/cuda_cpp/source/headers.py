@@ -109,7 +109,7 @@ _MISSING_FOLDERS = {
     "vulkan/": _FOR_THE_HOST,
     "boost/": _FOR_THE_HOST,
     "opencv2/": _FOR_THE_HOST,
-}  # fmt: skip
+}
 
 _VENDOR_LIBRARIES = (
     "cublas.h", "cublasLt.h", "cublasXt.h", "cublas_v2.h", "cuda_egl_interop.h",

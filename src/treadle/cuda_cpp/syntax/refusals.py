@@ -121,7 +121,7 @@ REFUSALS = {
     ),
     "user_literal": Refusal(
         "a user-defined literal",
-        "operator\"\" functions are not supported in device code",
+        'operator"" functions are not supported in device code',
         "call a function with the number",
     ),
     "wide_character": Refusal(
@@ -204,7 +204,7 @@ REFUSALS = {
         "templates with any number of arguments are not supported yet",
         "write the function for the numbers of arguments that are used",
     ),
-}  # fmt: skip
+}
 
 
 def markdown_table() -> str:

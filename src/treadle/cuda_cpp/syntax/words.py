@@ -40,13 +40,9 @@ SPECIFIER_WORDS = {
     "_Noreturn": "",
 }
 
-DEVICE_WORDS = frozenset(
-    ("__global__", "__device__", "__constant__", "__shared__", "__managed__")
-)  # fmt: skip
+DEVICE_WORDS = frozenset(("__global__", "__device__", "__constant__", "__shared__", "__managed__"))
 
-CV_WORDS = frozenset(
-    ("const", "volatile", "__const", "__const__", "__volatile__", "__volatile")
-)  # fmt: skip
+CV_WORDS = frozenset(("const", "volatile", "__const", "__const__", "__volatile__", "__volatile"))
 RESTRICT_WORDS = frozenset(("__restrict__", "__restrict", "restrict"))
 
 # Each is followed by something in parentheses.

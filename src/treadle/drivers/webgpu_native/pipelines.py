@@ -43,9 +43,7 @@ class Layout:
 class WebgpuKernel(CompiledKernel):
     """A compute pipeline and what a launch needs to know of it."""
 
-    __slots__ = (
-        "_handle", "bucket", "folded", "groups", "layout", "pipeline", "size", "stride",
-    )  # fmt: skip
+    __slots__ = ("_handle", "bucket", "folded", "groups", "layout", "pipeline", "size", "stride")
 
     def __init__(self, device: WebgpuDevice, code: KernelCode, layout: Layout, handle: Handle):
         self.device = device

@@ -290,9 +290,7 @@ def _weigher(what: Attending, block: Lanes) -> Function:
     power = power_of(partial)
 
     @td.func
-    def weigh(
-        scores, exchange, peaks, totals, shrinks, state, n, drawn, count, start, draw, keep
-    ):  # fmt: skip
+    def weigh(scores, exchange, peaks, totals, shrinks, state, n, drawn, count, start, draw, keep):
         t = td.thread_idx.x
         for r in range(rows):
             most = exchange[r * lanes]

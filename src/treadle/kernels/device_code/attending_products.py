@@ -13,9 +13,29 @@ from treadle import lang as td
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.attending import LN_2, LOG2_E, kept, power_of
+from treadle.kernels.device_code.combining import finder_of_greatest, side_of, summer
 from treadle.lang.kernel import Function, Kernel
 
-_SIDE = 16  # threads that gather what all others have
+
+@td.struct
+class Place:
+    """Where a block's line of scores lies: in norms and sums, in scores, among the queries of its
+    head, and in a mask."""
+
+    line: td.i32
+    at: td.i32
+    row: td.i32
+    mask: td.i32
+
+
+@td.func
+def place_of(lines, keys, mask_at, first):
+    """Where the line of the calling block lies; the arguments are those of `softener`."""
+    head = td.block_idx.x // lines.x
+    line = lines.y + td.block_idx.x - head * lines.x
+    row = line % lines.w
+    mask_row = mask_at.x + head * mask_at.y + line // lines.w * mask_at.z + row * mask_at.w
+    return Place(first + head * lines.z + line, td.block_idx.x * keys.x, row, mask_row)
 
 
 class Scoring(NamedTuple):
@@ -41,7 +61,8 @@ def softener(what: Scoring) -> Kernel:
     """
     partial, dtype, threads = what.partial, what.dtype, what.threads
     power, score_of = power_of(partial), _score_of(what)
-    dropout, side = what.dropout, min(threads, _SIDE)
+    dropout, side = what.dropout, side_of(threads)
+    summed, greatest = summer(partial, threads), finder_of_greatest(threads)
 
     @td.kernel(checked=False)
     def soften(
@@ -50,54 +71,28 @@ def softener(what: Scoring) -> Kernel:
         scale: partial, keep: td.f32,
     ):  # fmt: skip
         t = td.thread_idx.x
-        head = td.block_idx.x // lines.x
-        line = lines.y + td.block_idx.x - head * lines.x
-        place = first + head * lines.z + line
-        at = td.block_idx.x * keys.x
-        row = line % lines.w
-        mask_row = mask_at.x + head * mask_at.y + line // lines.w * mask_at.z + row * mask_at.w
+        where = place_of(lines, keys, mask_at, first)
+        place, at, row, mask_row = where.line, where.at, where.row, where.mask
         board = td.shared(threads, partial)
         few = td.shared(side, partial)
         top = partial(-td.inf)
         for j in range(0, keys.x, threads):
             if j + t < keys.x:
                 score = score_of(
-                    scores[at + j + t], mask, mask_row, mask_step, row, keys.y + j + t, reach,
-                    scale,
-                )  # fmt: skip
+                    scores[at + j + t], mask, mask_row, mask_step, row, keys.y + j + t, reach, scale
+                )
                 top = score if score > top else top
-        board[t] = top
-        td.sync_threads()
-        if t < side:
-            for k in range(threads // side):
-                other = board[t * (threads // side) + k]
-                top = other if other > top else top
-            few[t] = top
-        td.sync_threads()
-        for k in range(side):
-            other = few[k]
-            top = other if other > top else top
+        top = greatest(top, board, few)
         td.sync_threads()
         base = top if top > partial(-td.inf) else partial(0.0)
         total = partial(0.0)
         for j in range(0, keys.x, threads):
             if j + t < keys.x:
                 score = score_of(
-                    scores[at + j + t], mask, mask_row, mask_step, row, keys.y + j + t, reach,
-                    scale,
-                )  # fmt: skip
+                    scores[at + j + t], mask, mask_row, mask_step, row, keys.y + j + t, reach, scale
+                )
                 total += power(score - base)
-        board[t] = total
-        td.sync_threads()
-        if t < side:
-            total = partial(0.0)
-            for k in range(threads // side):
-                total += board[t * (threads // side) + k]
-            few[t] = total
-        td.sync_threads()
-        total = partial(0.0)
-        for k in range(side):
-            total += few[k]
+        total = summed(total, board, few)
         share = partial(0.0) if total == partial(0.0) else partial(1.0) / total
         if dropout:
             share = share / partial(keep) if keep > 0.0 else partial(0.0)
@@ -107,9 +102,8 @@ def softener(what: Scoring) -> Kernel:
         for j in range(0, keys.x, threads):
             if j + t < keys.x:
                 score = score_of(
-                    scores[at + j + t], mask, mask_row, mask_step, row, keys.y + j + t, reach,
-                    scale,
-                )  # fmt: skip
+                    scores[at + j + t], mask, mask_row, mask_step, row, keys.y + j + t, reach, scale
+                )
                 weight = power(score - base) * share
                 if dropout and not kept(td.u32(place), keys.z, keys.y + j + t, draw, keep):
                     weight = partial(0.0)
@@ -138,12 +132,8 @@ def sloper(what: Scoring) -> Kernel:
         keep: td.f32,
     ):  # fmt: skip
         t = td.thread_idx.x
-        head = td.block_idx.x // lines.x
-        line = lines.y + td.block_idx.x - head * lines.x
-        place = first + head * lines.z + line
-        at = td.block_idx.x * keys.x
-        row = line % lines.w
-        mask_row = mask_at.x + head * mask_at.y + line // lines.w * mask_at.z + row * mask_at.w
+        where = place_of(lines, keys, mask_at, first)
+        place, at, row, mask_row = where.line, where.at, where.row, where.mask
         norm = norms[place] * partial(LOG2_E)
         # A query that sees nothing has no weights: every score is -infinity, too.
         base = partial(0.0) if norm == partial(-td.inf) else norm
@@ -156,9 +146,8 @@ def sloper(what: Scoring) -> Kernel:
         for j in range(0, keys.x, threads):
             if j + t < keys.x:
                 score = score_of(
-                    scores[at + j + t], mask, mask_row, mask_step, row, keys.y + j + t, reach,
-                    scale,
-                )  # fmt: skip
+                    scores[at + j + t], mask, mask_row, mask_step, row, keys.y + j + t, reach, scale
+                )
                 weight = power(score - base)
                 through = back
                 if dropout and not kept(td.u32(place), keys.z, keys.y + j + t, draw, keep):

@@ -40,9 +40,7 @@ def field_of(dtype: DType) -> Field:
             pair, real, number, _mul_pairs, _div_pairs, _conjugate, _first,
             _sum_of_parts, _scaled_pair, _square_of_pair,
         )  # fmt: skip
-    return Field(
-        dtype, real, _itself, _mul, _div, _itself, _itself, _magnitude, _mul, _square
-    )  # fmt: skip
+    return Field(dtype, real, _itself, _mul, _div, _itself, _itself, _magnitude, _mul, _square)
 
 
 @td.func

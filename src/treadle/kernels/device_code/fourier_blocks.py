@@ -18,8 +18,9 @@ from treadle.kernels.device_code.fouriering import (
     finisher,
     loader,
     stages,
+    start_of,
     untangled,
-)  # fmt: skip
+)
 from treadle.lang.kernel import Function, Kernel
 
 _GAP = 16
@@ -130,14 +131,8 @@ def _begin_together(what: Pass, tile: Tile) -> Function:
             j = number_of(each)
             number = td.block_idx.x * held + line
             if (not uneven or each < count) and number < lines.count:
-                rest = number // lines.inner
-                i = number - rest * lines.inner
-                further = rest // lines.along_a
-                a = rest - further * lines.along_a
-                o = further // lines.along_b
-                b = further - o * lines.along_b
-                origin = o * read.outer + b * read.own_b + a * read.own_a + i
-                first = b * read.place_b + a * read.place_a
+                start = start_of(number, lines, read)
+                origin, first = start.origin, start.place
                 for r in td.static_range(radix):
                     place = first + (j + r * reach) * read.place_k
                     own[p * radix + r] = load(
@@ -171,14 +166,8 @@ def _line_writer(what: Pass) -> Function:
     @td.func
     def write_line(out, after, number, lines, write, first, own, base, scale):
         if number < lines.count:
-            rest = number // lines.inner
-            i = number - rest * lines.inner
-            further = rest // lines.along_a
-            a = rest - further * lines.along_a
-            o = further // lines.along_b
-            b = further - o * lines.along_b
-            origin = o * write.outer + b * write.own_b + a * write.own_a + i
-            place = b * write.place_b + a * write.place_a
+            start = start_of(number, lines, write)
+            origin, place = start.origin, start.place
             for r in td.static_range(radix):
                 finish(
                     out, after, origin, origin + place * write.unit, place, write,

@@ -50,6 +50,27 @@ class Lines:
     inner: td.i32
 
 
+@td.struct
+class Start:
+    """Where a line begins: the element with the place 0, and its first place."""
+
+    origin: td.i32
+    place: td.i32
+
+
+@td.func
+def start_of(number, lines, steps):
+    """Where the line of a number begins, of `Lines` that lie as `Steps` say."""
+    rest = number // lines.inner
+    i = number - rest * lines.inner
+    further = rest // lines.along_a
+    a = rest - further * lines.along_a
+    o = further // lines.along_b
+    b = further - o * lines.along_b
+    origin = o * steps.outer + b * steps.own_b + a * steps.own_a + i
+    return Start(origin, b * steps.place_b + a * steps.place_a)
+
+
 class Pass(NamedTuple):
     """What a pass does with its lines; the length of a line is the product of `radices`.
 

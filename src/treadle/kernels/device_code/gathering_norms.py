@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from treadle import lang as td
 from treadle.core.dtypes import DType
-from treadle.lang.kernel import Function, Kernel
-
-_SIDE = 16  # threads that gather what all others have
+from treadle.kernels.device_code.combining import side_of, summer
+from treadle.lang.kernel import Kernel
 
 
 class Gathering(NamedTuple):
@@ -30,7 +29,7 @@ def row_gatherer(what: Gathering) -> Kernel:
     """The kernel: `out` has of each block a row for the products and a row for the gradients. A
     block has `each` rows."""
     partial, centered, threads, pieces = what
-    gathered, side = _gatherer(what), min(threads, _SIDE)
+    summed, side = summer(partial, threads), side_of(threads)
 
     @td.kernel(checked=False)
     def gather_rows(
@@ -56,13 +55,13 @@ def row_gatherer(what: Gathering) -> Kernel:
                 total += entry
             middle = partial(0.0)
             if centered:
-                middle = gathered(total, board, few) * share
+                middle = summed(total, board, few) * share
             square = partial(0.0)
             for p in td.static_range(pieces):
                 apart = own[p] - middle if p * threads + t < columns else partial(0.0)
                 own[p] = apart
                 square += apart * apart
-            steep = partial(1.0) / td.sqrt(gathered(square, board, few) * share + eps)
+            steep = partial(1.0) / td.sqrt(summed(square, board, few) * share + eps)
             for p in td.static_range(pieces):
                 if p * threads + t < columns:
                     entry = partial(g[r * columns + p * threads + t])
@@ -81,7 +80,7 @@ def row_gatherer(what: Gathering) -> Kernel:
 def lone_row_gatherer(what: Gathering) -> Kernel:
     """The same for the CPU: the sums of a block are in its cache, and vectors are along columns."""
     partial, centered, threads, _ = what
-    gathered, side = _gatherer(what), min(threads, _SIDE)
+    summed, side = summer(partial, threads), side_of(threads)
 
     @td.kernel(checked=False)
     def gather_rows_alone(
@@ -103,13 +102,13 @@ def lone_row_gatherer(what: Gathering) -> Kernel:
                 for c in range(0, columns, threads):
                     if c + t < columns:
                         total += partial(x[at + c + t])
-                middle = gathered(total, board, few) * share
+                middle = summed(total, board, few) * share
             square = partial(0.0)
             for c in range(0, columns, threads):
                 if c + t < columns:
                     apart = partial(x[at + c + t]) - middle
                     square += apart * apart
-            steep = partial(1.0) / td.sqrt(gathered(square, board, few) * share + eps)
+            steep = partial(1.0) / td.sqrt(summed(square, board, few) * share + eps)
             for c in range(0, columns, threads):
                 if c + t < columns:
                     entry = partial(g[at + c + t])
@@ -117,27 +116,3 @@ def lone_row_gatherer(what: Gathering) -> Kernel:
                     out[base + columns + c + t] += entry
 
     return gather_rows_alone
-
-
-def _gatherer(what: Gathering) -> Function:
-    """A function that adds up what the threads of a block have."""
-    partial, threads = what.partial, what.threads
-    side = min(threads, _SIDE)
-
-    @td.func
-    def gathered(value, board, few):
-        t = td.thread_idx.x
-        board[t] = value
-        td.sync_threads()
-        if t < side:
-            total = partial(0.0)
-            for k in range(threads // side):
-                total += board[t * (threads // side) + k]
-            few[t] = total
-        td.sync_threads()
-        total = partial(0.0)
-        for k in range(side):
-            total += few[k]
-        return total
-
-    return gathered

@@ -199,10 +199,7 @@ class PolynomialLR(_ByFactor):
 # --- by functions --------------------------------------------------------------------------------
 
 
-class LambdaLR(LRScheduler):
-    """The initial rates times what a function gives for the epoch: one for all groups, or a list
-    of one for each. Functions are not saved; the attributes of objects that are called are."""
-
+class _ByFunctions(LRScheduler):
     _functions = ("lr_lambdas",)
 
     def __init__(
@@ -213,6 +210,11 @@ class LambdaLR(LRScheduler):
     ) -> None:
         self.lr_lambdas = _functions_for("lr_lambda", optimizer, lr_lambda)
         super().__init__(optimizer, last_epoch)
+
+
+class LambdaLR(_ByFunctions):
+    """The initial rates times what a function gives for the epoch: one for all groups, or a list
+    of one for each. Functions are not saved; the attributes of objects that are called are."""
 
     def get_lr(self) -> list[float]:
         """The rates for `last_epoch`."""
@@ -220,20 +222,9 @@ class LambdaLR(LRScheduler):
         return [rate * function(self.last_epoch) for rate, function in pairs]
 
 
-class MultiplicativeLR(LRScheduler):
+class MultiplicativeLR(_ByFunctions):
     """The rates of the epoch before times what a function gives for the epoch: one for all groups,
     or a list of one for each."""
-
-    _functions = ("lr_lambdas",)
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        lr_lambda: Callable[[int], float] | list[Callable[[int], float]],
-        last_epoch: int = -1,
-    ) -> None:
-        self.lr_lambdas = _functions_for("lr_lambda", optimizer, lr_lambda)
-        super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
         """The rates for `last_epoch`."""
