@@ -12,16 +12,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
-from treadle.core.dtypes import DType
 from treadle.core.errors import AutogradError, DtypeError, ShapeError
 from treadle.graph import history, views
 from treadle.graph.history import History, Leaf, is_differentiable
 from treadle.graph.node import Node, computed, view_of
 from treadle.graph.views import View
-from treadle.runtime.devices import Device
+from treadle.tensor.described import Described
 
 if TYPE_CHECKING:
-    from treadle.tensor.cells import Cell
     from treadle.tensor.tensor import Tensor
 
 Own = TypeVar("Own", bound="ForAutograd")
@@ -68,14 +66,12 @@ class Boundary:
         )
 
 
-class ForAutograd:
+class ForAutograd(Described):
     """A tensor's part in differentiation."""
 
-    __slots__ = ("_boundary", "_cell", "_view")
+    __slots__ = ("_boundary",)
 
     _boundary: Boundary | None
-    _cell: Cell
-    _view: View | None
 
     if TYPE_CHECKING:
 
@@ -83,18 +79,6 @@ class ForAutograd:
         def _node(self) -> Node: ...
         @property
         def _where(self) -> View: ...
-        @property
-        def shape(self) -> tuple[int, ...]:
-            """Of `Tensor`."""
-
-        @property
-        def dtype(self) -> DType:
-            """Of `Tensor`."""
-
-        @property
-        def device(self) -> Device:
-            """Of `Tensor`."""
-
         def _seen_through(self, view: View) -> Tensor: ...
 
     @property

@@ -28,7 +28,6 @@ from treadle.runtime.arrays import (
     array_dtype,
     check_cast,
     numpy_dtype,
-    packed_strides,
 )
 from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
@@ -220,89 +219,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
             compute(self._cell.value, self._cell)
         return self
 
-    # --- what it is ------------------------------------------------------------------------------
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The extent of each axis.
-
-        >>> import treadle as td
-        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
-        >>> x.shape
-        (2, 2)
-        """
-        view = self._view
-        return self._cell.value.shape if view is None else view.shape
-
-    @property
-    def dtype(self) -> DType:
-        """The elements' dtype; NumPy's structured dtype for an array of structs.
-
-        >>> import treadle as td
-        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
-        >>> x.dtype
-        treadle.float32
-        """
-        return self._cell.value.dtype
-
-    @property
-    def device(self) -> Device:
-        """Where the elements are.
-
-        >>> import treadle as td
-        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
-        >>> x.device.id
-        'cpu'
-        """
-        return self._cell.value.device
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Elements (not bytes) between neighbours along each axis.
-
-        >>> import treadle as td
-        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
-        >>> x.strides
-        (2, 1)
-        """
-        view = self._view
-        return packed_strides(self._cell.value.shape) if view is None else view.strides
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes.
-
-        >>> import treadle as td
-        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
-        >>> x.ndim
-        2
-        """
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements.
-
-        >>> import treadle as td
-        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
-        >>> x.size
-        4
-        """
-        count = 1
-        for extent in self.shape:
-            count *= extent
-        return count
-
-    @property
-    def nbytes(self) -> int:
-        """The bytes that the elements take.
-
-        >>> import treadle as td
-        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
-        >>> x.nbytes
-        16
-        """
-        return self.size * self.dtype.itemsize
+    # --- as a value of Python's ------------------------------------------------------------------
 
     def __len__(self) -> int:
         if not self.shape:
@@ -363,67 +280,6 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
                 made._begin(leaf.is_parameter, self.requires_grad)
                 made.grad = None if leaf.gradient is None else leaf.gradient.copied()
         return made
-
-    # --- reading ---------------------------------------------------------------------------------
-
-    def numpy(self) -> np.ndarray[Any, Any]:
-        """The elements as a new NumPy array. Waits for the work that makes them.
-
-        >>> import treadle as td
-        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
-        >>> x.numpy().sum(axis=0).tolist()
-        [4.0, 6.0]
-        """
-        return self._array.to_host()
-
-    async def numpy_async(self) -> np.ndarray[Any, Any]:
-        """`numpy`, awaiting instead of blocking."""
-        source, span = self._array.span()
-        target, raw, offset = source.host_target()
-        if source.size:
-            await source.device.default_stream.handle.read_async(source.buffer, offset, raw)
-        picked: np.ndarray[Any, Any] = span(target)
-        return picked
-
-    def item(self) -> Any:
-        """The one element as a Python number; ShapeError if there is not exactly one.
-
-        >>> import treadle as td
-        >>> td.asarray(2.5, device="cpu").item()
-        2.5
-        """
-        node, view = self._cell.value, self._view
-        if (node.size if view is None else self.size) != 1:
-            raise ShapeError(f"item() needs one element; this tensor has shape {self.shape}")
-        array = node.array
-        if array is None:
-            compute(node, self._cell)
-            array = node.whole_array
-        offset = array.offset if view is None else array.offset + view.offset
-        size = array.dtype.itemsize
-        raw = bytearray(size)
-        array.device.default_stream.handle.read(array.buffer, offset * size, memoryview(raw))
-        return np.frombuffer(raw, numpy_dtype(array.dtype))[0].item()
-
-    async def item_async(self) -> Any:
-        """`item`, awaiting instead of blocking."""
-        if self.size != 1:
-            raise ShapeError(f"item() needs one element; this tensor has shape {self.shape}")
-        return (await self.numpy_async()).item()
-
-    def tolist(self) -> Any:
-        """The elements as nested lists.
-
-        >>> import treadle as td
-        >>> x = td.asarray([[1.0, 2.0], [3.0, 4.0]], device="cpu")
-        >>> x.tolist()
-        [[1.0, 2.0], [3.0, 4.0]]
-        """
-        return self.numpy().tolist()
-
-    async def tolist_async(self) -> Any:
-        """`tolist`, awaiting instead of blocking."""
-        return (await self.numpy_async()).tolist()
 
     # --- views -----------------------------------------------------------------------------------
 
