@@ -27,7 +27,12 @@ class _Cell(Module):
     bias_hh: Parameter | None
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool, device: Any, dtype: Any
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__()
         self.input_size = input_size
@@ -102,16 +107,6 @@ class LSTMCell(_Cell):
 
     _gates = 4
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: DeviceLike | None = None,
-        dtype: DTypeLike | None = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, device, dtype)
-
     def forward(
         self, input: ArrayLike, hx: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, Tensor]:
@@ -124,16 +119,6 @@ class GRUCell(_Cell):
     """One place of a `GRU`."""
 
     _gates = 3
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        device: DeviceLike | None = None,
-        dtype: DTypeLike | None = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, device, dtype)
 
     def forward(self, input: ArrayLike, hx: ArrayLike | None = None) -> Tensor:
         """The next state."""

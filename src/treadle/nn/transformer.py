@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 from treadle.core.errors import ShapeError
 from treadle.nn import init
@@ -29,14 +30,49 @@ _ACTIVATIONS: dict[str, Callable[..., Tensor]] = {
 
 
 class _Layer(Module):
-    """What encoder and decoder layers have in common: the network, and how parts are added."""
+    """What encoder and decoder layers have in common: their modules, and how parts are added."""
 
-    def _add_network(
-        self, d_model: int, dim_feedforward: int, dropout: float, bias: bool, options: Any
+    _looks: ClassVar[bool] = False  # at what an encoder made
+    norm1: LayerNorm
+    norm2: LayerNorm
+    norm3: LayerNorm
+    dropout1: Dropout
+    dropout2: Dropout
+    dropout3: Dropout
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = activations.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: DeviceLike | None = None,
+        dtype: DTypeLike | None = None,
     ) -> None:
+        super().__init__()
+        options: dict[str, Any] = {"device": device, "dtype": dtype}
+        attention = partial(
+            MultiheadAttention, d_model, nhead, dropout, bias, batch_first=batch_first, **options
+        )
+        parts = ("1", "2", "3") if self._looks else ("1", "2")
+        # The order of modules is that of PyTorch's state dicts.
+        self.self_attn = attention()
+        if self._looks:
+            self.multihead_attn = attention()
         self.linear1 = Linear(d_model, dim_feedforward, bias, **options)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, **options)
+        self.norm_first = norm_first
+        for part in parts:
+            self.add_module(f"norm{part}", LayerNorm(d_model, layer_norm_eps, bias=bias, **options))
+        for part in parts:
+            self.add_module(f"dropout{part}", Dropout(dropout))
+        self._add_activation(activation)
 
     def _add_activation(self, activation: Activation) -> None:
         if isinstance(activation, str):
@@ -71,33 +107,6 @@ class TransformerEncoderLayer(_Layer):
     (3, 5, 8)
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = activations.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: DeviceLike | None = None,
-        dtype: DTypeLike | None = None,
-    ) -> None:
-        super().__init__()
-        options: dict[str, Any] = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout, bias, batch_first=batch_first, **options
-        )
-        self._add_network(d_model, dim_feedforward, dropout, bias, options)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self._add_activation(activation)
-
     def forward(
         self,
         src: Tensor,
@@ -117,37 +126,7 @@ class TransformerEncoderLayer(_Layer):
 class TransformerDecoderLayer(_Layer):
     """A `TransformerEncoderLayer` that also attends to what an encoder made (`memory`)."""
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = activations.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: DeviceLike | None = None,
-        dtype: DTypeLike | None = None,
-    ) -> None:
-        super().__init__()
-        options: dict[str, Any] = {"device": device, "dtype": dtype}
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout, bias, batch_first=batch_first, **options
-        )
-        self.multihead_attn = MultiheadAttention(
-            d_model, nhead, dropout, bias, batch_first=batch_first, **options
-        )
-        self._add_network(d_model, dim_feedforward, dropout, bias, options)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
-        self.norm3 = LayerNorm(d_model, layer_norm_eps, bias=bias, **options)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
-        self._add_activation(activation)
+    _looks = True
 
     def forward(
         self,
