@@ -17,6 +17,7 @@ from treadle.tensor.functional.reducing import (
     operands,
     reduced,
     reduction_of,
+    weighted,
 )
 from treadle.tensor.manipulation import expand_dims
 from treadle.tensor.operands import is_number
@@ -171,9 +172,7 @@ def binary_cross_entropy(
     (p, t), dtype = operands(name, input, target)
     check_same_shape(name, input=p, target=t)
     losses = unlikeliness(p, t)
-    if weight is not None:
-        losses = losses * operands(name, weight)[0][0]
-    return reduced(losses, reduction, dtype)
+    return reduced(weighted(name, losses, weight), reduction, dtype)
 
 
 def binary_cross_entropy_with_logits(
@@ -199,9 +198,7 @@ def binary_cross_entropy_with_logits(
     check_same_shape(name, input=x, target=t)
     positive = None if pos_weight is None else operands(name, pos_weight)[0][0]
     losses = unlikeliness_of_logits(x, t, positive)
-    if weight is not None:
-        losses = losses * operands(name, weight)[0][0]
-    return reduced(losses, reduction, dtype)
+    return reduced(weighted(name, losses, weight), reduction, dtype)
 
 
 @as_one

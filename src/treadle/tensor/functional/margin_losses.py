@@ -12,7 +12,13 @@ from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
 from treadle.tensor.functional.activations import logsigmoid
 from treadle.tensor.functional.distances import pairwise_distance
-from treadle.tensor.functional.reducing import check_same_shape, operands, reduced, reduction_of
+from treadle.tensor.functional.reducing import (
+    check_same_shape,
+    operands,
+    reduced,
+    reduction_of,
+    weighted,
+)
 from treadle.tensor.functional.wide import wide_float
 from treadle.tensor.manipulation import expand_dims, operand
 from treadle.tensor.ranges import arange
@@ -215,9 +221,8 @@ def multilabel_soft_margin_loss(
     (x, t), dtype = operands(name, input, target)
     check_same_shape(name, input=x, target=t)
     losses = -(t * logsigmoid(x) + (1 - t) * logsigmoid(-x))
-    if weight is not None:
-        losses = losses * operands(name, weight)[0][0]
-    return reduced(mean(losses, axis=-1), reduction, dtype)
+    losses = mean(weighted(name, losses, weight), axis=-1)
+    return reduced(losses, reduction, dtype)
 
 
 def _classes(name: str, target: Any) -> Tensor:

@@ -43,6 +43,11 @@ def reduced(losses: Tensor, reduction: str, dtype: DType) -> Tensor:
     return losses.to(dtype)
 
 
+def weighted(name: str, losses: Tensor, weight: Any) -> Tensor:
+    """Losses times a weight that broadcasts, if there is one."""
+    return losses if weight is None else losses * operands(name, weight)[0][0]
+
+
 def operands(name: str, *values: Any, may_be_complex: bool = False) -> tuple[list[Tensor], DType]:
     """Operands as tensors of the dtype to compute in, and the dtype of them together: the floats'
     (float32 if there are none). DtypeError for complex numbers, unless they are wanted."""
