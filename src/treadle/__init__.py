@@ -52,6 +52,19 @@ from treadle.tensor import *  # noqa: F403  every name there is public
 
 from treadle.tensor.info import ARRAY_API_VERSION as __array_api_version__  # isort: skip
 
+from treadle.autograd.rules import derivatives as _derivatives
+from treadle.core.environment import is_on as _is_on
+from treadle.graph import explain as _explain
+from treadle.graph import history as _history
+from treadle.runtime import lazy as _lazy
+from treadle.tensor.lazy import LazyTensors as _LazyTensors
+
+# What lower layers ask of higher ones, which they do not import: all of it, and nowhere else.
+_lazy.install(_LazyTensors())
+_history.install(_derivatives, autograd.backward)
+if _is_on("TREADLE_EXPLAIN"):
+    _explain.explain_everything()
+
 __all__ = [
     "DType",
     "Device",

@@ -11,12 +11,8 @@ from treadle.autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
-from treadle.autograd.rules import derivatives
-from treadle.graph import history
 
 backward = run_backward
-history.derivatives = derivatives
-history.run_backward = run_backward
 
 __all__ = [
     "Function",

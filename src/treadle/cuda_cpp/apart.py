@@ -11,6 +11,7 @@ from treadle.core.errors import DtypeError
 from treadle.cuda_cpp.arguments import check_count
 from treadle.cuda_cpp.program import KernelInstance, Shape, Whole
 from treadle.cuda_cpp.values import Unfit, described
+from treadle.runtime.arrays import is_array_type
 
 
 def taken_apart(instance: KernelInstance, arguments: Sequence[Any]) -> tuple[Any, ...]:
@@ -58,7 +59,7 @@ def _put(made: list[Any], shape: Shape, value: Any, path: str) -> None:
 
 def _items(value: Any, count: int) -> list[Any]:
     """The items of an array of pointers or structs."""
-    is_array = isinstance(value, np.ndarray) or hasattr(type(value), "_array")
+    is_array = isinstance(value, np.ndarray) or is_array_type(type(value))
     if not is_array and not isinstance(value, (list, tuple)):
         raise Unfit(f"{described(value)} came: pass a list or tuple of {count}")
     shape = getattr(value, "shape", None)

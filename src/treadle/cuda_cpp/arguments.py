@@ -22,7 +22,7 @@ from treadle.ir.definition import label_of
 from treadle.ir.signature import DeclaredPointer
 from treadle.ir.types import U8, Array, Scalar, Struct, Type, Vector, Void, size_of
 from treadle.runtime.arguments import NUMBER_TYPES
-from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.arrays import DeviceArray, is_array_type
 from treadle.runtime.convert import Packed
 from treadle.runtime.devices import Device
 from treadle.runtime.foreign import kind_of
@@ -110,7 +110,7 @@ def _where(instance: KernelInstance, position: int) -> str:
 def _for_pointer(instance: KernelInstance, position: int, value: Any) -> Conversion | None:
     if isinstance(value, np.ndarray):
         return partial(_contiguous, instance, position)
-    if hasattr(type(value), "_array") or kind_of(value) is not None:
+    if is_array_type(type(value)) or kind_of(value) is not None:
         return None
     raise DtypeError(
         f"{_where(instance, position)}, but {described(value)} came: pass an array (a tensor, "

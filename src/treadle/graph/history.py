@@ -51,11 +51,16 @@ class Derivative(Protocol):
         those sources that are tracked."""
 
 
-# The derivatives of operations by their names, and of functions that are recorded as one operation.
-# `treadle.autograd` provides them.
-derivatives: Mapping[str, Derivative] = {}
-# Runs a backward pass; `treadle.autograd` provides it.
-run_backward: Callable[..., Any]
+# The derivatives of operations by their names, and of functions that are recorded as one operation;
+# and what runs a backward pass. `treadle/__init__.py` installs them, which are known above.
+derivatives: Mapping[str, Derivative]
+run_backward: Callable[..., None]
+
+
+def install(known: Mapping[str, Derivative], backward: Callable[..., None]) -> None:
+    """Differentiate with these from here on."""
+    global derivatives, run_backward
+    derivatives, run_backward = known, backward
 
 
 class History:

@@ -13,9 +13,8 @@ from treadle.graph.node import Node
 from treadle.graph.readers import pending_readers
 from treadle.graph.recipes import Graph, Task, remember, remembered, task_of
 from treadle.graph.schedule import Plan
-from treadle.runtime import memory
 from treadle.runtime.arrays import DeviceArray
-from treadle.runtime.memory import Storage
+from treadle.runtime.lazy import Awaited
 
 _lock = forks.lock()
 # Called with each group before it runs, for those who want to see (`TREADLE_EXPLAIN`).
@@ -106,7 +105,7 @@ def _clear(array: DeviceArray) -> None:
         array.device.default_stream.handle.fill_zero(array.buffer, 0, array.buffer.size)
 
 
-def finish_readers(storage: Storage, writer: Node | None = None) -> None:
+def finish_readers(storage: Awaited, writer: Node | None = None) -> None:
     """Compute what still has to read memory that is about to be written, here or elsewhere, but for
     the writer."""
     found: list[Node] = []
@@ -140,6 +139,3 @@ def _make_eager(view: Node) -> None:
             reader = reference()
             if reader is not None and reader.op == kinds.VIEW:
                 todo.append(reader)
-
-
-memory.finish_readers = finish_readers

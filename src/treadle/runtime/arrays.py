@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -69,6 +69,28 @@ def array_class(
         key = ArrayClass(device, dtype, element_type(dtype), *facts[2:])
         key = _classes.setdefault(facts, key)
     return key
+
+
+class ArrayLike(Protocol):
+    """An array of ours as the argument of a launch. `DeviceArray` is one, and so is what is
+    computed later."""
+
+    def __treadle_array__(self, kernel: str | None = None) -> DeviceArray:
+        """The elements in memory, computed if need be. With the name of a `kernel` that is launched
+        with them, an error if that kernel may not have them."""
+
+    def __treadle_written__(self) -> None:
+        """A kernel writes the elements. Not called for a `DeviceArray`."""
+
+
+def as_array(value: Any) -> DeviceArray | None:
+    """The elements of an array of ours; None for any other value."""
+    return value.__treadle_array__() if is_array_type(type(value)) else None
+
+
+def is_array_type(kind: type) -> bool:
+    """Whether values of a type are arrays of ours."""
+    return hasattr(kind, "__treadle_array__")
 
 
 class DeviceArray(Exported):
@@ -144,9 +166,8 @@ class DeviceArray(Exported):
         made.buffer = made.storage.buffer
         return made
 
-    @property
-    def _array(self) -> DeviceArray:
-        """A launch asks what it is given for this; a Tensor has one too."""
+    def __treadle_array__(self, kernel: str | None = None) -> DeviceArray:
+        """A launch asks its arguments for this (see `ArrayLike`)."""
         return self
 
     @property

@@ -21,6 +21,7 @@ from treadle.runtime.arrays import (
     DeviceArray,
     array_class,
     array_dtype,
+    as_array,
     check_unmasked,
     element_type,
     packed_strides,
@@ -81,9 +82,8 @@ def device_among(arguments: tuple[Any, ...]) -> Device | None:
             continue
         if kind_of(value) is not None:
             theirs = theirs or device_of(value, "an argument")
-        elif (array := getattr(value, "_array", None)) is not None:
-            found: Device = array.device
-            return found
+        elif (array := as_array(value)) is not None:
+            return array.device
     return theirs
 
 
@@ -107,7 +107,7 @@ def take_in(definition: KernelDefinition, arguments: tuple[Any, ...], stream: St
         elif isinstance(value, np.ndarray):
             check_unmasked(value)
             copied[position] = value
-        elif (array := getattr(value, "_array", None)) is not None:
+        elif (array := as_array(value)) is not None:
             own.append(array)
         elif not _is_new_number(value):
             taken.arguments[position] = Packed(*_class_of(value))
@@ -130,7 +130,7 @@ def _is_new_number(value: Any) -> bool:
 
 def describe(value: Any) -> tuple[Any, Any]:
     """The class of an argument and the argument, without any device: for printing source."""
-    array = getattr(value, "_array", None)
+    array = as_array(value)
     if array is not None:
         return array.key, array
     if isinstance(value, np.ndarray):  # copied to a device row by row

@@ -28,21 +28,25 @@ _TYPE_CODES = {"bool": "b", "int": "i", "uint": "u", "float": "f", "complex": "c
 
 
 class Exported:
-    """What makes an array one that other libraries take. Its elements are `_array`."""
+    """What makes an array one that other libraries take."""
 
     __slots__ = ()
-    _array: Any
+
+    if TYPE_CHECKING:
+
+        def __treadle_array__(self, kernel: str | None = None) -> DeviceArray:
+            """Its elements (see `ArrayLike`)."""
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """Where it lies, for libraries of CUDA; there is none on other devices, nor for bfloat16,
         which the protocol cannot say (DLPack can). As it does not say either when they are done,
         nothing about the memory is lazy from here on."""
-        return _interface(self._array)
+        return _interface(self.__treadle_array__())
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """The kind and number of the device, as DLPack counts them. BufferError on WebGPU."""
-        return _place(self._array)
+        return _place(self.__treadle_array__())
 
     def __dlpack__(
         self,
@@ -59,7 +63,7 @@ class Exported:
         own, -1: no order). `dl_device` may be the CPU's, which copies. BufferError for what DLPack
         cannot say, and on WebGPU, whose memory no other library reaches.
         """
-        array, copied = self._array, False
+        array, copied = self.__treadle_array__(), False
         host = dl_device is not None and dl_device[0] == dlpack.CPU
         place = (dlpack.CPU, 0) if host else _place(array)
         if dl_device is not None and (int(dl_device[0]), dl_device[1]) != place:

@@ -21,7 +21,7 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, LaunchError
 from treadle.runtime import dlpack
-from treadle.runtime.arrays import array_dtype, check_unmasked, packed_strides
+from treadle.runtime.arrays import array_dtype, check_unmasked, is_array_type, packed_strides
 from treadle.runtime.dlpack import LEGACY
 
 
@@ -143,7 +143,7 @@ def kind_of(value: Any) -> Kind | None:
 
 
 def _find_kind(type_: type) -> Kind | None:
-    if issubclass(type_, (np.ndarray, np.generic)) or hasattr(type_, "_array"):  # treadle's own
+    if issubclass(type_, (np.ndarray, np.generic)) or is_array_type(type_):  # treadle's own
         return None
     root = type_.__module__.partition(".")[0]
     root = _ALSO_KNOWN_AS.get(root, root)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from treadle.core.errors import LaunchError
-from treadle.runtime import profile
+from treadle.runtime import lazy, profile
 from treadle.runtime.devices import device as find_device
 from treadle.runtime.launched import Launched
 from treadle.runtime.sharing import Order
@@ -18,15 +18,6 @@ if TYPE_CHECKING:
     from treadle.runtime.memory import Pool
     from treadle.runtime.sharing import Guest
     from treadle.runtime.streams import Stream
-
-
-def _nothing(device: Device) -> None:
-    """Without the array library nothing is pending."""
-
-
-# Set by the array library: computes the lazy values on a device. Those from before a capture are
-# not for its recording, those from within are.
-compute_pending: Callable[[Device], None] = _nothing
 
 
 class Graph:
@@ -65,7 +56,7 @@ class Graph:
         finished = False
         try:
             yield self
-            compute_pending(self.device)
+            lazy.arrays.compute_pending(self.device)  # from within: it is recorded
             finished = True
         finally:
             self.end(finished)
@@ -73,7 +64,7 @@ class Graph:
     def begin(self) -> None:
         """Record from here on, for those who cannot use `with`: `end` must follow."""
         self.release()
-        compute_pending(self.device)
+        lazy.arrays.compute_pending(self.device)  # from before: it is not for the recording
         self._begin()
 
     def _begin(self) -> None:

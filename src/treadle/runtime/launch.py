@@ -20,7 +20,7 @@ from treadle.drivers import base
 from treadle.ir.definition import KernelDefinition, label_of
 from treadle.ir.signature import Signature
 from treadle.runtime import arguments as binding
-from treadle.runtime import convert, memory, profile, settings, windows
+from treadle.runtime import convert, lazy, profile, settings, windows
 from treadle.runtime.arrays import ArrayClass, DeviceArray
 from treadle.runtime.devices import Device, default_device
 from treadle.runtime.launched import Launched, Variant
@@ -156,7 +156,7 @@ class Launcher:
         DtypeError or CompileError before anything runs; a grid of 0 is allowed only where an
         argument is an empty array, and then does nothing.
         """
-        definition = self.definition
+        definition, name = self.definition, self.definition.name
         runs = min(grid) > 0
         folded = max(grid) > _FOLD_FROM
         if folded:
@@ -179,15 +179,13 @@ class Launcher:
                     values.append(value)
                     continue
                 try:
-                    array = value._array
+                    array = value.__treadle_array__(name)
                 except AttributeError:
                     if kind is not convert.Packed:
                         return self._launch_foreign(launch, arguments, stream)
                     keys.append(value.key)
                     values.append(value.data)
                     continue
-                if array is not value and value._history is not None:  # a tensor
-                    value._check_launch(self.definition.name)
                 if to is None:
                     to = array.device.default_stream
                 keys.append(array.key)
@@ -212,9 +210,9 @@ class Launcher:
             for position in prepared.built.written:
                 storage = values[position].storage
                 if storage.readers is not None:
-                    memory.finish_readers(storage)
+                    lazy.arrays.finish_readers(storage)
                 if arguments[position] is not values[position]:
-                    arguments[position]._written_by_kernel()
+                    arguments[position].__treadle_written__()
             try:
                 parameters = prepared.pack(values, grid, threads)
             except (struct.error, OverflowError) as error:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.core import forks
 from treadle.core.errors import OutOfMemory, TreadleError
 from treadle.drivers.base import Buffer, Device, Event
-from treadle.runtime import profile
+from treadle.runtime import lazy, profile
 
 if TYPE_CHECKING:
     from treadle.runtime.sharing import Placed
@@ -199,39 +199,18 @@ def _of_size(keeper: list[Buffer], size: int) -> Buffer | None:
     return None
 
 
-def _nobody_is_lazy(storage: Storage) -> None:
-    """Without the array library."""
-
-
-# Set by the array library: computes what still has to read memory that is about to be written.
-finish_readers: Callable[[Storage], None] = _nobody_is_lazy
-_FEW_READERS = 64
-
-
-class Storage:
+class Storage(lazy.Awaited):
     """Device memory owned by arrays; it goes back to its pool with its last array.
 
-    `readers` refer to lazy values that may still have to read it. `shared` counts the libraries
-    that have the memory too: nothing about it may be lazy. A borrowed storage is always shared, and
-    so is one that came back to us from another library, since several arrays may have it then.
+    A borrowed storage is always shared, and so is one that came back to us from another library,
+    since several arrays may have it then.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_prune_at",
-        "buffer",
-        "nbytes",
-        "owner",
-        "pool",
-        "readers",
-        "shared",
-    )
+    __slots__ = ("__weakref__", "buffer", "nbytes", "owner", "pool")
 
     def __init__(self, pool: Pool, nbytes: int) -> None:
+        super().__init__()
         self.pool: Pool | None = pool
-        self.readers: list[weakref.ref[Any]] | None = None
-        self._prune_at = _FEW_READERS
-        self.shared = 0
         self.owner: object = None  # memory of somebody else, kept alive while this lives
         self.nbytes = nbytes
         self.buffer = pool.take(max(nbytes, 4))
@@ -240,8 +219,8 @@ class Storage:
     def borrowed(cls, buffer: Buffer, nbytes: int, owner: object) -> Storage:
         """Memory that somebody else owns; it is not given to a pool."""
         storage = cls.__new__(cls)
+        lazy.Awaited.__init__(storage, shared=1)
         storage.pool, storage.owner, storage.nbytes, storage.buffer = None, owner, nbytes, buffer
-        storage.readers, storage._prune_at, storage.shared = None, _FEW_READERS, 1
         return storage
 
     @property
@@ -251,18 +230,6 @@ class Storage:
         if self.shared and self.pool is not None and self.pool.shared.leaving:
             self.pool.shared.settle()
         return self.shared > 0
-
-    def add_reader(self, reader: weakref.ref[Any]) -> None:
-        """Remember a lazy value that reads this memory. Those that are computed or gone are
-        forgotten now and then."""
-        if self.readers is None:
-            self.readers = [reader]
-            return
-        self.readers.append(reader)
-        if len(self.readers) > self._prune_at:
-            waiting = [one for one in self.readers if (r := one()) is not None and r.array is None]
-            self.readers = waiting
-            self._prune_at = max(_FEW_READERS, 2 * len(waiting))
 
     def __del__(self) -> None:
         pool = getattr(self, "pool", None)
@@ -318,7 +285,7 @@ class Shared:
             storage.shared += 1
         try:
             if storage.readers is not None:
-                finish_readers(storage)
+                lazy.arrays.finish_readers(storage)
         except BaseException:
             end()
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.arrays import DeviceArray, as_array
 from treadle.runtime.devices import Device
 
 LEAST = 16  # bytes of a window, and what divides them: of a vector of four, as kernels may see it
@@ -22,7 +22,7 @@ def narrow(arguments: tuple[Any, ...], device: Device) -> tuple[Any, ...] | None
     """A launch's arguments with windows in place of buffers that the device can't bind as a whole:
     one for all arrays in a buffer, since a kernel sees it once. None if that is too much."""
     limits = device.limits
-    found = [getattr(argument, "_array", None) for argument in arguments]
+    found = [as_array(argument) for argument in arguments]
     wide: dict[Any, list[DeviceArray]] = {}
     for array in found:
         if array is not None and array.buffer.size > limits.max_binding_size:

@@ -1,7 +1,5 @@
 """The `Tensor` that people hold, the functions that make one, and the Array API's namespace."""
 
-from treadle.core.environment import is_on
-from treadle.graph.explain import explain_everything
 from treadle.tensor import fft, linalg, random
 from treadle.tensor import methods as _methods  # noqa: F401  gives Tensor its methods
 from treadle.tensor import operators as _operators  # noqa: F401  gives Tensor its operators
@@ -189,6 +187,3 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
-
-if is_on("TREADLE_EXPLAIN"):
-    explain_everything()

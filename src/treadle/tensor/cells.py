@@ -16,8 +16,6 @@ from treadle.core.errors import DeviceLost, TreadleError
 from treadle.graph import kinds
 from treadle.graph.node import Node
 from treadle.graph.realize import realize
-from treadle.runtime import graphs
-from treadle.runtime.devices import Device
 
 _MOST_VERSIONS = 128  # that a cell can go back over
 _DROPPED = (
@@ -172,18 +170,15 @@ def _recover(cells: list[Cell], error: BaseException) -> None:
         error.add_note(_DROPPED)
 
 
-def compute_pending(device: Device) -> None:
+def compute_pending(device: object) -> None:
     """Compute all lazy tensors on a device."""
     cells = [cell for cell in cells_of(device) if cell.value.array is None]
     if cells:
         _compute_cells(tuple([cell.value for cell in cells]), cells)
 
 
-def cells_of(device: Device) -> list[Cell]:
+def cells_of(device: object) -> list[Cell]:
     """All the arrays there are on a device."""
     # The set is copied at once: other threads may add to it.
     found = [each() for each in tuple(_cells)]
     return [cell for cell in found if cell is not None and cell.value.device is device]
-
-
-graphs.compute_pending = compute_pending

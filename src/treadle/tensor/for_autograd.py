@@ -17,6 +17,7 @@ from treadle.graph import history, views
 from treadle.graph.history import History, Leaf, is_differentiable
 from treadle.graph.node import Node, computed, view_of
 from treadle.graph.views import View
+from treadle.runtime.arrays import DeviceArray
 from treadle.tensor.described import Described
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ class ForAutograd(Described):
         def _node(self) -> Node: ...
         @property
         def _where(self) -> View: ...
+        @property
+        def _array(self) -> DeviceArray: ...
         def _seen_through(self, view: View) -> Tensor: ...
 
     @property
@@ -106,14 +109,23 @@ class ForAutograd(Described):
         owner = boundary.leaf.owner
         return boundary.leaf if owner is not None and owner() is self else None
 
-    def _check_launch(self, kernel: str) -> None:
-        """AutogradError for a kernel's argument with a history, if operations are recorded."""
-        if history.recording.get():
+    def __treadle_array__(self, kernel: str | None = None) -> DeviceArray:
+        """The elements in memory. AutogradError if they have a history, operations are recorded,
+        and it is a kernel that is to have them."""
+        node = self._cell.value
+        array = node.array
+        if array is None or self._view is not None:
+            array = self._array
+            node = self._cell.value
+        boundary = self._boundary
+        made = node.history if boundary is None else boundary.leaf
+        if made is not None and kernel is not None and history.recording.get():
             raise AutogradError(
                 f"kernel {kernel} is launched with a tensor that requires gradients, and what a "
                 "kernel computes has none: launch it within td.no_grad(), or with x.detach(), if "
                 "no gradient is wanted; else within forward and backward of a td.autograd.Function"
             )
+        return array
 
     def _is_kept_by(self, result: ForAutograd) -> bool:
         """Whether the derivative of what is to be written here needs what it was made of: that is
@@ -121,7 +133,7 @@ class ForAutograd(Described):
         made = result._history
         return made is not None and made.keeps(self._cell.value)
 
-    def _written_by_kernel(self) -> None:
+    def __treadle_written__(self) -> None:
         """A kernel writes the memory: what a derivative needs of the old elements is gone."""
         cell = self._cell
         old = cell.value

@@ -25,7 +25,7 @@ class ForNumPy(Exported):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """The elements for NumPy: on the CPU the memory itself, unless a copy is asked for."""
-        array = self._array
+        array = self.__treadle_array__()
         wanted = None if dtype is None else np.dtype(dtype)
         if not array.device.traits.host_memory:
             if copy is False:
@@ -96,7 +96,7 @@ def _for_numpy(value: Any) -> Any:
     be read, so that no function writes into what nobody sees."""
     if isinstance(value, ForNumPy):
         data = np.asarray(value)
-        if not value._array.device.traits.host_memory:
+        if not value.__treadle_array__().device.traits.host_memory:
             data.flags.writeable = False
         return data
     if type(value) in (list, tuple):

@@ -24,8 +24,8 @@ from treadle.lang.interpreter import numbers
 from treadle.lang.interpreter.arrays import KernelArray
 from treadle.lang.types import Vector, annotation_of, ir_type, is_struct, make_value, numpy_dtype
 from treadle.runtime import arguments as binding
-from treadle.runtime import convert, memory
-from treadle.runtime.arrays import array_dtype, element_type
+from treadle.runtime import convert, lazy
+from treadle.runtime.arrays import array_dtype, element_type, is_array_type
 from treadle.runtime.foreign import kind_of
 from treadle.runtime.sharing import share
 
@@ -64,8 +64,8 @@ def take_arguments(kernel: KernelDefinition, arguments: Sequence[Any]) -> Taken:
             taken.values.append(numbers.cast(value, number.type))
         else:
             where = f"argument {position + 1} ({parameter.name}) of kernel {kernel.name}"
-            if getattr(value, "_history", None) is not None:
-                value._check_launch(kernel.name)
+            if is_array_type(type(value)):
+                value.__treadle_array__(kernel.name)  # an error, if the kernel may not have it
             array = _array(parameter, _as_numpy(value, taken, where), where)
             kinds.append(ArrayArgument(array.element, array.ndim))
             taken.values.append(array)
@@ -83,18 +83,18 @@ def _value_type(value: Any) -> Any:
 def _as_numpy(value: Any, taken: Taken, where: str) -> np.ndarray[Any, Any]:
     if isinstance(value, np.ndarray):
         return value
-    if hasattr(value, "_array"):  # a tensor of any device
+    if is_array_type(type(value)):  # of any device
         taken.limits = value.device.info.limits
         copy: np.ndarray[Any, Any] = np.array(value.numpy())
         before = copy.tobytes()
 
         def put_back() -> None:
             if copy.tobytes() != before:  # what is only read may be a tensor that can't be written
-                array = value._array
+                array = value.__treadle_array__()
                 if array.storage.readers is not None:
-                    memory.finish_readers(array.storage)
+                    lazy.arrays.finish_readers(array.storage)
                 array.assign(copy)
-                value._written_by_kernel()
+                value.__treadle_written__()
 
         taken.copies.append(put_back)
         return copy
