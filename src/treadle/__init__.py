@@ -37,6 +37,7 @@ from treadle.lang import *  # noqa: F403  a name of both is one function: of num
 from treadle.optim.scaling import GradScaler
 from treadle.runtime.devices import (
     Device,
+    Stream,
     default_device,
     device,
     devices,
@@ -45,9 +46,9 @@ from treadle.runtime.devices import (
     set_default_device,
     use_device,
 )
+from treadle.runtime.events import Event
 from treadle.runtime.graphs import Graph
 from treadle.runtime.profile.session import profile
-from treadle.runtime.streams import Event, Stream
 from treadle.tensor import *  # noqa: F403  every name there is public
 
 from treadle.tensor.info import ARRAY_API_VERSION as __array_api_version__  # isort: skip

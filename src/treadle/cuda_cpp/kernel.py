@@ -23,8 +23,7 @@ from treadle.runtime import convert
 from treadle.runtime.arguments import declared_arguments
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.brackets import Bound, Bracketed
-from treadle.runtime.devices import Device, default_device
-from treadle.runtime.streams import Stream
+from treadle.runtime.devices import Device, Stream, default_device
 
 Extent = int | Sequence[int]
 _USUAL_BLOCK = 256

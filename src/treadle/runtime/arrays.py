@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,12 +24,9 @@ from treadle.ir.types import (
     field_offset,
     size_of,
 )
-from treadle.runtime import profile
-from treadle.runtime.export import Exported
+from treadle.runtime import profiler
+from treadle.runtime.devices import Device
 from treadle.runtime.memory import Storage
-
-if TYPE_CHECKING:
-    from treadle.runtime.devices import Device
 
 _BYTE = np.dtype(np.uint8)
 
@@ -93,7 +90,7 @@ def is_array_type(kind: type) -> bool:
     return hasattr(kind, "__treadle_array__")
 
 
-class DeviceArray(Exported):
+class DeviceArray:
     """Elements in a storage, reached by strides and an offset that count elements.
 
     (Without a device and a storage it only describes an array, for printing source.)
@@ -231,8 +228,8 @@ class DeviceArray(Exported):
         if not target.device.is_beside(self.device):
             return False
         copy = target.device.handle.copy_from
-        if (active := profile.active) is not None:
-            return active.copy_across(target.device.default_stream, copy, places)
+        if (active := profiler.active) is not None:
+            return active.copy_across(target.device.default_stream.handle, copy, places)
         return copy(*places)
 
     def span(self) -> tuple[DeviceArray, Callable[..., np.ndarray[Any, Any]]]:

@@ -17,7 +17,7 @@ from treadle.drivers import base
 from treadle.ir.definition import KernelDefinition, LoweredKernel
 from treadle.ir.printer import to_text
 from treadle.ir.signature import ArrayArgument, Signature
-from treadle.runtime import disk_cache, profile, settings
+from treadle.runtime import disk_cache, profiler, settings
 from treadle.runtime.built import Built, from_bytes, to_bytes
 from treadle.runtime.devices import Device
 from treadle.runtime.launched import Variant
@@ -64,7 +64,7 @@ def _build(
     except CompileError as error:
         raise _placed(error, lowered) from None
     device.compiled[key] = made
-    if (active := profile.active) is not None:
+    if (active := profiler.active) is not None:
         active.note_compilation(definition.name, how, device.id, began)
     seconds = time.perf_counter() - began
     if seconds > _SLOW:

@@ -32,7 +32,7 @@ from treadle.runtime.memory import Storage
 from treadle.runtime.sharing import Order, Placed, apart, borrow, device_of, place, stretch_around
 
 if TYPE_CHECKING:
-    from treadle.runtime.streams import Stream
+    from treadle.runtime.devices import Stream
 
 
 @dataclass(frozen=True, slots=True)

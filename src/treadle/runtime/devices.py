@@ -1,4 +1,4 @@
-"""Which devices there are, and which one is meant.
+"""Which devices there are, with their streams, and which one is meant.
 
 Backends are asked for their devices once, when somebody first needs to know; asking for the CPU by
 name never touches a graphics driver.
@@ -11,7 +11,7 @@ import contextvars
 import importlib
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from treadle.core import forks
@@ -20,12 +20,13 @@ from treadle.core.limits import DeviceInfo, Limits
 from treadle.core.once import once
 from treadle.core.recent import Recent
 from treadle.drivers import BACKENDS
+from treadle.runtime.libraries import Guest
 from treadle.runtime.memory import Pool, Shared
+from treadle.runtime.observed import Observed
 
 if TYPE_CHECKING:
     from treadle.core.traits import Traits
     from treadle.drivers import base
-    from treadle.runtime.streams import Stream
 
 # What a device keeps besides arrays in use: compiled kernels, kernels of array expressions.
 _RECENT_KERNELS = 1024
@@ -153,15 +154,11 @@ class Device:
     def default_stream(self) -> Stream:
         """The stream that work goes to unless another one is named."""
         if self._stream is None:
-            from treadle.runtime.streams import Stream
-
             self._stream = Stream(self, self.handle.default_stream)
         return self._stream
 
     def stream(self) -> Stream:
         """A new stream of work, ordered within itself."""
-        from treadle.runtime.streams import Stream
-
         made = Stream(self, self.handle.create_stream())
         self.several_streams = True
         return made
@@ -192,6 +189,38 @@ class Device:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return restored_device, (self.id, self._info.api)
+
+
+class Stream:
+    """Work that runs in order. Get one from `Device.stream()`."""
+
+    def __init__(self, device: Device, handle: base.Stream) -> None:
+        self.device = device
+        self.handle = handle
+        self.keeping: list[object] | None = None  # while capturing: what is launched and used
+        self.guests: dict[Guest, None] = {}  # and the libraries whose memory it is
+        # While a function is traced here: to be called, with words for it, before what a recording
+        # cannot have.
+        self.interrupt: Callable[[str], None] | None = None
+        streams.add(self)
+
+    def flush(self) -> None:
+        """Start what was launched, without waiting for it."""
+        self.handle.flush()
+
+    def synchronize(self) -> None:
+        """Wait until everything launched here is done."""
+        self.handle.synchronize()
+
+    async def synchronize_async(self) -> None:
+        """`synchronize`, awaiting instead of blocking."""
+        await self.handle.synchronize_async()
+
+    def __repr__(self) -> str:
+        return f"<treadle stream on {self.device.id}>"
+
+
+streams: Observed[Stream] = Observed()  # all that there are
 
 
 def devices() -> list[Device]:

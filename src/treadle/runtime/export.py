@@ -19,9 +19,9 @@ import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.runtime import dlpack
-
-if TYPE_CHECKING:
-    from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.arrays import DeviceArray, numpy_dtype
+from treadle.runtime.devices import device
+from treadle.runtime.libraries import keeper_of
 
 _NO_ORDER = -1  # a consumer's stream: it sees to the order by itself
 _TYPE_CODES = {"bool": "b", "int": "i", "uint": "u", "float": "f", "complex": "c"}
@@ -74,8 +74,6 @@ class Exported:
         if host and not array.device.traits.host_memory:
             if copy is False:
                 raise BufferError(f"a tensor on {array.device.id} is copied to get to the CPU")
-            from treadle.runtime.devices import device
-
             array, copied = array.copy_to(device("cpu")), True
         elif copy:
             array, copied = array.copy_to(array.device), True
@@ -87,8 +85,6 @@ class Exported:
 def host_view(array: DeviceArray) -> np.ndarray[Any, Any]:
     """An array on the CPU as NumPy's, without a copy. It is lent until NumPy's array, and all views
     of it, are gone."""
-    from treadle.runtime.arrays import numpy_dtype
-
     return np.asarray(Lent(array)).view(numpy_dtype(array.dtype))
 
 
@@ -158,8 +154,6 @@ class Lent:
     __slots__ = ("array", "end", "keeper", "stream")
 
     def __init__(self, array: DeviceArray, stream: int | None = None, number: int = 0) -> None:
-        from treadle.runtime.foreign import keeper_of
-
         self.keeper = None if stream is None else keeper_of(stream, number)
         self.stream = stream
         self.end = _lend(array)

@@ -23,6 +23,7 @@ from treadle.core.errors import DtypeError, LaunchError
 from treadle.runtime import dlpack
 from treadle.runtime.arrays import array_dtype, check_unmasked, is_array_type, packed_strides
 from treadle.runtime.dlpack import LEGACY
+from treadle.runtime.libraries import LIBRARIES, Library
 
 
 @dataclass(slots=True)
@@ -53,63 +54,6 @@ class Foreign:
                 high += reach
         item = self.dtype.itemsize
         return self.address + low * item, self.address + (high + 1) * item
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Library:
-    """What we know of a library."""
-
-    name: str
-    # The handle of the stream that its work is on now (on CUDA device number `n`), and what keeps
-    # that stream; None where nobody can tell.
-    current_stream: Callable[[Any, int], tuple[int, object]] | None = None
-    streams_end: bool = False  # when nobody holds them any more; others keep theirs for ever
-    immutable: bool = False  # nobody may write its arrays, whatever the protocol says
-
-    def stream(self, number: int) -> tuple[int | None, object]:
-        """Its current stream on a CUDA device: the handle, and what keeps it."""
-        if self.current_stream is None:
-            return None, None
-        handle, keeper = self.current_stream(sys.modules[self.name], number)
-        return handle or LEGACY, keeper
-
-
-def _torch_stream(torch: Any, number: int) -> tuple[int, object]:
-    stream = torch.cuda.current_stream(number)
-    return stream.cuda_stream, stream
-
-
-def _cupy_stream(cupy: Any, number: int) -> tuple[int, object]:
-    stream = cupy.cuda.get_current_stream(number)
-    return stream.ptr, stream
-
-
-def _numba_stream(numba: Any, number: int) -> tuple[int, object]:
-    own = getattr(numba.config, "CUDA_PER_THREAD_DEFAULT_STREAM", False)
-    return (2 if own else LEGACY), None
-
-
-_LIBRARIES = {
-    library.name: library
-    for library in (
-        Library("torch", _torch_stream),
-        Library("cupy", _cupy_stream, streams_end=True),
-        Library("numba", _numba_stream),
-        # Works on streams of its own, which it makes wait when it hands an array over.
-        Library("jax", immutable=True),
-    )
-}
-
-
-def keeper_of(stream: int, number: int) -> object:
-    """What keeps the stream that a consumer named by its handle, if it is its current one: a handle
-    alone may be that of a stream that is gone by the time it is used."""
-    for name, library in _LIBRARIES.items():
-        if library.streams_end and name in sys.modules:
-            handle, keeper = library.stream(number)
-            if handle == stream:
-                return keeper
-    return None
 
 
 _ALSO_KNOWN_AS = {"jaxlib": "jax", "numba_cuda": "numba"}
@@ -147,7 +91,7 @@ def _find_kind(type_: type) -> Kind | None:
         return None
     root = type_.__module__.partition(".")[0]
     root = _ALSO_KNOWN_AS.get(root, root)
-    library = _LIBRARIES.get(root) or Library(root)
+    library = LIBRARIES.get(root) or Library(root)
     if root == "torch" and type_.__name__ in ("Tensor", "Parameter"):  # not what is made of them
         return Kind(library, _torch_place, _read_torch, _torch_facts)
     if root == "cupy" and type_.__name__ == "ndarray":

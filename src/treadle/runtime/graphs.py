@@ -7,17 +7,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from treadle.core.errors import LaunchError
-from treadle.runtime import lazy, profile
+from treadle.runtime import lazy, profiler
+from treadle.runtime.devices import Device, Stream
 from treadle.runtime.devices import device as find_device
 from treadle.runtime.launched import Launched
+from treadle.runtime.libraries import Guest
+from treadle.runtime.memory import Pool
 from treadle.runtime.sharing import Order
 
 if TYPE_CHECKING:
     from treadle.drivers import base
-    from treadle.runtime.devices import Device
-    from treadle.runtime.memory import Pool
-    from treadle.runtime.sharing import Guest
-    from treadle.runtime.streams import Stream
 
 
 class Graph:
@@ -107,11 +106,11 @@ class Graph:
             self._replay(self._recording, stream)
 
     def _replay(self, recording: base.Recording, stream: Stream) -> None:
-        if (active := profile.active) is None:
+        if (active := profiler.active) is None:
             recording.replay(stream.handle)
         else:
             launches = [used for used in self._used if isinstance(used, Launched)]
-            active.replay(stream, recording, launches)
+            active.replay(stream.handle, recording, launches)
 
     def release(self) -> None:
         """Drop the recording and what it kept alive."""

@@ -20,11 +20,10 @@ from treadle.drivers import base
 from treadle.ir.definition import KernelDefinition, label_of
 from treadle.ir.signature import Signature
 from treadle.runtime import arguments as binding
-from treadle.runtime import convert, lazy, profile, settings, windows
+from treadle.runtime import convert, lazy, profiler, settings, windows
 from treadle.runtime.arrays import ArrayClass, DeviceArray
-from treadle.runtime.devices import Device, default_device
+from treadle.runtime.devices import Device, Stream, default_device
 from treadle.runtime.launched import Launched, Variant
-from treadle.runtime.streams import Stream
 
 # Compilers are imported when there is something to compile: `import treadle` stays quick.
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ class Repeat:
             buffers = list(dict.fromkeys(buffers))
         prepared, grid, to = self._prepared, self._grid, self._stream
         parameters = prepared.pack(values, grid, self._threads)
-        if to.keeping is None and profile.active is None:
+        if to.keeping is None and profiler.active is None:
             to.handle.launch(prepared.compiled, grid, buffers, parameters)
         else:
             _start(self._definition, prepared, grid, buffers, parameters, values, to)
@@ -102,11 +101,11 @@ def _start(
         from treadle.runtime import reports
 
         reports.launch_with_report(prepared.compiled, built, grid, buffers, parameters, to)
-    elif (active := profile.active) is None:
+    elif to.keeping is not None or (active := profiler.active) is None:
         to.handle.launch(prepared.compiled, grid, buffers, parameters)
     else:
         launched = Launched(definition, built, values)
-        active.launch(to, prepared.compiled, grid, buffers, parameters, launched)
+        active.launch(to.handle, prepared.compiled, grid, buffers, parameters, launched)
 
 
 class Launcher:

@@ -16,15 +16,12 @@ import contextlib
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treadle.core import forks
 from treadle.core.errors import OutOfMemory, TreadleError
 from treadle.drivers.base import Buffer, Device, Event
-from treadle.runtime import lazy, profile
-
-if TYPE_CHECKING:
-    from treadle.runtime.sharing import Placed
+from treadle.runtime import lazy, profiler
 
 _SMALLEST = 256
 _LARGE = 16 << 20
@@ -89,8 +86,8 @@ class Pool:
                 buffer = self._allocate(rounded, size)
             self._used_bytes += buffer.size
             self._peak_bytes = max(self._peak_bytes, self._used_bytes)
-            if (active := profile.active) is not None:
-                active.note_memory(self)
+            if (active := profiler.active) is not None:
+                active.note_memory(self.device.info.id, self._used_bytes)
             return buffer
 
     def _allocate(self, rounded: int, asked: int) -> Buffer:
@@ -112,8 +109,8 @@ class Pool:
         """Take memory back."""
         with self._lock:
             self._used_bytes -= buffer.size
-            if (active := profile.active) is not None:
-                active.note_memory(self)
+            if (active := profiler.active) is not None:
+                active.note_memory(self.device.info.id, self._used_bytes)
             if self._keepers:
                 self._keepers[-1].append(buffer)
             elif buffer in self._reserved:
@@ -245,7 +242,7 @@ class Shared:
     """The memory that a device and other libraries both use."""
 
     def __init__(self) -> None:
-        self.placed: dict[Any, Placed] = {}  # other libraries' arrays as arguments, by their facts
+        self.placed: dict[Any, Any] = {}  # other libraries' arrays as arguments, by their facts
         # Reentrant: the collector may come in between, with memory to hold.
         self._lock = forks.lock()
         self._storages: weakref.WeakSet[Storage] = weakref.WeakSet()

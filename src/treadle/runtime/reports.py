@@ -13,7 +13,7 @@ from treadle.drivers import base
 from treadle.ir.passes.instrument import decode_report, format_entry, lost_words
 from treadle.runtime.arrays import DeviceArray, bytes_of
 from treadle.runtime.built import Built
-from treadle.runtime.streams import Stream
+from treadle.runtime.devices import Stream
 
 WORDS = 1 << 16  # of a report: a few thousand lines; what does not fit is counted
 

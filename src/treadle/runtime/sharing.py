@@ -21,20 +21,19 @@ from treadle.runtime import dlpack
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device, device
 from treadle.runtime.dlpack import LEGACY
-from treadle.runtime.foreign import Foreign, Kind, Library, alignment_of, kind_of, read
+from treadle.runtime.foreign import Foreign, Kind, alignment_of, kind_of, read
+from treadle.runtime.libraries import Guest, Library
 from treadle.runtime.memory import Storage
 
 if TYPE_CHECKING:
     from treadle.drivers import base
     from treadle.ir.definition import KernelDefinition
-    from treadle.runtime.streams import Stream
+    from treadle.runtime.devices import Stream
 
 # Compiled code counts on buffers that begin at multiples of this, the widest access.
 _ALIGNMENT = 16
 _MOST_PLACED = 4096  # arrays that a device remembers
 
-# A library, and the stream that an array of it says it is on.
-Guest = tuple[Library, int | None]
 Bounds = tuple[int, int]  # the address of a first byte, and that behind the last
 
 
@@ -116,7 +115,7 @@ def place(
     LaunchError if it is on another device, or its library does not hand it over.
     """
     where = order.stream.device
-    known = where.shared.placed
+    known: dict[Any, Placed] = where.shared.placed
     facts = None
     if kind.facts is not None:
         try:

@@ -13,20 +13,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treadle.core import forks
 from treadle.drivers import base
-from treadle.runtime import profile, streams
 from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device, Stream, streams
 from treadle.runtime.graphs import Graph
 from treadle.runtime.launched import Launched
 from treadle.runtime.profile.watch import WatchedStream
 from treadle.runtime.stream_proxy import Appended, StreamProxy
-
-if TYPE_CHECKING:
-    from treadle.runtime.devices import Device
-    from treadle.runtime.streams import Stream
 
 
 class Traced(Graph):
@@ -58,16 +54,15 @@ class Traced(Graph):
     def begin(self) -> None:
         """Record from here on; `close` must follow. What is pending on the device was computed."""
         self.release()
-        with profile.lock:
-            for stream in list(profile.streams):
+        with streams.lock:
+            for stream in streams.observe(self):
                 self._wrap(stream)
-            streams.meeting.append(self._meet)
         self.device.default_stream.interrupt = self.interrupt
         with self.lock:  # what another thread launches comes before, or interrupts
             self._begin()
             self.recording = True
 
-    def _meet(self, stream: Stream) -> None:
+    def opened(self, one: Stream) -> None:
         """A stream was made, or a device was opened."""
         if self.is_own_thread:
             self.interrupt("another device or stream is used")
@@ -97,9 +92,8 @@ class Traced(Graph):
 
     def close(self) -> None:
         """Leave the streams alone. What is used until then is noted, recorded or not."""
-        with profile.lock:
-            if self._meet in streams.meeting:
-                streams.meeting.remove(self._meet)
+        with streams.lock:
+            streams.leave(self)
             for stream, wrapper in self._wrapped:
                 if stream.handle is wrapper:
                     stream.handle = wrapper.inner

@@ -11,7 +11,7 @@ from rich.console import Console
 
 import treadle as td
 from treadle.core.errors import DeviceLost, TreadleError
-from treadle.runtime import profile as shared
+from treadle.runtime import profiler
 from treadle.runtime.profile.records import Amount, Entry
 from treadle.runtime.profile.session import Profile
 from treadle.runtime.profile.trace import trace_events
@@ -37,7 +37,7 @@ def test_profiles_do_not_nest():
         with pytest.raises(TreadleError, match="active already"), outer:
             pass
         fill.launch(8, td.zeros(8), 1.0)
-    assert shared.active is None
+    assert profiler.active is None
     assert "fill" in str(outer.table())
 
 
@@ -50,7 +50,7 @@ def test_a_profile_is_for_one_use_and_tells_at_its_end():
         p.table()
     with pytest.raises(TreadleError, match=r"td\.profile\(\)"), p:
         pass
-    assert shared.active is None
+    assert profiler.active is None
 
 
 def test_streams_are_the_drivers_own_again(cpu):
@@ -148,7 +148,7 @@ def made(*entries, timed=True):
     """A profile of a GPU's entries that has ended."""
     p = Profile()
     p.began, p.ended, p.timed, p._offsets = 10.0, 11.0, {"gpu:0": timed}, {"gpu:0": 0.5}
-    p._gpus, p.threads = {"gpu:0"}, {1: "MainThread"}
+    p.gpus, p.threads = {"gpu:0"}, {1: "MainThread"}
     p.entries += entries
     for entry in entries:
         p._place_on_device(entry)

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
-from treadle.runtime.streams import Event
+from treadle.runtime.events import Event
 
 BATCH = 5e-3  # seconds between two events
 _WIDTH = 180  # of a table in a file

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.dim3 import Dim3
+from treadle.core.errors import TreadleError
 from treadle.ir.definition import Work
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.launched import Launched
@@ -58,6 +60,43 @@ class Entry:
     shape: tuple[Dim3, Dim3] | None = None  # of a kernel: grid and block
     points: tuple[base.Event, base.Event] | None = None
     on_device: tuple[float, float] | None = None
+
+
+class Notes:
+    """What was noted while a profile was active, and what its entries are on."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.memory: dict[str, int] = {}  # the most bytes that arrays had, by device
+        self.memory_used: list[tuple[float, str, int]] = []  # when, device, bytes of arrays
+        self.threads: dict[int, str] = {}
+        self.timed: dict[str, bool] = {}  # whether a device tells the time
+        self.untimed = ""  # why some entries have no time, if so
+        self.gpus: set[str] = set()
+        self.began = 0.0
+        self.ended: float | None = None
+
+    def thread(self) -> int:
+        """The calling thread's number, with its name noted."""
+        number = threading.get_ident()
+        if number not in self.threads:
+            self.threads[number] = threading.current_thread().name
+        return number
+
+    @property
+    def seconds(self) -> float:
+        """From the beginning of the block until all that it started was done."""
+        return self.end_for("seconds") - self.began
+
+    def is_gpu(self, device: str) -> bool:
+        """Whether a device's time is another one than the host's."""
+        return device in self.gpus
+
+    def end_for(self, what: str) -> float:
+        """When it ended. TreadleError with what is asked for, if it has not."""
+        if self.ended is None:
+            raise TreadleError(f"the profile has not ended: ask for {what} after the with block")
+        return self.ended
 
 
 def amount_of(launched: Launched) -> Amount:

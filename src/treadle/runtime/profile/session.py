@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -12,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 from treadle.core import forks
 from treadle.core.errors import TreadleError
 from treadle.core.paths import as_path
-from treadle.runtime import profile as shared
-from treadle.runtime.profile.records import Amount, Entry, amount_of, clock
+from treadle.runtime import profiler
+from treadle.runtime.devices import Stream, streams
+from treadle.runtime.profile.records import Amount, Entry, Notes, amount_of, clock
 from treadle.runtime.profile.table import ProfileTable, tabulate
+from treadle.runtime.profile.trace import write_trace
 from treadle.runtime.profile.watch import WatchedStream
 
 if TYPE_CHECKING:
     from treadle.core.dim3 import Dim3
     from treadle.drivers import base
     from treadle.runtime.launched import Launched
-    from treadle.runtime.memory import Pool
-    from treadle.runtime.streams import Stream
 
 _CALIBRATIONS = 5
 _NAMED = 3  # kernels in the name of a replay
@@ -46,23 +45,15 @@ def profile() -> Profile:
     return Profile()
 
 
-class Profile:
+class Profile(Notes):
     """What ran while it was active. `table()` sums it up, `save` writes all of it for Perfetto.
 
     `memory` is the largest number of bytes that arrays had meanwhile, by device.
     """
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
-        self.memory: dict[str, int] = {}
-        self.memory_used: list[tuple[float, str, int]] = []  # when, device, bytes of arrays
-        self.threads: dict[int, str] = {}
-        self.timed: dict[str, bool] = {}  # whether a device tells the time
-        self.untimed = ""  # why some entries have no time, if so
-        self.began = 0.0
-        self.ended: float | None = None
+        super().__init__()
         self._memory_before: dict[str, tuple[float, int]] = {}
-        self._gpus: set[str] = set()
         self._drivers: dict[str, base.Device] = {}  # those met
         self._offsets: dict[str, float] = {}  # of a device's clock to the host's
         self._watched: list[tuple[Stream, WatchedStream]] = []
@@ -71,16 +62,16 @@ class Profile:
     # ------------------------------------------------------------------ beginning and end
 
     def __enter__(self) -> Profile:
-        with shared.lock:
-            if shared.active is not None:
+        with streams.lock:
+            if profiler.active is not None:
                 raise TreadleError(
                     "a profile is active already, and it watches everything in the process: end "
                     "it before another one begins"
                 )
             if self.began:
                 raise TreadleError("this profile has ended: begin a new one with td.profile()")
-            shared.active = self
-            for stream in list(shared.streams):
+            profiler.begin(self)
+            for stream in streams.observe(self):
                 self.watch(stream)
             self.began = clock()
         return self
@@ -98,8 +89,9 @@ class Profile:
                     with contextlib.suppress(TreadleError):  # a device was lost
                         watched.synchronize()
         finally:
-            with shared.lock:
-                shared.active = None
+            with streams.lock:
+                profiler.end()
+                streams.leave(self)
                 self.ended = clock()
                 for stream, watched in self._watched:
                     stream.handle = watched.inner
@@ -129,14 +121,20 @@ class Profile:
     def _used(self, watched: WatchedStream) -> bool:
         return any(e.points and e.stream == watched.number for e in list(self.entries))
 
+    def opened(self, one: Stream) -> None:
+        """A stream was made: it is watched too."""
+        with streams.lock:
+            if self.ended is None:
+                self.watch(one)
+
     def watch(self, stream: Stream) -> None:
         """Note what passes through a stream from here on."""
         device = stream.device
         if device.is_open_as(stream.handle.device):
-            watched = WatchedStream(self, stream, len(self._watched))
+            watched = WatchedStream(self, self.meet, stream, len(self._watched))
             self._watched.append((stream, watched))
             if not stream.device.traits.on_host:
-                self._gpus.add(stream.device.id)
+                self.gpus.add(stream.device.id)
             stream.handle = watched
             self._memory_before.setdefault(device.id, (clock(), device.pool.used))
 
@@ -170,7 +168,7 @@ class Profile:
 
     def launch(
         self,
-        stream: Stream,
+        stream: base.Stream,
         kernel: base.CompiledKernel,
         grid: Dim3,
         buffers: Sequence[base.Buffer],
@@ -178,40 +176,39 @@ class Profile:
         launched: Launched,
     ) -> None:
         """Launch, with a note."""
-        watched = stream.handle
-        if isinstance(watched, WatchedStream) and stream.keeping is None:
-            watched.launch_of(kernel, grid, buffers, parameters, amount_of(launched))
+        if isinstance(stream, WatchedStream):
+            stream.launch_of(kernel, grid, buffers, parameters, amount_of(launched))
         else:
-            watched.launch(kernel, grid, buffers, parameters)
+            stream.launch(kernel, grid, buffers, parameters)
 
     def replay(
-        self, stream: Stream, recording: base.Recording, launches: Sequence[Launched]
+        self, stream: base.Stream, recording: base.Recording, launches: Sequence[Launched]
     ) -> None:
         """Replay, with a note."""
-        watched = stream.handle
-        if isinstance(watched, WatchedStream):
+        if isinstance(stream, WatchedStream):
+            inner = stream.inner
             amount = Amount(0, 0)
             for launched in launches:
                 amount += amount_of(launched)
             name = _replay_name([launched.definition.name for launched in launches])
-            watched.append("replay", name, amount, lambda: recording.replay(watched.inner))
+            stream.append("replay", name, amount, lambda: recording.replay(inner))
         else:
-            recording.replay(watched)
+            recording.replay(stream)
 
     def copy_across(
-        self, stream: Stream, copy: Callable[..., bool], places: tuple[Any, ...]
+        self, stream: base.Stream, copy: Callable[..., bool], places: tuple[Any, ...]
     ) -> bool:
         """Copy from another device, with a note if that can be; `stream` is the target's."""
-        watched, done = stream.handle, False
+        done = False
 
         def append() -> None:
             nonlocal done
             done = copy(*places)
 
-        if not isinstance(watched, WatchedStream):
+        if not isinstance(stream, WatchedStream):
             append()
             return done
-        entry = watched.append("copy", "copy from another device", Amount(places[-1]), append)
+        entry = stream.append("copy", "copy from another device", Amount(places[-1]), append)
         if entry is not None and not done and entry in self.entries:
             self.entries.remove(entry)
         return done
@@ -221,50 +218,26 @@ class Profile:
         thread = self.thread()
         self.entries.append(Entry("compile", f"{kernel}, {how}", device, 0, thread, began, clock()))
 
-    def thread(self) -> int:
-        """The calling thread's number, with its name noted."""
-        number = threading.get_ident()
-        if number not in self.threads:
-            self.threads[number] = threading.current_thread().name
-        return number
-
-    def note_memory(self, pool: Pool) -> None:
+    def note_memory(self, device: str, used: int) -> None:
         """Memory was taken from a pool or given back. Finalizers call this too: no locks."""
-        device, used = pool.device.info.id, pool.used
         self.memory[device] = max(self.memory.get(device, 0), used)
         self.memory_used.append((clock(), device, used))
 
     # ------------------------------------------------------------------ what it tells
-
-    @property
-    def seconds(self) -> float:
-        """From the beginning of the block until all that it started was done."""
-        return self._end("seconds") - self.began
-
-    def is_gpu(self, device: str) -> bool:
-        """Whether a device's time is another one than the host's."""
-        return device in self._gpus
 
     def table(self) -> ProfileTable:
         """The sums: each kernel and kind of copy with its count, times, bytes and operations.
 
         Print it, or let rich print it; `rows` has the numbers.
         """
-        self._end("table()")
+        self.end_for("table()")
         return tabulate(self)
 
     def save(self, path: str | Path) -> None:
         """Write everything as JSON of Chrome's trace events, for https://ui.perfetto.dev."""
-        from treadle.runtime.profile.trace import write_trace
-
         target = as_path("save", path)
-        self._end("save()")
+        self.end_for("save()")
         write_trace(self, target)
-
-    def _end(self, what: str) -> float:
-        if self.ended is None:
-            raise TreadleError(f"the profile has not ended: ask for {what} after the with block")
-        return self.ended
 
     def __repr__(self) -> str:
         if self.ended is None:

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from treadle.runtime.profile.records import Amount, Entry
+from treadle.runtime.profile.records import Amount, Entry, Notes
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from treadle.runtime.profile.session import Profile
 
 _HEADINGS = (
     "kernel", "device", "count", "total", "mean", "moved", "GB/s", "operations", "GFLOP/s",
@@ -108,26 +107,26 @@ class ProfileTable:
         return Group(Text(self.title), table, *notes)
 
 
-def tabulate(profile: Profile) -> ProfileTable:
+def tabulate(notes: Notes) -> ProfileTable:
     """The table of a profile that has ended."""
     groups: dict[tuple[str, str, str], list[Entry]] = {}
-    for entry in profile.entries:
+    for entry in notes.entries:
         if entry.kind not in ("wait", "compile"):
             groups.setdefault((entry.kind, entry.name, entry.device), []).append(entry)
-    rows = [_row(entries, profile) for entries in groups.values()]
+    rows = [_row(entries, notes) for entries in groups.values()]
     rows.sort(key=lambda row: -row.seconds)
-    title = f"profile of {_readable(profile.seconds, _TIMES)}"
-    return ProfileTable(title, tuple(rows), tuple(_notes(profile, rows)))
+    title = f"profile of {_readable(notes.seconds, _TIMES)}"
+    return ProfileTable(title, tuple(rows), tuple(_notes(notes, rows)))
 
 
-def _row(entries: list[Entry], profile: Profile) -> Row:
+def _row(entries: list[Entry], notes: Notes) -> Row:
     first = entries[0]
     if first.kind == "read":
         spans = [(entry.began, entry.ended) for entry in entries]
-        on_host = profile.is_gpu(first.device)
+        on_host = notes.is_gpu(first.device)
     else:
         spans = [entry.on_device for entry in entries if entry.on_device is not None]
-        on_host = not profile.timed.get(first.device, True)
+        on_host = not notes.timed.get(first.device, True)
     amount = Amount(0, 0)
     for entry in entries:
         amount += entry.amount
@@ -162,12 +161,12 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _notes(profile: Profile, rows: list[Row]) -> Iterable[str]:
+def _notes(notes: Notes, rows: list[Row]) -> Iterable[str]:
     if not rows:
         yield "nothing ran on a device"
     if any(row.estimated for row in rows):
         yield _ESTIMATED
-    for device, timed in profile.timed.items():
+    for device, timed in notes.timed.items():
         if not timed:
             yield (
                 f"* {device} does not tell the time: the host's, which waits before and after each"
@@ -176,14 +175,14 @@ def _notes(profile: Profile, rows: list[Row]) -> Iterable[str]:
         yield _READS
     lost = sum(row.count - row.timed for row in rows)
     if lost:
-        yield f"{lost} without a time: {profile.untimed}"
+        yield f"{lost} without a time: {notes.untimed}"
     for kind, said in (("compile", "compiled or loaded"), ("wait", "waited for devices")):
-        found = [entry for entry in profile.entries if entry.kind == kind]
+        found = [entry for entry in notes.entries if entry.kind == kind]
         if found:
             total = _readable(sum(entry.ended - entry.began for entry in found), _TIMES)
             times = f"{len(found)} time{'s' * (len(found) > 1)}"
             yield f"{said}: {times}, {total} of the host's"
-    for device, peak in profile.memory.items():
+    for device, peak in notes.memory.items():
         yield f"memory of arrays on {device}: {_readable(peak, _SIZES)} at most"
 
 

@@ -9,55 +9,52 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treadle.core.paths import naming
-from treadle.runtime.profile.records import Entry
-
-if TYPE_CHECKING:
-    from treadle.runtime.profile.session import Profile
+from treadle.runtime.profile.records import Entry, Notes
 
 _HOST = 1  # the process number of the host; devices follow
 # What the host does is named for what it waits for or makes; the rest is handed to a device.
 _HANDED = frozenset({"kernel", "library", "replay"})
 
 
-def write_trace(profile: Profile, path: Path) -> None:
+def write_trace(notes: Notes, path: Path) -> None:
     """Write the JSON. OSError where it cannot be written."""
-    content = {"traceEvents": list(trace_events(profile)), "displayTimeUnit": "ns"}
+    content = {"traceEvents": list(trace_events(notes)), "displayTimeUnit": "ns"}
     with naming(path):
         path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
 
-def trace_events(profile: Profile) -> Iterator[dict[str, Any]]:
+def trace_events(notes: Notes) -> Iterator[dict[str, Any]]:
     """The events: names of tracks, what ran, arrows from launch to work, memory."""
-    devices = list(dict.fromkeys([e.device for e in profile.entries] + list(profile.memory)))
+    devices = list(dict.fromkeys([e.device for e in notes.entries] + list(notes.memory)))
     numbers = {device: _HOST + 1 + i for i, device in enumerate(devices)}
-    threads = {thread: i + 1 for i, thread in enumerate(profile.threads)}
+    threads = {thread: i + 1 for i, thread in enumerate(notes.threads)}
     yield _name("process_name", "host", _HOST)
     for thread, number in threads.items():
-        yield _name("thread_name", profile.threads[thread], _HOST, number)
+        yield _name("thread_name", notes.threads[thread], _HOST, number)
     for device, number in numbers.items():
-        clock = "" if profile.timed.get(device, True) else " (the host's time: it tells none)"
+        clock = "" if notes.timed.get(device, True) else " (the host's time: it tells none)"
         yield _name("process_name", f"{device}{clock}", number)
-    streams = {(entry.device, entry.stream) for entry in profile.entries if entry.on_device}
+    streams = {(entry.device, entry.stream) for entry in notes.entries if entry.on_device}
     for device, stream in sorted(streams):
         yield _name("thread_name", f"stream {stream}", numbers[device], stream + 1)
-    for flow, entry in enumerate(profile.entries):
+    for flow, entry in enumerate(notes.entries):
         host = {"pid": _HOST, "tid": threads[entry.thread]}
-        span = _span(profile, _host_name(entry), entry, (entry.began, entry.ended))
+        span = _span(notes, _host_name(entry), entry, (entry.began, entry.ended))
         yield {**span, **host}
         if entry.on_device is None:
             continue
         there = {"pid": numbers[entry.device], "tid": entry.stream + 1}
-        done = _span(profile, entry.name, entry, entry.on_device)
+        done = _span(notes, entry.name, entry, entry.on_device)
         yield {**done, **there}
         arrow = {"name": "launch", "cat": "launch", "id": flow}
         yield {**arrow, "ph": "s", "ts": span["ts"], **host}
         yield {**arrow, "ph": "f", "bp": "e", "ts": done["ts"], **there}
-    for when, device, used in profile.memory_used:
+    for when, device, used in notes.memory_used:
         yield {
-            "name": "memory of arrays", "ph": "C", "ts": _microseconds(profile, when),
+            "name": "memory of arrays", "ph": "C", "ts": _microseconds(notes, when),
             "pid": numbers[device], "args": {"bytes": used},
         }  # fmt: skip
 
@@ -72,7 +69,7 @@ def _host_name(entry: Entry) -> str:
     return f"launch {entry.name}" if entry.kind in _HANDED else entry.name
 
 
-def _span(profile: Profile, name: str, entry: Entry, span: tuple[float, float]) -> dict[str, Any]:
+def _span(notes: Notes, name: str, entry: Entry, span: tuple[float, float]) -> dict[str, Any]:
     start, end = span
     facts: dict[str, Any] = {"device": entry.device}
     if entry.shape is not None:
@@ -83,10 +80,10 @@ def _span(profile: Profile, name: str, entry: Entry, span: tuple[float, float]) 
     if amount.operations is not None:
         facts["operations"] = amount.operations
     return {
-        "name": name, "cat": entry.kind, "ph": "X", "ts": _microseconds(profile, start),
+        "name": name, "cat": entry.kind, "ph": "X", "ts": _microseconds(notes, start),
         "dur": round((end - start) * 1e6, 3), "args": facts,
     }  # fmt: skip
 
 
-def _microseconds(profile: Profile, when: float) -> float:
-    return round((when - profile.began) * 1e6, 3)
+def _microseconds(notes: Notes, when: float) -> float:
+    return round((when - notes.began) * 1e6, 3)

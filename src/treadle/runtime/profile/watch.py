@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from treadle.drivers import base
-from treadle.runtime.profile.records import Amount, Entry, clock
+from treadle.runtime.profile.records import Amount, Entry, Notes, clock
 from treadle.runtime.stream_proxy import Appended, StreamProxy
 
 if TYPE_CHECKING:
     from treadle.core.dim3 import Dim3
-    from treadle.runtime.profile.session import Profile
-    from treadle.runtime.streams import Stream
+    from treadle.runtime.devices import Stream
 
 
 class WatchedStream(StreamProxy):
@@ -21,11 +20,14 @@ class WatchedStream(StreamProxy):
     What is captured runs later: it passes without a note, and each replay is noted.
     """
 
-    __slots__ = ("_profile", "_stream", "number")
+    __slots__ = ("_meet", "_notes", "_stream", "number")
 
-    def __init__(self, profile: Profile, stream: Stream, number: int) -> None:
+    def __init__(
+        self, notes: Notes, meet: Callable[[WatchedStream], None], stream: Stream, number: int
+    ) -> None:
         super().__init__(stream.handle)
-        self._profile = profile
+        self._notes = notes
+        self._meet = meet  # called before its first work
         self._stream = stream
         self.number = number  # among the streams of the profile
 
@@ -40,27 +42,27 @@ class WatchedStream(StreamProxy):
         shape: tuple[Dim3, Dim3] | None = None,
     ) -> Entry | None:
         """Do what appends work, between two points of the stream."""
-        if self._stream.keeping is not None or self._profile.ended is not None:
+        if self._stream.keeping is not None or self._notes.ended is not None:
             work()
             return None
-        self._profile.meet(self)
+        self._meet(self)
         began = clock()
         points = self.inner.timed(work)
         return self._note(Entry(
-            kind, name, self.device.info.id, self.number, self._profile.thread(), began, clock(),
+            kind, name, self.device.info.id, self.number, self._notes.thread(), began, clock(),
             amount, shape, points,
         ))  # fmt: skip
 
     def _wait(self, name: str, began: float, kind: str = "wait", size: int | None = None) -> None:
         """Note what the host has waited for since it began."""
         self._note(Entry(
-            kind, name, self.device.info.id, self.number, self._profile.thread(), began, clock(),
+            kind, name, self.device.info.id, self.number, self._notes.thread(), began, clock(),
             Amount(size),
         ))  # fmt: skip
 
     def _note(self, entry: Entry) -> Entry:
-        if self._profile.ended is None:  # another thread may be late
-            self._profile.entries.append(entry)
+        if self._notes.ended is None:  # another thread may be late
+            self._notes.entries.append(entry)
         return entry
 
     def launch_of(
