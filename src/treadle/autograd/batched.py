@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from typing import Any
 
-from treadle.autograd.batched_calls import call_for_all
+from treadle.autograd.batched_calls import call_for_all, offset_places
+from treadle.autograd.engine import fitted
 from treadle.autograd.placed import Gradients, Placed
 from treadle.graph import history as histories
 from treadle.graph import kinds, views
@@ -29,12 +30,11 @@ from treadle.graph.history import (
     recorded,
     recording,
 )
-from treadle.graph.node import Node, constant, view_of
+from treadle.graph.node import Node, view_of
 from treadle.graph.placeholders import AsOne, Traced, within
 from treadle.graph.views import View, is_whole
 from treadle.tensor.contraction import contracted
-from treadle.tensor.indexed import index_dtype
-from treadle.tensor.operands import cast
+from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor, from_node
 
 
@@ -250,29 +250,6 @@ class Batched:
         return Node(node.op, node.sources, node.shape, node.dtype, node.device, node.detail)
 
 
-def offset_places(places: Node, size: int, total: int) -> Node:
-    """Flat places in one example's elements as places in those of all; -1 for those outside."""
-    count, dtype, device = places.shape[0], index_dtype(total), places.device
-    shape = places.shape
-    inside = cast(places, dtype)
-    number = Node(kinds.INDEX, (), (count,), dtype, device)
-    still = (0,) * (len(shape) - 1)
-    number = view_of(number, View(shape, (1, *still), 0))
-    from treadle.core.dtypes import bool_
-
-    def op(name: str, *sources: Node, to: Any = dtype) -> Node:
-        return Node(name, sources, shape, to, device)
-
-    def number_of(value: int) -> Node:
-        return constant(value, shape, dtype, device)
-
-    start = op("multiply", number, number_of(size))
-    low = op("less_equal", number_of(0), inside, to=bool_)
-    high = op("less", inside, number_of(size), to=bool_)
-    both = op("logical_and", low, high, to=bool_)
-    return op("where", both, op("add", inside, start), number_of(-1))
-
-
 # --- derivatives ---------------------------------------------------------------------------------
 
 
@@ -365,12 +342,8 @@ class Stacked:
 
 
 def _fitted(gradient: Any, edge: Any) -> Any:
-    from treadle.autograd.engine import fitted
-
     return gradient if isinstance(gradient, Placed) else fitted(gradient, edge)
 
 
 def _summed(gradient: Tensor, has_axis: bool) -> Tensor:
-    from treadle.tensor.reductions import sum as total
-
     return gradient if has_axis else total(gradient, axis=0)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from treadle.core.dtypes import bool_
 from treadle.graph import kinds, views
 from treadle.graph.calls import Call, CallOfSeveral, call, call_of_several
 from treadle.graph.node import Node, constant, view_of
@@ -17,7 +18,8 @@ from treadle.kernels.pool import max_pool, max_pool_with_places, mean_pool
 from treadle.kernels.scatter import scattered
 from treadle.kernels.sort import argsort, sort
 from treadle.kernels.topk import topk
-from treadle.tensor.operands import number_as
+from treadle.tensor.indexed import index_dtype
+from treadle.tensor.operands import cast, number_as
 
 # A source, and whether it has the examples' axis.
 Source = tuple[Node, bool]
@@ -156,8 +158,6 @@ def _folded(source: Source, count: int) -> Node:
 
 def _scatter(node: Node, sources: Sequence[Source], count: int) -> ForAll:
     """What writes at flat places."""
-    from treadle.autograd.batched import offset_places
-
     target, places, values = (_with_axis(each, count) for each in sources)
     size = target.size // count
     if values.shape[1:] != places.shape[1:]:  # one number for all places
@@ -165,6 +165,28 @@ def _scatter(node: Node, sources: Sequence[Source], count: int) -> ForAll:
         values = view_of(values, View(places.shape, step, 0))
     given = [target, offset_places(places, size, target.size), values]
     return ForAll(given, node.detail.options)
+
+
+def offset_places(places: Node, size: int, total: int) -> Node:
+    """Flat places in one example's elements as places in those of all; -1 for those outside."""
+    count, dtype, device = places.shape[0], index_dtype(total), places.device
+    shape = places.shape
+    inside = cast(places, dtype)
+    number = Node(kinds.INDEX, (), (count,), dtype, device)
+    still = (0,) * (len(shape) - 1)
+    number = view_of(number, View(shape, (1, *still), 0))
+
+    def op(name: str, *sources: Node, to: Any = dtype) -> Node:
+        return Node(name, sources, shape, to, device)
+
+    def number_of(value: int) -> Node:
+        return constant(value, shape, dtype, device)
+
+    start = op("multiply", number, number_of(size))
+    low = op("less_equal", number_of(0), inside, to=bool_)
+    high = op("less", inside, number_of(size), to=bool_)
+    both = op("logical_and", low, high, to=bool_)
+    return op("where", both, op("add", inside, start), number_of(-1))
 
 
 _STACKS = (

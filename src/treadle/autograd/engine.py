@@ -20,7 +20,9 @@ from treadle.graph.node import Node, constant, view_of
 from treadle.graph.placeholders import within
 from treadle.graph.realize import realize
 from treadle.tensor.compiled.tracing import is_tracing
+from treadle.tensor.creation import asarray
 from treadle.tensor.operands import number_as
+from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor, from_node, keep_seen
 
 COMPUTED_AFTER = 200  # histories: about two layers of a transformer
@@ -339,8 +341,6 @@ def _seed(output: Tensor, gradient: Any) -> Tensor:
         one = number_as(1, output.dtype)
         return from_node(constant(one, output.shape, output.dtype, output.device))
     if not isinstance(gradient, Tensor):
-        from treadle.tensor.creation import asarray
-
         gradient = asarray(gradient, dtype=output.dtype, device=output.device)
     assert isinstance(gradient, Tensor)
     if gradient.shape != output.shape:
@@ -372,8 +372,6 @@ def fitted(gradient: Tensor, made: History) -> Tensor:
 
 def summed_to(gradient: Tensor, shape: tuple[int, ...]) -> Tensor:
     """A gradient summed over the axes along which something of this shape was broadcast."""
-    from treadle.tensor.reductions import sum as total
-
     extra = len(gradient.shape) - len(shape)
     if extra < 0:
         raise ShapeError(f"a gradient of shape {gradient.shape} for a tensor of shape {shape}")

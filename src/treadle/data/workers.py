@@ -8,12 +8,9 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from treadle.core import forks
-
-if TYPE_CHECKING:
-    from treadle.data.fetching import Fetch
 
 _JOIN_SECONDS = 5.0  # for an item that is being made while the loop is left
 _WAKE_SECONDS = 0.25  # how long Ctrl-C may have to wait where a wait cannot be interrupted
@@ -49,6 +46,16 @@ class Task:
         self.done = threading.Event()
 
 
+class Fetcher(Protocol):
+    """What makes the batches."""
+
+    def ahead(self, task: Task) -> Any:
+        """The batch of a task, computed, or the end of the stream."""
+
+    def close(self) -> None:
+        """Let go whoever waits."""
+
+
 _running: weakref.WeakSet[Workers] = weakref.WeakSet()
 
 
@@ -65,7 +72,7 @@ class Workers:
 
     def __init__(
         self,
-        fetch: Fetch,
+        fetch: Fetcher,
         count: int,
         dataset: Any,
         init: Callable[[int], Any] | None,

@@ -442,6 +442,11 @@ class Module:
         """
         return state.load(self, state_dict, strict, assign)
 
+    @property
+    def _has_extra_state(self) -> bool:
+        """Whether the class has more to put into a state dict."""
+        return type(self).get_extra_state is not Module.get_extra_state
+
     def get_extra_state(self) -> Any:
         """What else belongs into the state dict; a subclass that has this has `set_extra_state`."""
         raise NotImplementedError(f"{type(self).__name__} has no extra state")

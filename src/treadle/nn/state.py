@@ -42,17 +42,11 @@ def _entries(module: Any, prefix: str = "") -> Iterator[tuple[str, Any, str]]:
     for name in module._buffers:
         if name not in module._non_persistent_buffers_set:
             yield prefix + name, module, "_buffers"
-    if _has_extra(module):
+    if module._has_extra_state:
         yield prefix + _EXTRA, module, _EXTRA
     for name, inner in module._modules.items():
         if inner is not None:
             yield from _entries(inner, f"{prefix}{name}.")
-
-
-def _has_extra(module: Any) -> bool:
-    from treadle.nn.module import Module
-
-    return type(module).get_extra_state is not Module.get_extra_state
 
 
 class _Change(NamedTuple):

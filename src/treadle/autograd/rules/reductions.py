@@ -11,6 +11,7 @@ from treadle.graph.history import RESULT, History
 from treadle.tensor.axes import some_axes
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.wide import wide
+from treadle.tensor.manipulation import broadcast_to
 from treadle.tensor.reductions import mean
 from treadle.tensor.reductions import prod as product
 from treadle.tensor.reductions import sum as total
@@ -97,8 +98,6 @@ def _over(g: Any, x: Tensor, axis: Any, keepdims: bool) -> Any:
     g, _ = wide(g)
     axes = some_axes("gradient", axis, len(x.shape))
     if keepdims:
-        from treadle.tensor.manipulation import broadcast_to
-
         return broadcast_to(g, x.shape)
     return spread(g, axes, x.shape)
 
