@@ -57,11 +57,15 @@ from treadle.autograd.rules import derivatives as _derivatives
 from treadle.core.environment import is_on as _is_on
 from treadle.graph import explain as _explain
 from treadle.graph import history as _history
+from treadle.lang import builtins as _builtins
 from treadle.runtime import lazy as _lazy
+from treadle.tensor.elementwise_functions import FUNCTIONS as _FUNCTIONS
 from treadle.tensor.lazy import LazyTensors as _LazyTensors
+from treadle.tensor.products import dot as _dot
 
 # What lower layers ask of higher ones, which they do not import: all of it, and nowhere else.
 _lazy.install(_LazyTensors())
+_builtins.install({**_FUNCTIONS, "dot": _dot})
 _history.install(_derivatives, autograd.backward)
 if _is_on("TREADLE_EXPLAIN"):
     _explain.explain_everything()

@@ -1,14 +1,13 @@
 """The names that kernels use: places, barriers, atomics, subgroups, mathematics.
 
 Each is a small object that the lowering knows by identity. Called outside a kernel it says so;
-inside `td.interpret()` it runs. (The array library gives the mathematical ones a meaning for
-tensors: `also_means`.)
+inside `td.interpret()` it runs. The mathematical ones are functions of tensors, too: `install`.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from treadle.core.errors import TreadleError
@@ -416,3 +415,11 @@ __all__ = [
     "vote_any",
     "where",
 ]  # fmt: skip
+
+
+def install(functions: Mapping[str, Callable[..., Any]]) -> None:
+    """Give names a meaning where no kernel runs: there `td.exp(x)` is the function of tensors."""
+    for name, function in functions.items():
+        builtin = NAMES.get(name)
+        if isinstance(builtin, BuiltinFunction):
+            builtin.also_means(function)

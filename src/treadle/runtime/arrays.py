@@ -68,7 +68,7 @@ def array_class(
     return key
 
 
-class ArrayLike(Protocol):
+class LaunchArray(Protocol):
     """An array of ours as the argument of a launch. `DeviceArray` is one, and so is what is
     computed later."""
 
@@ -164,7 +164,7 @@ class DeviceArray:
         return made
 
     def __treadle_array__(self, kernel: str | None = None) -> DeviceArray:
-        """A launch asks its arguments for this (see `ArrayLike`)."""
+        """A launch asks its arguments for this (see `LaunchArray`)."""
         return self
 
     @property

@@ -35,7 +35,7 @@ class Exported:
     if TYPE_CHECKING:
 
         def __treadle_array__(self, kernel: str | None = None) -> DeviceArray:
-            """Its elements (see `ArrayLike`)."""
+            """Its elements (see `LaunchArray`)."""
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

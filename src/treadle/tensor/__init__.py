@@ -1,8 +1,9 @@
 """The `Tensor` that people hold, the functions that make one, and the Array API's namespace."""
 
 from treadle.tensor import fft, linalg, random
-from treadle.tensor import methods as _methods  # noqa: F401  gives Tensor its methods
-from treadle.tensor import operators as _operators  # noqa: F401  gives Tensor its operators
+from treadle.tensor import methods as _methods
+from treadle.tensor import operators as _operators
+from treadle.tensor import products as _products
 from treadle.tensor.assembly import concat, diff, repeat, roll, stack, tile
 from treadle.tensor.batch import CommandBatch
 from treadle.tensor.compiled import compile
@@ -187,3 +188,6 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+_methods.install()
+_operators.install(_products.OPERATORS)

@@ -25,7 +25,6 @@ from treadle.core.errors import DtypeError
 from treadle.graph.kinds import COPY
 from treadle.graph.node import Node, constant
 from treadle.graph.placeholders import within
-from treadle.lang.builtins import NAMES, BuiltinFunction
 from treadle.runtime import settings
 from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike
@@ -461,18 +460,6 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
 # What the kernel language does not have.
 angle, conj = FUNCTIONS["angle"], FUNCTIONS["conj"]
 real = FUNCTIONS["real"]
-
-
-def install() -> None:
-    """Give the kernel language's names a meaning for tensors, too: outside kernels `td.exp(x)` is
-    the function here."""
-    for name, function in FUNCTIONS.items():
-        builtin = NAMES.get(name)
-        if isinstance(builtin, BuiltinFunction):
-            builtin.also_means(function)
-
-
-install()
 
 # The docstrings that the table makes: doctest looks for them here.
 __test__ = {name: FUNCTIONS[name].__doc__ for name in RULES}

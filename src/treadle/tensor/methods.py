@@ -1,6 +1,6 @@
 """The methods of `Tensor` that are functions, too: `x.flip(axis=0)` is `td.flip(x, axis=0)`.
 
-One table, filled by `add_methods`; a name that is a method already is an error.
+`install` gives it those of the tables; a name that is a method already is an error.
 """
 
 from __future__ import annotations
@@ -130,22 +130,7 @@ _ATTRIBUTES: dict[str, Callable[[Tensor], Tensor]] = {
 # --- the table -----------------------------------------------------------------------------------
 
 
-def add_methods(functions: Mapping[str, Callable[..., Any]]) -> None:
-    """Make functions methods; the tensor is their first parameter."""
-    for name, function in functions.items():
-        if name in Tensor.__dict__:
-            raise AssertionError(f"Tensor.{name} is there already")
-        setattr(Tensor, name, function)
-
-
-for _name, _function in _ATTRIBUTES.items():
-    setattr(Tensor, _name, property(_function))
-
-add_methods({name: FUNCTIONS[name] for name in FUNCTIONS if name not in (*_ATTRIBUTES, "where")})
-add_methods(functional.METHODS)
-add_methods(scattering.METHODS)
-add_methods({name: getattr(reductions, name) for name in reductions.METHODS})
-add_methods({
+_FURTHER: dict[str, Callable[..., Any]] = {
     "__iter__": _iterator,
     "argsort": sorting.argsort,
     "argwhere": searching.argwhere,
@@ -190,4 +175,24 @@ add_methods({
     "unstack": manipulation.unstack,
     "vecdot": products.vecdot,
     "where": where,
-})  # fmt: skip
+}  # fmt: skip
+
+
+def install() -> None:
+    """Give Tensor its methods and attributes."""
+    for name, function in _ATTRIBUTES.items():
+        setattr(Tensor, name, property(function))
+    others = (*_ATTRIBUTES, "where")
+    _add({name: FUNCTIONS[name] for name in FUNCTIONS if name not in others})
+    _add(functional.METHODS)
+    _add(scattering.METHODS)
+    _add({name: getattr(reductions, name) for name in reductions.METHODS})
+    _add(_FURTHER)
+
+
+def _add(functions: Mapping[str, Callable[..., Any]]) -> None:
+    """Make functions methods; the tensor is their first parameter."""
+    for name, function in functions.items():
+        if name in Tensor.__dict__:
+            raise AssertionError(f"Tensor.{name} is there already")
+        setattr(Tensor, name, function)

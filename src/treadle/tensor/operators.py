@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -91,8 +91,8 @@ def _positive(self: Tensor) -> Tensor:
     return self.copied()
 
 
-def install() -> None:
-    """Give Tensor its operators."""
+def install(further: Mapping[str, Callable[..., Any]]) -> None:
+    """Give Tensor its operators; `further` are those that other modules have."""
     for short, name in BINARY.items():
         _set(f"__{short}__", _binary(name))
         _set(f"__r{short}__", _reflected(name))
@@ -102,11 +102,10 @@ def install() -> None:
     for short, name in UNARY.items():
         _set(f"__{short}__", _unary(name))
     _set("__pos__", _positive)
+    for short, method in further.items():
+        _set(f"__{short}__", method)
 
 
 def _set(name: str, method: Callable[..., Any]) -> None:
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"
     setattr(Tensor, name, method)
-
-
-install()

@@ -11,7 +11,6 @@ from typing import Any
 
 from treadle.core.errors import ShapeError
 from treadle.graph.node import Node
-from treadle.lang import builtins as in_kernels
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.contraction import Names, contracted
@@ -112,9 +111,6 @@ def dot(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     return tensordot(x1, x2, axes=((-1,), (max(len(right.shape) - 2, 0),)))
 
 
-in_kernels.dot.also_means(dot)
-
-
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     """All products of an element of x1 and one of x2, each an array of one axis.
 
@@ -203,10 +199,4 @@ def _at_in_place(self: Tensor, other: Any) -> Any:
     return self
 
 
-for _name, _method in (
-    ("__matmul__", _at),
-    ("__rmatmul__", _at_reflected),
-    ("__imatmul__", _at_in_place),
-):
-    _method.__name__, _method.__qualname__ = _name, f"Tensor.{_name}"
-    setattr(Tensor, _name, _method)
+OPERATORS = {"matmul": _at, "rmatmul": _at_reflected, "imatmul": _at_in_place}
