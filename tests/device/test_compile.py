@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -60,8 +61,23 @@ def test_special_floats_are_values(device):
 def test_keyword_arguments_in_any_order(device):
     f, runs = counted(lambda x, *, a, b: x * a - b)
     x = td.ones(2)
-    assert f(x, a=td.full(2, 3.0), b=1).tolist() == f(x, b=1, a=td.full(2, 3.0)).tolist()
-    assert len(runs) == 1
+    for _ in range(2):
+        assert f(x, a=td.full(2, 3.0), b=1).tolist() == f(x, b=1, a=td.full(2, 3.0)).tolist()
+    assert len(runs) == 2  # one for each order
+
+
+def test_keyword_arguments_come_in_the_order_of_the_call(device):
+    def steps(x, **factors):
+        for name, value in factors.items():
+            x = x * value if name == "mul" else x + value
+        return x
+
+    f = td.compile(steps, strict=True)
+    g = td.compile(functools.partial(steps, mul=2.0))
+    for _ in range(2):
+        assert f(td.ones(1), mul=2.0, add=3.0).tolist() == [5.0]
+        assert f(td.ones(1), add=3.0, mul=2.0).tolist() == [8.0]
+        assert g(td.ones(1), add=3.0).tolist() == [5.0]
 
 
 class Pair(NamedTuple):

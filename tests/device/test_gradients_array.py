@@ -169,3 +169,10 @@ def test_that_halves_are_rounded_once():
     np.testing.assert_array_equal(
         x.grad.to(td.float32).numpy(), slope.to("bfloat16").to(td.float32).numpy()
     )
+
+
+def test_extremes_of_nan(device):
+    for extreme, row in ((td.max, [1.0, 0.0]), (td.min, [0.0, 1.0])):
+        x = td.asarray([[nan, 1.0], [2.0, 2.0], [inf, 1.0]], device=device).requires_grad_()
+        extreme(x, axis=1).sum().backward()
+        np.testing.assert_array_equal(x.grad.numpy(), [[nan, nan], [0.5, 0.5], row])  # as amax's

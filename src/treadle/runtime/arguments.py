@@ -381,5 +381,6 @@ def number_out_of_range(
     ]
     return LaunchError(
         f"a number does not fit its parameter in a launch of {definition.name} "
-        f"({', '.join(numbers)}): {error}"
+        f"({', '.join(numbers)}). Parameters without a type are i32 or f32: annotate this one, as "
+        f"`name: td.i64`. ({error})"
     )

@@ -42,11 +42,13 @@ def _sum(g: Tensor, made: History) -> tuple[Any]:
 
 
 def _extreme(g: Tensor, made: History) -> tuple[Any]:
-    """Those that are as great as the greatest have equal parts of its gradient."""
+    """Those that are as great as the greatest have equal parts of its gradient.
+
+    A product, so that the gradient of a NaN is NaN (0 · g / 0), as that of PyTorch's `amax` is."""
     axes, shape = made.options[1], _edge_shape(made)
     x, out = tensor_of(made, 0), tensor_of(made, RESULT)
-    found: Any = x == spread(out, axes, shape)
-    return (_where(found, spread(g / total(found.to(g.dtype), axis=axes), axes, shape), 0),)
+    found: Any = (x == spread(out, axes, shape)).to(g.dtype)
+    return (found * spread(g / total(found, axis=axes), axes, shape),)
 
 
 def _product(g: Tensor, made: History) -> tuple[Any]:

@@ -63,7 +63,7 @@ class Arguments:
         try:
             for value in args:
                 take_apart(value, parts, self.leaves)
-            for each in sorted(kwargs) if len(kwargs) > 1 else kwargs:
+            for each in kwargs:  # in the order of the call, which `**kwargs` shows to a function
                 parts.append(each)
                 take_apart(kwargs[each], parts, self.leaves)
         except TypeError as error:
@@ -94,7 +94,7 @@ class Arguments:
     def named(self) -> list[tuple[str, Any]]:
         """The arguments with what people call them."""
         found = [(f"{at + 1}", value) for at, value in enumerate(self.args)]
-        return found + [(name, self.kwargs[name]) for name in sorted(self.kwargs)]
+        return found + list(self.kwargs.items())
 
     def _find(self, device: Device | None) -> Device:
         """Note which memory the leaves are in; the device that they are on."""

@@ -159,7 +159,7 @@ class Tracing:
         ]
         self._containers = [(mine, Content(mine)) for _, mine in made]
         count = len(self._arguments.args)
-        kwargs = dict(zip(sorted(self._arguments.kwargs), given[count:], strict=True))
+        kwargs = dict(zip(self._arguments.kwargs, given[count:], strict=True))
         given_objects = [
             (path, each)
             for name, value in self._arguments.named()
