@@ -26,12 +26,11 @@ from treadle.graph.history import (
     History,
     Leaf,
     make_part,
-    record_as_one,
     recorded,
     recording,
 )
-from treadle.graph.node import Node, view_of
-from treadle.graph.placeholders import AsOne, Traced, within
+from treadle.graph.node import Node, constant, view_of
+from treadle.graph.placeholders import Composite, Traced, record_composite, within
 from treadle.graph.views import View, is_whole
 from treadle.tensor.contraction import contracted
 from treadle.tensor.reductions import sum as total
@@ -52,7 +51,7 @@ class Batched:
         self._count = traced.count
         self._made: dict[Node, Node] = dict(traced.bound)
         self._all: set[Node] = set(traced.bound)  # those that have the examples' axis
-        self._groups: dict[AsOne, History | None] = {}
+        self._groups: dict[Composite, History | None] = {}
         self._calls: dict[int, Sequence[Node]] = {}
 
     def has_axis(self, node: Node) -> bool:
@@ -61,7 +60,7 @@ class Batched:
 
     def make(self, roots: Iterable[Node]) -> None:
         """Make nodes, and what they are made of."""
-        todo: list[Node | AsOne] = list(roots)
+        todo: list[Node | Composite] = list(roots)
         while todo:
             item = todo[-1]
             if item in self._groups or item in self._made:
@@ -76,7 +75,7 @@ class Batched:
                 todo += missing
                 continue
             todo.pop()
-            if isinstance(item, AsOne):
+            if isinstance(item, Composite):
                 self._make_group(item)
             else:
                 self._make(item)
@@ -84,13 +83,13 @@ class Batched:
     def __getitem__(self, node: Node) -> Node:
         return self._made[node]
 
-    def _needed(self, item: Node | AsOne) -> list[Node | AsOne]:
-        if isinstance(item, AsOne):
+    def _needed(self, item: Node | Composite) -> list[Node | Composite]:
+        if isinstance(item, Composite):
             return self._below(item)  # type: ignore[return-value]
         traced = self._traced
         if (group := self._group_of(item)) is not None:
             return [group]
-        found: list[Node | AsOne] = [*self._sources(item)]
+        found: list[Node | Composite] = [*self._sources(item)]
         if item in traced.followed:
             found.append(traced.followed[item])
         group = self._of_part(item)
@@ -103,19 +102,19 @@ class Batched:
         contraction = self._traced.contractions.get(node)
         return node.sources if contraction is None else [each for each, _ in contraction[:2]]
 
-    def _below(self, group: AsOne) -> list[Node]:
+    def _below(self, group: Composite) -> list[Node]:
         found = [*group.sources, *group.extra]
         for node in group.nodes:
             found += self._sources(node)
         return found
 
-    def _group_of(self, node: Node) -> AsOne | None:
+    def _group_of(self, node: Node) -> Composite | None:
         """The operation of which a node is a result, but for products, which stay such."""
-        group = self._traced.as_one.get(node)
+        group = self._traced.composites.get(node)
         is_product = group is not None and group.derivative is histories.derivatives["contracted"]
         return None if is_product else group
 
-    def _of_part(self, node: Node) -> AsOne | None:
+    def _of_part(self, node: Node) -> Composite | None:
         """The operation of which a node is a result, seen once more."""
         made = node.history
         if made is None or made.derivative is not PART or node in self._traced.followed:
@@ -216,7 +215,7 @@ class Batched:
 
     # --- operations of several nodes -------------------------------------------------------------
 
-    def _make_group(self, group: AsOne) -> None:
+    def _make_group(self, group: Composite) -> None:
         """Make the results of what is one operation, and give them their history."""
         if not any(self.has_axis(each) for each in self._below(group)):
             for node in group.nodes:
@@ -240,7 +239,7 @@ class Batched:
             flags = [self.has_axis(each) for each in (*group.sources, *group.extra)]
             derivative = Stacked(group, flags, self._count)
             extra = [self._made[each] for each in group.extra]
-            record_as_one(derivative, nodes, sources, None, extra)
+            record_composite(derivative, nodes, sources, None, extra)
             first = next(each.history for each in nodes if each.history is not None)
             assert first is not None
             self._groups[group] = first if len(nodes) == 1 else first.edges[0]
@@ -280,7 +279,7 @@ class Stacked:
     """The derivative of an operation that was made for all examples: that of one, traced and made
     for all as well."""
 
-    def __init__(self, group: AsOne, flags: Sequence[bool], count: int) -> None:
+    def __init__(self, group: Composite, flags: Sequence[bool], count: int) -> None:
         self.name = group.derivative.name
         self._derivative: Derivative = group.derivative
         self._like = _Made(group.history)

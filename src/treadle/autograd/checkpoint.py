@@ -23,11 +23,10 @@ from treadle.graph.history import (
     is_differentiable,
     keeping,
     next_serial,
-    record_as_one,
     recorded,
     recording,
 )
-from treadle.graph.placeholders import within
+from treadle.graph.placeholders import record_composite, within
 from treadle.tensor.generator import Tape, tape
 from treadle.tensor.precision import lower
 from treadle.tensor.tensor import Tensor, from_node
@@ -93,7 +92,7 @@ def _run(
     again = _Again(
         function, (args, keywords), given, places, drawn if same_draws else None, lower.get()
     )
-    record_as_one(again, nodes, sources)
+    record_composite(again, nodes, sources)
     made = nodes[0].history
     assert made is not None
     (made if len(nodes) == 1 else _together(made)).edges = tuple(edges)

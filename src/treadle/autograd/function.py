@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from treadle.core.errors import AutogradError, ShapeError
-from treadle.graph import history
 from treadle.graph.history import RESULT, History, is_differentiable, recorded, recording
 from treadle.graph.node import Node, constant
+from treadle.graph.placeholders import record_composite
 from treadle.tensor.cells import Cell
 from treadle.tensor.operands import number_as
 from treadle.tensor.tensor import Tensor, from_node
@@ -174,7 +174,7 @@ def _record(
             places.append(number)
     if nodes:
         derivative = _OfFunction(cls, ctx, args, results, places)
-        history.record_as_one(derivative, nodes, sources, None, derivative.extra)
+        record_composite(derivative, nodes, sources, None, derivative.extra)
         ctx._saved = ctx._dirty = ctx._without = ()
     return tuple(results) if isinstance(returned, tuple) else results[0]
 

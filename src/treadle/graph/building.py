@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import TYPE_CHECKING
 
 from treadle.graph import kinds
+from treadle.graph.chunks import cuts_rows, memory_of
 from treadle.graph.draft import Draft, Place, TooMuch, identity_of
 from treadle.graph.joins import Bound, sights
 from treadle.graph.node import Node
 from treadle.graph.operations import cost_of
 from treadle.graph.parts import is_part
-from treadle.graph.pieces import cuts_rows, memory_of
 from treadle.graph.product_groups import axes_of
 from treadle.graph.program import Program, Step
 from treadle.graph.reduced_views import source_view
+from treadle.graph.schedule import Plan
 from treadle.graph.strategy import IN_PARTS
 from treadle.graph.views import View, compose, is_in_order, whole
 from treadle.runtime.arrays import packed_strides
-
-if TYPE_CHECKING:
-    from treadle.graph.schedule import Plan
 
 MOST_STEPS = 200  # in a kernel: compile time grows
 # What they may cost: a sine is much more code than an addition. Software drivers of GPUs take
@@ -111,7 +108,7 @@ class Building(Draft):
         return max(memory_of(self.node, self.leaves)) > most
 
     def cuts_rows(self, program: Program) -> bool:
-        """Whether an array is so large that a kernel would have to see its rows in pieces."""
+        """Whether an array is so large that a kernel would have to see its rows in parts."""
         memory = memory_of(self.node, self.leaves)
         return cuts_rows(self.device, program, self.integers, memory)
 

@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from treadle.graph import kinds
 from treadle.graph.node import Node
 from treadle.graph.product_groups import merged_apart, placed
 from treadle.graph.program import FIXED, NEXT, Access, Kind, Multiplied, Output, Program, Step
+from treadle.graph.schedule import Plan
 from treadle.graph.views import View, merge_axes
 from treadle.kernels.device_code.multiplying import Form
 from treadle.kernels.factors import Product
 from treadle.kernels.machine import machine_of
 from treadle.kernels.product import integers_of, loadings_of
 from treadle.runtime.arrays import packed_strides
-
-if TYPE_CHECKING:
-    from treadle.graph.schedule import Plan
 
 _VECTOR_COST, _VECTOR_COST_IN_SOFTWARE = 400, 50  # of what is done for neighbours at once
 _MOST_INDEX = 1 << 31

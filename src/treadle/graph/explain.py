@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.graph import kinds
-from treadle.graph.groups import Group
+from treadle.graph.groups import Group, groups_of
 from treadle.graph.node import Node
 from treadle.graph.program import Program, Step
 from treadle.graph.realize import watchers
@@ -38,7 +38,7 @@ def explain(nodes: Sequence[Node]) -> Explanation:
     pending = [node for node in nodes if node.array is None]
     if not pending:
         return Explanation("nothing is pending: the elements are in memory")
-    groups = Plan(pending).groups()
+    groups = groups_of(Plan(pending))
     names: dict[Node, str] = {}
     texts = [describe(group, names, f"{at}. ") for at, group in enumerate(groups, 1)]
     kernels = sum(max(len(group.parts), 1) for group in groups)

@@ -12,7 +12,7 @@ some of the axes makes these the reduced ones ("rows", as in a softmax).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from treadle.core.errors import LaunchError
 from treadle.graph import kinds
@@ -21,9 +21,7 @@ from treadle.graph.draft import Moving, TooMuch
 from treadle.graph.node import Node
 from treadle.graph.product_groups import is_of_a_library
 from treadle.graph.program import Program
-
-if TYPE_CHECKING:
-    from treadle.graph.schedule import Plan
+from treadle.graph.schedule import Plan
 
 
 class Group(NamedTuple):
@@ -39,7 +37,18 @@ class Group(NamedTuple):
     parts: tuple[Group, ...] = ()  # of a joined array, each with its own kernel
 
 
-def build_group(plan: Plan, node: Node) -> Group:
+def groups_of(plan: Plan) -> list[Group]:
+    """The kernels of a plan, in the order in which they run. They are built from the last one back:
+    a node that turns out to be impossible inside a kernel is then kept, and still gets its own."""
+    found: list[Group] = []
+    for node in reversed(plan.order):
+        if node in plan.kept and node not in plan.same:
+            found.append(_group(plan, node))  # noqa: PERF401  it adds to `kept`
+    found.reverse()
+    return found
+
+
+def _group(plan: Plan, node: Node) -> Group:
     """The kernel that computes a node of a plan. It may keep further nodes of the plan."""
     reason = plan.reasons.get(node, "it is asked for")
     if node.op == kinds.JOIN:

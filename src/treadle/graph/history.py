@@ -16,13 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import ref
 
 from treadle.core.errors import AutogradError
-from treadle.graph import kinds
-from treadle.graph.placeholders import AsOne, within
-from treadle.graph.views import whole
-from treadle.runtime.arrays import DeviceArray
 
 if TYPE_CHECKING:
-    from treadle.graph.node import Node
+    from treadle.graph.node import Node  # a node has its history: `node` imports this module
 
 # Whether what is computed remembers how; `td.no_grad()` says no.
 recording: ContextVar[bool] = ContextVar("recording", default=True)
@@ -103,7 +99,7 @@ class History:
         self.kept: dict[int, Node] | None = {}
         self._counted: list[Node] = []
         self._result: ref[Node] | None = None
-        self._recipe: Any = None
+        self._recipe: Callable[[], Node] | None = None
         place = placing.get()
         self.place = None if place is None else place()
         self.needs: Sequence[int] = ()
@@ -126,8 +122,7 @@ class History:
         self._count(value)
 
     def _count(self, value: Node) -> None:
-        while value.op == kinds.VIEW:
-            value = value.sources[0]
+        *_, value = value.chain()
         value.saved += 1
         self._counted.append(value)
 
@@ -136,20 +131,17 @@ class History:
         # node would not have its memory back until Python looks for such.
         self._result = ref(node)
         node.saved += 1
-        if node.array is not None:
-            self._recipe = node.array
-            return
-        self._recipe = node.op, node.sources, node.shape, node.dtype, node.device, node.detail
+        self._recipe = node.recipe()
 
     def keeps(self, value: Node) -> bool:
         """Whether an operand that is needed is this value, or a view of it."""
         kept = self.kept or {}
-        return any(value is each for node in kept.values() for each in _seen_in(node))
+        return any(value is each for node in kept.values() for each in node.chain())
 
-    def computed(self, array: DeviceArray) -> None:
+    def computed(self, node: Node) -> None:
         """The node is computed: what its value is made of is not needed any more."""
         if self._recipe is not None:
-            self._recipe = array
+            self._recipe = node.recipe()
 
     def value(self, position: int) -> Node:
         """A value that the derivative needs. AutogradError if it is gone, or was written since."""
@@ -169,11 +161,9 @@ class History:
         found = self._result()
         if found is not None:
             return found
-        from treadle.graph.node import Node, computed
-
-        recipe = self._recipe
+        assert self._recipe is not None
         with recorded(False):
-            made = computed(recipe) if isinstance(recipe, DeviceArray) else Node(*recipe)
+            made = self._recipe()
         made.history = self  # gradients of gradients go on from here
         return made
 
@@ -184,9 +174,7 @@ class History:
         value = self.value(position)
         if not is_differentiable(value):
             return value
-        from treadle.graph.node import view_of
-
-        node = view_of(value, whole(value.shape))
+        node = value.alias()
         make_part(self, node, number)
         return node
 
@@ -250,15 +238,7 @@ class History:
 
 
 def _is_overwritten(node: Node) -> bool:
-    return any(each.overwritten for each in _seen_in(node))
-
-
-def _seen_in(node: Node) -> Iterator[Node]:
-    """A node, and what it is a view of."""
-    yield node
-    while node.op == kinds.VIEW:
-        node = node.sources[0]
-        yield node
+    return any(each.overwritten for each in node.chain())
 
 
 # --- the ends ------------------------------------------------------------------------------------
@@ -356,17 +336,6 @@ def is_differentiable(node: Node) -> bool:
     return getattr(node.dtype, "kind", "") in ("float", "complex")
 
 
-def record(node: Node) -> None:
-    """Give a node that was just made of nodes with histories its own. Views have one in any case:
-    they are how a tensor is looked at."""
-    if (recording.get() or node.op == kinds.VIEW) and is_differentiable(node):
-        name = node.op
-        if name == kinds.REDUCE:
-            name = f"{name} {node.detail[0]}"
-        derivative = derivatives.get(name) or Unknown(getattr(node.detail, "name", name))
-        node.history = History(derivative, node, node.sources, node.detail)
-
-
 class Unknown:
     """The derivative of what has none."""
 
@@ -376,29 +345,6 @@ class Unknown:
     def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
         """Nothing will help."""
         return ()
-
-
-def record_as_one(
-    derivative: Derivative,
-    nodes: Sequence[Node],
-    sources: Sequence[Node],
-    options: Any = None,
-    extra: Sequence[Node] = (),
-) -> None:
-    """Give nodes, which were computed from the sources without recording, a history as the results
-    of one operation. `extra` are further values that its derivative needs."""
-    nodes_with = [node for node in nodes if is_differentiable(node)]
-    if not nodes_with:
-        return
-    made = History(derivative, nodes[0], sources, options, extra, parts=len(nodes))
-    if len(nodes) == 1:
-        nodes[0].history = made
-    else:
-        for number, node in enumerate(nodes):
-            if is_differentiable(node):
-                make_part(made, node, number)
-    if (traced := within.get()) is not None:
-        traced.note(AsOne(made, derivative, nodes, sources, options, extra))
 
 
 def make_part(together: History, node: Node, number: int) -> None:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 from weakref import ref
 
 from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
-from treadle.graph.history import History, record
-from treadle.graph.kinds import COMPUTED, CONSTANT, FAILED, VIEW
-from treadle.graph.views import View
+from treadle.graph import history
+from treadle.graph.history import History, is_differentiable, recording
+from treadle.graph.kinds import COMPUTED, CONSTANT, FAILED, REDUCE, VIEW
+from treadle.graph.views import View, whole
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
@@ -97,7 +100,7 @@ class Node:
                     if storage.shared and storage.is_shared:
                         self.eager = True
             if tracked:
-                record(self)
+                _record(self)
 
     @property
     def whole_array(self) -> DeviceArray:
@@ -110,7 +113,7 @@ class Node:
         readers, self.readers = self.readers, None
         self.array = array
         if self.history is not None:
-            self.history.computed(array)
+            self.history.computed(self)
         if self.op != CONSTANT:  # its number is wanted still, by kernels that have it as a number
             self.detail = None
         self.op = COMPUTED
@@ -119,6 +122,26 @@ class Node:
         if readers:
             for reader in readers:
                 array.storage.add_reader(reader)
+
+    def chain(self) -> Iterator[Node]:
+        """The node, what it is a view of, and so on down to the base."""
+        node = self
+        yield node
+        while node.op == VIEW:
+            node = node.sources[0]
+            yield node
+
+    def alias(self) -> Node:
+        """Another node that sees the same elements."""
+        return view_of(self, whole(self.shape))
+
+    def recipe(self) -> Callable[[], Node]:
+        """Makes an equal node, without holding this one."""
+        if self.array is not None:
+            return partial(computed, self.array)
+        return partial(
+            Node, self.op, self.sources, self.shape, self.dtype, self.device, self.detail
+        )
 
     def fail(self, error: BaseException) -> None:
         """What was to write the node's memory has failed, and is in no state to be tried again."""
@@ -134,6 +157,18 @@ class Node:
 def next_serial() -> int:
     """A number that is greater than those of all nodes until now."""
     return next(_serial)
+
+
+def _record(node: Node) -> None:
+    """Give a node that was just made of nodes with histories its own. Views have one in any case:
+    they are how a tensor is looked at."""
+    if (recording.get() or node.op == VIEW) and is_differentiable(node):
+        name = node.op
+        if name == REDUCE:
+            name = f"{name} {node.detail[0]}"
+        unknown = getattr(node.detail, "name", name)
+        derivative = history.derivatives.get(name) or history.Unknown(unknown)
+        node.history = History(derivative, node, node.sources, node.detail)
 
 
 def _prune(readers: list[ref[Node]]) -> None:

@@ -10,18 +10,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treadle.core.errors import ValuesUnknown
-
-if TYPE_CHECKING:
-    from treadle.graph.history import Derivative, History
-    from treadle.graph.node import Node
+from treadle.graph import kinds
+from treadle.graph.history import (
+    Derivative,
+    History,
+    Leaf,
+    is_differentiable,
+    make_part,
+    recording,
+)
+from treadle.graph.node import Node
 
 
 @dataclass(eq=False, slots=True)
-class AsOne:
-    """Nodes that are the results of one operation for derivatives (`history.record_as_one`)."""
+class Composite:
+    """Nodes that are the results of one operation for derivatives (`record_composite`)."""
 
     history: History
     derivative: Derivative
@@ -41,18 +47,18 @@ class Traced:
         self.depth: int = 0 if self.outer is None else self.outer.depth + 1
         # The arrays that placeholders stand for, with the examples' axis in front.
         self.bound: dict[Node, Node] = {}
-        self.as_one: dict[Node, AsOne] = {}
-        self.by_history: dict[History, AsOne] = {}
+        self.composites: dict[Node, Composite] = {}
+        self.by_history: dict[History, Composite] = {}
         # Products of arrays whose axes have names: both factors with their names, those kept.
         self.contractions: dict[Node, tuple[Any, Any, Any]] = {}
         # Nodes that have another's history: what was written without recording.
         self.followed: dict[Node, Node] = {}
 
-    def note(self, group: AsOne) -> None:
+    def note(self, group: Composite) -> None:
         """Several nodes are one operation."""
         self.by_history[group.history] = group
         for node in group.nodes:
-            self.as_one[node] = group
+            self.composites[node] = group
 
     def leads_out(self, node: Node) -> bool:
         """Whether gradients of a node flow to an array that a placeholder stands for."""
@@ -71,10 +77,6 @@ class Traced:
 
     def placeholder(self, stack: Node) -> Node:
         """What stands for one example of an array whose first axis they lie along."""
-        from treadle.graph import kinds
-        from treadle.graph.history import Leaf, recording
-        from treadle.graph.node import Node
-
         made = Node(kinds.PLACEHOLDER, (), stack.shape[1:], stack.dtype, stack.device)
         if stack.history is not None and recording.get():
             made.history = Leaf(made)
@@ -84,6 +86,29 @@ class Traced:
 
 # The innermost function that is traced now.
 within: ContextVar[Traced | None] = ContextVar("within", default=None)
+
+
+def record_composite(
+    derivative: Derivative,
+    nodes: Sequence[Node],
+    sources: Sequence[Node],
+    options: Any = None,
+    extra: Sequence[Node] = (),
+) -> None:
+    """Give nodes, which were computed from the sources without recording, a history as the results
+    of one operation. `extra` are further values that its derivative needs."""
+    nodes_with = [node for node in nodes if is_differentiable(node)]
+    if not nodes_with:
+        return
+    made = History(derivative, nodes[0], sources, options, extra, parts=len(nodes))
+    if len(nodes) == 1:
+        nodes[0].history = made
+    else:
+        for number, node in enumerate(nodes):
+            if is_differentiable(node):
+                make_part(made, node, number)
+    if (traced := within.get()) is not None:
+        traced.note(Composite(made, derivative, nodes, sources, options, extra))
 
 
 def values_unknown() -> ValuesUnknown:

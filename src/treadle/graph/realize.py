@@ -8,7 +8,7 @@ from weakref import ref
 
 from treadle.core import forks
 from treadle.graph import kinds
-from treadle.graph.groups import Group
+from treadle.graph.groups import Group, groups_of
 from treadle.graph.node import Node
 from treadle.graph.readers import pending_readers
 from treadle.graph.recipes import Graph, Task, remember, remembered, task_of
@@ -45,7 +45,7 @@ def realize(nodes: Iterable[Node], planned: Callable[[], None] | None = None) ->
 
 def _planned(pending: list[Node], graph: Graph) -> list[Task]:
     """The tasks for a new graph, the last one first."""
-    groups = Plan(pending).groups()
+    groups = groups_of(Plan(pending))
     tasks = []
     for group in groups:
         for watch in watchers:

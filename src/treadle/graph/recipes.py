@@ -13,17 +13,17 @@ from typing import Any
 from treadle.core.errors import TreadleError
 from treadle.core.recent import Recent
 from treadle.graph import kinds
+from treadle.graph.chunks import memory_of
 from treadle.graph.draft import Moving
 from treadle.graph.fused import Runner, Sized
 from treadle.graph.groups import Group
-from treadle.graph.joined import Parts
 from treadle.graph.node import Node
 from treadle.graph.parts import key_of
-from treadle.graph.pieces import memory_of, runner_for
 from treadle.graph.placeholders import values_unknown
 from treadle.graph.readers import pending_readers
+from treadle.graph.runners import JoinedParts, ProductRunner, runner_for
 from treadle.graph.schedule import wanted_later
-from treadle.kernels.product import Filling, filling
+from treadle.kernels.product import filling
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.launch import Repeat
 
@@ -173,7 +173,9 @@ def _moved(
 
 def _takes_integers(runner: Runner | None) -> bool:
     """Whether what runs a program takes its integers as they are."""
-    return runner is None or type(runner) is Sized or (type(runner) is Parts and runner.is_sized)
+    return (
+        runner is None or type(runner) is Sized or (type(runner) is JoinedParts and runner.is_sized)
+    )
 
 
 _recipes: Recent[Any, list[_Part]] = Recent(_RECENT_RECIPES)
@@ -192,27 +194,8 @@ def remember(graph: Graph, tasks: Sequence[Task]) -> None:
     if graph.key is None or any(task[0] not in graph.position for task in tasks):
         return
     if any(task[4] and not _takes_integers(task[5]) for task in tasks):
-        return  # pieces know where their parts begin
+        return  # chunks know where their parts begin
     _recipes[graph.key] = graph.recipe(tasks)
-
-
-class ProductRunner:
-    """What runs a product that is no program."""
-
-    __slots__ = ("_fill",)
-
-    def __init__(self, fill: Filling) -> None:
-        self._fill = fill
-
-    def run(
-        self,
-        arrays: Sequence[DeviceArray],
-        integers: tuple[int, ...],
-        scalars: Sequence[Any],
-        repeats: list[Repeat],
-    ) -> None:
-        """Compute the last of the arrays from the others."""
-        self._fill(*arrays)
 
 
 def task_of(group: Group) -> Task:
@@ -229,7 +212,7 @@ def task_of(group: Group) -> Task:
         if node.op != kinds.WRITE:
             target = DeviceArray.described(node.device, node.dtype, node.shape)
         if program is None:
-            runner = Parts(group)
+            runner = JoinedParts(group)
         elif 0 not in integers[: program.kept]:
             memory = memory_of(node, group.leaves)
             runner = runner_for(node.device, program, integers, memory)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from treadle.graph import kinds
-from treadle.graph.groups import Group, build_group
 from treadle.graph.joins import MOST_PARTS
 from treadle.graph.node import Node
 from treadle.graph.operations import cost_of
@@ -48,18 +47,9 @@ class Plan:
         self._find_repeated()
         self._assign()
 
-    def groups(self) -> list[Group]:
-        """The kernels, in the order in which they run."""
-        found: list[Group] = []
-        for node in reversed(self.order):
-            if node in self.kept and node not in self.same:
-                found.append(build_group(self, node))  # noqa: PERF401  it adds to `kept`
-        found.reverse()
-        return found
-
     def keep(self, node: Node, reason: str) -> None:
-        """Have a node computed by itself. Its readers' kernels are being built, so its own comes
-        later in `groups`."""
+        """Have a node computed by itself. While groups are built: only a source of theirs, whose
+        own group comes later (`groups.groups_of`)."""
         if node not in self.kept:
             self.kept.add(node)
             self.reasons[node] = reason

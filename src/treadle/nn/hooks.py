@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from treadle.graph import views
-from treadle.graph.history import History, record_as_one, recording
+from treadle.graph.history import History, recording
 from treadle.graph.node import view_of
+from treadle.graph.placeholders import record_composite
 from treadle.tensor.tensor import Tensor, from_node
 
 
@@ -221,5 +222,5 @@ def _passed(tensors: Sequence[Tensor], passage: _Passage) -> list[Tensor]:
     nodes = [view_of(source, views.whole(source.shape)) for source in sources]
     for node in nodes:
         node.history = None
-    record_as_one(passage, nodes, sources)
+    record_composite(passage, nodes, sources)
     return [from_node(node) for node in nodes]

@@ -14,8 +14,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from treadle.graph import history
-from treadle.graph.history import record_as_one, recorded, recording
+from treadle.graph.history import recorded, recording
 from treadle.graph.node import Node, view_of
+from treadle.graph.placeholders import record_composite
 from treadle.graph.views import whole
 from treadle.tensor.cells import Cell
 from treadle.tensor.precision import LOWERED, WIDENED, arguments_suited, lower
@@ -69,7 +70,7 @@ def as_one(function: Callable[P, R]) -> Callable[P, R]:
             kept: list[Node] = []
             if len(nodes) > 1 and "out" in derivative.wants:  # type: ignore[attr-defined]
                 kept, nodes = nodes, [_seen(each) for each in results]  # type: ignore[arg-type]
-            record_as_one(Named(derivative, options, bool(kept)), nodes, sources, options, kept)
+            record_composite(Named(derivative, options, bool(kept)), nodes, sources, options, kept)
         return result
 
     return one

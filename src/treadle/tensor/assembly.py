@@ -17,6 +17,7 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import history as histories
 from treadle.graph import kinds, views
 from treadle.graph.node import Node, view_of
+from treadle.graph.placeholders import record_composite
 from treadle.graph.views import View
 from treadle.runtime.devices import Device
 from treadle.tensor.as_one import as_one
@@ -46,7 +47,7 @@ def assembled(
             node = unwritten(shape, dtype, device)
     if histories.recording.get() and any(value.history is not None for _, value in placed):
         where, sources = [view for view, _ in placed], [value for _, value in placed]
-        histories.record_as_one(histories.derivatives["assembled"], [node], sources, where)
+        record_composite(histories.derivatives["assembled"], [node], sources, where)
     return from_node(node)
 
 

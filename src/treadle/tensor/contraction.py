@@ -17,7 +17,7 @@ from treadle.core.dtypes import DType, bfloat16, bool_, float16, float32
 from treadle.graph import history as histories
 from treadle.graph import kinds
 from treadle.graph.node import Node, constant, view_of
-from treadle.graph.placeholders import within
+from treadle.graph.placeholders import record_composite, within
 from treadle.graph.views import View, compose, merge_axes, whole
 from treadle.kernels.device_code.multiplying import MOST_BATCHES
 from treadle.kernels.factors import Factor, Product
@@ -45,7 +45,7 @@ def contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Name
             made = _contracted(first, second, kept)
         names = tuple(first[1]), tuple(second[1]), tuple(kept)
         derivative = histories.derivatives["contracted"]
-        histories.record_as_one(derivative, [made._cell.value], [first[0], second[0]], names)
+        record_composite(derivative, [made._cell.value], [first[0], second[0]], names)
     if (traced := within.get()) is not None:
         traced.contractions[made._cell.value] = first, second, kept
     return made

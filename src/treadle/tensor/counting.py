@@ -11,6 +11,7 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import history as histories
 from treadle.graph.node import Node, constant
 from treadle.tensor.annotations import ArrayLike
+from treadle.graph.placeholders import record_composite
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer, supports
 from treadle.tensor.elementwise_functions import FUNCTIONS, apply
@@ -90,7 +91,7 @@ def histogram(
     found = asarray(edges.astype(values.dtype.numpy), device=values.device)
     if _is_count(bins) and range is None and values._is_recorded:
         # The edges are elements, which were read for them.
-        histories.record_as_one(histories.Unknown("histogram"), [found._cell.value], [values._node])
+        record_composite(histories.Unknown("histogram"), [found._cell.value], [values._node])
     parts = len(edges) - 1
     place = apply("subtract", searchsorted(found, values, side="right"), 1)
     last = apply("equal", values, found[parts])

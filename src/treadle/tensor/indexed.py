@@ -23,7 +23,7 @@ from treadle.graph import history as histories
 from treadle.graph import kinds, views
 from treadle.graph.calls import call
 from treadle.graph.node import Node, computed, constant, view_of
-from treadle.graph.placeholders import within
+from treadle.graph.placeholders import record_composite, within
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import Integers, View
 from treadle.kernels.scatter import put as scatter
@@ -57,7 +57,7 @@ def from_nothing(source: Node, shape: Integers) -> Node:
     made = constant(number_as(0, source.dtype), shape, source.dtype, source.device)
     if source.history is not None and histories.recording.get():
         no_part = View(source.shape, (0,) * len(source.shape), 0)
-        histories.record_as_one(histories.derivatives["assembled"], [made], [source], [no_part])
+        record_composite(histories.derivatives["assembled"], [made], [source], [no_part])
     return made
 
 
@@ -76,7 +76,7 @@ def scattered_at(
     made = call(scattered, (x, places, values), x.shape, x.dtype, (how, distinct))
     if made.history is not None:
         derivative = histories.derivatives[f"scattered {how}"]
-        histories.record_as_one(derivative, [made], [x, places, values], distinct)
+        record_composite(derivative, [made], [x, places, values], distinct)
     return made
 
 
@@ -298,7 +298,7 @@ def _scatter(tensor: Tensor, plan: Plan, values: Node, distinct: bool) -> None:
     is_tracked = values.history is not None
     if histories.recording.get() and (is_tracked or source.history is not None):
         derivative = histories.derivatives["scattered put"]
-        histories.record_as_one(derivative, [made], [source, index, values], distinct)
+        record_composite(derivative, [made], [source, index, values], distinct)
     tensor._replace(made, is_tracked)
     finish_readers(array.storage)
     scatter(array, index.whole_array, values.whole_array, distinct)

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from treadle.core.dtypes import DType, int32
 from treadle.core.errors import DtypeError
-from treadle.graph.history import Unknown, record_as_one
+from treadle.graph.history import Unknown
+from treadle.graph.placeholders import record_composite
 from treadle.kernels import unique as kernels
 from treadle.runtime.arrays import DeviceArray
 from treadle.tensor.annotations import ArrayLike
@@ -65,7 +66,7 @@ def unique_all(x: ArrayLike, /) -> UniqueAll:
     found = _of_complex if dtype.kind == "complex" else kernels.unique
     values, first, inverse, counts = (Tensor(part) for part in found(array, places))
     if tensor._is_recorded:
-        record_as_one(Unknown("unique_all"), [values._cell.value], [tensor._node])
+        record_composite(Unknown("unique_all"), [values._cell.value], [tensor._node])
     return UniqueAll(values, first, inverse.reshape(tensor.shape), counts)
 
 

@@ -19,7 +19,7 @@ from treadle.graph import kinds, views
 from treadle.graph.history import recorded, recording
 from treadle.graph.node import Node, computed, is_deep, view_of
 from treadle.graph.parts import is_short
-from treadle.graph.placeholders import within
+from treadle.graph.placeholders import record_composite, within
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import View
 from treadle.runtime import settings
@@ -410,9 +410,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
 
     def _record_move(self, made: Tensor) -> None:
         if self._is_recorded:
-            histories.record_as_one(
-                histories.derivatives["moved"], [made._cell.value], [self._node]
-            )
+            record_composite(histories.derivatives["moved"], [made._cell.value], [self._node])
 
     async def to_async(
         self, target: DType | Device | str | None = None, *, dtype: Any = None, device: Any = None

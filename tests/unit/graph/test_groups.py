@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 import treadle as td
+from treadle.graph.groups import groups_of
 from treadle.graph.schedule import Plan
 
 
 def program_of(tensor):
-    (group,) = Plan([tensor._node]).groups()
+    (group,) = groups_of(Plan([tensor._node]))
     return group.program
 
 

@@ -9,6 +9,7 @@ import treadle.nn.functional as F
 from tests.support.ptx_device import ptx_device
 from treadle.graph.emit.passes import Way
 from treadle.graph.emit.reductions import emit, plan
+from treadle.graph.groups import groups_of
 from treadle.graph.schedule import Plan
 from treadle.ir import nodes as n
 from treadle.ir.traverse import walk
@@ -20,7 +21,7 @@ BROWSER = Machine(256, 16 << 10, 0)
 
 def program_of(function, shape=(8, 8192)):
     with ptx_device("sm_90") as device, td.use_device(device):
-        (group,) = Plan([function(td.zeros(shape).realize())._node]).groups()
+        (group,) = groups_of(Plan([function(td.zeros(shape).realize())._node]))
         return group.program
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from treadle.graph import history
 from treadle.graph.calls import call
 from treadle.graph.node import Node, constant
+from treadle.graph.placeholders import record_composite
 from treadle.kernels import fourier
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.axes import takes_dim
@@ -142,7 +143,7 @@ def _as_one(function: Callable[..., Node]) -> Callable[..., Node]:
         with history.recorded(False):
             made = function(name, node, *options)
         derivative = history.derivatives[function.__name__]
-        history.record_as_one(derivative, [made], [node], options)
+        record_composite(derivative, [made], [node], options)
         return made
 
     return one

@@ -11,6 +11,7 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import history, views
 from treadle.graph.calls import call_of_several
 from treadle.graph.node import Node, constant, view_of
+from treadle.graph.placeholders import record_composite
 from treadle.kernels.attend import attend
 from treadle.kernels.attend_products import attend_by_products, pays
 from treadle.kernels.device_code.keys import wide
@@ -90,7 +91,7 @@ def scaled_dot_product_attention(
         made, norms = _attended(nodes, asked, dtype, words, tracked)
     if tracked:
         extra = [norms] if words is None else [norms, words]
-        history.record_as_one(history.derivatives[_NAME], [made], nodes, asked, extra)
+        record_composite(history.derivatives[_NAME], [made], nodes, asked, extra)
     return from_node(made)
 
 

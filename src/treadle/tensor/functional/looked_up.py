@@ -11,6 +11,7 @@ from treadle.core.limits import MOST_NARROW
 from treadle.graph import history
 from treadle.graph.calls import call, call_of_several
 from treadle.graph.node import constant
+from treadle.graph.placeholders import record_composite
 from treadle.graph.views import is_whole
 from treadle.kernels.add_rows import add_rows
 from treadle.kernels.bag import add_bags, greatest_of_bags
@@ -84,5 +85,5 @@ def greatest_bags(table: Tensor, index: Tensor, starts: Tensor, bags: int) -> Te
         )
     if source.history is not None and history.recording.get():
         derivative = history.derivatives["greatest_bags"]
-        history.record_as_one(derivative, [values], [source], extra=[rows])
+        record_composite(derivative, [values], [source], extra=[rows])
     return from_node(values)

@@ -7,6 +7,7 @@ import math
 from treadle.core.dtypes import DType, int32
 from treadle.graph import history
 from treadle.graph.calls import call, call_of_several
+from treadle.graph.placeholders import record_composite
 from treadle.kernels import pool, pool_back
 from treadle.kernels.pool import Windows
 from treadle.tensor.as_one import as_one
@@ -36,7 +37,7 @@ def greatest_with_places(x: Tensor, windows: Windows, index: DType) -> tuple[Ten
         )
     if source.history is not None and history.recording.get():
         derivative = history.derivatives["max_pool"]
-        history.record_as_one(derivative, [values], [source], windows, extra=[places])
+        record_composite(derivative, [values], [source], windows, extra=[places])
     return from_node(values), from_node(places)
 
 

@@ -12,6 +12,7 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.graph import history
 from treadle.graph.calls import call_of_several
+from treadle.graph.placeholders import record_composite
 from treadle.kernels.align import align_forward
 from treadle.runtime import settings
 from treadle.tensor.annotations import ArrayLike
@@ -107,7 +108,7 @@ def _aligned(
         alpha, losses = call_of_several(align_forward, (source, *extra), results, tuple(alignment))
     if source.history is not None and history.recording.get():
         derivative = history.derivatives["aligned"]
-        history.record_as_one(derivative, [losses], [source], alignment, extra=[*extra, alpha])
+        record_composite(derivative, [losses], [source], alignment, extra=[*extra, alpha])
     return from_node(losses)
 
 

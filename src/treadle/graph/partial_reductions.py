@@ -9,14 +9,14 @@ place is taken.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from treadle.graph.chunks import Cut, Reach
 from treadle.graph.emit.body import dtype_named
 from treadle.graph.emit.outline import needed
 from treadle.graph.fused import Runner
-from treadle.graph.pieces import Cut, Reach, runner_for
 from treadle.graph.program import FIXED, NEXT, Access, Output, Program, Step
 from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
@@ -33,7 +33,7 @@ class _Partial(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class PartialReduction:
     """Both programs. The first reads some of the arrays; the second others, and has the output."""
 
     device: Device
@@ -61,8 +61,11 @@ class Joined:
         self.runners[1].run([*partials, *second], self.integers[1], scalars, self.repeats[1])
 
 
-def joined(cut: Cut, lengths: Sequence[int]) -> Joined:
-    """A program in two, whose pieces have these extents."""
+def partial_reduction(
+    cut: Cut, lengths: Sequence[int], runner_of: Callable[[Cut], Runner]
+) -> PartialReduction:
+    """A program in two, whose chunks have these extents. `runner_of` makes what runs the second
+    one, which may be cut as well."""
     program, kept = cut.program, cut.program.kept
     if program.kind != "reduce":
         raise cut.error("its rows are longer than that in memory")
@@ -96,13 +99,13 @@ def joined(cut: Cut, lengths: Sequence[int]) -> Joined:
         second.outputs.append(Output(second.numbers[output.step], access))
     rest = cut.integers[len(cut.extents) :]
     end = second.cut(program._replace(reduced=1), [*cut.extents[:kept], parts, *rest], lanes=1)
-    return Joined(
+    return PartialReduction(
         cut.device,
         tuple(partials),
         rows * parts,
         (
-            whole.pieces(whole.lengths(lengths)),
-            runner_for(cut.device, end.program, end.integers, end.memory, end.reaches),
+            whole.chunks(whole.lengths(lengths)),
+            runner_of(end),
         ),
         (reads, tuple(second.arrays)),
         (whole.integers, end.integers),
@@ -157,7 +160,7 @@ def _place(
     the parts before."""
     type = draft.found[part].type
     new = draft.new_step
-    # The gather is seen from a piece's first row on, so rows are counted from there, too.
+    # The gather is seen from a chunk's first row on, so rows are counted from there, too.
     nowhere, count = Reach(-1, (0,) * (len(packed) + 1), 0), len(packed)
     row = new(Step("index", (), type, draft.new_access(nowhere, count, packed)))
     at = new(Step("add", (row, part), type))

@@ -1,15 +1,44 @@
-"""Arrays that are joined in memory: a kernel for each part, which writes it into its place."""
+"""What runs the kernels of a group: whole, chunk by chunk where it has to be, or part by part."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from treadle.graph.fused import Runner, Sized
+from treadle.graph.chunks import Cut, memory_of, reaches_of
+from treadle.graph.fused import Runner, Sized, fused_for
 from treadle.graph.groups import Group
-from treadle.graph.pieces import memory_of, runner_for
+from treadle.graph.partial_reductions import partial_reduction
+from treadle.graph.program import Program
+from treadle.kernels.product import Filling
 from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
 from treadle.runtime.launch import Repeat
+
+
+def runner_for(
+    device: Device, program: Program, integers: tuple[int, ...], memory: tuple[int, ...]
+) -> Runner:
+    """What runs a program for these extents, whose buffers have so many bytes each.
+    UnsupportedOnTarget if it can't be cut so that the device binds what each chunk reaches."""
+    if max(memory) <= device.limits.max_binding_size:
+        return fused_for(device, program).sized(integers)
+    return _cut_runner(Cut(device, program, integers, memory, reaches_of(program, integers)))
+
+
+def _runner_of(cut: Cut) -> Runner:
+    if max(cut.memory) <= cut.device.limits.max_binding_size:
+        return fused_for(cut.device, cut.program).sized(cut.integers)
+    return _cut_runner(cut)
+
+
+def _cut_runner(cut: Cut) -> Runner:
+    if cut.program.kind == "product":
+        raise cut.error("a product is not cut into chunks")
+    lengths = cut.lengths(cut.integers)
+    if cut.is_in_rows(lengths):
+        return partial_reduction(cut, lengths, _runner_of)
+    return cut.chunks(lengths)
 
 
 class _Part(NamedTuple):
@@ -22,7 +51,7 @@ class _Part(NamedTuple):
     repeats: list[Repeat]
 
 
-class Parts:
+class JoinedParts:
     """What runs the kernels of a joined array's parts."""
 
     __slots__ = ("_parts", "is_sized")
@@ -65,3 +94,22 @@ class Parts:
                 scalars[part.scalars],
                 part.repeats,
             )
+
+
+class ProductRunner:
+    """What runs a product that a library or a kernel of its own computes."""
+
+    __slots__ = ("_fill",)
+
+    def __init__(self, fill: Filling) -> None:
+        self._fill = fill
+
+    def run(
+        self,
+        arrays: Sequence[DeviceArray],
+        integers: tuple[int, ...],
+        scalars: Sequence[Any],
+        repeats: list[Repeat],
+    ) -> None:
+        """Compute the last of the arrays from the others."""
+        self._fill(*arrays)

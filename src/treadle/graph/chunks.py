@@ -1,10 +1,10 @@
-"""Programs over arrays that are larger than what a kernel may see of one.
+"""Programs over arrays that are larger than what a device binds, done chunk by chunk.
 
 A WebGPU device binds at most `max_binding_size` bytes of a buffer, which may be larger. So the loop
-axes are cut until each access of a piece stays within a window of that size, and the program runs
-once for each piece, with its own extents and with offsets that count from the windows' beginnings.
-All pieces are one program, whose indices need 32 bits only. Where a reduced axis has to be cut,
-`partial` makes two programs of one.
+axes are cut until each access of a chunk stays within a window of that size, and the program runs
+once for each chunk, with its own extents and with offsets that count from the windows' beginnings.
+All chunks are one program, whose indices need 32 bits only. Where a reduced axis has to be cut,
+`partial_reductions` makes two programs of one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from treadle.runtime.devices import Device
 from treadle.runtime.launch import Repeat
 from treadle.runtime.windows import LEAST, window
 
-_STEP = 64  # elements; pieces are multiples of that, for vectors of neighbours
+_STEP = 64  # elements; chunks are multiples of that, so that vectors of neighbours stay whole
 _MOST_ELEMENTS = MOST_NARROW - (1 << 16)
 _MOST_NUMBER = 1 << 31
 
@@ -34,7 +34,7 @@ _MOST_NUMBER = 1 << 31
 class Reach(NamedTuple):
     """What an access reaches: strides for all loop axes, the first element, and the elements that
     it reaches wherever it is (1, or all that a gather may want). `jumps` is how far it moves from
-    one piece to the next along an axis, beside that."""
+    one chunk to the next along an axis, beside that."""
 
     buffer: int
     strides: tuple[int, ...]
@@ -43,7 +43,7 @@ class Reach(NamedTuple):
     jumps: tuple[int, ...] = ()
 
     def bounds(self, starts: Sequence[int], lengths: Sequence[int], box: Sequence[int]) -> Span:
-        """Where it begins in a piece, and the first and the last element that it reaches there."""
+        """Where it begins in a chunk, and the first and the last element that it reaches there."""
         first = self.offset + sum(
             s * stride for s, stride in zip(starts, self.strides, strict=True)
         )
@@ -64,7 +64,7 @@ class Span(NamedTuple):
     high: int
 
 
-class _Part(NamedTuple):
+class _Chunk(NamedTuple):
     """A launch: for each binding the number of an array, and of its window the first byte and the
     bytes (0: all of it)."""
 
@@ -75,10 +75,10 @@ class _Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
-    """A program that runs piece by piece."""
+class Chunks:
+    """A program that runs chunk by chunk."""
 
-    parts: tuple[_Part, ...]
+    chunks: tuple[_Chunk, ...]
 
     def run(
         self,
@@ -88,12 +88,12 @@ class Pieces:
         repeats: list[Repeat],
     ) -> None:
         """Compute the outputs, which are the last of the arrays."""
-        for part in self.parts:
+        for chunk in self.chunks:
             bound = [
                 window(arrays[k], start, size) if size else arrays[k]
-                for k, start, size in part.bindings
+                for k, start, size in chunk.bindings
             ]
-            part.runner.run(bound, part.integers, scalars, part.repeats)
+            chunk.runner.run(bound, chunk.integers, scalars, chunk.repeats)
 
 
 def memory_of(node: Node, leaves: Sequence[Node]) -> tuple[int, ...]:
@@ -102,29 +102,6 @@ def memory_of(node: Node, leaves: Sequence[Node]) -> tuple[int, ...]:
     return tuple(
         [n.array.buffer.size if n.array is not None else n.size * n.dtype.itemsize for n in nodes]
     )
-
-
-def runner_for(
-    device: Device,
-    program: Program,
-    integers: tuple[int, ...],
-    memory: tuple[int, ...],
-    reaches: tuple[Reach, ...] = (),
-) -> Runner:
-    """What runs a program for these extents, whose buffers have so many bytes each. `reaches` may
-    say what its accesses reach, if it is less than what they might.
-    UnsupportedOnTarget if it can't be cut so that the device binds what each piece reaches."""
-    if max(memory) <= device.limits.max_binding_size:
-        return fused_for(device, program).sized(integers)
-    cut = Cut(device, program, integers, memory, reaches or reaches_of(program, integers))
-    if program.kind == "product":
-        raise cut.error("a product is not cut into pieces")
-    lengths = cut.lengths(integers)
-    if cut.is_in_rows(lengths):
-        from treadle.graph.partial import joined
-
-        return joined(cut, lengths)
-    return cut.pieces(lengths)
 
 
 def cuts_rows(
@@ -168,7 +145,7 @@ class Cut:
         return self.integers[: self.program.kept + self.program.reduced]
 
     def is_in_rows(self, lengths: Sequence[int]) -> bool:
-        """Whether pieces of these extents have parts of rows."""
+        """Whether chunks of these extents have parts of rows."""
         kept = self.program.kept
         return tuple(lengths[kept:]) != self.extents[kept:]
 
@@ -186,10 +163,10 @@ class Cut:
         within = (limits.max_binding_size - limits.buffer_alignment) // self.item(buffer)
         return min(within, _MOST_ELEMENTS)
 
-    # --- how long pieces are ----------------------------------------------------------------------
+    # --- how long chunks are ----------------------------------------------------------------------
 
     def lengths(self, largest: Sequence[int]) -> list[int]:
-        """The extents of a piece, which are at most these: each time the access that reaches
+        """The extents of a chunk, which are at most these: each time the access that reaches
         farthest beyond a window is cut along the axis that takes it farthest."""
         lengths = list(largest[: len(self.extents)])
         wide = [reach for reach in self.reaches if self.is_wide(reach.buffer)]
@@ -220,10 +197,10 @@ class Cut:
             "compute it on slices of the array, or on a device without that limit"
         )
 
-    # --- the pieces -------------------------------------------------------------------------------
+    # --- the chunks -------------------------------------------------------------------------------
 
-    def pieces(self, lengths: Sequence[int]) -> Pieces:
-        """The program once for each piece."""
+    def chunks(self, lengths: Sequence[int]) -> Chunks:
+        """The program once for each chunk."""
         extents = self.extents
         boxes = [
             (starts, tuple(min(n, e - s) for n, e, s in zip(lengths, extents, starts, strict=True)))
@@ -235,9 +212,9 @@ class Cut:
         groups = self._bindings(spans)
         if len(groups) > self.device.limits.max_buffers_per_kernel:
             raise self.error(f"it reads {len(groups)} places of arrays that are too far apart")
-        program, moved = self._piece_program(groups, boxes)
+        program, moved = self._chunk_program(groups, boxes)
         fused = fused_for(self.device, program)
-        parts = []
+        chunks = []
         for (_, box), found in zip(boxes, spans, strict=True):
             windows = tuple(self._window(buffer, found, group) for buffer, group in groups)
             begins = dict.fromkeys(range(len(self.reaches)), 0)
@@ -247,8 +224,8 @@ class Cut:
             integers += [found[number].first - begins[number] for number in moved]
             if any(abs(number) >= _MOST_NUMBER for number in integers):
                 raise self.error("its elements are counted beyond 31 bits")
-            parts.append(_Part(fused.sized(tuple(integers)), windows, tuple(integers), []))
-        return Pieces(tuple(parts))
+            chunks.append(_Chunk(fused.sized(tuple(integers)), windows, tuple(integers), []))
+        return Chunks(tuple(chunks))
 
     def _bindings(self, spans: Sequence[Sequence[Span]]) -> list[tuple[int, tuple[int, ...]]]:
         """What is bound: buffers, and the accesses that go through that binding."""
@@ -280,12 +257,12 @@ class Cut:
         end = (max(spans[k].high for k in accesses) + 1) * item
         return buffer, start, min(-(-(end - start) // LEAST) * LEAST, whole - start)
 
-    def _piece_program(
+    def _chunk_program(
         self,
         groups: Sequence[tuple[int, tuple[int, ...]]],
         boxes: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
     ) -> tuple[Program, list[int]]:
-        """The program of all pieces, and the accesses to which it adds an offset."""
+        """The program of all chunks, and the accesses to which it adds an offset."""
         program = self.program
         binding = {number: k for k, (_, group) in enumerate(groups) for number in group}
         accesses: list[Access] = []
@@ -309,8 +286,8 @@ class Cut:
         ), moved
 
     def _numbers(self, box: Sequence[int]) -> list[int]:
-        """The program's own integers for a piece. Steps that are never made, and offsets that
-        others take the place of, may be any number."""
+        """The program's own integers for a chunk. Strides of axes of one element, and offsets that
+        others replace, may be any number."""
         numbers = [*box, *self.integers[len(box) :]]
         for access in self.program.accesses:
             for axis, move in enumerate(access.axes):
@@ -322,5 +299,5 @@ class Cut:
 
 
 def _starts(extent: int, length: int) -> range:
-    """Where pieces of an axis start; there is one piece of nothing (a row may be empty)."""
+    """Where chunks of an axis start; there is one chunk of nothing (a row may be empty)."""
     return range(0, max(extent, 1), max(length, 1))
