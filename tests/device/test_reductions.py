@@ -10,8 +10,8 @@ import pytest
 import treadle as td
 from tests.support.drafts import Draft
 from treadle.core.dtypes import as_dtype
-from treadle.graph.emit import reductions, rows
-from treadle.graph.emit.outline import outline_of
+from treadle.graph.emit.row_analysis import row_analysis
+from treadle.graph.emit.row_strategy import row_strategy
 from treadle.kernels.machine import machine_of
 
 REFERENCES: dict[str, Any] = {
@@ -278,7 +278,7 @@ def test_one_long_row_is_done_in_parts(device: td.Device, rng: np.random.Generat
     values = numbers(rng, (1, 1 << 18), "float32")
     draft = softmax(values, values, 1)
     program, integers = draft.program(device)
-    stages = rows.plan(program, integers[:2], machine_of(device)).stages
+    stages = row_strategy(program, integers[:2], machine_of(device)).stages
     assert [stage.variant.work for stage in stages] == ["part", "join", "last"]
     shares, logs = draft.run(device)
     powers = np.exp(values.astype(np.float64) - values.max())
@@ -293,13 +293,13 @@ def test_exponentials_wait_in_the_place_of_the_result() -> None:
     values = np.zeros((8, 8), np.float32)
     draft = softmax(values, values, 1)
     program, _ = draft.program(td.device("cpu"))
-    saved = outline_of(program).saved
+    saved = row_analysis(program).saved
     assert [program.steps[one.step].op for one in saved] == ["exp"]
     # Not where the input is read once more: the result may be written into its memory.
     step = draft.outputs[0].step
     draft.outputs[0] = draft.outputs[0]._replace(step=draft.step("add", step, 0, type="f32"))
     program, _ = draft.program(td.device("cpu"))
-    assert outline_of(program).saved == ()
+    assert row_analysis(program).saved == ()
 
 
 def test_no_rows_means_nothing_to_launch() -> None:
@@ -308,7 +308,7 @@ def test_no_rows_means_nothing_to_launch() -> None:
     for backend in ("cpu", "webgpu"):
         device = td.device(backend)
         program, integers = draft.program(device)
-        assert reductions.plan(program, integers[:2], machine_of(device)).stages == ()
+        assert row_strategy(program, integers[:2], machine_of(device)).stages == ()
 
 
 @pytest.mark.parametrize("turned", [False, True], ids=["along", "across"])

@@ -17,10 +17,9 @@ from treadle.graph.node import Node
 from treadle.graph.operations import cost_of
 from treadle.graph.parts import is_part
 from treadle.graph.product_groups import axes_of
-from treadle.graph.program import Program, Step
+from treadle.graph.program import IN_PARTS, Kind, Program, Reduce, Step
 from treadle.graph.reduced_views import source_view
 from treadle.graph.schedule import Plan
-from treadle.graph.strategy import IN_PARTS
 from treadle.graph.views import View, compose, is_in_order, whole
 from treadle.runtime.arrays import packed_strides
 
@@ -218,7 +217,9 @@ class Building(Draft):
         if node.op == kinds.PRODUCT:
             return self._multiplied(node)
         if node.op == kinds.REDUCE:
-            return self._reduce(Step("reduce", tuple(sources), node.dtype.short, node.detail[0]))
+            return self._reduce(
+                Step("reduce", tuple(sources), node.dtype.short, Reduce(node.detail[0]))
+            )
         return self._add(Step(node.op, tuple(sources), node.dtype.short, node.detail))
 
     def _join(
@@ -255,13 +256,13 @@ class Building(Draft):
 
     def _multiplies(self, node: Node, view: View | None, inner: bool) -> bool:
         """Whether this kernel may be a product and what follows it."""
-        if self._product is not None or self.mode != "map" or inner:
+        if self._product is not None or self.mode != Kind.MAP or inner:
             return self._product is node and (view is None or is_in_order(view))
         if view is not None and not is_in_order(view):
             return False
         if axes_of(self.outer, node.detail) is None:
             return False
-        self._product, self.mode = node, "product"
+        self._product, self.mode = node, Kind.PRODUCT
         return True
 
     def _multiplied(self, node: Node) -> int:
@@ -291,11 +292,11 @@ class Building(Draft):
     ) -> tuple[Node, View, bool] | None:
         source = node.sources[0]
         _, axes, *_ = node.detail
-        if self.mode == "product":
+        if self.mode == Kind.PRODUCT:
             return None
         if view is None:
             view = View(node.shape, packed_strides(node.shape), 0)
-        if self.mode == "map" and not inner:
+        if self.mode == Kind.MAP and not inner:
             if is_in_order(view):
                 tail = tuple(source.shape[a] for a in axes)
                 space = (*self.outer, *tail)
@@ -303,7 +304,7 @@ class Building(Draft):
                 seen = View(space, view.strides + (0,) * len(tail), 0)
                 if source_view(space, reduced, node, seen) is None:  # its axes were split
                     return None
-                self.mode, self.inner, self.reduced = "reduce", space, reduced
+                self.mode, self.inner, self.reduced = Kind.REDUCE, space, reduced
             else:
                 spread = tuple(
                     a
@@ -314,22 +315,22 @@ class Building(Draft):
                     return None
                 if source_view(self.outer, spread, node, view) is None:
                     return None
-                self.mode, self.reduced = "rows", spread
-        if self.mode == "reduce" and not inner:
+                self.mode, self.reduced = Kind.ROWS, spread
+        if self.mode == Kind.REDUCE and not inner:
             if not is_in_order(view):
                 return None
             behind = (0,) * (len(self.inner) - len(self.outer))
             view = View(self.inner, view.strides + behind, 0)
-        elif self.mode == "reduce" and not self._may_be_rows(self.reduced):
+        elif self.mode == Kind.REDUCE and not self._may_be_rows(self.reduced):
             return None
-        space = self.inner if self.mode == "reduce" else self.outer
+        space = self.inner if self.mode == Kind.REDUCE else self.outer
         where = source_view(space, self.reduced, node, view)
         if where is None or self.reductions >= _MOST_REDUCTIONS:
             return None
         self.reductions += 1
         self._make_room()
         self.nested = self.nested or inner
-        return source, where, self.mode == "reduce"
+        return source, where, self.mode == Kind.REDUCE
 
     def _make_room(self) -> None:
         """A reduction may need buffers for what its parts give."""
@@ -339,7 +340,7 @@ class Building(Draft):
 
     def _may_be_rows(self, reduced: tuple[int, ...]) -> bool:
         """Whether it pays to have a whole row done by one block."""
-        space = self.inner if self.mode == "reduce" else self.outer
+        space = self.inner if self.mode == Kind.REDUCE else self.outer
         if not self.rows:
             return False
         length = math.prod(space[a] for a in reduced)

@@ -12,7 +12,17 @@ from typing import NamedTuple
 from treadle.graph import kinds
 from treadle.graph.node import Node
 from treadle.graph.product_groups import merged_apart, placed
-from treadle.graph.program import FIXED, NEXT, Access, Kind, Multiplied, Output, Program, Step
+from treadle.graph.program import (
+    FIXED,
+    NEXT,
+    Access,
+    Kind,
+    Multiplied,
+    Output,
+    Program,
+    Step,
+    Style,
+)
 from treadle.graph.schedule import Plan
 from treadle.graph.views import View, merge_axes
 from treadle.kernels.device_code.multiplying import Form
@@ -60,7 +70,7 @@ class Draft:
         self.outer = node.detail.shape if node.op == kinds.WRITE else node.shape
         if part is not None:
             self.outer = node.sources[part].shape
-        self.mode: Kind = "map"
+        self.mode = Kind.MAP
         self.reduced: tuple[int, ...] = ()  # of the space that is reduced
         self.inner: tuple[int, ...] = ()
         self.nested = False  # a reduction needs another one's result
@@ -86,12 +96,12 @@ class Draft:
 
     def _program(self, step: int) -> Program:
         """The axes merged, and the numbers put in order."""
-        if self.mode == "product":
+        if self.mode == Kind.PRODUCT:
             return self._product_program(step)
         kept_axes, reduced_axes = self._axes()
-        space = self.inner if self.mode == "reduce" else self.outer
+        space = self.inner if self.mode == Kind.REDUCE else self.outer
         reduced_extents: tuple[int, ...] = ()
-        full = [p for p in self.places if p.inner or self.mode != "reduce"]
+        full = [p for p in self.places if p.inner or self.mode != Kind.REDUCE]
         kept_extents, kept_strides = merge_axes(
             tuple(self.outer[a] for a in kept_axes),
             [tuple([p.strides[a] for a in kept_axes]) for p in self.places],
@@ -107,16 +117,16 @@ class Draft:
         integers += reduced_extents
         accesses: list[Access] = []
         for place, strides in zip(self.places, kept_strides, strict=True):
-            if reduced_axes and (place.inner or self.mode != "reduce"):
+            if reduced_axes and (place.inner or self.mode != Kind.REDUCE):
                 strides += next(behind)
             accesses.append(self._as_access(place, strides))
         self._number_gathers()
-        style = "loops" if self.device.traits.serial_threads else "threads"
-        kind: Kind = "rows" if self.mode == "reduce" and self.nested else self.mode
+        style = Style.LOOPS if self.device.backend == "cpu" else Style.THREADS
+        kind = Kind.ROWS if self.mode == Kind.REDUCE and self.nested else self.mode
         big = self._is_big(math.prod(space))
         return Program(
             kind,
-            style,  # type: ignore[arg-type]
+            style,
             len(kept_extents),
             len(reduced_extents),
             tuple(self.steps),
@@ -126,7 +136,9 @@ class Draft:
             tuple(self.scalar_types),
             len(integers),
             big,
-            self._lanes(accesses, len(kept_extents + reduced_extents)) if style == "threads" else 1,
+            self._lanes(accesses, len(kept_extents + reduced_extents))
+            if style == Style.THREADS
+            else 1,
         )
 
     def _product_program(self, step: int) -> Program:
@@ -157,8 +169,8 @@ class Draft:
         detail = Multiplied(buffers, counts, form, first)
         self.steps[number] = self.steps[number]._replace(detail=detail)
         return Program(
-            "product",
-            "threads",
+            Kind.PRODUCT,
+            Style.THREADS,
             len(extents),
             1,
             tuple(self.steps),
@@ -227,9 +239,9 @@ class Draft:
 
     def _axes(self) -> tuple[list[int], list[int]]:
         """The positions of kept and reduced axes: in the outer space, and in the reduced one."""
-        if self.mode == "map":
+        if self.mode == Kind.MAP:
             return list(range(len(self.outer))), []
-        if self.mode == "reduce":
+        if self.mode == Kind.REDUCE:
             return list(range(len(self.outer))), list(self.reduced)
         return [a for a in range(len(self.outer)) if a not in self.reduced], list(self.reduced)
 
@@ -240,9 +252,9 @@ class Draft:
             return 1  # their parts are read one by one
         last = self.integers[axes - 1]
         most = _VECTOR_COST_IN_SOFTWARE if self.slow_to_compile else _VECTOR_COST
-        if self.mode == "map" and self.cost > most:  # what comes from memory is not what counts
+        if self.mode == Kind.MAP and self.cost > most:  # what comes from memory is not what counts
             return 1
-        if last % 4 and (self.mode != "map" or axes > 1 or not _RAGGED <= last < _MOST_INDEX):
+        if last % 4 and (self.mode != Kind.MAP or axes > 1 or not _RAGGED <= last < _MOST_INDEX):
             return 1
         for access in accesses:
             if access.buffer < 0 or len(access.axes) < axes:

@@ -9,7 +9,7 @@ from typing import Any
 from treadle.graph import kinds
 from treadle.graph.groups import Group, groups_of
 from treadle.graph.node import Node
-from treadle.graph.program import Program, Step
+from treadle.graph.program import Kind, Program, Reduce, Step
 from treadle.graph.realize import watchers
 from treadle.graph.schedule import Plan
 
@@ -53,7 +53,7 @@ def describe(group: Group, names: dict[Node, str], mark: str = "") -> str:
     if group.parts:
         return _described_parts(group, names, mark)
     what = program.name if program is not None else node.detail.name
-    form = "" if program is None or program.kind == "map" else f" ({program.kind})"
+    form = "" if program is None or program.kind == Kind.MAP else f" ({program.kind})"
     lines = [
         f"{mark}{what}{form}: {name} = {_array(node)} on {node.device.id}, "
         f"computed because {group.reason}"
@@ -102,7 +102,7 @@ def _described_parts(group: Group, names: dict[Node, str], mark: str) -> str:
 
 def _wraps(step: Step) -> bool:
     """Whether a step gathers numbers of 32 bits that 64 would hold."""
-    return step.op == "reduce" and step.detail in ("sum", "prod") and step.type == "u32"
+    return step.op == "reduce" and step.detail in (Reduce.SUM, Reduce.PROD) and step.type == "u32"
 
 
 def _array(node: Node) -> str:

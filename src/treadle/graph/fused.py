@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from treadle.core.dim3 import Dim3
 from treadle.core.recent import Recent
-from treadle.graph.emit.maps import LONG, LONG_ROW, TAIL, grid_axes
-from treadle.graph.program import FIXED, Program, Step
-from treadle.graph.strategy import Stage, Strategy
+from treadle.graph.emit.body import dtype_named
+from treadle.graph.emit.maps import emit_map, map_strategy
+from treadle.graph.emit.row_kernels import emit_rows
+from treadle.graph.emit.row_strategy import row_strategy
+from treadle.graph.program import FIXED, Kind, Program, Stage, Step, Strategy
 from treadle.ir.definition import KernelOptions, LoweredKernel, Work
 from treadle.ir.nodes import Kernel
 from treadle.ir.signature import Declared, DeclaredParameter, Signature
@@ -19,11 +19,9 @@ from treadle.ir.types import F32, I32, I64, SCALARS
 from treadle.kernels.machine import machine_of
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
-from treadle.runtime.launch import Launcher, Repeat, suitable_block
+from treadle.runtime.launch import Launcher, Repeat
 
-MOST_THREADS = (1 << 31) - 1024  # along an axis of a grid
-_RECENT_SIZES = 512  # of each program; others are planned anew
-_EMITTERS = {"reduce": "reductions", "rows": "rows", "product": "products"}
+_RECENT_SIZES = 512  # of each program; others are planned again
 _NO_OPERATIONS = frozenset({"load", "gather", "scalar", "constant", "index", "cast"})
 _COMPLEX_PARTS = {"c64": SCALARS["f32"], "c128": SCALARS["f64"]}
 
@@ -84,7 +82,7 @@ class FusedKernel:
             count = min(math.prod(moving), array.size) * array.dtype.itemsize
             moved[buffer] = max(moved.get(buffer, 0), count)
         operations = math.prod(extents) * steps
-        if program.kind == "product":  # and what follows it, once for each element
+        if program.kind == Kind.PRODUCT:  # and the epilogue, once for each element
             operations = 2 * math.prod(extents) + math.prod(extents[:-1]) * (steps - 1)
             for buffer in next(s.detail.buffers for s in program.steps if s.op == "product"):
                 moved[buffer] = values[buffer].size * values[buffer].dtype.itemsize
@@ -97,18 +95,42 @@ def _accesses(step: Step) -> tuple[int, ...]:
     return (step.detail[0],) if step.op == "gather" else ()
 
 
+class Emitter(NamedTuple):
+    """What makes launches and kernels of the programs of a kind."""
+
+    strategy: Callable[[Program, tuple[int, ...], Device], Strategy]
+    emit: Callable[[Program, Any], Kernel]  # of a program and a stage's variant
+
+
+def _strategy_of_rows(program: Program, extents: tuple[int, ...], device: Device) -> Strategy:
+    return row_strategy(program, extents, machine_of(device))
+
+
+# Products need passes over IR, whose import takes longer than that of all of `graph`.
+def _strategy_of_product(program: Program, extents: tuple[int, ...], device: Device) -> Strategy:
+    from treadle.graph.emit.products import product_strategy
+
+    return product_strategy(program, extents, machine_of(device))
+
+
+def _emit_product(program: Program, variant: Any) -> Kernel:
+    from treadle.graph.emit.products import emit_product
+
+    return emit_product(program, variant)
+
+
+_ROWS = Emitter(_strategy_of_rows, emit_rows)
+EMITTERS: dict[Kind, Emitter] = {
+    Kind.MAP: Emitter(map_strategy, emit_map),
+    Kind.REDUCE: _ROWS,
+    Kind.ROWS: _ROWS,
+    Kind.PRODUCT: Emitter(_strategy_of_product, _emit_product),
+}
+
+
 def emit(program: Program, variant: Hashable) -> Kernel:
     """A program's kernel in IR."""
-    if program.kind == "map":
-        from treadle.graph.emit.maps import emit_map
-
-        return emit_map(program, variant)
-    emitted: Kernel = _emitter(program).emit(program, variant)
-    return emitted
-
-
-def _emitter(program: Program) -> Any:
-    return importlib.import_module(f"treadle.graph.emit.{_EMITTERS[program.kind]}")
+    return EMITTERS[program.kind].emit(program, variant)
 
 
 Launch = Callable[[tuple[Any, ...]], Repeat | None]
@@ -196,10 +218,7 @@ class Fused:
 
     def _plan(self, extents: tuple[int, ...]) -> Sized:
         program = self.program
-        if program.kind == "map":
-            strategy = map_strategy(program, extents, self.device)
-        else:
-            strategy = _emitter(program).plan(program, extents, machine_of(self.device))
+        strategy = EMITTERS[program.kind].strategy(program, extents, self.device)
         launches: list[tuple[Launch, Stage]] = []
         for number, stage in enumerate(strategy.stages):
             shorts = [strategy.scratch[each][0] for each in stage.scratch]
@@ -215,33 +234,7 @@ class Fused:
 
 
 def _scratch(device: Device, short: str, count: int) -> DeviceArray:
-    from treadle.graph.emit.body import dtype_named
-
     return DeviceArray.allocate(device, dtype_named(short), (count,))
-
-
-def map_strategy(program: Program, extents: tuple[int, ...], device: Device) -> Strategy:
-    """One thread for each point, or for `lanes` of them; another launch for those that are left."""
-    sizes = list(extents) or [1]
-    sizes[-1], left = divmod(sizes[-1], program.lanes)
-    axes = grid_axes(program.kept)
-    front = len(sizes) - axes
-    for extent in sizes[:front]:
-        sizes[front] *= extent
-    variant = None
-    if program.kept == 1 and sizes[0] >= MOST_THREADS:
-        variant, axes, front = LONG, 2, 0
-        sizes = [-(-sizes[0] // LONG_ROW), LONG_ROW]
-    stages = [_map_stage(variant, Dim3(*reversed(sizes[front:])), axes, device)]
-    if left:
-        stages.append(_map_stage(TAIL, Dim3(left), 1, device))
-    return Strategy(tuple(stages))
-
-
-def _map_stage(variant: Hashable, threads: Dim3, axes: int, device: Device) -> Stage:
-    block = suitable_block(threads, device)
-    grid = Dim3(*(-(-n // b) for n, b in zip(threads, block, strict=True)))
-    return Stage(variant, grid, block, threads=tuple(threads)[:axes])
 
 
 def fused_for(device: Device, program: Program) -> Fused:

@@ -20,7 +20,7 @@ from treadle.graph.building import Building
 from treadle.graph.draft import Moving, TooMuch
 from treadle.graph.node import Node
 from treadle.graph.product_groups import is_of_a_library
-from treadle.graph.program import Program
+from treadle.graph.program import Kind, Program
 from treadle.graph.schedule import Plan
 
 
@@ -96,14 +96,14 @@ def _built(plan: Plan, node: Node, reason: str, part: int | None = None) -> Grou
         if node.op == kinds.WRITE and building.reads_what_it_writes():
             plan.keep(plan.original(node.sources[1]), "it reads elements that it writes elsewhere")
             continue
-        if program.kind == "product" and node.op != kinds.PRODUCT and building.is_too_large():
+        if program.kind == Kind.PRODUCT and node.op != kinds.PRODUCT and building.is_too_large():
             plan.keep(building.product, "a kernel would not see all of its arrays")
             continue
         if building.joined and building.is_too_large():
             for join in building.joined:
                 plan.keep(join, "a kernel would not see all of the arrays that are joined")
             continue
-        if program.kind == "rows" and rows and building.cuts_rows(program):
+        if program.kind == Kind.ROWS and rows and building.cuts_rows(program):
             rows = False
             continue
         return Group(

@@ -15,14 +15,17 @@ from typing import Any, NamedTuple
 
 from treadle.graph.chunks import Cut, Reach
 from treadle.graph.emit.body import dtype_named
-from treadle.graph.emit.outline import needed
+from treadle.graph.emit.row_analysis import needed
 from treadle.graph.fused import Runner
-from treadle.graph.program import FIXED, NEXT, Access, Output, Program, Step
+from treadle.graph.program import FIXED, NEXT, Access, Kind, Output, Program, Reduce, Step
 from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
 from treadle.runtime.launch import Repeat
 
-_VALUES = {"argmax": "max", "argmin": "min"}  # the reductions that find the value at a place
+_VALUES = {
+    Reduce.ARGMAX: Reduce.MAX,
+    Reduce.ARGMIN: Reduce.MIN,
+}  # the reductions that find the value at a place
 
 
 class _Partial(NamedTuple):
@@ -67,7 +70,7 @@ def partial_reduction(
     """A program in two, whose chunks have these extents. `runner_of` makes what runs the second
     one, which may be cut as well."""
     program, kept = cut.program, cut.program.kept
-    if program.kind != "reduce":
+    if program.kind != Kind.REDUCE:
         raise cut.error("its rows are longer than that in memory")
     pairs = zip(cut.extents[kept:], lengths[kept:], strict=True)
     counts = [-(-max(extent, 1) // max(length, 1)) for extent, length in pairs]
@@ -121,7 +124,7 @@ def _with_values(program: Program) -> tuple[list[Step], list[_Partial]]:
         if step.op != "reduce":
             continue
         partials.append(_Partial(number, step.type))
-        kind = _VALUES.get(str(step.detail))
+        kind = _VALUES.get(step.detail)
         if kind is not None:
             type = steps[step.sources[0]].type
             partials.append(_Partial(len(steps), type))
@@ -143,7 +146,7 @@ def _add_joins(
     for number, (step, type) in enumerate(partials):
         if step >= len(draft.steps):
             continue  # values: used with their places
-        kind = str(draft.steps[step].detail)
+        kind = draft.steps[step].detail
         of = number + (kind in _VALUES)
         access = draft.new_access(Reach(buffers[of], (*packed, 1), 0), len(packed) + 1)
         load = draft.new_step(Step("load", (), partials[of].type, access))

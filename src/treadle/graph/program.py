@@ -1,23 +1,67 @@
-"""`Program`: what one fused kernel computes, without any size: the key of compiled kernels.
+"""`Program`: what one fused kernel computes, without any size; `Strategy`: its launches for a size.
 
 A program runs over loop axes: `kept` ones, which its results have, and for reductions `reduced`
 ones behind them. Steps compute scalars at one point of the loop, each from earlier steps. Numbers
 that differ from launch to launch are parameters: integers (extents of the loop axes first, then
-strides and offsets) and scalars (Python numbers in the expression).
+strides and offsets) and scalars (Python numbers in the expression). So a program is the key of
+compiled kernels.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from collections.abc import Hashable
+from dataclasses import dataclass
+from enum import Enum, IntEnum, StrEnum
+from typing import Any, NamedTuple
 
+from treadle.core.dim3 import Dim3
 from treadle.kernels.device_code.multiplying import Form
 
-Kind = Literal["map", "reduce", "rows", "product"]
-Style = Literal["loops", "threads"]  # how work is spread: vectorized loops of a CPU, or a GPU
+_MOST_NAMED = 6  # operations in a kernel's name
+# Elements of a row that is visited more than once, from which on a CPU's cores do it in parts.
+IN_PARTS = 1 << 17
 
-# How far an access moves along a loop axis: not at all, to the next element, or as far as the
-# integer parameter of this number says.
-FIXED, NEXT = -2, -1
+
+class Kind(StrEnum):
+    """Which loops a program has, and so who prints it."""
+
+    MAP = "map"  # every point by itself
+    REDUCE = "reduce"  # reductions, and what follows from their results
+    ROWS = "rows"  # reductions that need others' results, or values of each element that do
+    PRODUCT = "product"  # a product of matrices and its epilogue
+
+
+class Style(StrEnum):
+    """How a device runs loops."""
+
+    LOOPS = "loops"  # vectorized, on a CPU
+    THREADS = "threads"  # of a GPU
+
+
+class Move(IntEnum):
+    """How far an access moves along a loop axis. Where it is neither of these, the number of the
+    integer parameter stands that says it."""
+
+    FIXED = -2  # not at all
+    NEXT = -1  # to the next element
+
+
+FIXED: int = Move.FIXED
+NEXT: int = Move.NEXT
+
+
+class Reduce(StrEnum):
+    """The reductions, by the names that operations of arrays have."""
+
+    SUM = "sum"
+    PROD = "prod"
+    MAX = "max"
+    MIN = "min"
+    ANY = "any"
+    ALL = "all"
+    ARGMAX = "argmax"
+    ARGMIN = "argmin"
+    EXP_SUM = "exp_sum"  # sum(exp(x - max(x))); only `row_analysis.online` makes it
 
 
 class Step(NamedTuple):
@@ -32,8 +76,8 @@ class Step(NamedTuple):
     "cast"      to `type`
     "join"      detail: parts, each a step and the ranges of the loops where it is the value: an
                 index (an access without memory), and the integers of its bounds, or FIXED for none.
-                The last part is what is left. Only the part that is wanted is computed.
-    "reduce"    sources: what is reduced; detail: the kind. Steps that depend on it have one value
+                The last part is the remainder. Only the part that is wanted is computed.
+    "reduce"    sources: what is reduced; detail: a `Reduce`. Steps that depend on it have one value
                 for all of the reduced axes, unless they use other steps.
     "product"   detail: a `Multiplied`; an element of a product of matrices. The program then has
                 the axes of the stack, of the rows and of the columns, and the inner one behind them
@@ -96,18 +140,54 @@ class Program(NamedTuple):
     def name(self) -> str:
         """What people see of it: its operations, a few of them."""
         dull = ("load", "scalar", "constant", "index", "cast")
-        told: list[str] = []
+        names: list[str] = []
         for step in self.steps:
             if step.op not in dull:
                 name = str(step.detail) if step.op == "reduce" else step.op
                 if step.op == "apply":
                     name = step.detail.name
-                told.append(name)
-        if not told:
-            told = ["convert" if any(s.op == "cast" for s in self.steps) else "copy"]
-        if len(told) > _MOST_TOLD:
-            told = [*told[: _MOST_TOLD - 2], "etc", told[-1]]
-        return "_".join(told)
+                names.append(name)
+        if not names:
+            names = ["convert" if any(s.op == "cast" for s in self.steps) else "copy"]
+        if len(names) > _MOST_NAMED:
+            names = [*names[: _MOST_NAMED - 2], "etc", names[-1]]
+        return "_".join(names)
 
 
-_MOST_TOLD = 6
+# --- how a program is launched --------------------------------------------------------------------
+
+
+class Phase(Enum):
+    """What one kernel does of a program. Where there are few long rows (or products with a long
+    inner axis), they are done in parts, which a further kernel joins."""
+
+    WHOLE = "whole"  # all of it
+    PART = "part"  # a pass over each part of each row, which leaves a state
+    JOIN = "join"  # the states of a row become its result
+    LAST = "last"  # the pass that stores values for each element, part by part
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One launch of `grid` blocks of `block` threads. `variant` says which of the program's kernels
+    it launches: what else than the program the kernel's code depends on.
+
+    The kernel takes the program's buffers, then the scratch buffers of these numbers; the
+    program's integers, then `integers`; then the program's scalars. With `threads` the launch is
+    one by threads, whose extents (x first) are these, and `grid` follows from them.
+    """
+
+    variant: Hashable
+    grid: Dim3
+    block: Dim3
+    scratch: tuple[int, ...] = ()
+    integers: tuple[int, ...] = ()
+    threads: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """The launches for one size, and the scratch buffers they share: (short dtype, elements)."""
+
+    stages: tuple[Stage, ...]
+    scratch: tuple[tuple[str, int], ...] = ()

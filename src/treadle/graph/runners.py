@@ -9,7 +9,7 @@ from treadle.graph.chunks import Cut, memory_of, reaches_of
 from treadle.graph.fused import Runner, Sized, fused_for
 from treadle.graph.groups import Group
 from treadle.graph.partial_reductions import partial_reduction
-from treadle.graph.program import Program
+from treadle.graph.program import Kind, Program
 from treadle.kernels.product import Filling
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
@@ -33,7 +33,7 @@ def _runner_of(cut: Cut) -> Runner:
 
 
 def _cut_runner(cut: Cut) -> Runner:
-    if cut.program.kind == "product":
+    if cut.program.kind == Kind.PRODUCT:
         raise cut.error("a product is not cut into chunks")
     lengths = cut.lengths(cut.integers)
     if cut.is_in_rows(lengths):

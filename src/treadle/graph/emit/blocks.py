@@ -22,18 +22,20 @@ from treadle.graph.emit.combine import (
     kept_type,
     new_totals,
 )
-from treadle.graph.emit.passes import (
+from treadle.graph.emit.row_walk import (
     ROW,
     Axes,
     Done,
     Known,
+    Neighbours,
+    RowVariant,
     Spot,
     Visit,
     Walk,
-    Way,
     indices,
     product,
 )
+from treadle.graph.program import Phase
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.types import COMPONENTS, I32, Type, Vector
@@ -42,29 +44,29 @@ from treadle.ir.types import COMPONENTS, I32, Type, Vector
 class Blocks(Walk):
     """Threads of a block, in rows."""
 
-    def __init__(self, body: Body, way: Way) -> None:
-        super().__init__(body, way)
+    def __init__(self, body: Body, variant: RowVariant) -> None:
+        super().__init__(body, variant)
         type = body.index_type
         me = ir.builtin("thread_idx")
         self.me = body.let("thread", me)
-        fast = way.threads if way.along == "row" else way.rows
+        fast = variant.threads if variant.along == Neighbours.ELEMENTS else variant.rows
         low: n.Expression = _ZERO
         if fast > 1:
             low = body.let("low", ir.binary("rem", self.me, fast))
         high = body.let("high", ir.binary("div", self.me, fast))
-        mine, turn = (high, low) if way.along == "row" else (low, high)
+        mine, turn = (high, low) if variant.along == Neighbours.ELEMENTS else (low, high)
         self.turn: n.Expression = turn
         kept = body.extents[: body.program.kept]
         rows = body.let("count", product(body, kept))
-        block = ir.mul(cast(ir.builtin("block_idx"), type), way.rows)
+        block = ir.mul(cast(ir.builtin("block_idx"), type), variant.rows)
         row = body.let("own", ir.add(block, cast(mine, type)))
         self.alive = body.let("alive", ir.less(row, rows))
         self.row = body.let("row", ir.intrinsic("min", row, ir.sub(rows, 1)))
         self.point = indices(body, self.row, kept)
         self.known: Known = {ROW: self.row}
         # The slot of a row's first thread, and the distance from one thread's to the next one's.
-        self.home = ir.mul(mine, way.threads) if way.along == "row" else mine
-        self.apart = 1 if way.along == "row" else way.rows
+        self.home = ir.mul(mine, variant.threads) if variant.along == Neighbours.ELEMENTS else mine
+        self.apart = 1 if variant.along == Neighbours.ELEMENTS else variant.rows
         self.shared: dict[tuple[Type, int, int], n.Memory] = {}
         self.side = 0
 
@@ -80,7 +82,7 @@ class Blocks(Walk):
 
     def owned(self) -> n.Expression | None:
         """The first thread of a row writes for it."""
-        if self.way.threads == 1:
+        if self.variant.threads == 1:
             return self.alive
         return ir.both(self.alive, ir.equal(self.turn, 0))
 
@@ -96,7 +98,7 @@ class Blocks(Walk):
 
         self._over(axes, take)
         states: list[State] = [total.state for total in totals]
-        if self.way.threads > 1:
+        if self.variant.threads > 1:
             states = self._joined(reductions, states)
         done(states, self.row)
 
@@ -111,36 +113,36 @@ class Blocks(Walk):
 
     def _over(self, axes: Axes, take: Callable[[list[Spot]], None]) -> None:
         """A thread's elements, a few at a time and then one by one."""
-        body, b, type, way = self.body, self.body.builder, self.body.index_type, self.way
+        body, b, type, variant = self.body, self.body.builder, self.body.index_type, self.variant
         first: n.Expression = ir.constant(0, type)
         stop = axes.total
-        if way.work in ("part", "last"):
+        if variant.phase in (Phase.PART, Phase.LAST):
             span = body.integers[-1]
             part = cast(ir.builtin("block_idx", 1), type)
-            if way.work == "last":  # backwards: what was read last may be in a cache yet
+            if variant.phase == Phase.LAST:  # backwards: what was read last may be in a cache yet
                 part = ir.sub(ir.sub(body.integers[body.program.integers], 1), part)
             first = ir.mul(part, span)
             stop = body.let("stop", ir.intrinsic("min", ir.add(first, span), axes.total))
         at = body.let("at", ir.add(first, cast(self.turn, type)))
-        if way.unroll > 1:
-            most = body.let("most", ir.sub(stop, (way.unroll - 1) * way.threads))
+        if variant.unroll > 1:
+            most = body.let("most", ir.sub(stop, (variant.unroll - 1) * variant.threads))
             with b.repeat(ir.less(at, most)):
-                take([s for k in range(way.unroll) for s in self._spots(at, k, axes)])
-                b.assign(at, ir.add(at, way.unroll * way.threads))
+                take([s for k in range(variant.unroll) for s in self._spots(at, k, axes)])
+                b.assign(at, ir.add(at, variant.unroll * variant.threads))
         with b.repeat(ir.less(at, stop)):
             take(self._spots(at, 0, axes))
-            b.assign(at, ir.add(at, way.threads))
+            b.assign(at, ir.add(at, variant.threads))
 
     def _spots(self, at: n.Expression, turn: int, axes: Axes) -> list[Spot]:
         """The elements of a turn: neighbours along the row's last axis."""
         body = self.body
-        number = body.let("number", ir.add(at, turn * self.way.threads))
+        number = body.let("number", ir.add(at, turn * self.variant.threads))
         return self._spots_at(number, axes)
 
     def _spots_at(self, number: n.Expression, axes: Axes) -> list[Spot]:
-        body, lanes = self.body, self.way.lanes
+        body, lanes = self.body, self.variant.lanes
         place = indices(body, number, axes.extents)
-        if lanes == 1 or len(axes.extents) == 0 or self.way.work == "join":
+        if lanes == 1 or len(axes.extents) == 0 or self.variant.phase == Phase.JOIN:
             return [Spot((*self.point, *place), number)]
         start = body.let("start", ir.mul(place[-1], lanes))
         number = body.let("number", ir.mul(number, lanes))
@@ -152,17 +154,17 @@ class Blocks(Walk):
 
     def _joined(self, reductions: Sequence[Reduction], states: list[State]) -> list[State]:
         """What the threads of each row have together, in all of them."""
-        way, b = self.way, self.body.builder
-        if not way.subgroup or way.along == "rows":
+        variant, b = self.variant, self.body.builder
+        if not variant.subgroup or variant.along == Neighbours.ROWS:
             return self._joined_in_memory(reductions, states)
-        width = min(way.subgroup, way.threads)
+        width = min(variant.subgroup, variant.threads)
         states = self._exchanged(reductions, states, width)
-        if way.threads == width:
+        if variant.threads == width:
             return states
         # Another pass takes other memory, so that nobody has to wait for its readers.
         self.side = 1 - self.side
-        groups = way.threads // width
-        memories = self._memories(reductions, way.rows * groups)
+        groups = variant.threads // width
+        memories = self._memories(reductions, variant.rows * groups)
         with b.when(ir.equal(ir.binary("rem", self.me, width), 0)):
             self._put(memories, states, ir.binary("div", self.me, width))
         b.emit(n.Barrier())
@@ -205,10 +207,10 @@ class Blocks(Walk):
         self, reductions: Sequence[Reduction], states: list[State]
     ) -> list[State]:
         body, b = self.body, self.body.builder
-        memories = self._memories(reductions, self.way.rows * self.way.threads)
+        memories = self._memories(reductions, self.variant.rows * self.variant.threads)
         self._put(memories, states, self.me)
         b.emit(n.Barrier())
-        half = self.way.threads // 2
+        half = self.variant.threads // 2
         while half:
             with b.when(ir.less(self.turn, half)):
                 other = ir.add(self.me, half * self.apart)
@@ -219,7 +221,7 @@ class Blocks(Walk):
             b.emit(n.Barrier())
             half //= 2
         found = self._get(reductions, memories, self.home)
-        if self.way.work == "whole":  # another pass may use the same memory
+        if self.variant.phase == Phase.WHOLE:  # another pass may use the same memory
             b.emit(n.Barrier())
         return found
 
@@ -261,8 +263,8 @@ class Blocks(Walk):
 class HeldBlocks(Blocks):
     """The same, with the elements of a row held in its threads' registers."""
 
-    def __init__(self, body: Body, way: Way) -> None:
-        super().__init__(body, way)
+    def __init__(self, body: Body, variant: RowVariant) -> None:
+        super().__init__(body, variant)
         self.groups: list[list[Spot]] = []
         self.is_last: n.Expression | None = None  # whether the thread has the last group
 
@@ -284,13 +286,13 @@ class HeldBlocks(Blocks):
             with body.builder.when(self.is_last):
                 add(states[sure:])
         found: list[State] = [total.state for total in totals]
-        if self.way.threads > 1:
+        if self.variant.threads > 1:
             found = self._joined(reductions, found)
         done(found, self.row)
 
     def for_each(self, axes: Axes, store: Callable[[Sequence[Spot], Known], None]) -> None:
         """A few at a time: what is loaded now takes registers, too."""
-        b, unroll = self.body.builder, self.way.unroll
+        b, unroll = self.body.builder, self.variant.unroll
         self._divide(axes)
         sure = len(self.groups) - (self.is_last is not None)
         with b.when(self.alive):
@@ -305,11 +307,11 @@ class HeldBlocks(Blocks):
         """Say which elements are the thread's. One beyond the row is the row's last once more."""
         if self.groups:
             return
-        body, way = self.body, self.way
+        body, variant = self.body, self.variant
         turn = cast(self.turn, body.index_type)
-        for k in range(way.held):
-            number = body.let("number", ir.add(turn, k * way.threads))
-            if k == way.held - 1 and not way.even:
+        for k in range(variant.held):
+            number = body.let("number", ir.add(turn, k * variant.threads))
+            if k == variant.held - 1 and not variant.even:
                 self.is_last = body.let("last", ir.less(number, axes.total))
                 inside = ir.intrinsic("min", number, ir.sub(axes.total, 1))
                 number = body.let("number", inside)

@@ -1,4 +1,4 @@
-"""What reductions gather: their states, and how two of them become one.
+"""The states of reductions, and how two of them become one.
 
 A state is one value, or for argmax and argmin a value and where it was met, or for a sum of
 exponentials the greatest exponent and the sum of the others beside it. States may be combined in
@@ -12,15 +12,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from treadle.graph.emit.body import Body, cast, constant_of, type_named
-from treadle.graph.program import Program
+from treadle.graph.program import Program, Reduce
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.types import BOOL, F32, F64, I32, I64, U32, Scalar, Type, Vector
 
 State = tuple[n.Expression, ...]
-_PLACED = ("argmax", "argmin")
-EXP_SUM = "exp_sum"  # sum(exp(x - max(x)))
-_LOGICAL = {"any": "or", "all": "and", "max": "or", "min": "and", "sum": "or", "prod": "and"}
+_PLACED = (Reduce.ARGMAX, Reduce.ARGMIN)
+_LOGICAL = {
+    Reduce.ANY: "or", Reduce.MAX: "or", Reduce.SUM: "or",
+    Reduce.ALL: "and", Reduce.MIN: "and", Reduce.PROD: "and",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Reduction:
 
     step: int
     source: int
-    kind: str
+    kind: Reduce
     parts: tuple[Type, ...]
     result: Type
 
@@ -44,12 +46,12 @@ def reduction_of(program: Program, number: int) -> Reduction:
     step = program.steps[number]
     source = type_named(program.steps[step.sources[0]].type)
     result = type_named(step.type)
-    kind = str(step.detail)
+    kind: Reduce = step.detail
     if kind in _PLACED:
         parts: tuple[Type, ...] = (I32 if source == BOOL else source, I64 if program.big else I32)
-    elif kind in ("any", "all"):
+    elif kind in (Reduce.ANY, Reduce.ALL):
         parts = (BOOL,)
-    elif kind == EXP_SUM:
+    elif kind == Reduce.EXP_SUM:
         parts = (result, result)
     else:
         parts = (result,)
@@ -61,11 +63,11 @@ def identity(reduction: Reduction) -> State:
     kind, first = reduction.kind, reduction.parts[0]
     if first == BOOL:
         return (n.Constant(_LOGICAL[kind] == "and", BOOL),)
-    if kind in ("sum", "prod"):
-        return (constant_of(0 if kind == "sum" else 1, first),)
+    if kind in (Reduce.SUM, Reduce.PROD):
+        return (constant_of(0 if kind == Reduce.SUM else 1, first),)
     assert isinstance(first, Scalar)
-    worst = ir.constant(_limit(first, kind in ("max", "argmax", EXP_SUM)), first)
-    if kind == EXP_SUM:
+    worst = ir.constant(_limit(first, kind in (Reduce.MAX, Reduce.ARGMAX, Reduce.EXP_SUM)), first)
+    if kind == Reduce.EXP_SUM:
         return worst, ir.constant(0.0, first)
     if reduction.is_placed:
         place = reduction.parts[1]
@@ -85,7 +87,7 @@ def _limit(type: Scalar, lowest: bool) -> float | int:
 def state_of(reduction: Reduction, value: n.Expression, place: n.Expression) -> State:
     """The state of one element."""
     first = cast(value, reduction.parts[0])
-    if reduction.kind == EXP_SUM:
+    if reduction.kind == Reduce.EXP_SUM:
         return first, constant_of(1.0, first.type)
     return (first, place) if reduction.is_placed else (first,)
 
@@ -99,7 +101,7 @@ def combine(body: Body, reduction: Reduction, left: State, right: State) -> Stat
     """The state of two states' elements."""
     if reduction.is_placed:
         return _better(body, reduction, left, right)
-    if reduction.kind == EXP_SUM:
+    if reduction.kind == Reduce.EXP_SUM:
         return _sum_beside(body, (left, right))
     return (body.let("t", _combined(reduction, left[0], right[0])),)
 
@@ -108,10 +110,10 @@ def _combined(reduction: Reduction, left: n.Expression, right: n.Expression) -> 
     kind, type = reduction.kind, left.type
     if type == BOOL:
         return ir.binary(_LOGICAL[kind], left, right)
-    if kind == "sum":
+    if kind == Reduce.SUM:
         return ir.add(left, right)
-    if kind != "prod":
-        return ir.intrinsic(kind, left, right)
+    if kind != Reduce.PROD:
+        return ir.intrinsic(kind.value, left, right)
     if not isinstance(type, Vector):
         return ir.mul(left, right)
     (a, b), (c, d) = ((ir.extract(pair, "x"), ir.extract(pair, "y")) for pair in (left, right))
@@ -123,7 +125,7 @@ def _better(body: Body, reduction: Reduction, left: State, right: State) -> Stat
     """The greater (or less) of two values, the earlier one among equals; NaN before all."""
     a, i = left
     b, j = right
-    relation = "gt" if reduction.kind == "argmax" else "lt"
+    relation = "gt" if reduction.kind == Reduce.ARGMAX else "lt"
     earlier = body.let("e", ir.less(j, i))
     same = ir.binary("and", ir.equal(b, a), earlier)
     wins: n.Expression = ir.binary("or", ir.binary(relation, b, a), same)
@@ -169,7 +171,7 @@ def _in_pairs(
 
 def combine_all(body: Body, reduction: Reduction, states: Sequence[State]) -> State:
     """The state of several, in pairs of pairs: sums lose little that way."""
-    if reduction.kind == EXP_SUM:
+    if reduction.kind == Reduce.EXP_SUM:
         return _sum_beside(body, states)
     states = list(states)
     while len(states) > 1:

@@ -18,18 +18,19 @@ from treadle.graph.emit.combine import (
     identity,
     new_totals,
 )
-from treadle.graph.emit.passes import (
+from treadle.graph.emit.row_walk import (
     ROW,
     Axes,
     Done,
     Known,
+    RowVariant,
     Spot,
     Visit,
     Walk,
-    Way,
     indices,
     product,
 )
+from treadle.graph.program import Phase
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.types import Type
@@ -48,7 +49,7 @@ class _Loops(Walk):
     def bounds(self, units: n.Expression) -> tuple[n.Expression, n.Expression]:
         """The units of a row that are this block's."""
         body = self.body
-        if self.way.work not in ("part", "last"):
+        if self.variant.phase not in (Phase.PART, Phase.LAST):
             return ir.constant(0, body.index_type), units
         span = body.integers[-1]
         first = body.let("first", ir.mul(cast(ir.builtin("block_idx", 1), body.index_type), span))
@@ -65,8 +66,8 @@ class _Loops(Walk):
 class RowLoops(_Loops):
     """A block is one row, or a part of one; lanes are neighbours along the row's last axis."""
 
-    def __init__(self, body: Body, way: Way) -> None:
-        super().__init__(body, way)
+    def __init__(self, body: Body, variant: RowVariant) -> None:
+        super().__init__(body, variant)
         self.row = body.let("row", cast(ir.builtin("block_idx", 0), body.index_type))
         self.point = indices(body, self.row, body.extents[: body.program.kept])
         self.known: Known = {ROW: self.row}
@@ -181,12 +182,12 @@ class RowLoops(_Loops):
         """A tile's elements for one lane, a few at a time and then one by one."""
         body, b, type = self.body, self.body.builder, self.body.index_type
         front, start, end, number = self._tile(tile, axes)
-        step = LANES * self.way.unroll
+        step = LANES * self.variant.unroll
         whole = self.whole(start, end, step)
         with b.loop(body.fresh("at"), start, whole, step, type=type) as at:
             take([
                 self._spot(front, number, body.let("e", ir.add(ir.add(at, k * LANES), lane)))
-                for k in range(self.way.unroll)
+                for k in range(self.variant.unroll)
             ])  # fmt: skip
         with b.loop(body.fresh("at"), whole, end, LANES, type=type) as at:
             place = body.let("e", ir.add(at, lane))
@@ -200,16 +201,18 @@ class ColumnLoops(_Loops):
     What is known of a row is kept in memory, one slot a lane.
     """
 
-    def __init__(self, body: Body, way: Way) -> None:
-        super().__init__(body, way)
+    def __init__(self, body: Body, variant: RowVariant) -> None:
+        super().__init__(body, variant)
         type = body.index_type
         *outer, last = body.extents[: body.program.kept]
-        strips = body.let("strips", ir.binary("floordiv", ir.add(last, way.rows - 1), way.rows))
+        strips = body.let(
+            "strips", ir.binary("floordiv", ir.add(last, variant.rows - 1), variant.rows)
+        )
         block = cast(ir.builtin("block_idx", 0), type)
         line = body.let("line", ir.binary("floordiv", block, strips))
-        self.start = body.let("strip", ir.mul(ir.binary("mod", block, strips), way.rows))
+        self.start = body.let("strip", ir.mul(ir.binary("mod", block, strips), variant.rows))
         self.count = body.let(
-            "count", ir.intrinsic("min", ir.sub(last, self.start), ir.constant(way.rows, type))
+            "count", ir.intrinsic("min", ir.sub(last, self.start), ir.constant(variant.rows, type))
         )
         self.first = body.let("first", ir.add(ir.mul(line, last), self.start))
         self.front = indices(body, line, outer)
@@ -236,14 +239,14 @@ class ColumnLoops(_Loops):
         self.body.builder.store(self.kept[step], self.lane, value)
 
     def _memory(self, type: Type) -> n.Memory:
-        return self.body.builder.memory("shared", self.body.fresh("slots"), type, self.way.rows)
+        return self.body.builder.memory("shared", self.body.fresh("slots"), type, self.variant.rows)
 
     def gather(self, reductions: Sequence[Reduction], axes: Axes, visit: Visit, done: Done) -> None:
         """A few elements of each row at a time; runs of them into totals."""
         body, b, type = self.body, self.body.builder, self.body.index_type
         totals = [[self._memory(part) for part in r.parts] for r in reductions]
         runs = [[self._memory(part) for part in r.parts] for r in reductions]
-        unroll = self.way.unroll
+        unroll = self.variant.unroll
         first, stop = self.bounds(axes.total)
         with self.each_row():
             self._start(reductions, totals)

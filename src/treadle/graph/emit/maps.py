@@ -2,25 +2,60 @@
 
 The last three axes are the grid's; further ones in front are counted by the first of them. A
 thread that owns several neighbours loads and stores them as one vector, which GPUs like. A long
-axis that these do not fill has its last points done one by one, in a kernel of their own: a memory
-that is seen as numbers too would be no array of vectors in WGSL.
+axis that these do not fill has its last points done one by one, in a kernel of their own: WGSL
+binds a memory as an array of vectors or as one of numbers, and a kernel that needs both gets words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from enum import Enum
 
+from treadle.core.dim3 import Dim3
 from treadle.graph.emit.body import Body, type_named
-from treadle.graph.program import NEXT, Program
+from treadle.graph.program import NEXT, Program, Stage, Strategy
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.types import COMPONENTS, I32, Scalar, Vector
+from treadle.runtime.devices import Device
+from treadle.runtime.launch import suitable_block
 
 MOST_AXES = 3  # of a grid
 # The threads of one row of a long axis: of one with more threads than a grid counts along an axis.
 LONG_ROW = 1 << 24
-LONG = "long"  # the variant for those
-TAIL = "tail"  # and the one for the points that are no whole vector
+MOST_THREADS = (1 << 31) - 1024  # along an axis of a grid
+
+
+class MapVariant(Enum):
+    """The kernels of a map."""
+
+    POINTS = "points"  # a thread for each point, or for a vector of them
+    LONG = "long"  # the same along an axis that is longer than a grid's
+    TAIL = "tail"  # the points that do not fill a vector
+
+
+def map_strategy(program: Program, extents: tuple[int, ...], device: Device) -> Strategy:
+    """One thread for each point, or for `lanes` of them; another launch for the remainder."""
+    sizes = list(extents) or [1]
+    sizes[-1], left = divmod(sizes[-1], program.lanes)
+    axes = grid_axes(program.kept)
+    front = len(sizes) - axes
+    for extent in sizes[:front]:
+        sizes[front] *= extent
+    variant = MapVariant.POINTS
+    if program.kept == 1 and sizes[0] >= MOST_THREADS:
+        variant, axes, front = MapVariant.LONG, 2, 0
+        sizes = [-(-sizes[0] // LONG_ROW), LONG_ROW]
+    stages = [_stage(variant, Dim3(*reversed(sizes[front:])), axes, device)]
+    if left:
+        stages.append(_stage(MapVariant.TAIL, Dim3(left), 1, device))
+    return Strategy(tuple(stages))
+
+
+def _stage(variant: MapVariant, threads: Dim3, axes: int, device: Device) -> Stage:
+    block = suitable_block(threads, device)
+    grid = Dim3(*(-(-n // b) for n, b in zip(threads, block, strict=True)))
+    return Stage(variant, grid, block, threads=tuple(threads)[:axes])
 
 
 def grid_axes(kept: int) -> int:
@@ -28,14 +63,14 @@ def grid_axes(kept: int) -> int:
     return min(max(kept, 1), MOST_AXES)
 
 
-def emit_map(program: Program, variant: Hashable) -> n.Kernel:
-    """The kernel of a map. It is launched by threads: see `fused.map_strategy`."""
-    tail = variant == TAIL
+def emit_map(program: Program, variant: MapVariant) -> n.Kernel:
+    """The kernel of one of the stages that `map_strategy` plans. It is launched by threads."""
+    tail = variant == MapVariant.TAIL
     if tail:
         lanes, program = program.lanes, program._replace(lanes=1)
     body = Body(program)
     b = body.builder
-    long = variant == LONG
+    long = variant == MapVariant.LONG
     axes = 2 if long else grid_axes(program.kept)
     places = []
     for axis in range(axes):  # x is the last loop axis

@@ -1,4 +1,4 @@
-"""Products of matrices, and what follows them: the library's kernel with a program's steps in it.
+"""Products of matrices with an epilogue: the library's kernel with a program's steps in it.
 
 The kernel by tiles is lowered as it stands. Where it stores an element of the result it says
 `finish`: the steps that read the product take that place, at the element's point of the loops.
@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from treadle.core.dim3 import Dim3
 from treadle.graph.emit.body import Body, dtype_named, type_named
 from treadle.graph.emit.maps import store_lanes
-from treadle.graph.program import Multiplied, Program
-from treadle.graph.strategy import Stage, Strategy
+from treadle.graph.program import Multiplied, Phase, Program, Stage, Strategy
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.passes.inline import inline
@@ -35,16 +34,16 @@ FINISH = finish.definition.__name__
 _OWN = 2  # numbers of a launch, beside the program's
 
 
-class Variant(NamedTuple):
+class ProductVariant(NamedTuple):
     """One of a program's kernels: the product, sums of parts of it, or what joins these. `exact`
     says that the inner axis is a multiple of the tile's depth."""
 
-    does: Literal["all", "part", "join"]
+    phase: Phase
     tile: Tile
     exact: bool
 
 
-def plan(program: Program, extents: Sequence[int], machine: Machine) -> Strategy:
+def product_strategy(program: Program, extents: Sequence[int], machine: Machine) -> Strategy:
     """A launch of a block for each tile; one more where parts are joined."""
     number, detail = product_in(program)
     batches, rows, _ = detail.axes
@@ -54,14 +53,13 @@ def plan(program: Program, extents: Sequence[int], machine: Machine) -> Strategy
     dtype = dtype_named(program.steps[number].type)
     problem = Problem(dtype, matrices, lines, columns, extents[-1])
     tile, exact, grid, parts, chunk = launch_for(machine, problem)
-    does: Literal["all", "part"] = "all" if parts == 1 else "part"
-    variant = Variant(does, tile, exact)
+    variant = ProductVariant(Phase.WHOLE if parts == 1 else Phase.PART, tile, exact)
     stage = Stage(variant, Dim3(*grid), Dim3(tile.threads), integers=(matrices, chunk))
     if parts == 1:
         return Strategy((stage,))
     size = matrices * lines * columns
     join = Stage(
-        variant._replace(does="join"),
+        variant._replace(phase=Phase.JOIN),
         Dim3(-(-size // (detail.form.lanes * JOINING))),
         Dim3(JOINING),
         (0,),
@@ -79,8 +77,8 @@ def product_in(program: Program) -> tuple[int, Multiplied]:
     raise AssertionError("a program of this kind has a product")
 
 
-def emit(program: Program, variant: Variant) -> n.Kernel:
-    """One of the kernels."""
+def emit_product(program: Program, variant: ProductVariant) -> n.Kernel:
+    """The kernel of one of the stages that `product_strategy` plans."""
     number, detail = product_in(program)
     library = _library_kernel(detail.form, variant)
     lowered = inline(library.lower(Signature(declared_arguments(library))).kernel)
@@ -89,11 +87,11 @@ def emit(program: Program, variant: Variant) -> n.Kernel:
     numbers = body.integers[detail.first :][: len(library.parameters)]
     factors = [body.buffers[buffer].name for buffer in detail.buffers]
     scratch = f"a{len(program.buffers)}"
-    if variant.does != "all":
+    if variant.phase != Phase.WHOLE:
         body.builder.buffer(scratch, type_named(wide(detail.form.dtype).short))
     body.adopt(lowered)
     # The library's names, and what stands for them here.
-    if variant.does == "join":
+    if variant.phase == Phase.JOIN:
         names = dict(zip(("m", "n", "matrices", "parts"), (*numbers[:2], *own), strict=True))
         memories = {"x": scratch}
     else:
@@ -101,7 +99,7 @@ def emit(program: Program, variant: Variant) -> n.Kernel:
         taken = [*numbers[: len(arguments) - _OWN], *own]
         names = dict(zip(arguments, taken, strict=True))
         memories = {"a": factors[0], "b": factors[1]}
-        if variant.does == "part":
+        if variant.phase == Phase.PART:
             memories["c"] = scratch
     values = {
         each.name: ir.cast(names[each.name], each.type)
@@ -125,15 +123,15 @@ def emit(program: Program, variant: Variant) -> n.Kernel:
     return body.kernel()
 
 
-def _library_kernel(form: Form, variant: Variant) -> Kernel:
-    if variant.does == "join":
+def _library_kernel(form: Form, variant: ProductVariant) -> Kernel:
+    if variant.phase == Phase.JOIN:
         return part_joiner(form.dtype, form.lanes, form.big)
-    parts = variant.does == "part"
+    parts = variant.phase == Phase.PART
     return tile_multiplier(form._replace(exact=variant.exact, parts=parts), variant.tile)
 
 
 def _finish(body: Body, number: int, detail: Multiplied, arguments: Sequence[n.Expression]) -> None:
-    """What comes after an element of the product, or after four neighbours, and storing it."""
+    """The epilogue of an element of the product, or of four neighbours, and storing it."""
     program = body.program
     value, *places = arguments
     total = body.let("total", value)

@@ -1,4 +1,4 @@
-"""The kernels of a reducing program, in terms of a `Walk`: how a device goes over rows.
+"""The kernels of a reducing program: its passes, in terms of a `Walk`.
 
 A row is done whole by one block (or a few rows are), or in parts, where a row is long and there are
 few: then each pass is one kernel that leaves a state for each part, and one that joins them.
@@ -6,128 +6,69 @@ few: then each pass is one kernel that leaves a state for each part, and one tha
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Literal, NamedTuple
 
+from treadle.graph.emit.blocks import Blocks, HeldBlocks
 from treadle.graph.emit.body import Body, cast, type_named
 from treadle.graph.emit.combine import Reduction, State, finished, state_of
-from treadle.graph.emit.outline import (
-    Outline,
+from treadle.graph.emit.loops import ColumnLoops, RowLoops
+from treadle.graph.emit.row_analysis import (
+    RowAnalysis,
     Saved,
     Scratch,
     needed,
-    outline_of,
+    online,
+    row_analysis,
     scratch_of,
     steady,
     wanted_in,
 )
-from treadle.graph.program import NEXT, Program
+from treadle.graph.emit.row_walk import (
+    ROW,
+    Axes,
+    Done,
+    Known,
+    Neighbours,
+    RowVariant,
+    Spot,
+    Walk,
+    product,
+)
+from treadle.graph.program import NEXT, Phase, Program, Style
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.types import COMPONENTS, Scalar, Vector
 
-Work = Literal["whole", "part", "join", "last"]
-Known = dict[int, n.Expression]  # values of steps that are one for a row
-ROW = -1  # what a walk knows its row's number as
+
+def emit_rows(program: Program, variant: RowVariant) -> n.Kernel:
+    """The kernel of one of the stages that `row_strategy` plans."""
+    return _Passes(online(program) if variant.online else program, variant).kernel()
 
 
-class Way(NamedTuple):
-    """One kernel of a program. `number` is its pass. `along` says what neighbouring lanes or
-    threads are: elements of a row, or rows. `rows` and `threads` are how many rows are done
-    together and by how many threads each; `unroll` elements are under way at once in each, of
-    `lanes` neighbours each. Of a row that is `held` in registers each thread has so many elements,
-    or with `even` exactly so many. Threads of a `subgroup` exchange values, if it is not 0. The
-    program is `online` before it is printed, if that is said."""
-
-    work: Work
-    along: Literal["row", "rows"]
-    rows: int = 1
-    threads: int = 1
-    unroll: int = 1
-    lanes: int = 1
-    number: int = 0
-    held: int = 0
-    even: bool = False
-    subgroup: int = 0
-    online: bool = False
-
-
-class Spot(NamedTuple):
-    """An element: its indices along all loop axes, its number in the row, and, if a thread holds
-    it, which of the thread's it is."""
-
-    point: tuple[n.Expression, ...]
-    number: n.Expression
-    slot: int = -1
-
-
-# States of the elements at some spots, given what is known of their row.
-Visit = Callable[[Sequence[Spot], Known], list[list[State]]]
-Done = Callable[[list[State], n.Expression], None]  # takes what became of a row, and its number
-
-
-class Axes(NamedTuple):
-    """What a walk goes over: the extents of a row's axes, and their product."""
-
-    extents: tuple[n.Expression, ...]
-    total: n.Expression
-
-
-class Walk(ABC):
-    """One way of going over rows."""
-
-    def __init__(self, body: Body, way: Way) -> None:
-        self.body = body
-        self.way = way
-
-    @abstractmethod
-    @contextmanager
-    def each_row(self) -> Iterator[tuple[tuple[n.Expression, ...], n.Expression, Known]]:
-        """Statements for each row: its indices, its number, and what was kept of it."""
-
-    @abstractmethod
-    def keep(self, step: int, value: n.Expression) -> None:
-        """Remember a value of a row, inside `each_row`."""
-
-    @abstractmethod
-    def owned(self) -> n.Expression | None:
-        """Whether this thread is the one that writes for its row; None: it is."""
-
-    @abstractmethod
-    def gather(
-        self,
-        reductions: Sequence[Reduction],
-        axes: Axes,
-        visit: Visit,
-        done: Done,
-    ) -> None:
-        """Reduce the elements that are this block's; `done` gets the states, inside `each_row`."""
-
-    @abstractmethod
-    def for_each(self, axes: Axes, store: Callable[[Sequence[Spot], Known], None]) -> None:
-        """Do something for the elements that are this block's."""
-
-
-def emit_passes(program: Program, way: Way, walk_of: Callable[[Body, Way], Walk]) -> n.Kernel:
-    """The kernel of one way."""
-    return _Passes(program, way, walk_of).kernel()
+def _walk_of(body: Body, variant: RowVariant) -> Walk:
+    if body.program.style == Style.THREADS:
+        return HeldBlocks(body, variant) if variant.held else Blocks(body, variant)
+    return (
+        RowLoops(body, variant)
+        if variant.along == Neighbours.ELEMENTS
+        else ColumnLoops(body, variant)
+    )
 
 
 class _Passes:
-    def __init__(self, program: Program, way: Way, walk_of: Callable[[Body, Way], Walk]) -> None:
+    def __init__(self, program: Program, variant: RowVariant) -> None:
         self.program = program
-        self.way = way
-        self.outline: Outline = outline_of(program)
+        self.variant = variant
+        self.analysis: RowAnalysis = row_analysis(program)
         self.body = Body(program)
         self.scratch: Scratch | None = None
         self.held: dict[int, Known] = {}  # of a thread's elements
         self.rows: n.Expression = ir.constant(1, self.body.index_type)
-        if way.work != "whole":
+        if variant.phase != Phase.WHOLE:
             self._add_scratch()
-        self.walk = walk_of(self.body, way)
+        self.walk = _walk_of(self.body, variant)
 
     def _add_scratch(self) -> None:
         body, b = self.body, self.body.builder
@@ -140,27 +81,27 @@ class _Passes:
         self.rows = body.let("rows", product(body, body.extents[: self.program.kept]))
 
     def kernel(self) -> n.Kernel:
-        """The kernel of this way."""
-        getattr(self, f"_{self.way.work}")()
+        """The kernel of this variant."""
+        _KERNELS[self.variant.phase](self)
         return self.body.kernel()
 
     # --- what the kernels do ---
 
     def _whole(self) -> None:
-        for number in range(len(self.outline.passes)):
+        for number in range(len(self.analysis.passes)):
             self._settle(number)
             self._gather(number, partial(self._keep_results, number))
         self._store_each()
         self._store_once()
 
     def _part(self) -> None:
-        self._recall(self.way.number)
-        self._settle(self.way.number)
-        self._gather(self.way.number, partial(self._leave_states, self.way.number))
+        self._recall(self.variant.number)
+        self._settle(self.variant.number)
+        self._gather(self.variant.number, partial(self._leave_states, self.variant.number))
 
     def _join(self) -> None:
-        number = self.way.number
-        reductions = self.outline.passes[number]
+        number = self.variant.number
+        reductions = self.analysis.passes[number]
         parts = self.body.integers[self.program.integers]
 
         def visit(spots: Sequence[Spot], known: Known) -> list[list[State]]:
@@ -179,19 +120,19 @@ class _Passes:
         self.walk.gather(
             reductions, Axes((parts,), parts), visit, partial(self._leave_results, number)
         )
-        if number == len(self.outline.passes) - 1:
+        if number == len(self.analysis.passes) - 1:
             self._recall(number)
             self._store_once()
 
     def _last(self) -> None:
-        self._recall(len(self.outline.passes))
+        self._recall(len(self.analysis.passes))
         self._store_each()
 
     # --- pieces ---
 
     def _settle(self, number: int) -> None:
         """Compute what is one value for a row and needed for each of its elements."""
-        steps = steady(self.program, self.outline, wanted_in(self.outline, number))
+        steps = steady(self.program, self.analysis, wanted_in(self.analysis, number))
         if not steps:
             return
         with self.walk.each_row() as (point, _, known):
@@ -201,7 +142,7 @@ class _Passes:
                 self.walk.keep(step, values[step])
 
     def _gather(self, number: int, done: Done) -> None:
-        reductions = self.outline.passes[number]
+        reductions = self.analysis.passes[number]
 
         def visit(spots: Sequence[Spot], known: Known) -> list[list[State]]:
             found = self._values(spots, known, number)
@@ -215,27 +156,27 @@ class _Passes:
     def _axes(self) -> Axes:
         body = self.body
         extents = tuple(body.extents[self.program.kept :])
-        if self.way.lanes > 1:
-            last = body.let("groups", ir.binary("floordiv", extents[-1], self.way.lanes))
+        if self.variant.lanes > 1:
+            last = body.let("groups", ir.binary("floordiv", extents[-1], self.variant.lanes))
             extents = (*extents[:-1], last)
         return Axes(extents, body.let("total", product(body, extents)))
 
     def _store_each(self) -> None:
-        outline = self.outline
-        if not outline.each:
+        analysis = self.analysis
+        if not analysis.each:
             return
-        number = len(outline.passes)
+        number = len(analysis.passes)
         self._settle(number)
 
         def store(spots: Sequence[Spot], known: Known) -> None:
             found = self._values(spots, known, number)
-            for output in outline.each:
+            for output in analysis.each:
                 self._put(output.access, spots, [values[output.step] for values in found])
 
         self.walk.for_each(self._axes(), store)
 
     def _store_once(self) -> None:
-        outputs = self.outline.once
+        outputs = self.analysis.once
         if not outputs:
             return
         with self.walk.each_row() as (point, _, known), self._owner():
@@ -254,16 +195,16 @@ class _Passes:
 
     def _values(self, spots: Sequence[Spot], known: Known, number: int) -> list[Known]:
         """The values that a pass wants, at each spot; what lies in memory is loaded first."""
-        program, outline, body = self.program, self.outline, self.body
-        wanted = wanted_in(outline, number)
+        program, analysis, body = self.program, self.analysis, self.body
+        wanted = wanted_in(analysis, number)
         each: list[Known] = [{**known, **self.held.get(spot.slot, {})} for spot in spots]
-        for saved in outline.saved:
+        for saved in analysis.saved:
             if saved.first < number and saved.step in needed(program, wanted, known):
                 for spot, values in zip(spots, each, strict=True):
                     values[saved.step] = body.let("v", body.load(saved.output.access, spot.point))
         steps = needed(program, wanted, each[0])
         loaded = self._loads(steps, spots)
-        kept = [s for s in outline.saved if s.first == number and s.step in steps]
+        kept = [s for s in analysis.saved if s.first == number and s.step in steps]
         wanted = [*wanted, *(s.step for s in kept)]
         for k, spot in enumerate(spots):
             each[k] = body.evaluate(spot.point, wanted, each[k], loaded[k])
@@ -272,9 +213,9 @@ class _Passes:
         return each
 
     def _hold(self, number: int, spot: Spot, values: Known) -> None:
-        if self.way.held and number < len(self.outline.passes):
+        if self.variant.held and number < len(self.analysis.passes):
             here = self.held.setdefault(spot.slot, {})
-            here |= {step: values[step] for step in self.outline.held[number]}
+            here |= {step: values[step] for step in self.analysis.held[number]}
 
     def _save(self, kept: Sequence[Saved], spot: Spot, values: Known) -> None:
         for saved in kept:
@@ -295,20 +236,20 @@ class _Passes:
                 for k, spot in enumerate(spots):
                     found[k][number] = body.let("v", body.load(number, spot.point))
                 continue
-            for first in range(0, len(spots), self.way.lanes):
+            for first in range(0, len(spots), self.variant.lanes):
                 vector = body.let("w", ir.load(self._wide_place(number, spots[first])))
-                for lane in range(self.way.lanes):
+                for lane in range(self.variant.lanes):
                     found[first + lane][number] = ir.extract(vector, COMPONENTS[lane])
         return found
 
     def _is_together(self, access: int) -> bool:
         axes = self.program.accesses[access].axes
-        return self.way.lanes > 1 and bool(axes) and axes[-1] == NEXT
+        return self.variant.lanes > 1 and bool(axes) and axes[-1] == NEXT
 
     def _wide_place(self, access: int, spot: Spot) -> n.Element:
         memory = self.body.buffers[self.program.accesses[access].buffer]
         assert isinstance(memory.element, Scalar)
-        lanes = self.way.lanes
+        lanes = self.variant.lanes
         start = ir.binary("floordiv", self.body.place(access, spot.point), lanes)
         return ir.element(memory, start, type=Vector(memory.element, lanes))
 
@@ -317,21 +258,21 @@ class _Passes:
             for spot, value in zip(spots, values, strict=True):
                 self.body.store(access, spot.point, value)
             return
-        for first in range(0, len(spots), self.way.lanes):
+        for first in range(0, len(spots), self.variant.lanes):
             place = self._wide_place(access, spots[first])
-            parts = tuple(values[first : first + self.way.lanes])
+            parts = tuple(values[first : first + self.variant.lanes])
             self.body.builder.assign(place, n.Construct(parts, place.type))
 
     # --- results and states ---
 
     def _keep_results(self, number: int, states: list[State], row: n.Expression) -> None:
-        for reduction, state in zip(self.outline.passes[number], states, strict=True):
+        for reduction, state in zip(self.analysis.passes[number], states, strict=True):
             self.walk.keep(reduction.step, finished(reduction, state))
 
     def _leave_states(self, number: int, states: list[State], row: n.Expression) -> None:
         part = cast(ir.builtin("block_idx", 1), self.body.index_type)
         with self._owner():
-            for reduction, state in zip(self.outline.passes[number], states, strict=True):
+            for reduction, state in zip(self.analysis.passes[number], states, strict=True):
                 for k, value in enumerate(state):
                     memory, place = self._state(reduction, k, row, part)
                     self.body.builder.store(memory, place, cast(value, memory.element))
@@ -339,14 +280,14 @@ class _Passes:
     def _leave_results(self, number: int, states: list[State], row: n.Expression) -> None:
         self._keep_results(number, states, row)
         with self._owner():
-            for reduction, state in zip(self.outline.passes[number], states, strict=True):
+            for reduction, state in zip(self.analysis.passes[number], states, strict=True):
                 memory, place = self._result(reduction, row)
                 value = cast(finished(reduction, state), memory.element)
                 self.body.builder.store(memory, place, value)
 
     def _recall(self, number: int) -> None:
         """Read the results of earlier passes."""
-        earlier = [r for group in self.outline.passes[:number] for r in group]
+        earlier = [r for group in self.analysis.passes[:number] for r in group]
         if not earlier:
             return
         with self.walk.each_row() as (_, row, _known):
@@ -370,27 +311,16 @@ class _Passes:
         memory = self.body.buffers[len(self.program.buffers) + buffer]
         results = self.scratch.counts[buffer][0]
         pieces = self.body.integers[self.program.integers]
-        if self.way.along == "row":
+        if self.variant.along == Neighbours.ELEMENTS:
             place = ir.add(ir.mul(ir.add(ir.mul(self.rows, number), row), pieces), piece)
         else:
             place = ir.add(ir.mul(ir.add(ir.mul(pieces, number), piece), self.rows), row)
         return memory, ir.add(ir.mul(self.rows, results), place)
 
 
-def product(body: Body, extents: Sequence[n.Expression]) -> n.Expression:
-    """The product of extents."""
-    total: n.Expression = ir.constant(1, body.index_type)
-    for k, extent in enumerate(extents):
-        total = extent if k == 0 else ir.mul(total, extent)
-    return total
-
-
-def indices(
-    body: Body, number: n.Expression, extents: Sequence[n.Expression]
-) -> tuple[n.Expression, ...]:
-    """The indices along axes of an element that is counted in row-major order."""
-    found: list[n.Expression] = []
-    for extent in reversed(extents[1:]):
-        found.append(body.let("i", ir.binary("mod", number, extent)))
-        number = body.let("q", ir.binary("floordiv", number, extent))
-    return (number, *reversed(found)) if extents else ()
+_KERNELS: dict[Phase, Callable[[_Passes], None]] = {
+    Phase.WHOLE: _Passes._whole,
+    Phase.PART: _Passes._part,
+    Phase.JOIN: _Passes._join,
+    Phase.LAST: _Passes._last,
+}

@@ -1,4 +1,4 @@
-"""What a reducing program does, pass by pass: the plan of the passes over a row.
+"""What a reducing program does in each pass over a row: an analysis that knows no sizes.
 
 The elements that are reduced to one value are a *row*, whatever their axes. Reductions that need
 others' results come in later passes; the last pass stores what is wanted for every element.
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from treadle.graph.emit.body import type_named
 from treadle.graph.emit.combine import Reduction, kept_name, kept_type, reduction_of
 from treadle.graph.operations import cost_of
-from treadle.graph.program import FIXED, Output, Program, Step
+from treadle.graph.program import FIXED, Output, Program, Reduce, Step, Style
 from treadle.ir.types import size_of
 
 _FREE = ("constant", "scalar")
@@ -33,7 +33,7 @@ class Saved(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class RowAnalysis:
     """`passes` are the reductions of each pass over the rows; `varying` the steps that differ
     within a row. `each` are the outputs stored for every element, `once` those of a row. `cost` is
     what an element costs in the most expensive pass. `held` are the steps of each pass whose values
@@ -55,7 +55,7 @@ class Outline:
 
 
 @lru_cache(maxsize=1024)
-def outline_of(program: Program) -> Outline:
+def row_analysis(program: Program) -> RowAnalysis:
     """The passes of a program."""
     depth = [0] * len(program.steps)
     varying: set[int] = set()
@@ -70,13 +70,13 @@ def outline_of(program: Program) -> Outline:
     passes = tuple(tuple(groups[level]) for level in sorted(groups))
     each = tuple(o for o in program.outputs if _covers_row(program, o.access))
     once = tuple(o for o in program.outputs if not _covers_row(program, o.access))
-    outline = Outline(passes, frozenset(varying), each, once)
-    if program.style == "loops":
-        outline = replace(outline, saved=_saved(program, outline))
+    analysis = RowAnalysis(passes, frozenset(varying), each, once)
+    if program.style == Style.LOOPS:
+        analysis = replace(analysis, saved=_saved(program, analysis))
     else:
-        held = _held(program, outline)
-        outline = replace(outline, held=held, words=_words(program, outline, held))
-    return replace(outline, cost=_highest_cost(program, outline))
+        held = _held(program, analysis)
+        analysis = replace(analysis, held=held, words=_words(program, analysis, held))
+    return replace(analysis, cost=_highest_cost(program, analysis))
 
 
 def _sources(step: Step) -> Sequence[int]:
@@ -84,11 +84,11 @@ def _sources(step: Step) -> Sequence[int]:
     return [source for source, _ in step.detail] if step.op == "join" else step.sources
 
 
-def _highest_cost(program: Program, outline: Outline) -> int:
-    known = {reduction.step for reduction in outline.reductions}
-    wanted = [wanted_in(outline, number) for number in range(len(outline.passes) + 1)]
+def _highest_cost(program: Program, analysis: RowAnalysis) -> int:
+    known = {reduction.step for reduction in analysis.reductions}
+    wanted = [wanted_in(analysis, number) for number in range(len(analysis.passes) + 1)]
     return max(
-        cost(program, set(needed(program, steps, known)) & outline.varying) for steps in wanted
+        cost(program, set(needed(program, steps, known)) & analysis.varying) for steps in wanted
     )
 
 
@@ -129,16 +129,16 @@ def cost(program: Program, steps: Iterable[int]) -> int:
     return total
 
 
-def wanted_in(outline: Outline, number: int) -> list[int]:
+def wanted_in(analysis: RowAnalysis, number: int) -> list[int]:
     """The steps that pass `number` needs for every element: the last pass stores."""
-    if number < len(outline.passes):
-        return [reduction.source for reduction in outline.passes[number]]
-    return [output.step for output in outline.each]
+    if number < len(analysis.passes):
+        return [reduction.source for reduction in analysis.passes[number]]
+    return [output.step for output in analysis.each]
 
 
-def steady(program: Program, outline: Outline, wanted: Iterable[int]) -> list[int]:
+def steady(program: Program, analysis: RowAnalysis, wanted: Iterable[int]) -> list[int]:
     """The steps that are one value for a row and that the wanted ones need for every element."""
-    reduced = {reduction.step for reduction in outline.reductions}
+    reduced = {reduction.step for reduction in analysis.reductions}
     found: set[int] = set()
     seen: set[int] = set()
     todo = list(wanted)
@@ -147,33 +147,33 @@ def steady(program: Program, outline: Outline, wanted: Iterable[int]) -> list[in
         if step in seen:
             continue
         seen.add(step)
-        if step in outline.varying:
+        if step in analysis.varying:
             todo += program.steps[step].sources
         elif program.steps[step].op not in _FREE and step not in reduced:
             found.add(step)
     return sorted(found)
 
 
-def _saved(program: Program, outline: Outline) -> tuple[Saved, ...]:
+def _saved(program: Program, analysis: RowAnalysis) -> tuple[Saved, ...]:
     """The expensive values that a later pass needs again, each with an output to wait in.
 
     Nothing that is read later may be overwritten, and an output may be an input's memory."""
-    if len(outline.passes) == 0 or not outline.each:
+    if len(analysis.passes) == 0 or not analysis.each:
         return ()
-    reduced = {reduction.step for reduction in outline.reductions}
-    free = list(outline.each)
+    reduced = {reduction.step for reduction in analysis.reductions}
+    free = list(analysis.each)
     found: list[Saved] = []
-    for number in range(len(outline.passes)):
+    for number in range(len(analysis.passes)):
         known = reduced | {saved.step for saved in found}
-        here = set(needed(program, wanted_in(outline, number), known)) & outline.varying
+        here = set(needed(program, wanted_in(analysis, number), known)) & analysis.varying
         later: set[int] = set()
-        for after in _after(outline, number):
-            later |= set(needed(program, wanted_in(outline, after), known))
+        for after in _after(analysis, number):
+            later |= set(needed(program, wanted_in(analysis, after), known))
         for step in sorted(here & later, reverse=True):
             known = reduced | {saved.step for saved in found}
-            if _price(program, outline, step, known) < _EXPENSIVE:
+            if _price(program, analysis, step, known) < _EXPENSIVE:
                 continue
-            if any(_reads(program, outline, k, known | {step}) for k in _after(outline, number)):
+            if any(_reads(program, analysis, k, known | {step}) for k in _after(analysis, number)):
                 continue
             home = next((o for o in free if _takes(program, o, step)), None)
             if home is not None:
@@ -182,34 +182,34 @@ def _saved(program: Program, outline: Outline) -> tuple[Saved, ...]:
     return tuple(found)
 
 
-def _after(outline: Outline, number: int) -> range:
-    return range(number + 1, len(outline.passes) + 1)
+def _after(analysis: RowAnalysis, number: int) -> range:
+    return range(number + 1, len(analysis.passes) + 1)
 
 
-def _reads(program: Program, outline: Outline, number: int, known: Collection[int]) -> bool:
+def _reads(program: Program, analysis: RowAnalysis, number: int, known: Collection[int]) -> bool:
     """Whether a pass reads elements: they may lie where the output does."""
-    steps = needed(program, wanted_in(outline, number), known)
-    return any(program.steps[step].op in _READING and step in outline.varying for step in steps)
+    steps = needed(program, wanted_in(analysis, number), known)
+    return any(program.steps[step].op in _READING and step in analysis.varying for step in steps)
 
 
 def _takes(program: Program, output: Output, step: int) -> bool:
     return program.buffers[program.accesses[output.access].buffer] == program.steps[step].type
 
 
-def _held(program: Program, outline: Outline) -> tuple[frozenset[int], ...]:
+def _held(program: Program, analysis: RowAnalysis) -> tuple[frozenset[int], ...]:
     """What threads hold of their elements from each pass on: what is expensive, and what comes
     from memory. The rest is computed again, so that it takes no registers between passes."""
-    known = {reduction.step for reduction in outline.reductions}
+    known = {reduction.step for reduction in analysis.reductions}
     found: list[frozenset[int]] = []
-    for number in range(len(outline.passes)):
-        here = set(needed(program, wanted_in(outline, number), known)) & outline.varying
+    for number in range(len(analysis.passes)):
+        here = set(needed(program, wanted_in(analysis, number), known)) & analysis.varying
         chosen: set[int] = set()
         for step in sorted(here, reverse=True):
             again = known | chosen
             if any(
-                step in needed(program, wanted_in(outline, after), again)
-                for after in _after(outline, number)
-            ) and _is_worth_holding(program, outline, step, known):
+                step in needed(program, wanted_in(analysis, after), again)
+                for after in _after(analysis, number)
+            ) and _is_worth_holding(program, analysis, step, known):
                 chosen.add(step)
         found.append(frozenset(chosen))
         known |= chosen
@@ -217,32 +217,67 @@ def _held(program: Program, outline: Outline) -> tuple[frozenset[int], ...]:
 
 
 def _is_worth_holding(
-    program: Program, outline: Outline, step: int, known: Collection[int]
+    program: Program, analysis: RowAnalysis, step: int, known: Collection[int]
 ) -> bool:
     from_memory = program.steps[step].op in _READING
-    return from_memory or _price(program, outline, step, known) >= _EXPENSIVE
+    return from_memory or _price(program, analysis, step, known) >= _EXPENSIVE
 
 
-def _price(program: Program, outline: Outline, step: int, known: Collection[int]) -> int:
+def _price(program: Program, analysis: RowAnalysis, step: int, known: Collection[int]) -> int:
     """What it costs to compute a step for one more element."""
-    return cost(program, outline.varying.intersection(needed(program, [step], known)))
+    return cost(program, analysis.varying.intersection(needed(program, [step], known)))
 
 
-def _words(program: Program, outline: Outline, held: Sequence[Collection[int]]) -> int:
+def _words(program: Program, analysis: RowAnalysis, held: Sequence[Collection[int]]) -> int:
     """How many words an element takes that is held, where that is most."""
-    known = {reduction.step for reduction in outline.reductions}
+    known = {reduction.step for reduction in analysis.reductions}
     most = 0
     for number, steps in enumerate(held):
         known |= set(steps)
         waiting: set[int] = set()
-        for after in _after(outline, number):
-            wanted = wanted_in(outline, after)
+        for after in _after(analysis, number):
+            wanted = wanted_in(analysis, after)
             reached = {*wanted, *needed(program, wanted, known)}
             sources = {source for step in reached for source in program.steps[step].sources}
-            waiting |= (reached | sources) & known & outline.varying
+            waiting |= (reached | sources) & known & analysis.varying
         sizes = [size_of(type_named(program.steps[step].type)) for step in waiting]
         most = max(most, sum(-(-size // 4) for size in sizes))
     return most
+
+
+# --- sums of exponentials ------------------------------------------------------------------------
+#
+# A softmax wants sum(exp(x - max(x))), which needs the maximum first, and so a pass of its own. But
+# a sum so far can be moved to a greater maximum when one is met (Milakov and Gimelshein, "Online
+# normalizer calculation for softmax", 2018). So the sum becomes a reduction of x itself, EXP_SUM,
+# whose state is the greatest value so far and the sum beside it. This saves a pass where rows are
+# too long to be held.
+
+
+@lru_cache(maxsize=1024)
+def online(program: Program) -> Program:
+    """A program whose sums of exponentials below a maximum need not wait for it; itself if it has
+    none."""
+    steps = tuple(_exp_sum(program, step) or step for step in program.steps)
+    return program if steps == program.steps else program._replace(steps=steps)
+
+
+def _exp_sum(program: Program, step: Step) -> Step | None:
+    """The reduction of x that a step sum(exp(x - max(x))) is."""
+    if step.op != "reduce" or step.detail != Reduce.SUM:
+        return None
+    powers = program.steps[step.sources[0]]
+    below = program.steps[powers.sources[0]] if powers.op == "exp" else powers
+    if below.op != "subtract":
+        return None
+    x, shift = below.sources
+    greatest = program.steps[shift]
+    if greatest.op != "reduce" or greatest.detail != Reduce.MAX or greatest.sources != (x,):
+        return None
+    types = {step.type, powers.type, below.type, program.steps[x].type}
+    if types not in ({"f32"}, {"f64"}):
+        return None
+    return step._replace(sources=(x,), detail=Reduce.EXP_SUM)
 
 
 # --- what kernels leave for each other ------------------------------------------------------------
@@ -276,7 +311,7 @@ class Scratch:
 @lru_cache(maxsize=1024)
 def scratch_of(program: Program) -> Scratch:
     """The scratch memory of a program whose rows are done in parts."""
-    outline = outline_of(program)
+    analysis = row_analysis(program)
     names: list[str] = []
     counts: list[list[int]] = []
     results: dict[int, tuple[int, int]] = {}
@@ -290,7 +325,7 @@ def scratch_of(program: Program) -> Scratch:
         counts[buffer][column] += 1
         return buffer, counts[buffer][column] - 1
 
-    for reduction in outline.reductions:
+    for reduction in analysis.reductions:
         type = kept_type(type_named(program.steps[reduction.step].type))
         results[reduction.step] = place(kept_name(type), 0)
         for part, type in enumerate(reduction.parts):

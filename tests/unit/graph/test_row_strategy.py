@@ -7,9 +7,11 @@ import pytest
 import treadle as td
 import treadle.nn.functional as F
 from tests.support.ptx_device import ptx_device
-from treadle.graph.emit.passes import Way
-from treadle.graph.emit.reductions import emit, plan
+from treadle.graph.emit.row_kernels import emit_rows
+from treadle.graph.emit.row_strategy import row_strategy
+from treadle.graph.emit.row_walk import Neighbours, RowVariant
 from treadle.graph.groups import groups_of
+from treadle.graph.program import Phase
 from treadle.graph.schedule import Plan
 from treadle.ir import nodes as n
 from treadle.ir.traverse import walk
@@ -25,9 +27,9 @@ def program_of(function, shape=(8, 8192)):
         return group.program
 
 
-def way_of(program, extents, machine):
-    (stage,) = plan(program, extents, machine).stages
-    assert isinstance(stage.variant, Way)
+def variant_of(program, extents, machine):
+    (stage,) = row_strategy(program, extents, machine).stages
+    assert isinstance(stage.variant, RowVariant)
     return stage.variant
 
 
@@ -44,23 +46,31 @@ def way_of(program, extents, machine):
 )
 def test_a_row_is_held_by_as_many_threads_as_it_takes(length, threads, held, even, rows):
     program = program_of(lambda x: F.softmax(x, dim=1))
-    way = way_of(program, (1 << 16, length), CARD)
-    assert (way.threads, way.held, way.even, way.rows) == (threads, held, even, rows)
+    variant = variant_of(program, (1 << 16, length), CARD)
+    assert (variant.threads, variant.held, variant.even, variant.rows) == (
+        threads,
+        held,
+        even,
+        rows,
+    )
 
 
 def test_few_rows_get_more_threads_and_small_devices_fewer():
     program = program_of(lambda x: F.softmax(x, dim=1))
-    assert way_of(program, (16, 1024), CARD).threads == 256
-    assert way_of(program, (1 << 16, 8192), BROWSER)[2:5] == Way("whole", "row", 1, 256, 1)[2:5]
-    assert not way_of(program, (1 << 16, 16384), BROWSER).held
+    assert variant_of(program, (16, 1024), CARD).threads == 256
+    assert (
+        variant_of(program, (1 << 16, 8192), BROWSER)[2:5]
+        == RowVariant(Phase.WHOLE, Neighbours.ELEMENTS, 1, 256, 1)[2:5]
+    )
+    assert not variant_of(program, (1 << 16, 16384), BROWSER).held
 
 
 @pytest.mark.parametrize("machine", [CARD, BROWSER])
 def test_elements_are_loaded_once_as_vectors(machine):
     for function in (lambda x: F.softmax(x, dim=1), lambda x: F.layer_norm(x, 8192)):
         program = program_of(function)
-        way = way_of(program, (4096, 8192), machine)
-        found = list(walk(emit(program, way).body))
+        variant = variant_of(program, (4096, 8192), machine)
+        found = list(walk(emit_rows(program, variant).body))
         loads = [
             each
             for each in found
@@ -76,39 +86,46 @@ def test_elements_are_loaded_once_as_vectors(machine):
 
 def test_a_long_row_is_read_by_two_passes_that_many_blocks_share():
     program = program_of(lambda x: F.softmax(x, dim=1))
-    stages = plan(program, (1, 10_000_000), CARD).stages
-    assert [stage.variant.work for stage in stages] == ["part", "join", "last"]
+    stages = row_strategy(program, (1, 10_000_000), CARD).stages
+    assert [stage.variant.phase for stage in stages] == [Phase.PART, Phase.JOIN, Phase.LAST]
     assert all(stage.variant.online for stage in stages)
     assert stages[0].grid.y > 500
-    stages = plan(program_of(lambda x: F.layer_norm(x, 8192)), (1, 10_000_000), CARD).stages
-    assert [stage.variant.work for stage in stages] == ["part", "join", "part", "join", "last"]
+    stages = row_strategy(program_of(lambda x: F.layer_norm(x, 8192)), (1, 10_000_000), CARD).stages
+    assert [stage.variant.phase for stage in stages] == [
+        Phase.PART, Phase.JOIN, Phase.PART, Phase.JOIN, Phase.LAST,
+    ]  # fmt: skip
 
 
 def test_neighbouring_threads_have_neighbouring_columns():
     program = program_of(lambda x: F.softmax(x, dim=0), (1000, 4096))
-    way = way_of(program, (4096, 1000), CARD)
-    assert (way.along, way.rows, way.threads, way.held) == ("rows", 32, 32, 32)
-    assert not plan(program, (4096, 2000), CARD).stages[0].variant.held
+    variant = variant_of(program, (4096, 1000), CARD)
+    assert (variant.along, variant.rows, variant.threads, variant.held) == (
+        Neighbours.ROWS,
+        32,
+        32,
+        32,
+    )
+    assert not row_strategy(program, (4096, 2000), CARD).stages[0].variant.held
 
 
-def test_what_is_dear_is_held_and_what_is_cheap_is_computed_again():
-    from treadle.graph.emit.outline import outline_of
+def test_what_is_expensive_is_held_and_what_is_cheap_is_computed_again():
+    from treadle.graph.emit.row_analysis import row_analysis
 
     softmax = program_of(lambda x: F.softmax(x, dim=1))
-    held = [[softmax.steps[step].op for step in steps] for steps in outline_of(softmax).held]
+    held = [[softmax.steps[step].op for step in steps] for steps in row_analysis(softmax).held]
     assert held == [["load"], ["exp"]]
-    assert outline_of(softmax).words == 1
+    assert row_analysis(softmax).words == 1
     norm = program_of(lambda x: F.layer_norm(x, 8192))
-    held = [[norm.steps[step].op for step in steps] for steps in outline_of(norm).held]
+    held = [[norm.steps[step].op for step in steps] for steps in row_analysis(norm).held]
     assert held == [["load"], []]
 
 
 def test_parts_are_joined_by_threads_that_share_them():
     """And not by one thread for each row, which would wait for one part after the other."""
     columns = program_of(lambda x: F.softmax(x, dim=0), (8192, 4096))
-    part, join, last = plan(columns, (4096, 8192), CARD).stages
+    part, join, last = row_strategy(columns, (4096, 8192), CARD).stages
     assert (part.grid.y, last.grid.y) == (64, 64)
     assert (join.variant.rows, join.variant.threads, join.variant.unroll) == (32, 8, 4)
     row = program_of(lambda x: F.softmax(x, dim=1))
-    _, join, _ = plan(row, (1, 10_000_000), CARD).stages
+    _, join, _ = row_strategy(row, (1, 10_000_000), CARD).stages
     assert (join.variant.rows, join.variant.threads, join.variant.unroll) == (1, 256, 4)

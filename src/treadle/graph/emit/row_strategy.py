@@ -1,4 +1,4 @@
-"""How rows of known sizes are spread over a device: the plans of reducing programs."""
+"""How rows of known sizes are spread over a device: the strategies of reducing programs."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from treadle.core.dim3 import Dim3
 from treadle.graph.emit.body import type_named
 from treadle.graph.emit.combine import kept_type
 from treadle.graph.emit.loops import LANES, TILE
-from treadle.graph.emit.online import online
-from treadle.graph.emit.outline import (
-    Outline,
+from treadle.graph.emit.row_analysis import (
+    RowAnalysis,
     cost,
     needed,
-    outline_of,
+    online,
+    row_analysis,
     scratch_of,
     steady,
     wanted_in,
 )
-from treadle.graph.emit.passes import Way
-from treadle.graph.program import NEXT, Program
-from treadle.graph.strategy import IN_PARTS, Stage, Strategy
+from treadle.graph.emit.row_walk import Neighbours, RowVariant
+from treadle.graph.program import IN_PARTS, NEXT, Phase, Program, Stage, Strategy, Style
 from treadle.ir.types import size_of
 from treadle.kernels.machine import Machine
 
@@ -47,39 +46,39 @@ _HELD_BLOCK = 128  # threads of a block, if a row needs no more
 _HELD_THREADS = 1024  # of a row, where the device has them
 
 
-def plan(program: Program, extents: tuple[int, ...], machine: Machine) -> Strategy:
+def row_strategy(program: Program, extents: tuple[int, ...], machine: Machine) -> Strategy:
     """The launches for rows of these sizes."""
     rows = math.prod(extents[: program.kept])
     if rows == 0:
         return Strategy(())
     row = extents[program.kept :]
-    if program.style == "loops":
+    if program.style == Style.LOOPS:
         return _loops(program, extents[: program.kept], row, machine)
     return _threads(program, rows, row, machine)
 
 
 def _stages(
-    program: Program, way: Way, join: Way, rows: int, grid: tuple[int, int], block: int,
-    parts: int, span: int,
+    program: Program, variant: RowVariant, join: RowVariant, rows: int, grid: tuple[int, int],
+    block: int, parts: int, span: int,
 ) -> Strategy:  # fmt: skip
-    """The stages of a way in which `grid` blocks cover the rows: of `way`, and of `join`."""
+    """The stages of a way in which `grid` blocks cover the rows: of `variant`, and of `join`."""
     if parts <= 1:
-        return Strategy((Stage(way, Dim3(grid[0]), Dim3(block)),))
+        return Strategy((Stage(variant, Dim3(grid[0]), Dim3(block)),))
     scratch = scratch_of(program)
     own = tuple(range(len(scratch.names)))
-    outline = outline_of(program)
+    analysis = row_analysis(program)
 
-    def stage(way: Way, blocks: Dim3, threads: int) -> Stage:
-        return Stage(way, blocks, Dim3(threads), own, (parts, span))
+    def stage(variant: RowVariant, blocks: Dim3, threads: int) -> Stage:
+        return Stage(variant, blocks, Dim3(threads), own, (parts, span))
 
     stages: list[Stage] = []
-    joining = join.rows * join.threads if program.style == "threads" else 1
-    for number in range(len(outline.passes)):
-        part = way._replace(work="part", number=number)
+    joining = join.rows * join.threads if program.style == Style.THREADS else 1
+    for number in range(len(analysis.passes)):
+        part = variant._replace(phase=Phase.PART, number=number)
         stages.append(stage(part, Dim3(grid[0], parts), block))
-        stages.append(stage(join._replace(work="join", number=number), Dim3(grid[1]), joining))
-    if outline.each:
-        stages.append(stage(way._replace(work="last"), Dim3(grid[0], parts), block))
+        stages.append(stage(join._replace(phase=Phase.JOIN, number=number), Dim3(grid[1]), joining))
+    if analysis.each:
+        stages.append(stage(variant._replace(phase=Phase.LAST), Dim3(grid[0], parts), block))
     return Strategy(tuple(stages), scratch.buffers(rows, parts))
 
 
@@ -89,35 +88,42 @@ def _stages(
 def _loops(
     program: Program, kept: tuple[int, ...], row: tuple[int, ...], machine: Machine
 ) -> Strategy:
-    outline = outline_of(program)
+    analysis = row_analysis(program)
     rows, length = math.prod(kept), math.prod(row)
     along = _goes_along_row(program, kept, row)
     bytes_each = max((size_of(type_named(b)) for b in program.buffers), default=4)
     wide = _power_below(_STRIP_BYTES // max(length * bytes_each, 1))
-    near = len(outline.passes) + bool(outline.each) > 1
+    near = len(analysis.passes) + bool(analysis.each) > 1
     near = near and (length < IN_PARTS if along else wide >= _NARROW)
     plain = program
     if not near:
         program = online(program)
-        outline = outline_of(program)
-    cost = outline.cost
+        analysis = row_analysis(program)
+    cost = analysis.cost
     if along:
-        way = Way("whole", "row", unroll=4 if cost <= 8 else 2 if cost <= 20 else 1)
+        variant = RowVariant(
+            Phase.WHOLE, Neighbours.ELEMENTS, unroll=4 if cost <= 8 else 2 if cost <= 20 else 1
+        )
         last = row[-1] if row else 1
         units = -(-last // TILE) * math.prod(row[:-1])
         blocks = rows
     else:
         wide = min(wide, _STRIP) if near else _STRIP
-        wide = min(wide, _power_below(machine.shared_bytes // _bytes_of_row(program, outline)))
-        way = Way("whole", "rows", rows=wide, unroll=8 if cost <= 4 else 4 if cost <= 16 else 2)
+        wide = min(wide, _power_below(machine.shared_bytes // _bytes_of_row(program, analysis)))
+        variant = RowVariant(
+            Phase.WHOLE,
+            Neighbours.ROWS,
+            rows=wide,
+            unroll=8 if cost <= 4 else 4 if cost <= 16 else 2,
+        )
         units = length
         blocks = math.prod(kept[:-1]) * -(-kept[-1] // wide)
-    way = way._replace(online=program is not plain)
+    variant = variant._replace(online=program is not plain)
     parts = 1 if near else _parts_of_loops(program, rows * length, blocks)
     span = -(-units // max(min(parts, units), 1))
     parts = -(-units // max(span, 1))
-    join = way._replace(unroll=1 if way.along == "row" else 4)
-    return _stages(program, way, join, rows, (blocks, blocks), 1, parts, span)
+    join = variant._replace(unroll=1 if variant.along == Neighbours.ELEMENTS else 4)
+    return _stages(program, variant, join, rows, (blocks, blocks), 1, parts, span)
 
 
 def _parts_of_loops(program: Program, elements: int, blocks: int) -> int:
@@ -126,12 +132,12 @@ def _parts_of_loops(program: Program, elements: int, blocks: int) -> int:
     return min(-(-_BLOCKS // blocks), elements // (_BLOCK_ELEMENTS * blocks))
 
 
-def _bytes_of_row(program: Program, outline: Outline) -> int:
+def _bytes_of_row(program: Program, analysis: RowAnalysis) -> int:
     """What is kept of a row in memory while a strip of rows is done."""
-    steps = {reduction.step for reduction in outline.reductions}
-    for number in range(len(outline.passes) + 1):
-        steps |= set(steady(program, outline, wanted_in(outline, number)))
-    states = [part for reduction in outline.reductions for part in reduction.parts]
+    steps = {reduction.step for reduction in analysis.reductions}
+    for number in range(len(analysis.passes) + 1):
+        steps |= set(steady(program, analysis, wanted_in(analysis, number)))
+    states = [part for reduction in analysis.reductions for part in reduction.parts]
     kept = [type_named(program.steps[step].type) for step in steps]
     return sum(map(size_of, (*states, *states, *kept)))
 
@@ -162,62 +168,66 @@ def _neighbours(program: Program) -> tuple[int, int]:
 
 
 def _threads(program: Program, rows: int, row: tuple[int, ...], machine: Machine) -> Strategy:
-    outline = outline_of(program)
-    held = _held(program, outline, rows, row, machine)
+    analysis = row_analysis(program)
+    held = _held(program, analysis, rows, row, machine)
     if held is not None:
         return held
     program, plain = online(program), program
-    outline = outline_of(program)
-    most = _most_threads(program, outline, machine)
+    analysis = row_analysis(program)
+    most = _most_threads(program, analysis, machine)
     along, across = _neighbours(program)
     by_row = program.kept == 0 or along >= across
     lanes = program.lanes if by_row and row else 1
-    if machine.slow_to_compile and outline.cost * lanes > _COST_IN_SOFTWARE:
+    if machine.slow_to_compile and analysis.cost * lanes > _COST_IN_SOFTWARE:
         lanes = 1
     units = math.prod(row) // lanes
-    unroll = _unroll(outline.cost, lanes, machine)
+    unroll = _unroll(analysis.cost, lanes, machine)
     if by_row:
         threads = min(most, _power_above(-(-units // min(unroll, 2))))
         own = machine.subgroup
-        way = Way("whole", "row", most // threads, threads, unroll, lanes, subgroup=own)
+        variant = RowVariant(
+            Phase.WHOLE, Neighbours.ELEMENTS, most // threads, threads, unroll, lanes, subgroup=own
+        )
     else:
         wide = min(most, _power_above(rows), _STRIPE if rows * units < _BUSY * 64 else most)
         wide = wide if rows < _BUSY else min(most, _power_above(rows))
         threads = min(most // wide, _power_above(-(-units // unroll)))
-        way = Way("whole", "rows", wide, threads, unroll, 1)
-    way = way._replace(online=program is not plain)
-    blocks = -(-rows // way.rows)
-    parts = _parts_of_threads(program, blocks, units, way)
+        variant = RowVariant(Phase.WHOLE, Neighbours.ROWS, wide, threads, unroll, 1)
+    variant = variant._replace(online=program is not plain)
+    blocks = -(-rows // variant.rows)
+    parts = _parts_of_threads(program, blocks, units, variant)
     span = -(-units // max(parts, 1))
     parts = -(-units // max(span, 1))
-    beside = 1 if way.along == "row" else min(way.rows, _STRIPE)
+    beside = 1 if variant.along == Neighbours.ELEMENTS else min(variant.rows, _STRIPE)
     threads = min(most // beside, _power_above(parts))
-    joined = most // threads if way.along == "row" else beside
+    joined = most // threads if variant.along == Neighbours.ELEMENTS else beside
     unroll = min(_JOIN_TURNS, _power_above(-(-parts // threads)))
-    join = way._replace(rows=joined, threads=threads, unroll=unroll, lanes=1)
-    block = way.rows * way.threads
-    return _stages(program, way, join, rows, (blocks, -(-rows // join.rows)), block, parts, span)
+    join = variant._replace(rows=joined, threads=threads, unroll=unroll, lanes=1)
+    block = variant.rows * variant.threads
+    return _stages(
+        program, variant, join, rows, (blocks, -(-rows // join.rows)), block, parts, span
+    )
 
 
 def _held(
-    program: Program, outline: Outline, rows: int, row: tuple[int, ...], machine: Machine
+    program: Program, analysis: RowAnalysis, rows: int, row: tuple[int, ...], machine: Machine
 ) -> Strategy | None:
     """The launch for rows that are visited more than once and that threads can hold."""
-    if not row or len(outline.passes) + bool(outline.each) < 2:
+    if not row or len(analysis.passes) + bool(analysis.each) < 2:
         return None
     along, across = _neighbours(program)
     by_row = program.kept == 0 or along >= across
     lanes = program.lanes if by_row else 1
     units = math.prod(row) // lanes
-    each = cost(program, outline.varying)
+    each = cost(program, analysis.varying)
     slow = machine.slow_to_compile
     most_words = _HELD_IN_SOFTWARE if slow else _HELD
     most_cost = _HELD_COST_IN_SOFTWARE if slow else _HELD_COST
-    words = min(most_words // max(outline.words, 1), most_cost // max(each, 1))
+    words = min(most_words // max(analysis.words, 1), most_cost // max(each, 1))
     if words < lanes:
         return None
     threads = _power_above(-(-units // max(words // lanes, 1)))
-    most = _most_threads(program, outline, machine, _HELD_THREADS)
+    most = _most_threads(program, analysis, machine, _HELD_THREADS)
     if by_row:
         threads = max(min(_power_above(-(-units // _LOADS)), _SUBGROUP), threads)
         beside = 1
@@ -230,31 +240,32 @@ def _held(
     if threads * beside < _HELD_BLOCK:
         beside = max(min(_HELD_BLOCK, most) // threads, 1)
     number = -(-units // threads)
-    way = Way(
-        "whole", "row" if by_row else "rows", beside, threads, _at_once(program, outline), lanes,
-        held=number, even=number * threads == units, subgroup=machine.subgroup,
+    variant = RowVariant(
+        Phase.WHOLE, Neighbours.ELEMENTS if by_row else Neighbours.ROWS, beside, threads,
+        _at_once(program, analysis), lanes, held=number, even=number * threads == units,
+        subgroup=machine.subgroup,
     )  # fmt: skip
-    return Strategy((Stage(way, Dim3(-(-rows // beside)), Dim3(beside * threads)),))
+    return Strategy((Stage(variant, Dim3(-(-rows // beside)), Dim3(beside * threads)),))
 
 
-def _at_once(program: Program, outline: Outline) -> int:
+def _at_once(program: Program, analysis: RowAnalysis) -> int:
     """Groups of neighbours that are stored together: more than one where something is loaded for
     them, so that threads wait once."""
-    known = {reduction.step for reduction in outline.reductions}.union(*outline.held)
-    last = needed(program, wanted_in(outline, len(outline.passes)), known)
+    known = {reduction.step for reduction in analysis.reductions}.union(*analysis.held)
+    last = needed(program, wanted_in(analysis, len(analysis.passes)), known)
     loads = sum(program.steps[step].op in ("load", "gather") for step in last)
     return max(4 // loads, 1) if loads else 1
 
 
-def _parts_of_threads(program: Program, blocks: int, units: int, way: Way) -> int:
-    wanted = -(-_BUSY // (blocks * way.rows * way.threads))
-    worth = units // (way.threads * way.unroll * _THREAD_TURNS)
+def _parts_of_threads(program: Program, blocks: int, units: int, variant: RowVariant) -> int:
+    wanted = -(-_BUSY // (blocks * variant.rows * variant.threads))
+    worth = units // (variant.threads * variant.unroll * _THREAD_TURNS)
     parts = min(wanted, worth)
     return parts if parts > 1 and scratch_of(program).fits(program) else 1
 
 
 def _unroll(cost: int, lanes: int, machine: Machine) -> int:
-    """Elements (or groups of neighbours) that a thread has under way."""
+    """Elements (or groups of neighbours) that a thread has under variant."""
     turns = 8 if cost <= 12 else 4 if cost <= 30 else 2
     turns = max(turns // (2 if lanes > 1 else 1), 1)
     if machine.slow_to_compile:
@@ -263,13 +274,13 @@ def _unroll(cost: int, lanes: int, machine: Machine) -> int:
 
 
 def _most_threads(
-    program: Program, outline: Outline, machine: Machine, liked: int = _THREADS
+    program: Program, analysis: RowAnalysis, machine: Machine, liked: int = _THREADS
 ) -> int:
     """Threads of a block, a power of two for whose states there is shared memory."""
     each = max(
         (
             sum(size_of(kept_type(part)) for reduction in group for part in reduction.parts)
-            for group in outline.passes
+            for group in analysis.passes
         ),
         default=4,
     )
