@@ -7,7 +7,7 @@ import pytest
 
 import treadle as td
 from tests.support.poison import poisoned
-from treadle.graph import draft
+from treadle.graph import numbering
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +114,7 @@ def test_numbers_that_change(device, rng):
 
 def test_indices_of_64_bits(device, rng, monkeypatch):
     if "int64" in device.info.features:  # others have no arrays that need it
-        monkeypatch.setattr(draft, "_MOST_INDEX", 100)
+        monkeypatch.setattr(numbering, "_MOST_INDEX", 100)
     x, w, r = integers(rng, 2, 23, 29), integers(rng, 29, 26), integers(rng, 23, 26)
     a, v, d = map(td.asarray, (x, w, r))
     np.testing.assert_array_equal((a[:, 1:] @ v + d[1:]).numpy(), x[:, 1:] @ w + r[1:])

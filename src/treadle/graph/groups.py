@@ -1,13 +1,9 @@
 """From one node of a plan to one kernel: its program, its buffers and its numbers.
 
-A group is built by going from the node that is stored to its sources, each seen through the view
-that leads to it, until there is something that lies in memory. What can't be done inside this
-kernel after all (a view that strides can't express, one reduction too many, too many buffers) is
-kept: computed by a kernel of its own, before.
-
-Loops run over the axes of the stored node (the outer space). A reduction whose result has these
-axes opens an inner space, with its source's other axes behind them; one whose result is spread over
-some of the axes makes these the reduced ones ("rows", as in a softmax).
+A group is built (`building`) by going from the node that is stored to its sources, each seen
+through the view that leads to it, until there is something that lies in memory. What can't be done
+inside this kernel after all (a view that strides can't express, one reduction too many, too many
+buffers) is materialized: computed by a kernel of its own, before.
 """
 
 from __future__ import annotations
@@ -16,11 +12,12 @@ from typing import NamedTuple
 
 from treadle.core.errors import LaunchError
 from treadle.graph import kinds
-from treadle.graph.building import Building
-from treadle.graph.draft import Moving, TooMuch
+from treadle.graph.building import build, draft_of
 from treadle.graph.node import Node
+from treadle.graph.numbering import Moving
 from treadle.graph.product_groups import is_of_a_library
 from treadle.graph.program import Kind, Program
+from treadle.graph.reads import TooManyBuffers
 from treadle.graph.schedule import Plan
 
 
@@ -39,17 +36,17 @@ class Group(NamedTuple):
 
 def groups_of(plan: Plan) -> list[Group]:
     """The kernels of a plan, in the order in which they run. They are built from the last one back:
-    a node that turns out to be impossible inside a kernel is then kept, and still gets its own."""
+    what turns out to be impossible inside a kernel is materialized then, and still gets its own."""
     found: list[Group] = []
     for node in reversed(plan.order):
-        if node in plan.kept and node not in plan.same:
-            found.append(_group(plan, node))  # noqa: PERF401  it adds to `kept`
+        if node in plan.materialized and node not in plan.same:
+            found.append(_group(plan, node))  # noqa: PERF401  it adds to `materialized`
     found.reverse()
     return found
 
 
 def _group(plan: Plan, node: Node) -> Group:
-    """The kernel that computes a node of a plan. It may keep further nodes of the plan."""
+    """The kernel that computes a node of a plan. Further nodes of the plan may be materialized."""
     reason = plan.reasons.get(node, "it is asked for")
     if node.op == kinds.JOIN:
         parts = [
@@ -82,45 +79,49 @@ def _of_parts(node: Node, parts: list[Group], reason: str) -> Group:
 
 
 def _built(plan: Plan, node: Node, reason: str, part: int | None = None) -> Group:
-    """The kernel of a node, or of one part of a joined array."""
+    """The kernel of a node, or of one part of a joined array. Where one turns out to be impossible
+    something is materialized, and it is built again without that."""
     rows = True
     root = node if part is None else plan.original(node.sources[part])
     while True:
-        building = Building(plan, node, rows, part)
+        draft = draft_of(plan, node, rows, part)
         try:
-            program = building.build()
-        except TooMuch:
+            built = build(draft)
+        except TooManyBuffers:
             most = node.device.limits.max_buffers_per_kernel
-            _keep_some(plan, root, building.most, f"{node.device.id} binds {most} arrays at most")
+            why = f"{node.device.id} binds {most} arrays at most"
+            _materialize_some(plan, root, draft.reads.most, why)
             continue
-        if node.op == kinds.WRITE and building.reads_what_it_writes():
-            plan.keep(plan.original(node.sources[1]), "it reads elements that it writes elsewhere")
+        if built.reads_what_it_writes:
+            new = plan.original(node.sources[1])
+            plan.materialize(new, "it reads elements that it writes elsewhere")
             continue
-        if program.kind == Kind.PRODUCT and node.op != kinds.PRODUCT and building.is_too_large():
-            plan.keep(building.product, "a kernel would not see all of its arrays")
+        program = built.program
+        if program.kind == Kind.PRODUCT and node.op != kinds.PRODUCT and built.is_too_large():
+            assert built.product is not None
+            plan.materialize(built.product, "a kernel would not see all of its arrays")
             continue
-        if building.joined and building.is_too_large():
-            for join in building.joined:
-                plan.keep(join, "a kernel would not see all of the arrays that are joined")
+        if built.joined and built.is_too_large():
+            for join in built.joined:
+                plan.materialize(join, "a kernel would not see all of the arrays that are joined")
             continue
-        if program.kind == Kind.ROWS and rows and building.cuts_rows(program):
+        if program.kind == Kind.ROWS and rows and built.cuts_rows():
             rows = False
             continue
         return Group(
-            node, program, tuple(building.leaves), tuple(building.integers),
-            tuple(building.constants), reason, tuple(building.moving),
-        )  # fmt: skip
+            node, program, built.leaves, built.integers, built.constants, reason, built.moving
+        )
 
 
-def _keep_some(plan: Plan, root: Node, most: int, why: str) -> None:
-    """Keep parts of an expression, so that no kernel of it reads more than `most` arrays."""
+def _materialize_some(plan: Plan, root: Node, most: int, why: str) -> None:
+    """Materialize parts of an expression, so that no kernel of it reads more than `most` arrays."""
     read: dict[Node, frozenset[Node]] = {}  # what a node's kernel would read for it
     stack = [(root, False)]
     while stack:
         node, ready = stack.pop()
         if node in read:
             continue
-        if node.array is not None or (node is not root and node in plan.kept):
+        if node.array is not None or (node is not root and node in plan.materialized):
             read[node] = frozenset((node,))
         elif node.op in _NO_MEMORY:
             read[node] = frozenset()
@@ -131,13 +132,13 @@ def _keep_some(plan: Plan, root: Node, most: int, why: str) -> None:
             sources = {plan.original(source) for source in node.sources}
             together = frozenset[Node]().union(*(read[source] for source in sources))
             if len(together) > most and node.op == kinds.JOIN and node is not root:
-                plan.keep(node, why)
+                plan.materialize(node, why)
                 together = frozenset((node,))
             while len(together) > most:
                 largest = max(sources, key=lambda source: len(read[source]))
                 if len(read[largest]) < 2:
                     raise LaunchError(f"one operation ({node.op}) on too many arrays: {why}")
-                plan.keep(largest, why)
+                plan.materialize(largest, why)
                 read[largest] = frozenset((largest,))
                 together = frozenset[Node]().union(*(read[source] for source in sources))
             read[node] = together

@@ -14,10 +14,10 @@ from treadle.core.errors import TreadleError
 from treadle.core.recent import Recent
 from treadle.graph import kinds
 from treadle.graph.chunks import memory_of
-from treadle.graph.draft import Moving
 from treadle.graph.fused import Runner, Sized
 from treadle.graph.groups import Group
 from treadle.graph.node import Node
+from treadle.graph.numbering import Moving
 from treadle.graph.parts import key_of
 from treadle.graph.placeholders import values_unknown
 from treadle.graph.readers import pending_readers

@@ -38,7 +38,7 @@ class Plan:
 
     def __init__(self, roots: Iterable[Node]) -> None:
         self.roots = list(dict.fromkeys(roots))
-        self.kept: set[Node] = set(self.roots)
+        self.materialized: set[Node] = set(self.roots)
         self.order: list[Node] = []
         self.same: dict[Node, Node] = {}  # a node that computes what an earlier one does
         self.reasons: dict[Node, str] = {}  # why a node is kept, for people
@@ -47,11 +47,11 @@ class Plan:
         self._find_repeated()
         self._assign()
 
-    def keep(self, node: Node, reason: str) -> None:
+    def materialize(self, node: Node, reason: str) -> None:
         """Have a node computed by itself. While groups are built: only a source of theirs, whose
         own group comes later (`groups.groups_of`)."""
-        if node not in self.kept:
-            self.kept.add(node)
+        if node not in self.materialized:
+            self.materialized.add(node)
             self.reasons[node] = reason
 
     def original(self, node: Node) -> Node:
@@ -85,7 +85,7 @@ class Plan:
                     if self._is_inside(reader, node):
                         self.overwritten.add(reader)
                         continue
-                    self.kept.add(reader)
+                    self.materialized.add(reader)
                     self.reasons[reader] = "its source is written next"
                     stack.append((reader, False))
                     late = late or reader.serial > node.serial
@@ -116,7 +116,7 @@ class Plan:
         first: dict[object, Node] = {}
         same = self.same
         for node in self.order:
-            if node in self.kept or node in written or node.op in (kinds.WRITE, kinds.CALL):
+            if node in self.materialized or node in written or node.op in (kinds.WRITE, kinds.CALL):
                 continue
             if node.op == kinds.VIEW and is_whole(node.detail, node.sources[0].shape):
                 same[node] = same.get(node.sources[0], node.sources[0])
@@ -146,22 +146,24 @@ class Plan:
                 continue
             mine = group.get(node, _SHARED)
             if node.op == kinds.PRODUCT and mine in reducing:
-                self.keep(node, "a reduction reads it")
-            elif node not in self.kept and (mine == _SHARED or node.saved or node in later):
+                self.materialize(node, "a reduction reads it")
+            elif node not in self.materialized and (mine == _SHARED or node.saved or node in later):
                 # Of a view what it looks at: looking costs nothing.
                 kept = self.original(node.sources[0]) if node.op == kinds.VIEW else node
                 is_expensive = weight[node] > cheap or node in broad
                 if is_expensive and (mine == _SHARED or node.saved):
-                    self.keep(kept, "several kernels read it" if mine == _SHARED else _LATER)
+                    self.materialize(kept, "several kernels read it" if mine == _SHARED else _LATER)
                 elif weight[node] >= _DEAREST:
-                    self.keep(kept, _LATER)
+                    self.materialize(kept, _LATER)
                 elif node in self.overwritten:
-                    self.keep(node, "its source is written before it is read again")
-            if node in self.kept:
+                    self.materialize(node, "its source is written before it is read again")
+            if node in self.materialized:
                 mine = id(node)
             if node.op == kinds.REDUCE:
                 reducing.add(mine)
-            apart = node.op == kinds.JOIN and node in self.kept and not self._is_of_one(node)
+            apart = (
+                node.op == kinds.JOIN and node in self.materialized and not self._is_of_one(node)
+            )
             for source in map(self.original, node.sources):
                 if source.array is not None:
                     continue
@@ -186,15 +188,15 @@ class Plan:
                 continue
             for position, source in enumerate(map(self.original, node.sources)):
                 if source.array is None and must_lie_in_memory(node, position):
-                    self.keep(source, f"{node.op} takes it from memory")
+                    self.materialize(source, f"{node.op} takes it from memory")
             if node.op == kinds.WRITE:
-                self.keep(node, "it writes an array")
+                self.materialize(node, "it writes an array")
             elif node.op == kinds.CALL:
-                self.keep(node, "it is a kernel of its own")
+                self.materialize(node, "it is a kernel of its own")
             elif node.op == kinds.JOIN and len(node.sources) > MOST_PARTS:
-                self.keep(node, f"a kernel chooses from {MOST_PARTS} parts at most")
+                self.materialize(node, f"a kernel chooses from {MOST_PARTS} parts at most")
             elif node.op == kinds.PRODUCT and (why := why_kept(node)) is not None:
-                self.keep(node, why)
+                self.materialize(node, why)
 
     def _repeated(self) -> set[Node]:
         """The nodes that would be computed for several points of one kernel, since a joined array
@@ -234,9 +236,11 @@ class Plan:
             if node.op == kinds.REDUCE:
                 source = self.original(node.sources[0])
                 if node.size < source.size and source.size in sizes and source.array is None:
-                    self.keep(source, "a reduction gathers it, which is made of others' results")
+                    self.materialize(
+                        source, "a reduction gathers it, which is made of others' results"
+                    )
                 sizes = frozenset((node.size,))
-            reached[node] = sizes if node not in self.kept else frozenset()
+            reached[node] = sizes if node not in self.materialized else frozenset()
 
     def _read_by_many(self) -> set[Node]:
         """The nodes that are made of more than a few arrays as large as they are: a sum that grows
@@ -246,7 +250,7 @@ class Plan:
         for node in self.order:
             mine = frozenset[int]()
             for source in map(self.original, node.sources):
-                if source.array is None and source not in self.kept:
+                if source.array is None and source not in self.materialized:
                     mine |= reads.get(source, frozenset())
                 elif source.size * _SPREAD > node.size:
                     mine |= {id(source)}
@@ -264,12 +268,12 @@ class Plan:
         nested: dict[Node, int] = {}
         for node in self.order:
             inside = max(
-                (nested[s] for s in node.sources if s.array is None and s not in self.kept),
+                (nested[s] for s in node.sources if s.array is None and s not in self.materialized),
                 default=0,
             )
             nested[node] = inside + (node.op == kinds.JOIN)
             if nested[node] > _MOST_NESTED:
-                self.keep(node, f"a kernel nests {_MOST_NESTED} joined arrays at most")
+                self.materialize(node, f"a kernel nests {_MOST_NESTED} joined arrays at most")
             if node.op in _DEAR:
                 total = _DEAREST
             else:
@@ -280,13 +284,13 @@ class Plan:
             sources = [
                 weight[source]
                 for source in node.sources
-                if source.array is None and source not in self.kept
+                if source.array is None and source not in self.materialized
             ]
             # Of what is joined one part is computed, the one that is there.
             total += max(sources, default=0) if node.op == kinds.JOIN else sum(sources)
             weight[node] = min(total, _DEAREST)
             if node in repeated and weight[node] > _CHEAP:
-                self.keep(node, "several points of a kernel read it, through what is joined")
+                self.materialize(node, "several points of a kernel read it, through what is joined")
         return weight
 
 

@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-from treadle.graph.emit.blocks import Blocks, HeldBlocks
 from treadle.graph.emit.body import Body, cast, type_named
 from treadle.graph.emit.combine import Reduction, State, finished, state_of
-from treadle.graph.emit.loops import ColumnLoops, RowLoops
 from treadle.graph.emit.row_analysis import (
     RowAnalysis,
     Saved,
@@ -25,6 +23,8 @@ from treadle.graph.emit.row_analysis import (
     steady,
     wanted_in,
 )
+from treadle.graph.emit.row_blocks import Blocks, HeldBlocks
+from treadle.graph.emit.row_loops import ColumnLoops, RowLoops
 from treadle.graph.emit.row_walk import (
     ROW,
     Axes,

@@ -7,7 +7,6 @@ import math
 from treadle.core.dim3 import Dim3
 from treadle.graph.emit.body import type_named
 from treadle.graph.emit.combine import kept_type
-from treadle.graph.emit.loops import LANES, TILE
 from treadle.graph.emit.row_analysis import (
     RowAnalysis,
     cost,
@@ -18,6 +17,7 @@ from treadle.graph.emit.row_analysis import (
     steady,
     wanted_in,
 )
+from treadle.graph.emit.row_loops import LANES, TILE
 from treadle.graph.emit.row_walk import Neighbours, RowVariant
 from treadle.graph.program import IN_PARTS, NEXT, Phase, Program, Stage, Strategy, Style
 from treadle.ir.types import size_of

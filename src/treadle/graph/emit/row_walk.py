@@ -1,4 +1,4 @@
-"""How a device goes over rows: `Walk`, the interface of `loops` and `blocks`.
+"""How a device goes over rows: `Walk`, the interface of `row_loops` and `row_blocks`.
 
 `row_kernels` prints the passes of a program in its terms.
 """
