@@ -7,6 +7,7 @@ all is materialized: computed by a kernel of its own, before.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from treadle.graph import kinds
@@ -32,6 +33,7 @@ MOST_STEPS = 200  # in a kernel: compile time grows
 _MOST_COST, _MOST_COST_IN_SOFTWARE = 2000, 200
 _SCRATCH_BUFFERS = 2  # of reductions in parts
 _WHOLE = "its result is needed as a whole, or in other axes"  # why a node is materialized
+_IN_A_BOX = "a part of what is joined takes it from memory"
 _FREE = frozenset({kinds.CONSTANT, kinds.INDEX, kinds.VIEW})  # they cost a kernel nothing
 
 
@@ -142,7 +144,7 @@ class _Search:
     joined array the boxes of its parts. A reduction is done once (`reductions`), though rows and
     what follows from them see it in different axes."""
 
-    needs: dict[Seen, list[Seen]] = field(default_factory=dict)
+    needs: dict[Seen, Sequence[Seen]] = field(default_factory=dict)
     steps: dict[Seen, int] = field(default_factory=dict)
     bounds: dict[Seen, list[tuple[Bound, ...]]] = field(default_factory=dict)
     reductions: dict[Step, int] = field(default_factory=dict)
@@ -187,71 +189,83 @@ def _is_leaf(draft: Draft, search: _Search, node: Node) -> bool:
     return node in plan.materialized
 
 
-def _needs(draft: Draft, search: _Search, seen: Seen) -> list[Seen]:
+def _needs(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
     """The sources whose elements a node's element is made of, as the kernel sees them."""
     node, view, inner, part, first = seen
-    plan = draft.plan
-    if _is_leaf(draft, search, node) or node.op in (kinds.CONSTANT, kinds.INDEX):
-        return []
-    if node.op == kinds.VIEW:
-        own = node.detail
-        assert isinstance(own, View)
-        composed = own if view is None else compose(view, own)
-        if composed is None:
-            plan.materialize(node, "its axes can't be followed through this view")
-            return []
-        base = plan.original(node.sources[0])
-        if is_part(node):
-            return [Seen(base, composed, inner, node, first)]
-        return [Seen(base, _unless_whole(composed, base), inner, part, first)]
-    if node.op == kinds.GATHER:
-        return [Seen(plan.original(node.sources[1]), view, inner, part, first)]
-    if node.op == kinds.JOIN:
-        return _needs_of_join(draft, search, seen)
-    if node.op in (kinds.REDUCE, kinds.PRODUCT) and first is not None:
-        plan.materialize(node, "a part of what is joined takes it from memory")
-        return []
-    if node.op == kinds.REDUCE:
-        return _needs_of_reduction(draft, seen)
-    if node.op == kinds.PRODUCT:
-        if not _becomes_product(draft, seen):
-            several = draft.product is not None
-            plan.materialize(node, "a kernel multiplies matrices once" if several else _WHOLE)
-        return []
+    if _is_leaf(draft, search, node):
+        return ()
+    other = _NEEDS.get(node.op)
+    if other is not None:
+        return other(draft, search, seen)
     draft.cost += cost_of(node.op, node.dtype.short, node.detail)
-    return [Seen(plan.original(source), view, inner, part, first) for source in node.sources]
+    original = draft.plan.original
+    return [Seen(original(source), view, inner, part, first) for source in node.sources]
 
 
-def _step(draft: Draft, search: _Search, seen: Seen, sources: list[int]) -> int:
+def _needs_nothing(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
+    return ()
+
+
+def _needs_of_view(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
+    """What a view is of, seen through both that view and the one it is seen through."""
+    node, view, inner, part, first = seen
+    own: View = node.detail
+    composed = own if view is None else compose(view, own)
+    if composed is None:
+        draft.plan.materialize(node, "its axes can't be followed through this view")
+        return ()
+    base = draft.plan.original(node.sources[0])
+    if is_part(node):
+        return (Seen(base, composed, inner, node, first),)
+    return (Seen(base, _unless_whole(composed, base), inner, part, first),)
+
+
+def _needs_of_gather(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
+    """The indices: the other source lies in memory."""
+    return (seen._replace(node=draft.plan.original(seen.node.sources[1])),)
+
+
+def _step(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -> int:
     """The step that a node's element is, made of the steps of what it needs."""
     node = seen.node
     short = node.dtype.short
-    if node.op == kinds.CONSTANT:
-        draft.constants.append(node)
-        draft.scalar_types.append(short)
-        return draft.add(Step("scalar", (), short, len(draft.constants) - 1))
     if node.array is not None or (node is not draft.node and node in draft.plan.materialized):
+        if node.op == kinds.CONSTANT:  # its number is known, though it lies in memory
+            return _constant(draft, search, seen, sources)
         return draft.add(Step("load", (), short, draft.reads.access(seen)))
-    if node.op in (kinds.VIEW, kinds.COPY):
-        return sources[0]
-    if node.op == kinds.INDEX:
-        return draft.add(Step("index", (), short, draft.reads.index(seen)))
-    if node.op == kinds.GATHER:
-        return _gather(draft, seen, sources)
-    if node.op == kinds.JOIN:
-        return _join(draft, seen, sources, search.bounds[seen])
-    if node.op == kinds.PRODUCT:
-        return _product(draft, node)
-    if node.op == kinds.REDUCE:
-        step = Step("reduce", tuple(sources), short, Reduce(node.detail[0]))
-        known = search.reductions.get(step)
-        if known is None:
-            known = search.reductions[step] = draft.add(step)
-        return known
+    other = _STEPS.get(node.op)
+    if other is not None:
+        return other(draft, search, seen, sources)
     return draft.add(Step(node.op, tuple(sources), short, node.detail))
 
 
-def _gather(draft: Draft, seen: Seen, sources: list[int]) -> int:
+def _constant(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -> int:
+    """A number that is a parameter: programs with other numbers are equal."""
+    short = seen.node.dtype.short
+    draft.constants.append(seen.node)
+    draft.scalar_types.append(short)
+    return draft.add(Step("scalar", (), short, len(draft.constants) - 1))
+
+
+def _source(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -> int:
+    """Views and copies cost nothing."""
+    return sources[0]
+
+
+def _index(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -> int:
+    return draft.add(Step("index", (), seen.node.dtype.short, draft.reads.index(seen)))
+
+
+def _reduce(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -> int:
+    kind = Reduce(seen.node.detail[0])
+    step = Step("reduce", tuple(sources), seen.node.dtype.short, kind)
+    known = search.reductions.get(step)
+    if known is None:
+        known = search.reductions[step] = draft.add(step)
+    return known
+
+
+def _gather(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -> int:
     source = draft.plan.original(seen.node.sources[0])
     offset = source.array.offset if source.array is not None else 0
     axes = len(draft.loops.inner if seen.inner else draft.loops.outer)
@@ -270,13 +284,13 @@ def _unless_whole(view: View, base: Node) -> View | None:
 # --- joined arrays --------------------------------------------------------------------------------
 
 
-def _needs_of_join(draft: Draft, search: _Search, seen: Seen) -> list[Seen]:
+def _needs_of_join(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
     """The parts of a joined array that are seen, each in its box of the loops."""
     node, view, inner, _, first = seen
     parts = sights(node, view, first)
     if not parts:
         draft.plan.materialize(node, "its parts are in no boxes of this kernel's loops")
-        return []
+        return ()
     draft.joined.append(node)
     search.bounds[seen] = [each.bounds for each in parts]
     several_boxes = any(search.bounds[seen])
@@ -288,14 +302,14 @@ def _needs_of_join(draft: Draft, search: _Search, seen: Seen) -> list[Seen]:
     return found
 
 
-def _join(draft: Draft, seen: Seen, sources: list[int], bounds: list[tuple[Bound, ...]]) -> int:
+def _join(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -> int:
     if len(sources) == 1:
         return sources[0]
     inner, loops = seen.inner, draft.loops
     axes = len(loops.inner if inner else loops.outer)
     parts = [
         (source, tuple([(draft.reads.index_along(b.axis, axes, inner), *b[1:]) for b in own]))
-        for source, own in zip(sources, bounds, strict=True)
+        for source, own in zip(sources, search.bounds[seen], strict=True)
     ]
     number = draft.add(Step("join", (), seen.node.dtype.short, tuple(parts)))
     draft.joins.append(number)
@@ -303,6 +317,18 @@ def _join(draft: Draft, seen: Seen, sources: list[int], bounds: list[tuple[Bound
 
 
 # --- products -------------------------------------------------------------------------------------
+
+
+def _needs_of_product(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
+    """Nothing: the library's kernel reads the factors."""
+    if seen.first is not None:
+        draft.plan.materialize(seen.node, _IN_A_BOX)
+    elif not _becomes_product(draft, seen):
+        several = draft.product is not None
+        draft.plan.materialize(
+            seen.node, "a kernel multiplies matrices once" if several else _WHOLE
+        )
+    return ()
 
 
 def _becomes_product(draft: Draft, seen: Seen) -> bool:
@@ -317,25 +343,52 @@ def _becomes_product(draft: Draft, seen: Seen) -> bool:
     return True
 
 
-def _product(draft: Draft, node: Node) -> int:
+def _product(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -> int:
     if draft.product_step < 0:
         reads = draft.reads
         reads.limit(reads.most - 1)  # one more for sums of parts of the inner axis
-        buffers = tuple([reads.buffer_of(draft.plan.original(each)) for each in node.sources])
-        draft.product_step = draft.add(Step("product", (), node.dtype.short, buffers))
+        buffers = tuple([reads.buffer_of(draft.plan.original(each)) for each in seen.node.sources])
+        step = Step("product", (), seen.node.dtype.short, buffers)
+        draft.product_step = draft.add(step)
     return draft.product_step
 
 
 # --- reductions -----------------------------------------------------------------------------------
 
 
-def _needs_of_reduction(draft: Draft, seen: Seen) -> list[Seen]:
+def _needs_of_reduction(draft: Draft, search: _Search, seen: Seen) -> Sequence[Seen]:
     """What a reduction reduces, if this kernel can do it."""
     node, loops = seen.node, draft.loops
+    if seen.first is not None:
+        draft.plan.materialize(node, _IN_A_BOX)
+        return ()
     view = reduced_view(loops, node, seen.view, seen.inner)
     if view is None:
         draft.plan.materialize(node, _WHOLE)
-        return []
+        return ()
     draft.reads.limit(node.device.limits.max_buffers_per_kernel - 1 - _SCRATCH_BUFFERS)
     source = draft.plan.original(node.sources[0])
-    return [Seen(source, _unless_whole(view, source), loops.kind == Kind.REDUCE)]
+    return (Seen(source, _unless_whole(view, source), loops.kind == Kind.REDUCE),)
+
+
+# --- nodes that are not elementwise ---------------------------------------------------------------
+
+_NEEDS: dict[str, Callable[[Draft, _Search, Seen], Sequence[Seen]]] = {
+    kinds.CONSTANT: _needs_nothing,
+    kinds.INDEX: _needs_nothing,
+    kinds.VIEW: _needs_of_view,
+    kinds.GATHER: _needs_of_gather,
+    kinds.JOIN: _needs_of_join,
+    kinds.REDUCE: _needs_of_reduction,
+    kinds.PRODUCT: _needs_of_product,
+}
+_STEPS: dict[str, Callable[[Draft, _Search, Seen, Sequence[int]], int]] = {
+    kinds.CONSTANT: _constant,
+    kinds.VIEW: _source,
+    kinds.COPY: _source,
+    kinds.INDEX: _index,
+    kinds.GATHER: _gather,
+    kinds.JOIN: _join,
+    kinds.PRODUCT: _product,
+    kinds.REDUCE: _reduce,
+}

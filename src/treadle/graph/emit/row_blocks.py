@@ -86,7 +86,7 @@ class Blocks(Walk):
             return self.alive
         return ir.both(self.alive, ir.equal(self.turn, 0))
 
-    def gather(self, reductions: Sequence[Reduction], axes: Axes, visit: Visit, done: Done) -> None:
+    def reduce(self, reductions: Sequence[Reduction], axes: Axes, visit: Visit, done: Done) -> None:
         """Totals in threads, and then those of the threads."""
         body = self.body
         totals = new_totals(body, reductions)
@@ -268,7 +268,7 @@ class HeldBlocks(Blocks):
         self.groups: list[list[Spot]] = []
         self.is_last: n.Expression | None = None  # whether the thread has the last group
 
-    def gather(self, reductions: Sequence[Reduction], axes: Axes, visit: Visit, done: Done) -> None:
+    def reduce(self, reductions: Sequence[Reduction], axes: Axes, visit: Visit, done: Done) -> None:
         """All elements at once, their loads first."""
         body = self.body
         self._divide(axes)

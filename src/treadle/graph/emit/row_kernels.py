@@ -90,14 +90,14 @@ class _Passes:
     def _whole(self) -> None:
         for number in range(len(self.analysis.passes)):
             self._settle(number)
-            self._gather(number, partial(self._keep_results, number))
+            self._reduce(number, partial(self._keep_results, number))
         self._store_each()
         self._store_once()
 
     def _part(self) -> None:
         self._recall(self.variant.number)
         self._settle(self.variant.number)
-        self._gather(self.variant.number, partial(self._leave_states, self.variant.number))
+        self._reduce(self.variant.number, partial(self._leave_states, self.variant.number))
 
     def _join(self) -> None:
         number = self.variant.number
@@ -117,7 +117,7 @@ class _Passes:
                 for spot in spots
             ]
 
-        self.walk.gather(
+        self.walk.reduce(
             reductions, Axes((parts,), parts), visit, partial(self._leave_results, number)
         )
         if number == len(self.analysis.passes) - 1:
@@ -141,7 +141,7 @@ class _Passes:
             for step in new:
                 self.walk.keep(step, values[step])
 
-    def _gather(self, number: int, done: Done) -> None:
+    def _reduce(self, number: int, done: Done) -> None:
         reductions = self.analysis.passes[number]
 
         def visit(spots: Sequence[Spot], known: Known) -> list[list[State]]:
@@ -151,7 +151,7 @@ class _Passes:
                 for spot, values in zip(spots, found, strict=True)
             ]
 
-        self.walk.gather(reductions, self._axes(), visit, done)
+        self.walk.reduce(reductions, self._axes(), visit, done)
 
     def _axes(self) -> Axes:
         body = self.body

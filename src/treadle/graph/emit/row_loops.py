@@ -82,7 +82,7 @@ class RowLoops(_Loops):
         plain = isinstance(value, (n.Variable, n.Constant))
         self.known[step] = value if plain else self.body.let("k", value)
 
-    def gather(self, reductions: Sequence[Reduction], axes: Axes, visit: Visit, done: Done) -> None:
+    def reduce(self, reductions: Sequence[Reduction], axes: Axes, visit: Visit, done: Done) -> None:
         """Totals in lanes, and then those of the lanes."""
         body, b, type = self.body, self.body.builder, self.body.index_type
         memories = [
@@ -241,7 +241,7 @@ class ColumnLoops(_Loops):
     def _memory(self, type: Type) -> n.Memory:
         return self.body.builder.memory("shared", self.body.fresh("slots"), type, self.variant.rows)
 
-    def gather(self, reductions: Sequence[Reduction], axes: Axes, visit: Visit, done: Done) -> None:
+    def reduce(self, reductions: Sequence[Reduction], axes: Axes, visit: Visit, done: Done) -> None:
         """A few elements of each row at a time; runs of them into totals."""
         body, b, type = self.body, self.body.builder, self.body.index_type
         totals = [[self._memory(part) for part in r.parts] for r in reductions]

@@ -91,7 +91,7 @@ class Walk(ABC):
         """Whether this thread is the one that writes for its row; None: it is."""
 
     @abstractmethod
-    def gather(
+    def reduce(
         self,
         reductions: Sequence[Reduction],
         axes: Axes,
