@@ -194,7 +194,7 @@ class History:
     def _written(self, what: str, value: Node | None = None) -> AutogradError:
         """The error for a value that was changed; a result, unless the value is given."""
         shape = self.shape if value is None else value.shape
-        seen = () if value is None else tuple(_seen_in(value))
+        seen = () if value is None else tuple(value.chain())
         if any(isinstance(each.history, Leaf) for each in seen):
             kind = "a leaf"
             way = (
