@@ -34,6 +34,8 @@ from treadle.graph.placeholders import Composite, Traced, record_composite, with
 from treadle.graph.views import View, is_whole
 from treadle.tensor.contraction import contracted
 from treadle.tensor.reductions import sum as total
+from treadle.tensor.conversions import cast
+from treadle.tensor.indexed import index_dtype
 from treadle.tensor.tensor import Tensor, from_node
 
 

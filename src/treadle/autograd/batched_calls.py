@@ -19,7 +19,7 @@ from treadle.kernels.scatter import scattered
 from treadle.kernels.sort import argsort, sort
 from treadle.kernels.topk import topk
 from treadle.tensor.indexed import index_dtype
-from treadle.tensor.operands import cast, number_as
+from treadle.tensor.conversions import cast, number_as
 
 # A source, and whether it has the examples' axis.
 Source = tuple[Node, bool]

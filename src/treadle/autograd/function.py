@@ -15,7 +15,7 @@ from treadle.graph.history import RESULT, History, is_differentiable, recorded, 
 from treadle.graph.node import Node, constant
 from treadle.graph.placeholders import record_composite
 from treadle.tensor.cells import Cell
-from treadle.tensor.operands import number_as
+from treadle.tensor.conversions import number_as
 from treadle.tensor.tensor import Tensor, from_node
 
 

@@ -10,7 +10,7 @@ from treadle.graph import kinds, views
 from treadle.graph.node import Node, constant, view_of
 from treadle.graph.views import View
 from treadle.runtime.devices import Device
-from treadle.tensor.operands import number_as
+from treadle.tensor.conversions import number_as
 from treadle.tensor.tensor import Tensor, from_node
 
 

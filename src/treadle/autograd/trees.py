@@ -9,8 +9,8 @@ from treadle.core.errors import AutogradError, DtypeError, ShapeError
 from treadle.graph.history import is_differentiable
 from treadle.runtime.devices import Device
 from treadle.tensor.compiled.structure import children, is_nested, rebuilt
+from treadle.tensor.conversions import is_number
 from treadle.tensor.creation import asarray
-from treadle.tensor.operands import is_number
 from treadle.tensor.tensor import Tensor
 
 

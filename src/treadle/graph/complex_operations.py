@@ -47,7 +47,7 @@ _NAMES = {"multiply": "mul", "divide": "div"}  # where the table's name is anoth
 
 def complex_definition(op: str, types: Sequence[Type]) -> FunctionType:
     """The function of the kernel language that computes an operation on pairs."""
-    from treadle.lang.math.complex import COMPLEX
+    from treadle.lang.math.complex import COMPLEX  # when needed, as all mathematics
 
     pair = types[0]
     assert isinstance(pair, Vector)

@@ -18,7 +18,7 @@ from treadle.core.errors import ShapeError
 from treadle.graph import history
 from treadle.graph.history import History, is_differentiable, recording
 from treadle.graph.kinds import COMPUTED, CONSTANT, FAILED, REDUCE, VIEW
-from treadle.graph.views import View, whole
+from treadle.graph.views import View, compose, whole
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
@@ -196,3 +196,14 @@ def view_of(node: Node, view: View) -> Node:
 def is_deep(node: Node) -> bool:
     """Whether so much waits for this node that it should be computed now."""
     return node.depth > _MOST_PENDING
+
+
+def base_of(node: Node) -> tuple[Node, View]:
+    """What a node is a view of, and how it is seen."""
+    view = whole(node.shape)
+    while node.op == VIEW:
+        composed = compose(view, node.detail)
+        if composed is None:
+            break
+        node, view = node.sources[0], composed
+    return node, view

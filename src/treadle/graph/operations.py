@@ -13,12 +13,15 @@ from functools import cache, cached_property
 from types import FunctionType
 from typing import Any
 
+from treadle import lang
 from treadle.core.dtypes import DType
 from treadle.graph.complex_operations import COMPLEX_DIRECT, complex_definition
 from treadle.ir import builder as ir
 from treadle.ir import nodes as n
 from treadle.ir.traverse import walk
 from treadle.ir.types import BF16, BOOL, F16, F32, SCALARS, Scalar, Type, Vector
+from treadle.lang.math import bits, draws
+from treadle.lang.source import function_from_text, source_of
 
 Direct = Callable[..., n.Expression]
 _COMPLEX = {"complex64": Vector(SCALARS["f32"], 2), "complex128": Vector(SCALARS["f64"], 2)}
@@ -169,13 +172,9 @@ def definition_of(op: str, types: Sequence[Type]) -> FunctionType:
     if type(types[-1]) is Vector:
         return complex_definition(op, types)
     if op == "careful_quotient":
-        from treadle.lang.math import bits
-
         careful: FunctionType = vars(bits)[op]
         return careful
     if op in DRAWS:
-        from treadle.lang.math import draws
-
         found: FunctionType = vars(draws)[op]
         return found
     return _written(op, len(types))
@@ -201,9 +200,6 @@ _WRITTEN = {
 @cache
 def _written(op: str, operands: int) -> FunctionType:
     """`def op(x0, …): return language.op(x0, …)`."""
-    from treadle import lang
-    from treadle.lang.source import function_from_text
-
     names = ", ".join(f"x{i}" for i in range(operands))
     value = _WRITTEN.get(op, f"language.{op}({names})")
     text = f"def {op}({names}):\n    return {value}\n"
@@ -212,8 +208,7 @@ def _written(op: str, operands: int) -> FunctionType:
 
 @cache
 def _lowered(definition: FunctionType, types: tuple[Type, ...]) -> tuple[n.Function, ...]:
-    from treadle.lang.lower.standalone import lower_function
-    from treadle.lang.source import source_of
+    from treadle.lang.lower.standalone import lower_function  # the compiler: when needed
 
     return lower_function(definition, source_of(definition), types)
 

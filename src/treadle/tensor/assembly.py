@@ -12,44 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import DType, bool_
+from treadle.core.dtypes import bool_
 from treadle.core.errors import DtypeError, ShapeError
-from treadle.graph import history as histories
 from treadle.graph import kinds, views
 from treadle.graph.node import Node, view_of
-from treadle.graph.placeholders import record_composite
 from treadle.graph.views import View
-from treadle.runtime.devices import Device
 from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import integer, one_axis, takes_dim
-from treadle.tensor.creation import asarray, unwritten
-from treadle.tensor.dtypes import default_integer, promote
+from treadle.tensor.conversions import device_of, is_number
+from treadle.tensor.creation import asarray
+from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import apply
-from treadle.tensor.manipulation import broadcast_to, operand, ravel
-from treadle.tensor.operands import cast, device_of, is_number
+from treadle.tensor.joining import Part, assembled, common, side_by_side, stacked
+from treadle.tensor.manipulation import broadcast_to, ravel
+from treadle.tensor.operands import operand
 from treadle.tensor.tensor import Tensor, from_node, from_numpy
-
-Part = tuple[View, Node]  # a view of the whole, and what goes there
-
-
-def assembled(
-    shape: tuple[int, ...], dtype: DType, device: Device, parts: Iterable[Part]
-) -> Tensor:
-    """A tensor whose parts, which cover it, are these values: boxes along its axes."""
-    placed = [(view, cast(value, dtype)) for view, value in parts]
-    there = [(view, value) for view, value in placed if value.size]
-    with histories.recorded(False):  # as one operation, below
-        if there:
-            begins = tuple([views.begin_of(view, shape) for view, _ in there])
-            values = tuple([value for _, value in there])
-            node = Node(kinds.JOIN, values, shape, dtype, device, begins)
-        else:
-            node = unwritten(shape, dtype, device)
-    if histories.recording.get() and any(value.history is not None for _, value in placed):
-        where, sources = [view for view, _ in placed], [value for _, value in placed]
-        record_composite(histories.derivatives["assembled"], [node], sources, where)
-    return from_node(node)
-
 
 # --- joining -------------------------------------------------------------------------------------
 
@@ -65,7 +42,8 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     >>> td.concat([x, x * 10.0]).tolist()
     [1.0, 2.0, 10.0, 20.0]
     """
-    tensors, dtype, device = _joined("concat", arrays)
+    tensors = _tensors("concat", arrays)
+    dtype, device = common("concat", tensors)
     if axis is None:
         tensors, axis = [ravel(tensor) for tensor in tensors], 0
     shapes = [tensor.shape for tensor in tensors]
@@ -82,7 +60,7 @@ def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
                 "which they go"
             )
     total = (*first[:at], sum(shape[at] for shape in shapes), *first[at + 1 :])
-    return assembled(total, dtype, device, _side_by_side(total, at, tensors))
+    return assembled(total, dtype, device, side_by_side(total, at, tensors))
 
 
 @takes_dim
@@ -94,39 +72,17 @@ def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     >>> td.stack([x, -x], axis=1).tolist()
     [[1, -1], [2, -2]]
     """
-    tensors, dtype, device = _joined("stack", arrays)
-    first = tensors[0].shape
-    for tensor in tensors:
-        if tensor.shape != first:
-            raise ShapeError(f"stack: all shapes must be equal, but there are {first} and "
-                             f"{tensor.shape}")  # fmt: skip
-    at = one_axis("stack", axis, len(first) + 1)
-    total = (*first[:at], len(tensors), *first[at:])
-    unsqueezed = [x._seen_through(views.unsqueeze(x._where, at)) for x in tensors]
-    return assembled(total, dtype, device, _side_by_side(total, at, unsqueezed))
+    tensors = _tensors("stack", arrays)
+    return stacked(tensors, one_axis("stack", axis, len(tensors[0].shape) + 1))
 
 
-def _joined(name: str, arrays: Sequence[Any]) -> tuple[list[Tensor], DType, Device]:
-    """Arrays to join, their common dtype and their device."""
+def _tensors(name: str, arrays: Sequence[Any]) -> list[Tensor]:
+    """Arrays to join as tensors on one device."""
     given = list(arrays)
     if not given:
         raise ValueError(f"{name} takes at least one tensor")
     device = device_of(name, given)
-    tensors = [x if type(x) is Tensor else asarray(x, device=device) for x in given]
-    dtype = tensors[0].dtype
-    for tensor in tensors:
-        if not isinstance(tensor.dtype, DType):
-            raise DtypeError(f"{name}: arrays of structs are not joined ({tensor.dtype})")
-        dtype = promote(dtype, tensor.dtype)
-    return tensors, dtype, device
-
-
-def _side_by_side(total: tuple[int, ...], axis: int, tensors: Iterable[Tensor]) -> Iterable[Part]:
-    start = 0
-    for tensor in tensors:
-        extent = tensor.shape[axis]
-        yield views.slice_axis(views.whole(total), axis, start, 1, extent), tensor._node
-        start += extent
+    return [x if type(x) is Tensor else asarray(x, device=device) for x in given]
 
 
 # --- repeating -----------------------------------------------------------------------------------

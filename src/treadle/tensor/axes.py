@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
+from treadle.tensor.operands import operand
+
 F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
@@ -93,8 +95,6 @@ def as_a_row(function: F) -> F:
 
     @wraps(function)
     def wrapper(x: Any, /, *arguments: Any, **keywords: Any) -> Any:
-        from treadle.tensor.manipulation import operand
-
         if getattr(x, "shape", None) or isinstance(x, (list, tuple)):  # which most are
             return function(x, *arguments, **keywords)
         x = operand(function.__name__, x)

@@ -15,9 +15,9 @@ from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor import products, reductions
 from treadle.tensor.annotations import ArrayLike, Axes, DTypeLike
+from treadle.tensor.conversions import is_number, number_as
 from treadle.tensor.creation import asarray
 from treadle.tensor.elementwise_functions import apply
-from treadle.tensor.operands import is_number, number_as
 from treadle.tensor.tensor import Tensor, from_node
 
 HALF_ROOT = 0.7071067811865476

@@ -16,14 +16,15 @@ from typing import NamedTuple
 from treadle.core.dtypes import DType, bfloat16, bool_, float16, float32
 from treadle.graph import history as histories
 from treadle.graph import kinds
-from treadle.graph.node import Node, constant, view_of
+from treadle.graph.node import Node, base_of, constant, view_of
 from treadle.graph.placeholders import record_composite, within
-from treadle.graph.views import View, compose, merge_axes, whole
+from treadle.graph.views import View, merge_axes, whole
 from treadle.kernels.device_code.multiplying import MOST_BATCHES
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.product import Route, route_of
 from treadle.runtime.arrays import packed_strides
-from treadle.tensor.operands import cast, number_as
+from treadle.tensor.conversions import cast, number_as
+from treadle.tensor.large_products import in_chunks
 from treadle.tensor.tensor import Tensor, from_node
 
 _HALVES = (float16, bfloat16)
@@ -93,9 +94,7 @@ def _contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Nam
     if matrices.work.kind == "complex" and not matrices.route:
         return _of_parts(first, second, kept, dtype)
     if matrices.are_too_large:
-        from treadle.tensor.large_products import in_pieces
-
-        return in_pieces(first, second, kept)
+        return in_chunks(first, second, kept, contracted)
     return from_node(_multiplied(matrices, dtype))
 
 
@@ -208,17 +207,6 @@ def _converted(node: Node, work: DType) -> tuple[Node, View]:
     if node.dtype is not work and base.size > node.size:
         return cast(node, work), whole(node.shape)
     return base, view
-
-
-def base_of(node: Node) -> tuple[Node, View]:
-    """What a node is a view of, and how it is seen."""
-    view = whole(node.shape)
-    while node.op == kinds.VIEW:
-        together = compose(view, node.detail)
-        if together is None:
-            break
-        node, view = node.sources[0], together
-    return node, view
 
 
 class _Seen(NamedTuple):

@@ -13,8 +13,8 @@ import numpy as np
 
 from treadle.core.dtypes import DType, cast_number, float32
 from treadle.core.errors import LaunchError, ShapeError
-from treadle.graph.calls import call
-from treadle.graph.node import Node, constant
+from treadle.graph import views
+from treadle.graph.node import constant
 from treadle.runtime.arrays import DeviceArray, check_unmasked
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
@@ -30,6 +30,7 @@ from treadle.tensor.dtypes import (
     result_type,
 )
 from treadle.tensor.from_python import from_array, from_python
+from treadle.tensor.joining import stacked
 from treadle.tensor.tensor import Tensor, as_device_dtype, from_node, from_numpy
 
 Shape = int | tuple[int, ...]
@@ -154,8 +155,6 @@ def _has_tensors(obj: list[Any] | tuple[Any, ...]) -> bool:
 def _stacked(obj: list[Any] | tuple[Any, ...]) -> Tensor:
     """Nested lists of tensors, arrays and numbers as one tensor. Numbers take the tensors' dtype,
     and are where these are."""
-    from treadle.tensor.assembly import stack
-
     leaves = list(_leaves(obj))
     tensors = [leaf for leaf in leaves if type(leaf) is Tensor]
     where = tensors[0].device
@@ -166,7 +165,7 @@ def _stacked(obj: list[Any] | tuple[Any, ...]) -> Tensor:
             parts = [made(each) for each in part]
             if len({each.shape for each in parts}) > 1:
                 raise ShapeError("nested lists of different lengths have no shape")
-            return stack(parts) if parts else empty((0,), dtype=dtype, device=where)
+            return stacked(parts, 0) if parts else empty((0,), dtype=dtype, device=where)
         if type(part) is Tensor:
             return part.to(dtype)
         return asarray(part, dtype=dtype, device=where)
@@ -205,6 +204,7 @@ def unwritten(shape: tuple[int, ...], dtype: DType, device: Device) -> Node:
 def zeros(
     shape: Shape, *, dtype: DTypeLike | None = None, device: str | Device | None = None
 ) -> Tensor:
+def zeros(shape: Shape, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
     """A tensor of zeros; float32 unless `dtype` says otherwise.
 
     >>> import treadle as td
@@ -257,9 +257,8 @@ def full(
         data[...] = fill_value
         return from_numpy(data, where)
     if not is_number(fill_value):
-        from treadle.tensor.manipulation import broadcast_to
-
-        return broadcast_to(asarray(fill_value, dtype=kind, device=where), extents).copied()
+        values = asarray(fill_value, dtype=kind, device=where)
+        return values._seen_through(views.expand(values._where, extents)).copied()
     number = python_number(fill_value)
     if kind is None:
         kind = default_dtype(number, where)

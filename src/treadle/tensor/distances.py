@@ -8,8 +8,9 @@ from treadle.core.dtypes import bfloat16, bool_, float16, float32
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.as_one import as_one
+from treadle.tensor.conversions import cast, common_shape
 from treadle.tensor.elementwise_functions import FUNCTIONS, apply
-from treadle.tensor.operands import cast, common_shape, prepare
+from treadle.tensor.operands import prepare
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor, from_node

@@ -17,8 +17,10 @@ from treadle.graph.views import View
 from treadle.runtime.arrays import packed_strides
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.contraction import contracted
+from treadle.tensor.conversions import cast
+from treadle.tensor.creation import asarray
 from treadle.tensor.elementwise_functions import apply
-from treadle.tensor.operands import cast, prepare
+from treadle.tensor.operands import prepare
 from treadle.tensor.precision import cast_by_name
 from treadle.tensor.reductions import any as any_of
 from treadle.tensor.reductions import sum as sum_of
@@ -95,8 +97,6 @@ def kron(a: ArrayLike, b: ArrayLike, /) -> Tensor:
 
 def _known(operands: tuple[Any, ...]) -> list[Any]:
     """The arrays made tensors, so that shapes are known."""
-    from treadle.tensor.creation import asarray
-
     if len(operands) < 2:
         raise TypeError('einsum takes a text as "ij,jk->ik" and the arrays that it is about')
     if isinstance(operands[0], str):

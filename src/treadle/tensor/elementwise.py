@@ -30,10 +30,10 @@ from treadle.runtime.arguments import NUMBER_TYPES
 from treadle.runtime.arrays import DeviceArray, element_type
 from treadle.runtime.devices import Device, default_device
 from treadle.runtime.sharing import Order
+from treadle.tensor.conversions import cast, number_as, shaped
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import check_dtype, python_number
 from treadle.tensor.elementwise_kernel import ElementwiseKernels, is_held
-from treadle.tensor.operands import cast, number_as, shaped
 from treadle.tensor.tensor import Tensor, from_node
 
 

@@ -29,6 +29,7 @@ from treadle.runtime import settings
 from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.as_one import as_one
+from treadle.tensor.conversions import as_python, cast, common_shape, device_of, is_number
 from treadle.tensor.dtypes import (
     RANK,
     check_dtype,
@@ -38,17 +39,9 @@ from treadle.tensor.dtypes import (
     promote_scalar,
 )
 from treadle.tensor.elementwise_documents import document
-from treadle.tensor.operands import (
-    alike,
-    as_nodes,
-    as_python,
-    cast,
-    common_shape,
-    device_of,
-    is_number,
-    node_of,
-    prepare,
-)
+from treadle.tensor.operands import alike, as_nodes, node_of, prepare
+from treadle.tensor.conversions import as_python, cast, common_shape, device_of, is_number
+from treadle.tensor.operands import alike, as_nodes, node_of, prepare
 from treadle.tensor.precision import WIDENED, lower, suited
 from treadle.tensor.tensor import Tensor, from_node
 

@@ -20,7 +20,7 @@ from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray
 from treadle.tensor.described import Described
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a tensor has these methods: `tensor` imports this module
     from treadle.tensor.tensor import Tensor
 
 Own = TypeVar("Own", bound="ForAutograd")

@@ -12,8 +12,8 @@ from treadle.core.dtypes import DType, complex64, float32, float64
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.runtime.arrays import numpy_dtype
 from treadle.runtime.devices import Device
+from treadle.tensor.conversions import float_as
 from treadle.tensor.dtypes import check_fits, default_integer, is_number
-from treadle.tensor.operands import float_as
 from treadle.tensor.tensor import cast
 
 _MADE_OF = "a tensor is made of numbers, nested lists of them, and arrays"

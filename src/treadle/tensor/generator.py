@@ -5,15 +5,27 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from treadle.core import forks
+from treadle.graph.node import Node
+from treadle.runtime.devices import Device
 
-if TYPE_CHECKING:
-    from treadle.tensor.compiled.draws import Draws
 
-# What a function that is traced draws (`tensor/compiled`).
-recorder: ContextVar[Draws | None] = ContextVar("recorder", default=None)
+class Recorder(Protocol):
+    """What notes the draws of a function that is traced (`tensor/compiled/draws.py`)."""
+
+    def reset(self, generator: Generator, is_new: bool) -> None:
+        """A generator was made, or has got another state."""
+
+    def words(
+        self, generator: Generator, seed: int, number: int, device: Device, shape: tuple[int, ...]
+    ) -> tuple[Node, ...] | None:
+        """A draw's number and seed as two words each, in arrays of a shape; None where they are
+        constants."""
+
+
+recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 
 
 class Tape:

@@ -22,6 +22,7 @@ from treadle.core.errors import DtypeError
 from treadle.graph import history as histories
 from treadle.graph import kinds, views
 from treadle.graph.calls import call
+from treadle.graph.history import recording
 from treadle.graph.node import Node, computed, constant, view_of
 from treadle.graph.placeholders import record_composite, within
 from treadle.graph.realize import finish_readers, realize
@@ -34,11 +35,51 @@ from treadle.runtime.arrays import DeviceArray, numpy_dtype
 from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.indexing import Pick, Plan, all_inside, resolve
-from treadle.tensor.operands import cast, is_number, mixed_devices, number_as, values_of
+from treadle.tensor.operands import values_of
+from treadle.tensor.conversions import cast, is_number, mixed_devices, number_as
+from treadle.tensor.conversions import cast, is_number, mixed_devices, number_as
+from treadle.tensor.creation import asarray
+from treadle.tensor.indexing import Pick, Plan, all_inside, basic, parse, resolve
+from treadle.tensor.operands import values_for, values_of
 from treadle.tensor.tensor import Tensor, from_cell, from_node
 
 _MOST_INT32 = (1 << 31) - 1
 _MOST_UINT32 = (1 << 32) - 1
+
+
+def part_of(tensor: Tensor, index: Any, /) -> Tensor:
+    """`x[index]`: a view for integers, slices (any step), `...` and None (a new axis); a copy of
+    what is named for arrays of integers, and for masks, which are counted."""
+    base = tensor._view or views.whole(tensor._cell.value.shape)
+    view = basic(index, base)
+    if view is None:
+        plan = parse(index, base)
+        if plan.picks:
+            return picked(tensor, plan)
+        view = plan.view
+    return tensor._seen_through(view)
+
+
+def write_part(tensor: Tensor, index: Any, value: Any, /) -> None:
+    """`x[index] = value`: write numbers or an array into a part of the tensor; they broadcast and
+    are cast. Of values that go to one element the last one stays."""
+    cell = tensor._cell
+    base = tensor._view or views.whole(cell.value.shape)
+    view = basic(index, base)
+    if view is None or type(cell.value.dtype) is not DType:
+        plan = parse(index, base)
+        if plan.picks or type(cell.value.dtype) is not DType:
+            put(tensor, plan, value)
+            return
+        view = plan.view
+    if type(value) is Tensor and value._cell is cell and value._where == view:
+        return  # what `x[1:3] += 1` ends with
+    part = tensor._whole_or(view)
+    values = values_for(value, part)
+    if values.size:
+        if tensor._boundary is not None and recording.get() and tensor._history is not None:
+            raise tensor._boundary.refusal(tensor)
+        part._write(values)
 
 
 def picked(tensor: Tensor, plan: Plan) -> Tensor:
@@ -223,8 +264,6 @@ def _like(node: Node, value: int) -> Node:
 
 def _index_node(values: Any, device: Device) -> Node:
     """An index array on a device. LaunchError for a tensor that is on another one."""
-    from treadle.tensor.creation import asarray
-
     if type(values) is not Tensor:
         values = asarray(values, device=device)
     if values.device is not device:
@@ -326,8 +365,6 @@ def _picked_structs(tensor: Tensor, plan: Plan) -> Tensor:
 
 
 def _put_structs(tensor: Tensor, plan: Plan, value: Any) -> None:
-    from treadle.tensor.creation import asarray
-
     words, word_plan = _as_words(tensor, plan)
     if type(value) is not Tensor:
         value = asarray(np.asarray(value, numpy_dtype(tensor.dtype)), device=tensor.device)

@@ -1,33 +1,40 @@
 """Products of matrices that a kernel does not see as a whole, on devices that bind less of an array
-than memory holds: in pieces, of which each is a product by itself."""
+than memory holds: in chunks, of which each is a product by itself."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 from treadle.core.dtypes import DType, bfloat16, float16, float32
 from treadle.graph import kinds
-from treadle.graph.node import Node, view_of
+from treadle.graph.node import Node, base_of, view_of
 from treadle.graph.views import slice_axis, whole
-from treadle.tensor.contraction import Names, base_of, contracted
-from treadle.tensor.operands import cast
+from treadle.tensor.assembly import concat
+from treadle.tensor.conversions import cast
+from treadle.tensor.creation import astype
 from treadle.tensor.tensor import Tensor
 
+_Names = Sequence[Hashable]  # of the axes of an array
+Contract = Callable[[tuple[Node, _Names], tuple[Node, _Names], _Names], Tensor]
 _HALVES = (float16, bfloat16)
-_STEP = 64  # pieces are multiples of that, where they can be
+_STEP = 64  # chunks are multiples of that, where they can be
 
 
 class _Named(NamedTuple):
     """An array whose axes have names."""
 
     node: Node
-    names: Names
+    names: _Names
 
 
-def in_pieces(first: tuple[Node, Names], second: tuple[Node, Names], kept: Names) -> Tensor:
-    """`contracted`, along the longest axes of what is too large: first those of the result, whose
-    pieces are put side by side, then those that are summed, whose pieces are added up."""
+def in_chunks(
+    first: tuple[Node, _Names], second: tuple[Node, _Names], kept: _Names, contracted: Contract
+) -> Tensor:
+    """`contraction.contracted`, along the longest axes of what is too large: first those of the
+    result, whose chunks are put side by side, then those that are summed, whose chunks are added.
+    """
     operands = (_Named(*first), _Named(*second))
     limit = _limit(operands[0].node)
     sizes: dict[object, int] = {}
@@ -43,15 +50,15 @@ def in_pieces(first: tuple[Node, Names], second: tuple[Node, Names], kept: Names
     half = sizes[name] // 2
     half = -(-half // _STEP) * _STEP if half > _STEP else half
     if name not in kept and operands[0].node.dtype in _HALVES:
-        return _summed_in_float32(operands, kept)
+        return _summed_in_float32(operands, kept, contracted)
     parts = [
-        in_pieces(_part(operands[0], name, *part), _part(operands[1], name, *part), kept)
+        in_chunks(
+            _part(operands[0], name, *part), _part(operands[1], name, *part), kept, contracted
+        )
         for part in ((0, half), (half, sizes[name] - half))
     ]
     if name not in kept:
         return parts[0] + parts[1]
-    from treadle.tensor.assembly import concat
-
     return concat(parts, axis=kept.index(name))
 
 
@@ -59,14 +66,14 @@ def _limit(node: Node) -> int:
     return node.device.limits.max_binding_size // node.dtype.itemsize
 
 
-def _moving(operand: _Named) -> Names:
+def _moving(operand: _Named) -> _Names:
     """The names along which there are further elements."""
     _, view = base_of(operand.node)
     axes = zip(operand.names, view.shape, view.strides, strict=True)
     return [name for name, extent, step in axes if extent > 1 and step]
 
 
-def _copied(operand: _Named) -> tuple[Node, Names]:
+def _copied(operand: _Named) -> tuple[Node, _Names]:
     """An array that is no part of a larger one than kernels see."""
     node, names = operand
     base, _ = base_of(node)
@@ -75,7 +82,7 @@ def _copied(operand: _Named) -> tuple[Node, Names]:
     return node, names
 
 
-def _part(operand: _Named, name: object, start: int, count: int) -> tuple[Node, Names]:
+def _part(operand: _Named, name: object, start: int, count: int) -> tuple[Node, _Names]:
     """The elements from `start` on along an axis, if it has more than one."""
     node, names = operand
     if name not in names or node.shape[names.index(name)] == 1:
@@ -84,10 +91,10 @@ def _part(operand: _Named, name: object, start: int, count: int) -> tuple[Node, 
     return view_of(node, view), names
 
 
-def _summed_in_float32(operands: tuple[_Named, _Named], kept: Names) -> Tensor:
+def _summed_in_float32(
+    operands: tuple[_Named, _Named], kept: _Names, contracted: Contract
+) -> Tensor:
     """What is added up is rounded once, at the end."""
     dtype: DType = operands[0].node.dtype
     one, other = [(cast(node, float32), names) for node, names in operands]
-    from treadle.tensor.creation import astype
-
-    return astype(in_pieces(one, other, kept), dtype)
+    return astype(in_chunks(one, other, kept, contracted), dtype)

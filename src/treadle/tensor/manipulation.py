@@ -8,26 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
-
-import numpy as np
 
 from treadle.core.errors import ShapeError
 from treadle.graph import views
 from treadle.tensor.axes import integer, one_axis, some_axes, takes_dim
-from treadle.tensor.creation import Shape, asarray, extents_of
-from treadle.tensor.operands import common_shape, is_number
+from treadle.tensor.conversions import common_shape
+from treadle.tensor.creation import Shape, extents_of
+from treadle.tensor.operands import operand
 from treadle.tensor.tensor import Tensor
-
-
-def operand(name: str, x: Any) -> Tensor:
-    """What a function is given, as a tensor. TypeError for what is no array."""
-    if type(x) is Tensor:
-        return x
-    if isinstance(x, (np.ndarray, list, tuple)) or is_number(x) or hasattr(x, "__dlpack__"):
-        return asarray(x)
-    raise TypeError(f"{name} takes a tensor, not {type(x).__name__}")
-
 
 # --- broadcasting --------------------------------------------------------------------------------
 

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from treadle.core.errors import ShapeError
+from treadle.runtime.arrays import is_contiguous
 from treadle.tensor import (
     assembly,
     creation,
     functional,
+    indexed,
     manipulation,
     products,
     ranges,
@@ -23,6 +25,7 @@ from treadle.tensor import (
     sorting,
 )
 from treadle.tensor.elementwise_functions import FUNCTIONS
+from treadle.tensor.representation import representation
 from treadle.tensor.tensor import Tensor
 
 # --- what is a method only -----------------------------------------------------------------------
@@ -51,6 +54,7 @@ def contiguous(x: Tensor) -> Tensor:
     """
     from treadle.runtime.arrays import is_contiguous
 
+    """The tensor itself if its elements lie row by row without gaps, else a copy."""
     return x if is_contiguous(x.shape, x.strides) else x.copied()
 
 
@@ -131,7 +135,11 @@ _ATTRIBUTES: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 _FURTHER: dict[str, Callable[..., Any]] = {
+    "__contains__": searching.contains,
+    "__getitem__": indexed.part_of,
     "__iter__": _iterator,
+    "__repr__": representation,
+    "__setitem__": indexed.write_part,
     "argsort": sorting.argsort,
     "argwhere": searching.argwhere,
     "astype": creation.astype,

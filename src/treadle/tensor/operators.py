@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from treadle.core.errors import DtypeError, ShapeError
+from treadle.tensor.conversions import cast, is_number
 from treadle.tensor.dtypes import RANK
 from treadle.tensor.elementwise_functions import apply
-from treadle.tensor.operands import cast, is_number
 from treadle.tensor.tensor import Tensor
 
 # The special method's name without its underscores, and the function.

@@ -16,6 +16,8 @@ from typing import cast as assume
 from treadle.core.dtypes import DType, as_dtype, bfloat16, float16, float32
 from treadle.core.errors import DtypeError
 from treadle.runtime.devices import Device
+from treadle.runtime.devices import device as find_device
+from treadle.tensor.dtypes import check_dtype
 from treadle.tensor.tensor import Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -75,9 +77,6 @@ class autocast(ContextDecorator):
         if wanted not in _HALVES:
             raise DtypeError(f"autocast takes float16 and bfloat16, not {wanted}")
         if device is not None and enabled:
-            from treadle.runtime.devices import device as find_device
-            from treadle.tensor.dtypes import check_dtype
-
             check_dtype(wanted, find_device(device))
         self._dtype = wanted if enabled else None
         self._tokens: list[Token[DType | None]] = []

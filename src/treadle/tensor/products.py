@@ -14,8 +14,9 @@ from treadle.graph.node import Node
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.axes import one_axis, takes_dim
 from treadle.tensor.contraction import Names, contracted
+from treadle.tensor.conversions import cast, common_shape, is_number
 from treadle.tensor.elementwise_functions import apply
-from treadle.tensor.operands import cast, common_shape, is_number, prepare
+from treadle.tensor.operands import prepare
 from treadle.tensor.operators import is_operand
 from treadle.tensor.precision import cast_by_name
 from treadle.tensor.tensor import Tensor

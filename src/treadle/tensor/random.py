@@ -28,16 +28,12 @@ from treadle.tensor.annotations import ArrayLike, DTypeLike
 from treadle.tensor.creation import Shape, extents_of
 from treadle.tensor.dtypes import check_dtype, check_fits, default_integer, promote, supports
 from treadle.tensor.generator import Generator, default_generator, recorder, tape
-from treadle.tensor.operands import (
-    as_python,
-    cast,
-    common_shape,
-    device_of,
-    is_number,
-    mixed_devices,
-    node_of,
-    shaped,
-)
+from treadle.tensor.operands import from treadle.tensor.assembly import concat, stack from treadle.tensor.conversions import (     as_python
+from treadle.tensor.conversions import cast, common_shape, device_of, is_number, mixed_devices, shaped
+from treadle.tensor.creation import Shape, extents_of
+from treadle.tensor.dtypes import check_dtype, check_fits, default_integer, promote, supports
+from treadle.tensor.generator import Generator, default_generator, recorder, tape
+from treadle.tensor.operands import node_of
 from treadle.tensor.tensor import Tensor, as_device_dtype, from_node
 
 __all__ = ["bernoulli", "exponential", "integers", "normal", "permutation", "uniform"]
@@ -301,9 +297,6 @@ def _order(count: int, device: Device, generator: Generator | None) -> Node:
 
 
 def _with_axis(node: Node) -> Node:
-    from treadle.graph.node import view_of
-    from treadle.graph.views import View
-
     return view_of(node, View((*node.shape, 1), (1, 0), 0))
 
 
@@ -460,8 +453,6 @@ def _new_words(source: Generator, device: Device, shape: tuple[int, ...]) -> tup
 
 def words_of_a_draw(source: Generator, device: Device) -> Node:
     """The next draw's words as an array, for a kernel that makes the random numbers itself."""
-    from treadle.tensor.assembly import concat, stack
-
     traced = within.get()
     if traced is None:
         return concat([from_node(word) for word in _next_words(source, device, (1,))])._node

@@ -21,6 +21,7 @@ from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.annotations import DTypeLike
 from treadle.tensor.axes import integer
+from treadle.tensor.conversions import cast, device_of, shaped
 from treadle.tensor.creation import fitted
 from treadle.tensor.dtypes import (
     check_dtype,
@@ -29,9 +30,8 @@ from treadle.tensor.dtypes import (
     python_number,
     supports,
 )
-from treadle.tensor.manipulation import operand
-from treadle.tensor.operands import cast, device_of, shaped
 from treadle.tensor.operands import node_of as node_for
+from treadle.tensor.operands import operand
 from treadle.tensor.tensor import Tensor, as_device_dtype, from_node, from_numpy
 from treadle.tensor.tensor import cast as cast_data
 

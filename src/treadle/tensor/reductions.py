@@ -26,8 +26,9 @@ from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike, Axes, DTypeLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import some_axes, takes_dim
+from treadle.tensor.conversions import cast, device_of
 from treadle.tensor.dtypes import check_dtype, default_integer, supports
-from treadle.tensor.operands import cast, device_of, node_of
+from treadle.tensor.operands import node_of
 from treadle.tensor.precision import cast_by_name
 from treadle.tensor.tensor import Tensor, as_device_dtype, from_node
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from treadle.graph.placeholders import within
 from treadle.graph.views import View
-
-if TYPE_CHECKING:
-    from treadle.tensor.tensor import Tensor
+from treadle.tensor.tensor import Tensor
 
 _MOST_SHOWN = 1000  # elements of a tensor that is printed as a whole
 _EDGES = (3, 2, 1)  # elements at either end of an axis, the first number that is not too much
@@ -48,8 +46,6 @@ def _shown(shape: tuple[int, ...], edge: int) -> int:
 
 def _corners(tensor: Tensor, edge: int) -> np.ndarray[Any, Any]:
     """The corners with one element between them where axes are longer: NumPy prints `...` there."""
-    from treadle.tensor.creation import asarray
-
     extents, steps, offset = tensor._where
     shape: list[int] = []
     strides: list[int] = []
@@ -62,7 +58,7 @@ def _corners(tensor: Tensor, edge: int) -> np.ndarray[Any, Any]:
             strides.append(step)
     ends = tensor._seen_through(View(tuple(shape), tuple(strides), offset))
     sizes = [min(extent, 2 * edge) for extent in extents]
-    seen = asarray(ends, copy=True).numpy().reshape(sizes)
+    seen = ends.copied().numpy().reshape(sizes)
     for axis, extent in enumerate(extents):
         if extent > 2 * edge:
             seen = np.insert(seen, edge, seen.take(0, axis), axis)

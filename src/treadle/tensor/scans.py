@@ -10,7 +10,7 @@ from treadle.kernels.accumulate import accumulate
 from treadle.tensor.annotations import ArrayLike, DTypeLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import as_a_row, one_axis, takes_dim
-from treadle.tensor.operands import cast
+from treadle.tensor.conversions import cast
 from treadle.tensor.precision import cast_by_name
 from treadle.tensor.reductions import node_for, total_dtype
 from treadle.tensor.tensor import Tensor, from_node

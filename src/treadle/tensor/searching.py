@@ -19,6 +19,8 @@ from treadle.kernels.search import searchsorted as search
 from treadle.runtime.arrays import DeviceArray
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.axes import one_axis, takes_dim
+from treadle.tensor.conversions import cast, common_shape, device_of
+from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import apply
 from treadle.tensor.indexed import (
@@ -31,7 +33,7 @@ from treadle.tensor.indexed import (
     unraveled,
 )
 from treadle.tensor.indexing import Pick, all_inside
-from treadle.tensor.operands import as_nodes, cast, common_shape, device_of, node_of, prepare
+from treadle.tensor.operands import as_nodes, node_of, prepare
 from treadle.tensor.tensor import Tensor, from_node
 
 
@@ -199,8 +201,6 @@ def contains(x: Tensor, value: ArrayLike) -> bool:
 def _tensor(name: str, x: Any) -> Tensor:
     if type(x) is Tensor:
         return x
-    from treadle.tensor.creation import asarray
-
     return asarray(x, device=device_of(name, (x,)))
 
 

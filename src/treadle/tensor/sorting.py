@@ -13,9 +13,9 @@ from treadle.kernels import sort as kernels
 from treadle.kernels.topk import topk as top_k
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.axes import as_a_row, one_axis, takes_dim
+from treadle.tensor.conversions import device_of
 from treadle.tensor.dtypes import default_integer
-from treadle.tensor.manipulation import operand
-from treadle.tensor.operands import device_of, node_of
+from treadle.tensor.operands import node_of, operand
 from treadle.tensor.searching import take_along_axis
 from treadle.tensor.tensor import Tensor, from_node
 

@@ -7,7 +7,7 @@ writes all of them, as in NumPy. What is read is computed then.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from typing import cast as assume
 
 import numpy as np
@@ -38,6 +38,11 @@ from treadle.tensor.for_array_api import ForArrayApi
 from treadle.tensor.for_autograd import Boundary, ForAutograd
 from treadle.tensor.for_numpy import ForNumPy
 from treadle.tensor.indexing import basic, parse
+from treadle.tensor.dtypes import check_dtype, named_dtype, supports
+from treadle.tensor.for_array_api import ForArrayApi
+from treadle.tensor.for_autograd import Boundary, ForAutograd
+from treadle.tensor.for_numpy import ForNumPy
+from treadle.tensor.operator_types import Operators
 
 
 class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
@@ -226,18 +231,8 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
             raise TypeError("len() of a tensor without axes")
         return self.shape[0]
 
-    def __repr__(self) -> str:
-        from treadle.tensor.representation import representation
-
-        return representation(self)
-
     def __format__(self, spec: str) -> str:
         return format(self.item() if spec and not self.shape else str(self), spec)
-
-    def __contains__(self, value: Any) -> bool:
-        from treadle.tensor.searching import contains
-
-        return contains(self, value)
 
     def __bool__(self) -> bool:
         if self.size != 1:
@@ -283,44 +278,11 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
 
     # --- views -----------------------------------------------------------------------------------
 
-    def __getitem__(self, index: Any) -> Tensor:
-        """A view for integers, slices (any step), `...` and None (a new axis); a copy of what is
-        named for arrays of integers, and for masks, which are counted."""
-        base = self._view or views.whole(self._cell.value.shape)
-        view = basic(index, base)
-        if view is None:
-            plan = parse(index, base)
-            if plan.picks:
-                from treadle.tensor.indexed import picked
+    if TYPE_CHECKING:  # what is made of operations is in `methods`, as most methods are
 
-                return picked(self, plan)
-            view = plan.view
-        return self._seen_through(view)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        """Write numbers or an array into a part of the tensor; they broadcast and are cast. Of
-        values that go to one element the last one stays."""
-        cell = self._cell
-        base = self._view or views.whole(cell.value.shape)
-        view = basic(index, base)
-        if view is None or type(cell.value.dtype) is not DType:
-            plan = parse(index, base)
-            if plan.picks or type(cell.value.dtype) is not DType:
-                from treadle.tensor.indexed import put
-
-                put(self, plan, value)
-                return
-            view = plan.view
-        if type(value) is Tensor and value._cell is cell and value._where == view:
-            return  # what `x[1:3] += 1` ends with
-        from treadle.tensor.operands import values_for
-
-        part = self._whole_or(view)
-        values = values_for(value, part)
-        if values.size:
-            if self._boundary is not None and recording.get() and self._history is not None:
-                raise self._boundary.refusal(self)
-            part._write(values)
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+        def __contains__(self, value: Any) -> bool: ...
 
     def _whole_or(self, view: View) -> Tensor:
         """A part to write to. If it is all of the array, nothing of the old one has to be there."""
@@ -483,8 +445,6 @@ def from_node(node: Node) -> Tensor:
 
 
 def _has(device: Device, dtype: DType) -> bool:
-    from treadle.tensor.dtypes import supports
-
     return supports(device, dtype)
 
 

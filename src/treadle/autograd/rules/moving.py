@@ -15,8 +15,8 @@ from treadle.graph.views import View
 from treadle.kernels.scatter import scattered
 from treadle.tensor.as_one import as_one
 from treadle.tensor.assembly import rolled
+from treadle.tensor.conversions import number_as
 from treadle.tensor.indexed import gathered, index_dtype
-from treadle.tensor.operands import number_as
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor, from_node
 

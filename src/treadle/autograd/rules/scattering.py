@@ -9,10 +9,10 @@ from treadle.autograd.rules.reductions import of_others, parts_of_factors
 from treadle.graph import kinds
 from treadle.graph.history import RESULT, History
 from treadle.graph.node import Node, constant
+from treadle.tensor.conversions import number_as
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.indexed import gathered, index_dtype, scattered_at
 from treadle.tensor.manipulation import broadcast_to
-from treadle.tensor.operands import number_as
 from treadle.tensor.tensor import Tensor, from_node
 
 _where = FUNCTIONS["where"]

@@ -22,8 +22,8 @@ from treadle.tensor.compiled.structure import (
     take_apart,
     unhashable,
 )
+from treadle.tensor.conversions import mixed_devices
 from treadle.tensor.creation import asarray
-from treadle.tensor.operands import mixed_devices
 from treadle.tensor.precision import lower
 from treadle.tensor.tensor import Tensor
 

@@ -17,7 +17,7 @@ from treadle.drivers.base import Buffer
 from treadle.graph.node import Node, computed, view_of
 from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray, bytes_of
-from treadle.tensor.generator import Generator, recorder
+from treadle.tensor.generator import Generator, Recorder, recorder
 
 if TYPE_CHECKING:
     from contextvars import Token
@@ -50,7 +50,7 @@ class Draws:
         self._data = np.zeros((0, 2), np.uint64)
         self._live: list[tuple[Generator, np.ndarray, np.ndarray]] = []
         self._final: list[tuple[Generator, tuple[int, int]]] = []
-        self._token: Token[Draws | None] | None = None
+        self._token: Token[Recorder | None] | None = None
         self._lock = forks.lock()
         self._finished = False
 

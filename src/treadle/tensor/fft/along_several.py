@@ -7,10 +7,10 @@ from typing import Any
 from treadle.graph.kinds import COPY
 from treadle.graph.node import Node
 from treadle.tensor.annotations import ArrayLike
+from treadle.tensor.conversions import cast
 from treadle.tensor.fft import arguments
 from treadle.tensor.fft.along_one import complex_along, real_backward, real_forward
 from treadle.tensor.fft.arguments import axes_of, operand
-from treadle.tensor.operands import cast
 from treadle.tensor.tensor import Tensor, from_node
 
 __all__ = ["fft2", "fftn", "ifft2", "ifftn", "irfft2", "irfftn", "rfft2", "rfftn"]

@@ -11,7 +11,7 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.graph.node import Node
 from treadle.tensor.axes import integer, one_axis, some_axes
-from treadle.tensor.operands import cast
+from treadle.tensor.conversions import cast
 from treadle.tensor.reductions import node_for
 
 _NORMS = ("backward", "ortho", "forward")

@@ -12,10 +12,11 @@ from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike, DTypeLike
 from treadle.tensor.assembly import roll
 from treadle.tensor.axes import some_axes
+from treadle.tensor.conversions import device_of
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import named_dtype
 from treadle.tensor.fft.arguments import length
-from treadle.tensor.operands import device_of, node_of
+from treadle.tensor.operands import node_of
 from treadle.tensor.tensor import Tensor, from_node
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]

@@ -13,7 +13,7 @@ from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
 from treadle.tensor.functional.normalization import softmax
 from treadle.tensor.functional.wide import may_write, wide
 from treadle.tensor.generator import Generator
-from treadle.tensor.manipulation import operand
+from treadle.tensor.operands import operand
 from treadle.tensor.random import exponential, uniform
 from treadle.tensor.ranges import arange
 from treadle.tensor.reductions import argmax

@@ -7,7 +7,8 @@ from typing import Any
 from treadle.core.errors import ShapeError
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.contraction import contracted
-from treadle.tensor.manipulation import expand_dims, operand, swapaxes
+from treadle.tensor.manipulation import expand_dims, swapaxes
+from treadle.tensor.operands import operand
 from treadle.tensor.precision import cast_by_name
 from treadle.tensor.products import matmul, operands_of
 from treadle.tensor.reductions import sum as total

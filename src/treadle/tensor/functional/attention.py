@@ -16,10 +16,11 @@ from treadle.kernels.attend import attend
 from treadle.kernels.attend_products import attend_by_products, pays
 from treadle.kernels.device_code.keys import wide
 from treadle.tensor.annotations import ArrayLike
+from treadle.tensor.conversions import as_python, cast, common_shape, device_of, is_number
 from treadle.tensor.dtypes import promote
 from treadle.tensor.functional.heads import Asked, laid_out
 from treadle.tensor.generator import Generator, default_generator
-from treadle.tensor.operands import as_python, cast, common_shape, device_of, is_number, node_of
+from treadle.tensor.operands import node_of
 from treadle.tensor.random import words_of_a_draw
 from treadle.tensor.tensor import Tensor, from_node
 

@@ -12,12 +12,12 @@ from treadle.core.errors import ShapeError
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import takes_dim
+from treadle.tensor.conversions import common_shape
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import promote
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.wide import wide
 from treadle.tensor.manipulation import broadcast_to
-from treadle.tensor.operands import common_shape
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import min as least
 from treadle.tensor.reductions import sum as total

@@ -14,7 +14,7 @@ from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.functional.wide import wide, written
 from treadle.tensor.generator import Generator
-from treadle.tensor.manipulation import operand
+from treadle.tensor.operands import operand
 from treadle.tensor.random import bernoulli
 from treadle.tensor.tensor import Tensor
 

@@ -9,6 +9,7 @@ from typing import Any
 from treadle.core.errors import ShapeError
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.as_one import as_one
+from treadle.tensor.conversions import is_number
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.functional.reducing import (
     REDUCTIONS,
@@ -20,7 +21,6 @@ from treadle.tensor.functional.reducing import (
     weighted,
 )
 from treadle.tensor.manipulation import expand_dims
-from treadle.tensor.operands import is_number
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
 

@@ -18,14 +18,15 @@ from treadle.kernels.device_code.bagging import IGNORED, OUTSIDE
 from treadle.runtime import settings
 from treadle.runtime.devices import default_device
 from treadle.tensor.annotations import ArrayLike
+from treadle.tensor.conversions import device_of
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import clip, where
 from treadle.tensor.functional.distances import lengths
 from treadle.tensor.functional.looked_up import Giving, bags_of, greatest_bags, rows_of
 from treadle.tensor.functional.wide import wide_float
-from treadle.tensor.manipulation import expand_dims, operand
-from treadle.tensor.operands import device_of
+from treadle.tensor.manipulation import expand_dims
+from treadle.tensor.operands import operand
 from treadle.tensor.ranges import arange
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.tensor import Tensor

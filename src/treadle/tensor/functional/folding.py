@@ -11,7 +11,8 @@ from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.functional.places import Places, counted, taken
 from treadle.tensor.functional.windows import Sizes, check_positive, numbers_of
-from treadle.tensor.manipulation import operand, permute_dims, swapaxes
+from treadle.tensor.manipulation import permute_dims, swapaxes
+from treadle.tensor.operands import operand
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
 

@@ -19,7 +19,7 @@ from treadle.tensor.functional.pooling import adaptive_avg_pool
 from treadle.tensor.functional.resizing import Axis, averaged
 from treadle.tensor.functional.wide import working
 from treadle.tensor.functional.windows import check_positive, numbers_of
-from treadle.tensor.manipulation import operand
+from treadle.tensor.operands import operand
 from treadle.tensor.ranges import eye
 from treadle.tensor.tensor import Tensor
 

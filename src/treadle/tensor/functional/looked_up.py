@@ -17,9 +17,9 @@ from treadle.kernels.add_rows import add_rows
 from treadle.kernels.bag import add_bags, greatest_of_bags
 from treadle.kernels.scatter import scattered
 from treadle.tensor.as_one import as_one
+from treadle.tensor.conversions import number_as
 from treadle.tensor.elementwise_functions import clip
 from treadle.tensor.functional.places import Places, counted, taken
-from treadle.tensor.operands import number_as
 from treadle.tensor.tensor import Tensor, from_node
 
 

@@ -20,7 +20,8 @@ from treadle.tensor.functional.reducing import (
     weighted,
 )
 from treadle.tensor.functional.wide import wide_float
-from treadle.tensor.manipulation import expand_dims, operand
+from treadle.tensor.manipulation import expand_dims
+from treadle.tensor.operands import operand
 from treadle.tensor.ranges import arange
 from treadle.tensor.reductions import any as any_of
 from treadle.tensor.reductions import mean

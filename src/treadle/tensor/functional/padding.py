@@ -15,8 +15,9 @@ from treadle.graph import views
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.as_one import as_one
 from treadle.tensor.assembly import concat
-from treadle.tensor.manipulation import broadcast_to, operand
-from treadle.tensor.operands import number_as, values_of
+from treadle.tensor.conversions import number_as
+from treadle.tensor.manipulation import broadcast_to
+from treadle.tensor.operands import operand, values_of
 from treadle.tensor.tensor import Tensor, from_node
 
 __all__ = ["pad"]

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from treadle.graph import views
 from treadle.graph.node import constant
 from treadle.graph.views import View
+from treadle.tensor.conversions import cast, number_as
 from treadle.tensor.indexed import Term, gathered, index_dtype, sum_of
-from treadle.tensor.operands import cast, number_as
 from treadle.tensor.ranges import arange
 from treadle.tensor.tensor import Tensor, from_node
 

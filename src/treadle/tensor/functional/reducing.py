@@ -10,7 +10,8 @@ from treadle.core.dtypes import DType, float32
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.tensor.dtypes import promote
 from treadle.tensor.functional.wide import working
-from treadle.tensor.manipulation import broadcast_arrays, operand
+from treadle.tensor.manipulation import broadcast_arrays
+from treadle.tensor.operands import operand
 from treadle.tensor.reductions import mean
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor

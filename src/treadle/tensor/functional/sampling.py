@@ -19,7 +19,8 @@ from treadle.tensor.functional.places import Places
 from treadle.tensor.functional.wide import wide_float, working
 from treadle.tensor.functional.windows import check_positive
 from treadle.tensor.indexed import index_dtype
-from treadle.tensor.manipulation import expand_dims, operand
+from treadle.tensor.manipulation import expand_dims
+from treadle.tensor.operands import operand
 from treadle.tensor.ranges import arange
 from treadle.tensor.tensor import Tensor
 

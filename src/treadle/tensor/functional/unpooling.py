@@ -11,7 +11,7 @@ from treadle.runtime import settings
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.functional.pooled import in_all, unpooled
 from treadle.tensor.functional.windows import Sizes, WindowSizes, images, numbers_of
-from treadle.tensor.manipulation import operand
+from treadle.tensor.operands import operand
 from treadle.tensor.reductions import any as any_of
 from treadle.tensor.tensor import Tensor
 

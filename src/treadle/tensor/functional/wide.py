@@ -11,8 +11,8 @@ from treadle.core.dtypes import DType, bfloat16, float16, float32
 from treadle.core.errors import DtypeError
 from treadle.graph.history import recording
 from treadle.tensor.annotations import ArrayLike
+from treadle.tensor.conversions import cast
 from treadle.tensor.creation import asarray
-from treadle.tensor.operands import cast
 from treadle.tensor.tensor import Tensor
 
 P = ParamSpec("P")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from treadle.core.errors import ShapeError
 from treadle.kernels.pool import Three, Windows
-from treadle.tensor.manipulation import operand
+from treadle.tensor.operands import operand
 from treadle.tensor.tensor import Tensor
 
 Sizes = int | Sequence[int]  # one for all axes, or one for each

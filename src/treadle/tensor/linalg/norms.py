@@ -13,7 +13,8 @@ from treadle.tensor.axes import one_axis, some_axes, takes_dim
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.linalg.operations import svdvals
 from treadle.tensor.linalg.stacks import crosses, floating, in_wide, stacked
-from treadle.tensor.manipulation import moveaxis, operand
+from treadle.tensor.manipulation import moveaxis
+from treadle.tensor.operands import operand
 from treadle.tensor.reductions import max as largest
 from treadle.tensor.reductions import min as smallest
 from treadle.tensor.reductions import sum as total

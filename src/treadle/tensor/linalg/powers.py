@@ -17,8 +17,9 @@ from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.linalg.norms import norm_of_matrices
 from treadle.tensor.linalg.stacks import stack_of
 from treadle.tensor.linalg.systems import inv, solve
-from treadle.tensor.manipulation import broadcast_arrays, broadcast_to, moveaxis, operand
+from treadle.tensor.manipulation import broadcast_arrays, broadcast_to, moveaxis
 from treadle.tensor.manipulation import diagonal as diagonal_of
+from treadle.tensor.operands import operand
 from treadle.tensor.products import matmul
 from treadle.tensor.ranges import eye
 from treadle.tensor.reductions import max as largest

@@ -18,7 +18,8 @@ from treadle.graph.placeholders import within
 from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
-from treadle.tensor.manipulation import matrix_transpose, operand
+from treadle.tensor.manipulation import matrix_transpose
+from treadle.tensor.operands import operand
 from treadle.tensor.tensor import Tensor, from_node
 
 _HALVES = (float16, bfloat16)

@@ -10,6 +10,7 @@ from numpy.linalg import LinAlgError
 
 from treadle.core.errors import ShapeError
 from treadle.tensor.annotations import ArrayLike
+from treadle.tensor.conversions import common_shape, device_of
 from treadle.tensor.creation import empty
 from treadle.tensor.dtypes import check_dtype, default_integer, finfo, promote
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
@@ -25,14 +26,8 @@ from treadle.tensor.linalg.stacks import (
     stack_of,
     stacked,
 )
-from treadle.tensor.manipulation import (
-    broadcast_to,
-    diagonal,
-    matrix_transpose,
-    moveaxis,
-    operand,
-)
-from treadle.tensor.operands import common_shape, device_of
+from treadle.tensor.manipulation import broadcast_to, diagonal, matrix_transpose, moveaxis
+from treadle.tensor.operands import operand
 from treadle.tensor.products import matmul
 from treadle.tensor.reductions import any as any_of
 from treadle.tensor.reductions import max as largest

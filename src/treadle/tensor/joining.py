@@ -1,0 +1,83 @@
+"""Tensors made of parts that are tensors: `concat`, `stack` and their like without the arguments.
+
+What is joined is read where it lies, by the kernel that uses it. Where it has to be in memory, each
+part is computed into its place: what makes a part fuses with writing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from treadle.core.dtypes import DType
+from treadle.core.errors import DtypeError, ShapeError
+from treadle.graph import history as histories
+from treadle.graph import kinds, views
+from treadle.graph.calls import call
+from treadle.graph.node import Node
+from treadle.graph.placeholders import record_composite
+from treadle.graph.views import View
+from treadle.runtime.arrays import DeviceArray
+from treadle.runtime.devices import Device
+from treadle.tensor.conversions import cast, device_of
+from treadle.tensor.dtypes import promote
+from treadle.tensor.tensor import Tensor, from_node
+
+Part = tuple[View, Node]  # a view of the whole, and what goes there
+
+
+def assembled(
+    shape: tuple[int, ...], dtype: DType, device: Device, parts: Iterable[Part]
+) -> Tensor:
+    """A tensor whose parts, which cover it, are these values: boxes along its axes."""
+    placed = [(view, cast(value, dtype)) for view, value in parts]
+    there = [(view, value) for view, value in placed if value.size]
+    with histories.recorded(False):  # as one operation, below
+        if there:
+            begins = tuple([views.begin_of(view, shape) for view, _ in there])
+            values = tuple([value for _, value in there])
+            node = Node(kinds.JOIN, values, shape, dtype, device, begins)
+        else:
+            node = unwritten(shape, dtype, device)
+    if histories.recording.get() and any(value.history is not None for _, value in placed):
+        where, sources = [view for view, _ in placed], [value for _, value in placed]
+        record_composite(histories.derivatives["assembled"], [node], sources, where)
+    return from_node(node)
+
+
+def unwritten(shape: tuple[int, ...], dtype: DType, device: Device) -> Node:
+    """Memory to write parts of, which is taken when they are computed."""
+    return call(DeviceArray.allocate, (), shape, dtype, (device, dtype, shape), device)
+
+
+def common(name: str, tensors: Sequence[Tensor]) -> tuple[DType, Device]:
+    """The common dtype of tensors to join, and their device."""
+    device = device_of(name, tensors)
+    dtype = tensors[0].dtype
+    for tensor in tensors:
+        if not isinstance(tensor.dtype, DType):
+            raise DtypeError(f"{name}: arrays of structs are not joined ({tensor.dtype})")
+        dtype = promote(dtype, tensor.dtype)
+    return dtype, device
+
+
+def stacked(tensors: Sequence[Tensor], at: int) -> Tensor:
+    """Tensors of one shape along a new axis, which is the `at`-th of the result."""
+    dtype, device = common("stack", tensors)
+    first = tensors[0].shape
+    for tensor in tensors:
+        if tensor.shape != first:
+            raise ShapeError(
+                f"stack: all shapes must be equal, but there are {first} and {tensor.shape}"
+            )
+    total = (*first[:at], len(tensors), *first[at:])
+    unsqueezed = [x._seen_through(views.unsqueeze(x._where, at)) for x in tensors]
+    return assembled(total, dtype, device, side_by_side(total, at, unsqueezed))
+
+
+def side_by_side(total: tuple[int, ...], axis: int, tensors: Iterable[Tensor]) -> Iterable[Part]:
+    """Tensors one after the other along an axis of the whole, as its parts."""
+    start = 0
+    for tensor in tensors:
+        extent = tensor.shape[axis]
+        yield views.slice_axis(views.whole(total), axis, start, 1, extent), tensor._node
+        start += extent
