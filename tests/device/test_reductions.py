@@ -12,6 +12,7 @@ from tests.support.drafts import Draft
 from treadle.core.dtypes import as_dtype
 from treadle.graph.emit.row_analysis import row_analysis
 from treadle.graph.emit.row_strategy import row_strategy
+from treadle.graph.program import Kind, Phase
 from treadle.kernels.machine import machine_of
 
 REFERENCES: dict[str, Any] = {
@@ -55,7 +56,7 @@ def test_sizes(device: td.Device, space: Any, turned: bool, rng: np.random.Gener
     kept, reduced = space
     values = numbers(rng, (*kept, *reduced), "float32")
     base, view = across(values, len(kept)) if turned else (values, values)
-    draft = Draft("reduce", kept, reduced)
+    draft = Draft(Kind.REDUCE, kept, reduced)
     x = draft.load(base, view)
     total, most = draft.reduce("sum", x), draft.reduce("max", x)
     for step in (total, most, draft.step("add", total, most, type="f32")):
@@ -86,7 +87,7 @@ def test_every_kind_of_every_dtype(
     for dtype in (*names, *wide):
         values = numbers(rng, (11, 37), dtype)
         base, view = across(values, 1) if turned else (values, values)
-        draft = Draft("reduce", (11,), (37,))
+        draft = Draft(Kind.REDUCE, (11,), (37,))
         x = draft.load(base, view)
         kinds = KINDS.get(dtype, NUMBERS)
         for kind in kinds:
@@ -112,7 +113,7 @@ def test_the_first_of_equals_wins_and_nan_before_all(device: td.Device, space: A
             values[..., place] = value
         if len(reduced) and reduced[0] > 1000 and places:
             values[..., -1] = value
-        draft = Draft("reduce", kept, reduced)
+        draft = Draft(Kind.REDUCE, kept, reduced)
         x = draft.load(values)
         for step in (draft.reduce("argmax", x, "i32"), draft.reduce("max", x)):
             draft.store(step)
@@ -133,7 +134,7 @@ def test_strides_offsets_and_broadcasts(device: td.Device, rng: np.random.Genera
     view = base[::-2, 1:8:3, 37:3:-3]  # (7, 3, 12)
     scale = numbers(rng, (12,), "float32")
     bias = numbers(rng, (7,), "float32")
-    draft = Draft("reduce", (7,), (3, 12))
+    draft = Draft(Kind.REDUCE, (7,), (3, 12))
     x = draft.load(base, view)
     y = draft.load(scale, np.broadcast_to(scale, (7, 3, 12)))
     z = draft.load(bias, np.broadcast_to(bias[:, None, None], (7, 3, 12)))
@@ -152,7 +153,7 @@ def test_strides_offsets_and_broadcasts(device: td.Device, rng: np.random.Genera
 def test_four_elements_at_once(device: td.Device, space: Any, rng: np.random.Generator) -> None:
     kept, reduced = space
     values = numbers(rng, (*kept, *reduced), "float32")
-    draft = Draft("reduce", kept, reduced)
+    draft = Draft(Kind.REDUCE, kept, reduced)
     x = draft.load(values)
     draft.store(draft.reduce("sum", draft.step("multiply", x, x, type="f32")))
     draft.store(draft.reduce("argmax", x, "i32"))
@@ -163,7 +164,7 @@ def test_four_elements_at_once(device: td.Device, space: Any, rng: np.random.Gen
 
 
 def test_the_place_counts_all_reduced_axes(device: td.Device) -> None:
-    draft = Draft("reduce", (2,), (3, 4))
+    draft = Draft(Kind.REDUCE, (2,), (3, 4))
     index = draft.step("index", type="i32", detail=len(draft.accesses))
     draft.accesses.append((-1, (100, 10, 1), 5))
     draft.store(draft.reduce("argmax", index, "i32"))
@@ -181,7 +182,7 @@ def test_indices_of_64_bits(device: td.Device, space: Any, rng: np.random.Genera
         return
     kept, reduced = space
     values = numbers(rng, (*kept, *reduced), "float32")
-    draft = Draft("reduce", kept, reduced)
+    draft = Draft(Kind.REDUCE, kept, reduced)
     draft.big = True
     x = draft.load(values)
     draft.store(draft.reduce("sum", x))
@@ -196,7 +197,7 @@ def test_indices_of_64_bits(device: td.Device, space: Any, rng: np.random.Genera
 
 
 def softmax(base: np.ndarray[Any, Any], view: np.ndarray[Any, Any], kept: int) -> Draft:
-    draft = Draft("rows", view.shape[:kept], view.shape[kept:])
+    draft = Draft(Kind.ROWS, view.shape[:kept], view.shape[kept:])
     x = draft.load(base, view)
     shifted = draft.step("subtract", x, draft.reduce("max", x), type="f32")
     power = draft.step("exp", shifted, type="f32")
@@ -245,7 +246,7 @@ def test_softmax_of_four_elements_at_once(
 
 def normalized(values: np.ndarray[Any, Any], weights: np.ndarray[Any, Any]) -> Draft:
     rows, length = values.shape
-    draft = Draft("rows", (rows,), (length,))
+    draft = Draft(Kind.ROWS, (rows,), (length,))
     x, w = draft.load(values), draft.load(weights, np.broadcast_to(weights, values.shape))
     share = draft.scalar(1 / length, "f32")
     mean = draft.step("multiply", draft.reduce("sum", x), share, type="f32")
@@ -279,7 +280,7 @@ def test_one_long_row_is_done_in_parts(device: td.Device, rng: np.random.Generat
     draft = softmax(values, values, 1)
     program, integers = draft.program(device)
     stages = row_strategy(program, integers[:2], machine_of(device)).stages
-    assert [stage.variant.work for stage in stages] == ["part", "join", "last"]
+    assert [stage.variant.phase for stage in stages] == [Phase.PART, Phase.JOIN, Phase.LAST]
     shares, logs = draft.run(device)
     powers = np.exp(values.astype(np.float64) - values.max())
     np.testing.assert_allclose(shares, powers / powers.sum(), rtol=2e-6)
@@ -303,7 +304,7 @@ def test_exponentials_wait_in_the_place_of_the_result() -> None:
 
 
 def test_no_rows_means_nothing_to_launch() -> None:
-    draft = Draft("reduce", (0,), (5,))
+    draft = Draft(Kind.REDUCE, (0,), (5,))
     draft.store(draft.reduce("sum", draft.load(np.zeros((0, 5), np.float32))))
     for backend in ("cpu", "webgpu"):
         device = td.device(backend)
@@ -323,7 +324,7 @@ def test_sums_of_many_numbers_are_exact_to_a_few_roundings(
         if turned:  # sixteen columns
             values = np.repeat(values[:, : count // 16], 16, 0)
         base, view = across(values, 1) if turned else (values, values)
-        draft = Draft("reduce", values.shape[:1], values.shape[1:])
+        draft = Draft(Kind.REDUCE, values.shape[:1], values.shape[1:])
         draft.store(draft.reduce("sum", draft.load(base, view)))
         (found,) = draft.run(device)
         wanted = values.sum(1, dtype=np.float64)

@@ -10,7 +10,17 @@ import numpy as np
 import treadle as td
 from treadle.core.dtypes import as_dtype
 from treadle.graph.fused import Fused
-from treadle.graph.program import FIXED, NEXT, Access, Kind, Output, Program, Step
+from treadle.graph.program import (
+    FIXED,
+    NEXT,
+    Access,
+    Kind,
+    Output,
+    Program,
+    Reduce,
+    Step,
+    Style,
+)
 from treadle.runtime.arrays import DeviceArray, packed_strides
 
 _POISON = 0xA5
@@ -52,7 +62,9 @@ class Draft:
 
     def reduce(self, kind: str, source: int, type: str | None = None) -> int:
         """A reduction."""
-        return self.step("reduce", source, type=type or self.steps[source].type, detail=kind)
+        return self.step(
+            "reduce", source, type=type or self.steps[source].type, detail=Reduce(kind)
+        )
 
     def store(self, step: int, each: bool = False) -> None:
         """Ask for a step's value: for every element, or for every row."""
@@ -89,7 +101,7 @@ class Draft:
             accesses.append(Access(buffer, tuple(axes), offset))
         program = Program(
             self.kind,
-            "loops" if device.backend == "cpu" else "threads",
+            Style.LOOPS if device.backend == "cpu" else Style.THREADS,
             len(self.kept),
             len(self.reduced),
             tuple(self.steps),
