@@ -17,7 +17,7 @@ from treadle.autograd.batched_calls import call_for_all, offset_places
 from treadle.autograd.engine import fitted
 from treadle.autograd.placed import Gradients, Placed
 from treadle.graph import history as histories
-from treadle.graph import kinds, views
+from treadle.graph import views
 from treadle.graph.calls import Call
 from treadle.graph.history import (
     PART,
@@ -29,7 +29,20 @@ from treadle.graph.history import (
     recorded,
     recording,
 )
-from treadle.graph.node import Node, constant, view_of
+from treadle.graph.node import (
+    CALL,
+    CONSTANT,
+    COPY,
+    GATHER,
+    INDEX,
+    JOIN,
+    REDUCE,
+    VIEW,
+    WRITE,
+    Node,
+    constant,
+    view_of,
+)
 from treadle.graph.placeholders import Composite, Traced, record_composite, within
 from treadle.graph.views import View, is_whole
 from treadle.tensor.contraction import contracted
@@ -164,30 +177,30 @@ class Batched:
             return self._contract(node)
         op, sources = node.op, node.sources
         shape = (self._count, *node.shape)
-        if op == kinds.VIEW:
+        if op == VIEW:
             view: View = node.detail
             size = sources[0].size
             return view_of(self._made[sources[0]], View(shape, (size, *view.strides), view.offset))
-        if op == kinds.REDUCE:
+        if op == REDUCE:
             kind, axes, *rest = node.detail
             detail = (kind, tuple([axis + 1 for axis in axes]), *rest)
             return Node(op, (self._made[sources[0]],), shape, node.dtype, node.device, detail)
-        if op == kinds.GATHER:
+        if op == GATHER:
             return self._gather(node)
-        if op == kinds.JOIN:
+        if op == JOIN:
             begins = tuple([(0, *begin) for begin in node.detail])
             parts = tuple([self._with_axis(source) for source in sources])
             return Node(op, parts, shape, node.dtype, node.device, begins)
-        if op == kinds.WRITE:
+        if op == WRITE:
             view = node.detail
             target = self._with_axis(sources[0])
-            if target.array is not None or target.op in (kinds.VIEW, kinds.CONSTANT):
+            if target.array is not None or target.op in (VIEW, CONSTANT):
                 # Not the memory of an argument, nor what all examples share.
-                target = Node(kinds.COPY, (target,), target.shape, target.dtype, target.device)
+                target = Node(COPY, (target,), target.shape, target.dtype, target.device)
             seen = View((self._count, *view.shape), (sources[0].size, *view.strides), view.offset)
             pair = (target, self._with_axis(sources[1]))
             return Node(op, pair, shape, node.dtype, node.device, seen)
-        if op == kinds.CALL:
+        if op == CALL:
             return self._call(node)
         given = tuple([self._with_axis(source) for source in sources])
         return Node(op, given, shape, node.dtype, node.device, node.detail)
@@ -197,12 +210,12 @@ class Batched:
         shape = (self._count, *node.shape)
         if not self.has_axis(array):
             pair = (self._made[array], self._with_axis(index))
-            return Node(kinds.GATHER, pair, shape, node.dtype, node.device)
+            return Node(GATHER, pair, shape, node.dtype, node.device)
         whole = self._made[array]
-        if whole.op == kinds.VIEW and not is_whole(whole.detail, whole.sources[0].shape):
-            whole = Node(kinds.COPY, (whole,), whole.shape, whole.dtype, whole.device)
+        if whole.op == VIEW and not is_whole(whole.detail, whole.sources[0].shape):
+            whole = Node(COPY, (whole,), whole.shape, whole.dtype, whole.device)
         places = offset_places(self._with_axis(index), array.size, whole.size)
-        return Node(kinds.GATHER, (whole, places), shape, node.dtype, node.device)
+        return Node(GATHER, (whole, places), shape, node.dtype, node.device)
 
     def _call(self, node: Node) -> Node:
         is_one = isinstance(node.detail, Call)

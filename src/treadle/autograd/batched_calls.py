@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from treadle.core.dtypes import bool_
 from treadle.graph import kinds, views
 from treadle.graph.calls import Call, CallOfSeveral, call, call_of_several
-from treadle.graph.node import Node, constant, view_of
+from treadle.graph.node import COPY, VIEW, WRITE, Node, constant, view_of
 from treadle.graph.views import View
 from treadle.kernels import decompose, fourier, lapack, triangular
 from treadle.kernels.accumulate import accumulate
@@ -90,7 +90,7 @@ def _one_by_one(
             before = stacks[place]
             seen = View(one.shape, views.whole(one.shape).strides, number * one.size)
             stacks[place] = Node(
-                kinds.WRITE, (before, one), before.shape, before.dtype, before.device, seen
+                WRITE, (before, one), before.shape, before.dtype, before.device, seen
             )
     return stacks
 
@@ -100,7 +100,7 @@ def _example(node: Node, number: int) -> Node:
     whole = views.whole(shape)
     size = node.size // node.shape[0]
     seen = view_of(node, View(shape, whole.strides, number * size))
-    return Node(kinds.COPY, (seen,), shape, node.dtype, node.device)
+    return Node(COPY, (seen,), shape, node.dtype, node.device)
 
 
 # --- rules ---------------------------------------------------------------------------------------
@@ -111,8 +111,8 @@ def _with_axis(source: Source, count: int) -> Node:
     if not has_axis:
         view = views.whole(node.shape)
         node = view_of(node, View((count, *node.shape), (0, *view.strides), 0))
-    if node.op == kinds.VIEW:
-        return Node(kinds.COPY, (node,), node.shape, node.dtype, node.device)
+    if node.op == VIEW:
+        return Node(COPY, (node,), node.shape, node.dtype, node.device)
     return node
 
 
@@ -153,7 +153,7 @@ def _folded(source: Source, count: int) -> Node:
     whole = _with_axis(source, count)
     shape = (count * whole.shape[1], *whole.shape[2:])
     seen = view_of(whole, views.whole(shape))
-    return Node(kinds.COPY, (seen,), shape, whole.dtype, whole.device)
+    return Node(COPY, (seen,), shape, whole.dtype, whole.device)
 
 
 def _scatter(node: Node, sources: Sequence[Source], count: int) -> ForAll:

@@ -14,9 +14,8 @@ from typing import Any
 from treadle.autograd.anomaly import checked, is_checked
 from treadle.autograd.placed import Gradients, Placed
 from treadle.core.errors import AutogradError, DtypeError, ShapeError
-from treadle.graph import kinds
 from treadle.graph.history import PART, History, Leaf, recorded
-from treadle.graph.node import Node, constant, view_of
+from treadle.graph.node import CONSTANT, COPY, VIEW, Node, constant, view_of
 from treadle.graph.placeholders import within
 from treadle.graph.realize import realize
 from treadle.tensor.compiled.tracing import is_tracing
@@ -221,9 +220,9 @@ class Pass:
     def _own(self, gradient: Tensor) -> Node:
         """A gradient's node, which is in no cell and no other leaf's gradient."""
         node = gradient._node
-        is_fresh = node.array is None and node.op not in (kinds.VIEW, kinds.CONSTANT)
+        is_fresh = node.array is None and node.op not in (VIEW, CONSTANT)
         if not is_fresh or id(node) in self._given or self._create:
-            node = Node(kinds.COPY, (node,), node.shape, node.dtype, node.device)
+            node = Node(COPY, (node,), node.shape, node.dtype, node.device)
         self._given.add(id(node))
         return node
 

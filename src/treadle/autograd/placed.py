@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 from treadle.core.dtypes import DType
-from treadle.graph import kinds, views
-from treadle.graph.node import Node, constant, view_of
+from treadle.graph import views
+from treadle.graph.node import COMPUTED, COPY, VIEW, WRITE, Node, constant, view_of
 from treadle.graph.views import View
 from treadle.runtime.devices import Device
 from treadle.tensor.conversions import number_as
@@ -61,10 +61,10 @@ class Gradients:
             start, end = min(start, low), max(end, high)
             if crosses and not _is_apart(view, [one for one, _ in placed[: len(taken)]]):
                 value = Node("add", (view_of(found, view), value), view.shape, dtype, device)
-            elif value.op in (kinds.VIEW, kinds.COMPUTED):
-                value = Node(kinds.COPY, (value,), view.shape, dtype, device)
+            elif value.op in (VIEW, COMPUTED):
+                value = Node(COPY, (value,), view.shape, dtype, device)
             taken.append((low, high))
-            found = Node(kinds.WRITE, (found, value), shape, dtype, device, view)
+            found = Node(WRITE, (found, value), shape, dtype, device, view)
         made = from_node(found)
         return made if self._dense is None else self._dense + made
 

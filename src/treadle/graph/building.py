@@ -10,12 +10,22 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from treadle.graph import kinds
 from treadle.graph.chunks import cuts_rows, memory_of
 from treadle.graph.draft import Draft, Gather
 from treadle.graph.joins import Bound, sights
 from treadle.graph.loops import Loops, reduced_view
-from treadle.graph.node import Node
+from treadle.graph.node import (
+    CONSTANT,
+    COPY,
+    GATHER,
+    INDEX,
+    JOIN,
+    PRODUCT,
+    REDUCE,
+    VIEW,
+    WRITE,
+    Node,
+)
 from treadle.graph.numbering import Moving, program_of
 from treadle.graph.operations import cost_of
 from treadle.graph.parts import is_part
@@ -34,7 +44,7 @@ _MOST_COST, _MOST_COST_IN_SOFTWARE = 2000, 200
 _SCRATCH_BUFFERS = 2  # of reductions in parts
 _WHOLE = "its result is needed as a whole, or in other axes"  # why a node is materialized
 _IN_A_BOX = "a part of what is joined takes it from memory"
-_FREE = frozenset({kinds.CONSTANT, kinds.INDEX, kinds.VIEW})  # they cost a kernel nothing
+_FREE = frozenset({CONSTANT, INDEX, VIEW})  # they cost a kernel nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +80,7 @@ def draft_of(plan: Plan, node: Node, rows: bool, part: int | None = None) -> Dra
     if part is not None:
         outer = node.sources[part].shape
     else:
-        outer = node.detail.shape if node.op == kinds.WRITE else node.shape
+        outer = node.detail.shape if node.op == WRITE else node.shape
     reads = Reads(device.limits.max_buffers_per_kernel - 1)  # beside the output
     slow = machine_of(device).slow_to_compile
     return Draft(plan, node, part, Loops(device, outer, rows), reads, slow)
@@ -80,7 +90,7 @@ def build(draft: Draft) -> Built:
     """The kernel. Further nodes of the plan may be materialized then. TooManyBuffers if it has more
     than `draft.reads.most`."""
     plan, node = draft.plan, draft.node
-    if node.op == kinds.WRITE:
+    if node.op == WRITE:
         old, new = node.sources
         draft.result = _value(draft, Seen(plan.original(new)))
         view = node.detail
@@ -108,7 +118,7 @@ def build(draft: Draft) -> Built:
         tuple(numbers.moving),
         draft.product,
         tuple(draft.joined),
-        node.op == kinds.WRITE and _reads_what_it_writes(draft, target),
+        node.op == WRITE and _reads_what_it_writes(draft, target),
     )
 
 
@@ -230,7 +240,7 @@ def _step(draft: Draft, search: _Search, seen: Seen, sources: Sequence[int]) -> 
     node = seen.node
     short = node.dtype.short
     if node.array is not None or (node is not draft.node and node in draft.plan.materialized):
-        if node.op == kinds.CONSTANT:  # its number is known, though it lies in memory
+        if node.op == CONSTANT:  # its number is known, though it lies in memory
             return _constant(draft, search, seen, sources)
         return draft.add(Step("load", (), short, draft.reads.access(seen)))
     other = _STEPS.get(node.op)
@@ -374,21 +384,21 @@ def _needs_of_reduction(draft: Draft, search: _Search, seen: Seen) -> Sequence[S
 # --- nodes that are not elementwise ---------------------------------------------------------------
 
 _NEEDS: dict[str, Callable[[Draft, _Search, Seen], Sequence[Seen]]] = {
-    kinds.CONSTANT: _needs_nothing,
-    kinds.INDEX: _needs_nothing,
-    kinds.VIEW: _needs_of_view,
-    kinds.GATHER: _needs_of_gather,
-    kinds.JOIN: _needs_of_join,
-    kinds.REDUCE: _needs_of_reduction,
-    kinds.PRODUCT: _needs_of_product,
+    CONSTANT: _needs_nothing,
+    INDEX: _needs_nothing,
+    VIEW: _needs_of_view,
+    GATHER: _needs_of_gather,
+    JOIN: _needs_of_join,
+    REDUCE: _needs_of_reduction,
+    PRODUCT: _needs_of_product,
 }
 _STEPS: dict[str, Callable[[Draft, _Search, Seen, Sequence[int]], int]] = {
-    kinds.CONSTANT: _constant,
-    kinds.VIEW: _source,
-    kinds.COPY: _source,
-    kinds.INDEX: _index,
-    kinds.GATHER: _gather,
-    kinds.JOIN: _join,
-    kinds.PRODUCT: _product,
-    kinds.REDUCE: _reduce,
+    CONSTANT: _constant,
+    VIEW: _source,
+    COPY: _source,
+    INDEX: _index,
+    GATHER: _gather,
+    JOIN: _join,
+    PRODUCT: _product,
+    REDUCE: _reduce,
 }

@@ -12,8 +12,7 @@ from typing import Any
 from weakref import ref
 
 from treadle.core.dtypes import DType
-from treadle.graph.kinds import CALL
-from treadle.graph.node import Node
+from treadle.graph.node import CALL, Node
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 

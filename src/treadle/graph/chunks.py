@@ -18,8 +18,7 @@ from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.limits import MOST_NARROW
 from treadle.graph.emit.body import dtype_named
 from treadle.graph.fused import Runner, fused_for
-from treadle.graph.kinds import WRITE
-from treadle.graph.node import Node
+from treadle.graph.node import WRITE, Node
 from treadle.graph.program import FIXED, NEXT, Access, Program
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device

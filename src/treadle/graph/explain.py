@@ -6,9 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from treadle.graph import kinds
 from treadle.graph.groups import Group, groups_of
-from treadle.graph.node import Node
+from treadle.graph.node import PRODUCT, Node
 from treadle.graph.program import Kind, Program, Reduce, Step
 from treadle.graph.realize import watchers
 from treadle.graph.schedule import Plan
@@ -62,7 +61,7 @@ def describe(group: Group, names: dict[Node, str], mark: str = "") -> str:
         if leaf not in names:
             names[leaf] = f"x{sum(each.startswith('x') for each in names.values()) + 1}"
     leaves = [names[leaf] for leaf in group.leaves]
-    if program is None and node.op != kinds.PRODUCT:
+    if program is None and node.op != PRODUCT:
         return f"{lines[0]}\n     of {', '.join(leaves)}"
     told = [f"{names[leaf]} {_array(leaf)}" for leaf in dict.fromkeys(group.leaves)]
     if told:

@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from treadle.core.errors import LaunchError
-from treadle.graph import kinds
 from treadle.graph.building import build, draft_of
-from treadle.graph.node import Node
+from treadle.graph.node import CALL, CONSTANT, INDEX, JOIN, PRODUCT, Node
 from treadle.graph.numbering import Moving
 from treadle.graph.product_groups import is_of_a_library
 from treadle.graph.program import Kind, Program
@@ -48,14 +47,14 @@ def groups_of(plan: Plan) -> list[Group]:
 def _group(plan: Plan, node: Node) -> Group:
     """The kernel that computes a node of a plan. Further nodes of the plan may be materialized."""
     reason = plan.reasons.get(node, "it is asked for")
-    if node.op == kinds.JOIN:
+    if node.op == JOIN:
         parts = [
             _built(plan, node, f"it is part {at} of {len(node.sources)}", at - 1)
             for at, part in enumerate(node.sources, 1)
             if part.size
         ]
         return _of_parts(node, parts, reason)
-    if node.op == kinds.CALL or is_of_a_library(node):
+    if node.op == CALL or is_of_a_library(node):
         sources = tuple(plan.original(source) for source in node.sources)
         return Group(node, None, sources, (), (), reason)
     return _built(plan, node, reason)
@@ -97,7 +96,7 @@ def _built(plan: Plan, node: Node, reason: str, part: int | None = None) -> Grou
             plan.materialize(new, "it reads elements that it writes elsewhere")
             continue
         program = built.program
-        if program.kind == Kind.PRODUCT and node.op != kinds.PRODUCT and built.is_too_large():
+        if program.kind == Kind.PRODUCT and node.op != PRODUCT and built.is_too_large():
             assert built.product is not None
             plan.materialize(built.product, "a kernel would not see all of its arrays")
             continue
@@ -131,7 +130,7 @@ def _materialize_some(plan: Plan, root: Node, most: int, why: str) -> None:
         else:
             sources = {plan.original(source) for source in node.sources}
             together = frozenset[Node]().union(*(read[source] for source in sources))
-            if len(together) > most and node.op == kinds.JOIN and node is not root:
+            if len(together) > most and node.op == JOIN and node is not root:
                 plan.materialize(node, why)
                 together = frozenset((node,))
             while len(together) > most:
@@ -144,4 +143,4 @@ def _materialize_some(plan: Plan, root: Node, most: int, why: str) -> None:
             read[node] = together
 
 
-_NO_MEMORY = frozenset({kinds.CONSTANT, kinds.INDEX})
+_NO_MEMORY = frozenset({CONSTANT, INDEX})

@@ -17,10 +17,24 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
 from treadle.graph import history
 from treadle.graph.history import History, is_differentiable, recording
-from treadle.graph.kinds import COMPUTED, CONSTANT, FAILED, REDUCE, VIEW
 from treadle.graph.views import View, compose, whole
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
+
+# The operations that are not elementwise; all others are names in `operations`.
+CONSTANT = "constant"  # detail: a Python number; every element is it
+INDEX = "index"  # element i is i, in row-major order
+VIEW = "view"  # of its source; detail: a View
+COPY = "copy"  # of its source, in memory of its own
+GATHER = "gather"  # sources: a whole array and flat indices into it; indices outside give 0
+REDUCE = "reduce"  # detail: (kind, axes); the shape lacks these
+WRITE = "write"  # sources: an array and values; detail: the View of the array that they replace
+JOIN = "join"  # of parts that cover it; detail: where each begins, as indices along the axes
+PRODUCT = "product"  # of matrices, read in place in its sources; detail: a kernels.factors.Product
+CALL = "call"  # what is not a fused kernel; detail: see `calls.py`
+PLACEHOLDER = "placeholder"  # of an example, within td.vmap; see `placeholders.py`
+COMPUTED = "computed"
+FAILED = "failed"  # a write that could not be done; detail: why
 
 # Steps that may wait one upon another: what is longer is computed on the way, and so always after
 # as many steps of a loop. (Kernels that are cut where they are full are different in every turn.)
@@ -207,3 +221,21 @@ def base_of(node: Node) -> tuple[Node, View]:
             break
         node, view = node.sources[0], composed
     return node, view
+
+
+def pending_readers(node: Node) -> list[Node]:
+    """The nodes that still have to read an array, through views of it or directly."""
+    found: list[Node] = []
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        readers = one.array.storage.readers if one.array is not None else one.readers
+        for reference in readers or ():
+            reader = reference()
+            if reader is None or reader.array is not None:
+                continue
+            if reader.op == VIEW:
+                todo.append(reader)
+            else:
+                found.append(reader)
+    return found

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.graph import kinds
-from treadle.graph.node import Node
-from treadle.graph.readers import pending_readers
+from treadle.graph.node import CALL, CONSTANT, WRITE, Node, pending_readers
 
 _MOST_INDEX = 1 << 31
 # A write of a few elements, made by as few operations, is done at once: it is a kernel of its own
@@ -26,7 +24,7 @@ def is_part(node: Node) -> bool:
     source = node.sources[0]
     array = source.array
     if array is None:
-        if node.op != kinds.WRITE and source.op not in (kinds.WRITE, kinds.CALL):
+        if node.op != WRITE and source.op not in (WRITE, CALL):
             return False  # it may be computed where it is read
     elif array.offset + source.size >= _MOST_INDEX:
         return False
@@ -56,7 +54,7 @@ def is_short(write: Node) -> bool:
     old, values = write.sources
     if write.depth > _FEW_OPERATIONS or values.size > _FEW_ELEMENTS:
         return False
-    if old.array is None and (old.op != kinds.WRITE or old.sources[0].op != kinds.CONSTANT):
+    if old.array is None and (old.op != WRITE or old.sources[0].op != CONSTANT):
         return False
     return is_part(write) and not _is_read_elsewhere(write, old)
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from treadle.core.errors import ValuesUnknown
-from treadle.graph import kinds
 from treadle.graph.history import (
     Derivative,
     History,
@@ -22,7 +21,7 @@ from treadle.graph.history import (
     make_part,
     recording,
 )
-from treadle.graph.node import Node
+from treadle.graph.node import PLACEHOLDER, Node
 
 
 @dataclass(eq=False, slots=True)
@@ -77,7 +76,7 @@ class Traced:
 
     def placeholder(self, stack: Node) -> Node:
         """What stands for one example of an array whose first axis they lie along."""
-        made = Node(kinds.PLACEHOLDER, (), stack.shape[1:], stack.dtype, stack.device)
+        made = Node(PLACEHOLDER, (), stack.shape[1:], stack.dtype, stack.device)
         if stack.history is not None and recording.get():
             made.history = Leaf(made)
         self.bound[made] = stack

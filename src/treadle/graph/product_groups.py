@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from treadle.graph import kinds
-from treadle.graph.node import Node
+from treadle.graph.node import PRODUCT, Node
 from treadle.graph.views import merge_axes
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.product import route_of
@@ -16,7 +15,7 @@ Integers = tuple[int, ...]
 
 def is_of_a_library(node: Node) -> bool:
     """Whether a node is a product that no kernel computes with what follows."""
-    return node.op == kinds.PRODUCT and why_kept(node) is not None
+    return node.op == PRODUCT and why_kept(node) is not None
 
 
 def why_kept(node: Node) -> str | None:

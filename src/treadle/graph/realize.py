@@ -7,10 +7,8 @@ from typing import Any
 from weakref import ref
 
 from treadle.core import forks
-from treadle.graph import kinds
 from treadle.graph.groups import Group, groups_of
-from treadle.graph.node import Node
-from treadle.graph.readers import pending_readers
+from treadle.graph.node import CALL, CONSTANT, VIEW, Node, pending_readers
 from treadle.graph.recipes import Graph, Task, remember, remembered, task_of
 from treadle.graph.schedule import Plan
 from treadle.runtime.arrays import DeviceArray
@@ -61,7 +59,7 @@ def _run(task: Task) -> None:
     if node.array is not None:
         return
     arrays = [leaf.array for leaf in leaves]
-    if node.op == kinds.CALL:
+    if node.op == CALL:
         node.detail.run(node, arrays)
         return
     if target is None:
@@ -80,7 +78,7 @@ def _run(task: Task) -> None:
     else:
         result = target.another()
         arrays.append(result)
-        if node.op == kinds.CONSTANT and _is_zero(node.detail):
+        if node.op == CONSTANT and _is_zero(node.detail):
             _clear(result)
         else:
             _launch(task, arrays)
@@ -115,7 +113,7 @@ def finish_readers(storage: Awaited, writer: Node | None = None) -> None:
         reader = reference()
         if reader is None or reader.array is not None:
             continue
-        if reader.op != kinds.VIEW:
+        if reader.op != VIEW:
             found.append(reader)
             continue
         found += pending_readers(reader)
@@ -137,5 +135,5 @@ def _make_eager(view: Node) -> None:
         node.eager = True
         for reference in node.readers or ():
             reader = reference()
-            if reader is not None and reader.op == kinds.VIEW:
+            if reader is not None and reader.op == VIEW:
                 todo.append(reader)

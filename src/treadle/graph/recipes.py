@@ -12,15 +12,24 @@ from typing import Any
 
 from treadle.core.errors import TreadleError
 from treadle.core.recent import Recent
-from treadle.graph import kinds
 from treadle.graph.chunks import memory_of
 from treadle.graph.fused import Runner, Sized
 from treadle.graph.groups import Group
-from treadle.graph.node import Node
+from treadle.graph.node import (
+    CALL,
+    CONSTANT,
+    FAILED,
+    JOIN,
+    PLACEHOLDER,
+    PRODUCT,
+    VIEW,
+    WRITE,
+    Node,
+    pending_readers,
+)
 from treadle.graph.numbering import Moving
 from treadle.graph.parts import key_of
 from treadle.graph.placeholders import values_unknown
-from treadle.graph.readers import pending_readers
 from treadle.graph.runners import JoinedParts, ProductRunner, runner_for
 from treadle.graph.schedule import wanted_later
 from treadle.kernels.product import filling
@@ -87,7 +96,7 @@ class Graph:
                         buffer = buffers.setdefault(id(array.buffer), len(buffers))
                         wide = array.buffer.size > limit
                         parts.append((buffer, array.key, source.shape, array.offset, wide))
-                    elif source.op == kinds.CONSTANT:
+                    elif source.op == CONSTANT:
                         number = position[source] = len(order)
                         order.append(source)
                         value = numbers.setdefault(repr(source.detail), len(numbers))
@@ -103,17 +112,17 @@ class Graph:
             position[node] = len(order)
             order.append(node)
             op, detail = node.op, node.detail
-            if op == kinds.CONSTANT:
+            if op == CONSTANT:
                 detail = numbers.setdefault(repr(detail), len(numbers))
-            elif op == kinds.VIEW:
+            elif op == VIEW:
                 detail = key_of(node, numbered[0], begins)
-            elif op == kinds.CALL:
+            elif op == CALL:
                 detail = None
-            elif op == kinds.PLACEHOLDER:
+            elif op == PLACEHOLDER:
                 raise values_unknown()
-            elif op == kinds.FAILED:
+            elif op == FAILED:
                 raise TreadleError(detail)
-            elif op == kinds.WRITE:
+            elif op == WRITE:
                 detail = key_of(node, numbered[0], begins)
                 writes.append(node)
             saved = node.saved > 0
@@ -203,13 +212,13 @@ def task_of(group: Group) -> Task:
     node, program, integers = group.node, group.program, group.integers
     target = None
     runner: Runner | None = None
-    if node.op == kinds.PRODUCT and program is None:
+    if node.op == PRODUCT and program is None:
         target = DeviceArray.described(node.device, node.dtype, node.shape)
         runner = ProductRunner(filling(node.device, node.dtype, node.detail))
-    elif group.parts or program is not None or node.op == kinds.JOIN:
+    elif group.parts or program is not None or node.op == JOIN:
         if node.size * node.dtype.itemsize > node.device.limits.max_buffer_size:
             DeviceArray.allocate(node.device, node.dtype, node.shape)  # OutOfMemory, in words
-        if node.op != kinds.WRITE:
+        if node.op != WRITE:
             target = DeviceArray.described(node.device, node.dtype, node.shape)
         if program is None:
             runner = JoinedParts(group)

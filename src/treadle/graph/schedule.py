@@ -10,12 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from treadle.graph import kinds
 from treadle.graph.joins import MOST_PARTS
-from treadle.graph.node import Node
+from treadle.graph.node import (
+    CALL,
+    CONSTANT,
+    GATHER,
+    INDEX,
+    JOIN,
+    PRODUCT,
+    REDUCE,
+    VIEW,
+    WRITE,
+    Node,
+    pending_readers,
+)
 from treadle.graph.operations import cost_of
 from treadle.graph.product_groups import why_kept
-from treadle.graph.readers import pending_readers
 from treadle.graph.views import is_whole
 from treadle.kernels.launching import alone
 
@@ -24,8 +34,8 @@ from treadle.kernels.launching import alone
 _CHEAP = 4
 _CHEAP_ON_GPUS = 40
 _FEW_READ = 2  # arrays that may be read again, rather than the one that is made of them
-_DEAR = (kinds.REDUCE, kinds.PRODUCT)
-_ALONE = (kinds.CALL, kinds.WRITE, kinds.PRODUCT)  # they compute nothing of their sources
+_DEAR = (REDUCE, PRODUCT)
+_ALONE = (CALL, WRITE, PRODUCT)  # they compute nothing of their sources
 _SHARED = -1  # several kernels need it
 _LATER = "it is needed later, by a derivative or by what is not computed yet"
 _DEAREST = 1 << 20
@@ -78,7 +88,7 @@ class Plan:
             done.add(node)
             stack.append((node, True))
             stack += [(source, False) for source in node.sources if source.array is None]
-            if node.op == kinds.WRITE:
+            if node.op == WRITE:
                 for reader in pending_readers(node.sources[0]):
                     if reader is node:
                         continue
@@ -112,17 +122,17 @@ class Plan:
         """Nodes that compute the same are computed once."""
         if len(self.order) < 2:
             return
-        written = {node.sources[0] for node in self.order if node.op == kinds.WRITE}
+        written = {node.sources[0] for node in self.order if node.op == WRITE}
         first: dict[object, Node] = {}
         same = self.same
         for node in self.order:
-            if node in self.materialized or node in written or node.op in (kinds.WRITE, kinds.CALL):
+            if node in self.materialized or node in written or node.op in (WRITE, CALL):
                 continue
-            if node.op == kinds.VIEW and is_whole(node.detail, node.sources[0].shape):
+            if node.op == VIEW and is_whole(node.detail, node.sources[0].shape):
                 same[node] = same.get(node.sources[0], node.sources[0])
                 continue
             sources = tuple([id(same.get(source, source)) for source in node.sources])
-            detail = repr(node.detail) if node.op == kinds.CONSTANT else node.detail  # -0.0 == 0.0
+            detail = repr(node.detail) if node.op == CONSTANT else node.detail  # -0.0 == 0.0
             key = (node.op, sources, detail, node.shape, node.dtype.short)
             found = first.setdefault(key, node)
             if found is not node:
@@ -145,11 +155,11 @@ class Plan:
             if node in self.same:
                 continue
             mine = group.get(node, _SHARED)
-            if node.op == kinds.PRODUCT and mine in reducing:
+            if node.op == PRODUCT and mine in reducing:
                 self.materialize(node, "a reduction reads it")
             elif node not in self.materialized and (mine == _SHARED or node.saved or node in later):
                 # Of a view what it looks at: looking costs nothing.
-                kept = self.original(node.sources[0]) if node.op == kinds.VIEW else node
+                kept = self.original(node.sources[0]) if node.op == VIEW else node
                 is_expensive = weight[node] > cheap or node in broad
                 if is_expensive and (mine == _SHARED or node.saved):
                     self.materialize(kept, "several kernels read it" if mine == _SHARED else _LATER)
@@ -159,11 +169,9 @@ class Plan:
                     self.materialize(node, "its source is written before it is read again")
             if node in self.materialized:
                 mine = id(node)
-            if node.op == kinds.REDUCE:
+            if node.op == REDUCE:
                 reducing.add(mine)
-            apart = (
-                node.op == kinds.JOIN and node in self.materialized and not self._is_of_one(node)
-            )
+            apart = node.op == JOIN and node in self.materialized and not self._is_of_one(node)
             for source in map(self.original, node.sources):
                 if source.array is not None:
                     continue
@@ -175,7 +183,7 @@ class Plan:
     def _is_of_one(self, join: Node) -> bool:
         """Whether the parts of a joined array are views of one array, as those of a roll are."""
         bases = {
-            self.original(part.sources[0]) if part.op == kinds.VIEW else part
+            self.original(part.sources[0]) if part.op == VIEW else part
             for part in map(self.original, join.sources)
         }
         return len(bases) == 1
@@ -189,31 +197,31 @@ class Plan:
             for position, source in enumerate(map(self.original, node.sources)):
                 if source.array is None and must_lie_in_memory(node, position):
                     self.materialize(source, f"{node.op} takes it from memory")
-            if node.op == kinds.WRITE:
+            if node.op == WRITE:
                 self.materialize(node, "it writes an array")
-            elif node.op == kinds.CALL:
+            elif node.op == CALL:
                 self.materialize(node, "it is a kernel of its own")
-            elif node.op == kinds.JOIN and len(node.sources) > MOST_PARTS:
+            elif node.op == JOIN and len(node.sources) > MOST_PARTS:
                 self.materialize(node, f"a kernel chooses from {MOST_PARTS} parts at most")
-            elif node.op == kinds.PRODUCT and (why := why_kept(node)) is not None:
+            elif node.op == PRODUCT and (why := why_kept(node)) is not None:
                 self.materialize(node, why)
 
     def _repeated(self) -> set[Node]:
         """The nodes that would be computed for several points of one kernel, since a joined array
         is made of them: of a roll beside what is rolled, or of an array that was padded and is seen
         through several views."""
-        if not any(node.op == kinds.JOIN for node in self.order):
+        if not any(node.op == JOIN for node in self.order):
             return set()
         sights: dict[Node, set[Node]] = {}  # a node's views that are read, and joins that have it
         joins: dict[Node, list[Node]] = {}
         for node in self.order:
-            if node in self.same or node.op == kinds.VIEW:
+            if node in self.same or node.op == VIEW:
                 continue
             for seen in map(self.original, node.sources):
                 source = seen
-                while source.op == kinds.VIEW and source.array is None:
+                while source.op == VIEW and source.array is None:
                     source = self.original(source.sources[0])
-                if node.op == kinds.JOIN:
+                if node.op == JOIN:
                     joins.setdefault(source, []).append(node)
                     seen = node
                 sights.setdefault(source, set()).add(seen)
@@ -233,7 +241,7 @@ class Plan:
             if node.op not in _ALONE:
                 for source in map(self.original, node.sources):
                     sizes |= reached.get(source, frozenset())
-            if node.op == kinds.REDUCE:
+            if node.op == REDUCE:
                 source = self.original(node.sources[0])
                 if node.size < source.size and source.size in sizes and source.array is None:
                     self.materialize(
@@ -271,14 +279,14 @@ class Plan:
                 (nested[s] for s in node.sources if s.array is None and s not in self.materialized),
                 default=0,
             )
-            nested[node] = inside + (node.op == kinds.JOIN)
+            nested[node] = inside + (node.op == JOIN)
             if nested[node] > _MOST_NESTED:
                 self.materialize(node, f"a kernel nests {_MOST_NESTED} joined arrays at most")
             if node.op in _DEAR:
                 total = _DEAREST
             else:
                 total = cost_of(node.op, node.dtype.short, node.detail)
-            if node.op == kinds.VIEW and node.size >= _SPREAD * node.sources[0].size:
+            if node.op == VIEW and node.size >= _SPREAD * node.sources[0].size:
                 weight[node] = 0
                 continue
             sources = [
@@ -287,7 +295,7 @@ class Plan:
                 if source.array is None and source not in self.materialized
             ]
             # Of what is joined one part is computed, the one that is there.
-            total += max(sources, default=0) if node.op == kinds.JOIN else sum(sources)
+            total += max(sources, default=0) if node.op == JOIN else sum(sources)
             weight[node] = min(total, _DEAREST)
             if node in repeated and weight[node] > _CHEAP:
                 self.materialize(node, "several points of a kernel read it, through what is joined")
@@ -296,9 +304,9 @@ class Plan:
 
 def must_lie_in_memory(node: Node, position: int) -> bool:
     """Whether a source of a node has to be computed into memory first."""
-    if node.op in (kinds.CALL, kinds.PRODUCT):
+    if node.op in (CALL, PRODUCT):
         return True
-    return node.op in (kinds.GATHER, kinds.WRITE) and position == 0
+    return node.op in (GATHER, WRITE) and position == 0
 
 
 def wanted_later(order: Sequence[Node]) -> set[Node]:
@@ -308,7 +316,7 @@ def wanted_later(order: Sequence[Node]) -> set[Node]:
     found: set[Node] = set()
     for node in order:
         readers = node.readers
-        if readers is None or len(readers) < 2 or node.op in (kinds.CONSTANT, kinds.INDEX):
+        if readers is None or len(readers) < 2 or node.op in (CONSTANT, INDEX):
             continue
         if inside is None:
             inside = set(order)

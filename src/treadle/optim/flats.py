@@ -10,8 +10,7 @@ import numpy as np
 
 from treadle.core.dtypes import DType, float32
 from treadle.core.limits import MOST_NARROW
-from treadle.graph import kinds
-from treadle.graph.node import Node, computed
+from treadle.graph.node import COPY, Node, computed
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import View
 from treadle.kernels.device_code.updating import WIDTH
@@ -165,7 +164,7 @@ class Flat:
         """Copy a guest in."""
         node = self.params[k]._node
         whole = Cell(computed(self.values))
-        self._view(whole, k)._write(Node(kinds.COPY, (node,), node.shape, node.dtype, node.device))
+        self._view(whole, k)._write(Node(COPY, (node,), node.shape, node.dtype, node.device))
         from_cell(whole, None).realize()
 
     def written(self, run: Run) -> None:

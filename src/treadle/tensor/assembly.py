@@ -14,8 +14,8 @@ import numpy as np
 
 from treadle.core.dtypes import bool_
 from treadle.core.errors import DtypeError, ShapeError
-from treadle.graph import kinds, views
-from treadle.graph.node import Node, view_of
+from treadle.graph import views
+from treadle.graph.node import GATHER, INDEX, Node, view_of
 from treadle.graph.views import View
 from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import integer, one_axis, takes_dim
@@ -145,12 +145,12 @@ def _taken(x: Tensor, axis: int, where: Tensor) -> Tensor:
     if 0 in shape:
         return assembled(shape, x.dtype, x.device, ())
     rest = views.slice_axis(views.whole(x.shape), axis, 0, 1, 1)
-    index = Node(kinds.INDEX, (), x.shape, where.dtype, x.device)
+    index = Node(INDEX, (), x.shape, where.dtype, x.device)
     start = from_node(view_of(index, views.expand(rest, shape)))
     step = views.whole(x.shape).strides[axis]
     column = apply("multiply", where, step).reshape((where.size,) + (1,) * (len(shape) - axis - 1))
     flat = apply("add", start, column)._node
-    return from_node(Node(kinds.GATHER, (x._node, flat), shape, x.dtype, x.device))
+    return from_node(Node(GATHER, (x._node, flat), shape, x.dtype, x.device))
 
 
 def tile(x: Tensor, repetitions: int | tuple[int, ...], /) -> Tensor:

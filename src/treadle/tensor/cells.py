@@ -13,8 +13,7 @@ from typing import Any
 from weakref import WeakSet, WeakValueDictionary, ref
 
 from treadle.core.errors import DeviceLost, TreadleError
-from treadle.graph import kinds
-from treadle.graph.node import Node
+from treadle.graph.node import FAILED, Node
 from treadle.graph.realize import realize
 
 _MOST_VERSIONS = 128  # that a cell can go back over
@@ -71,7 +70,7 @@ class Cell:
             earlier.append(self.before)
         for version in (self.value, *earlier):
             if version.array is None:
-                if not retry or version.op == kinds.FAILED:
+                if not retry or version.op == FAILED:
                     continue
                 try:
                     realize((version,))
@@ -165,7 +164,7 @@ def _compute_cells(nodes: tuple[Node, ...], cells: list[Cell]) -> None:
 def _recover(cells: list[Cell], error: BaseException) -> None:
     retry = isinstance(error, (TreadleError, MemoryError)) and not isinstance(error, DeviceLost)
     # A list, as each of them has to go back.
-    dropped = [each.recover(retry) for each in cells if retry or each.value.op == kinds.FAILED]
+    dropped = [each.recover(retry) for each in cells if retry or each.value.op == FAILED]
     if any(dropped):
         error.add_note(_DROPPED)
 

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 from treadle.core.dtypes import DType, bfloat16, bool_, float16, float32
 from treadle.graph import history as histories
-from treadle.graph import kinds
-from treadle.graph.node import Node, base_of, constant, view_of
+from treadle.graph.node import PRODUCT, REDUCE, VIEW, Node, base_of, constant, view_of
 from treadle.graph.placeholders import record_composite, within
 from treadle.graph.views import View, merge_axes, whole
 from treadle.kernels.device_code.multiplying import MOST_BATCHES
@@ -57,7 +56,7 @@ def _unrepeated(operand: tuple[Node, Names], other: tuple[Node, Names]) -> tuple
     weights that were expanded along a batch: so its gradient is summed where it is computed."""
     node, names = operand
     made = node.history
-    if node.op != kinds.VIEW or made is None or made.derivative is not _of_views():
+    if node.op != VIEW or made is None or made.derivative is not _of_views():
         return operand  # no view, or one that begins or ends a tape
     if not node.size:
         return operand  # whose steps are 0 without any repetition
@@ -75,7 +74,7 @@ def _unrepeated(operand: tuple[Node, Names], other: tuple[Node, Names]) -> tuple
 
 
 def _of_views() -> histories.Derivative:
-    return histories.derivatives[kinds.VIEW]
+    return histories.derivatives[VIEW]
 
 
 def _contracted(first: tuple[Node, Names], second: tuple[Node, Names], kept: Names) -> Tensor:
@@ -136,7 +135,7 @@ def _fused(
     node = Node("logical_and" if logical else "multiply", operands, shape, work, device)
     if summed:
         detail = ("any" if logical else "sum", tuple(range(len(kept), len(axes))), False)
-        node = Node(kinds.REDUCE, (node,), shape[: len(kept)], work, device, detail)
+        node = Node(REDUCE, (node,), shape[: len(kept)], work, device, detail)
     return cast(node, dtype)
 
 
@@ -196,7 +195,7 @@ def _multiplied(matrices: _Matrices, dtype: DType) -> Node:
             for node, view in zip(nodes, plan.copies, strict=True)
         ]
     )
-    node = Node(kinds.PRODUCT, sources, plan.shape, work, nodes[0].device, plan.product)
+    node = Node(PRODUCT, sources, plan.shape, work, nodes[0].device, plan.product)
     node = cast(node, dtype)
     return node if plan.seen is None else view_of(node, plan.seen)
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from treadle.core.dtypes import bool_
 from treadle.core.errors import ShapeError
-from treadle.graph import kinds
-from treadle.graph.node import Node, view_of
+from treadle.graph.node import COPY, VIEW, Node, view_of
 from treadle.graph.views import View
 from treadle.runtime.arrays import packed_strides
 from treadle.tensor.annotations import ArrayLike
@@ -175,6 +174,6 @@ def _arranged(node: Node, names: str, output: str) -> Tensor:
             tuple([extents[name] for name in output]), tuple([steps[name] for name in output]), 0
         )
         node = view_of(node, view)
-    if node.array is not None or node.op == kinds.VIEW:
-        node = Node(kinds.COPY, (node,), node.shape, node.dtype, node.device)
+    if node.array is not None or node.op == VIEW:
+        node = Node(COPY, (node,), node.shape, node.dtype, node.device)
     return from_node(node)

@@ -22,8 +22,7 @@ from treadle.core.dtypes import (
     uint8,
 )
 from treadle.core.errors import DtypeError
-from treadle.graph.kinds import COPY
-from treadle.graph.node import Node, constant
+from treadle.graph.node import COPY, Node, constant
 from treadle.graph.placeholders import within
 from treadle.runtime import settings
 from treadle.runtime.devices import Device

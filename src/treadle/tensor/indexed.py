@@ -20,10 +20,10 @@ import numpy as np
 from treadle.core.dtypes import DType, bool_, int32, int64, uint8, uint32
 from treadle.core.errors import DtypeError
 from treadle.graph import history as histories
-from treadle.graph import kinds, views
+from treadle.graph import views
 from treadle.graph.calls import call
 from treadle.graph.history import recording
-from treadle.graph.node import Node, computed, constant, view_of
+from treadle.graph.node import GATHER, INDEX, Node, computed, constant, view_of
 from treadle.graph.placeholders import record_composite, within
 from treadle.graph.realize import finish_readers, realize
 from treadle.graph.views import Integers, View
@@ -106,7 +106,7 @@ def gathered(source: Node, index: Node) -> Node:
     """The elements of a whole array at linear indices; 0 for those outside."""
     if source.op == "cast" and source.array is None:  # rather than all of it those that are picked
         return cast(gathered(source.sources[0], index), source.dtype)
-    return Node(kinds.GATHER, (source, index), index.shape, source.dtype, source.device)
+    return Node(GATHER, (source, index), index.shape, source.dtype, source.device)
 
 
 def scattered_at(
@@ -205,7 +205,7 @@ def sum_of(base: View, terms: Sequence[Term], source: Node) -> Node:
     dtype, device = index_dtype(source.size), source.device
     total: Node | None = None
     if any(base.strides) or base.offset:
-        counted = Node(kinds.INDEX, (), (source.size,), dtype, device)
+        counted = Node(INDEX, (), (source.size,), dtype, device)
         total = view_of(counted, base)
     valid: Node | None = None
     for places, inside, seen, stride in terms:

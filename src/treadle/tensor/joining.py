@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import history as histories
-from treadle.graph import kinds, views
+from treadle.graph import views
 from treadle.graph.calls import call
-from treadle.graph.node import Node
+from treadle.graph.node import JOIN, Node
 from treadle.graph.placeholders import record_composite
 from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray
@@ -35,7 +35,7 @@ def assembled(
         if there:
             begins = tuple([views.begin_of(view, shape) for view, _ in there])
             values = tuple([value for _, value in there])
-            node = Node(kinds.JOIN, values, shape, dtype, device, begins)
+            node = Node(JOIN, values, shape, dtype, device, begins)
         else:
             node = unwritten(shape, dtype, device)
     if histories.recording.get() and any(value.history is not None for _, value in placed):

@@ -8,8 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 from treadle.core.dtypes import DType, bfloat16, float16, float32
-from treadle.graph import kinds
-from treadle.graph.node import Node, base_of, view_of
+from treadle.graph.node import COPY, Node, base_of, view_of
 from treadle.graph.views import slice_axis, whole
 from treadle.tensor.assembly import concat
 from treadle.tensor.conversions import cast
@@ -78,7 +77,7 @@ def _copied(operand: _Named) -> tuple[Node, _Names]:
     node, names = operand
     base, _ = base_of(node)
     if base.size > _limit(node):
-        node = Node(kinds.COPY, (node,), node.shape, node.dtype, node.device)
+        node = Node(COPY, (node,), node.shape, node.dtype, node.device)
     return node, names
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
-from treadle.graph import kinds, views
-from treadle.graph.node import Node, constant, view_of
+from treadle.graph import views
+from treadle.graph.node import COMPUTED, CONSTANT, COPY, VIEW, Node, constant, view_of
 from treadle.runtime.devices import Device
 from treadle.tensor.conversions import (
     as_python,
@@ -117,7 +117,7 @@ def _number_beside(node: Node, value: Any) -> Node | None:
         or (kind is int and dtype.kind == "int" and -128 <= value < 128)
     ):
         number = float_as(value, dtype.itemsize) if dtype.kind == "float" else value
-        return Node(kinds.CONSTANT, (), node.shape, dtype, node.device, number)
+        return Node(CONSTANT, (), node.shape, dtype, node.device, number)
     return None
 
 
@@ -171,6 +171,6 @@ def values_of(value: Any, shape: tuple[int, ...], dtype: DType, device: Device) 
             "to be broadcast to the part's shape"
         )
     made = shaped(cast(node, dtype), shape)
-    if made.op in (kinds.VIEW, kinds.COMPUTED) or made is node:
-        made = Node(kinds.COPY, (made,), shape, dtype, device)
+    if made.op in (VIEW, COMPUTED) or made is node:
+        made = Node(COPY, (made,), shape, dtype, device)
     return made

@@ -16,9 +16,8 @@ import numpy as np
 from treadle.core.dtypes import DType, bool_, float32, float64, uint32, uint64
 from treadle.core.errors import DtypeError, ShapeError, ValuesUnknown
 from treadle.core.limits import MOST_NARROW
-from treadle.graph import kinds
 from treadle.graph.calls import call
-from treadle.graph.node import Node, constant, view_of
+from treadle.graph.node import COPY, GATHER, INDEX, VIEW, Node, constant, view_of
 from treadle.graph.placeholders import within
 from treadle.graph.views import View
 from treadle.kernels.sort import argsort
@@ -262,7 +261,7 @@ def permutation(
         raise ShapeError("permutation takes an integer, or an array with at least one axis")
     given = node.dtype if dtype is None else _dtype(dtype, where)
     if not node.size:
-        return from_node(cast(Node(kinds.COPY, (node,), node.shape, node.dtype, where), given))
+        return from_node(cast(Node(COPY, (node,), node.shape, node.dtype, where), given))
     rows, length = node.shape[0], node.size // node.shape[0]
     index = default_integer(where)
     order = cast(_order(rows, where, generator), index)
@@ -270,12 +269,12 @@ def permutation(
     if length > 1:
         step = constant(length, column.shape, index, where)
         start = Node("multiply", (column, step), column.shape, index, where)
-        along = shaped(Node(kinds.INDEX, (), (length,), index, where), column.shape)
+        along = shaped(Node(INDEX, (), (length,), index, where), column.shape)
         column = Node("add", (start, along), column.shape, index, where)
     whole = node
-    if node.op == kinds.VIEW or (node.array is not None and not node.array.contiguous):
-        whole = Node(kinds.COPY, (node,), node.shape, node.dtype, where)
-    found = Node(kinds.GATHER, (whole, column), column.shape, node.dtype, where)
+    if node.op == VIEW or (node.array is not None and not node.array.contiguous):
+        whole = Node(COPY, (node,), node.shape, node.dtype, where)
+    found = Node(GATHER, (whole, column), column.shape, node.dtype, where)
     return from_node(cast(found, given)).reshape(node.shape)
 
 
@@ -292,8 +291,8 @@ def _order(count: int, device: Device, generator: Generator | None) -> Node:
         return draw.sorted(draw.node("random_word_64", uint64, *draw.key))
     low, high = (draw.node(name, uint32, *draw.key) for name in ("random_low", "random_high"))
     first = draw.sorted(low)
-    second = draw.sorted(draw.node(kinds.GATHER, uint32, high, first))
-    return draw.node(kinds.GATHER, index, first, second)
+    second = draw.sorted(draw.node(GATHER, uint32, high, first))
+    return draw.node(GATHER, index, first, second)
 
 
 def _with_axis(node: Node) -> Node:
@@ -415,7 +414,7 @@ def _numbers(shape: tuple[int, ...], device: Device) -> tuple[Node, Node]:
     go on from example to example."""
     traced = within.get()
     if traced is None:
-        index = Node(kinds.INDEX, (), shape, uint32, device)
+        index = Node(INDEX, (), shape, uint32, device)
         return index, _upper_word(index)
     if traced.randomness == "error":
         raise ValuesUnknown(
@@ -469,7 +468,7 @@ def words_of_a_draw(source: Generator, device: Device) -> Node:
 
 def kept_by(words: Node, shape: tuple[int, ...], p: float) -> Tensor:
     """`bernoulli(shape, p)`, drawn by words that `words_of_a_draw` gave before."""
-    index = Node(kinds.INDEX, (), shape, uint32, words.device)
+    index = Node(INDEX, (), shape, uint32, words.device)
     each = [view_of(words, View(shape, (0,) * len(shape), i)) for i in range(4)]
     chance = constant(p, shape, float32, words.device)
     sources = (index, _upper_word(index), *each, chance)
@@ -481,7 +480,7 @@ def _upper_word(index: Node) -> Node:
     shape, device = index.shape, index.device
     if index.size <= _WORD:
         return constant(0, shape, uint32, device)
-    whole = Node(kinds.INDEX, (), shape, uint64, device)
+    whole = Node(INDEX, (), shape, uint64, device)
     sources = (whole, constant(32, shape, uint64, device))
     return cast(Node("bitwise_right_shift", sources, shape, uint64, device), uint32)
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from treadle.core.dtypes import DType, bool_, complex64, float32, float64, int32, int64
 from treadle.core.errors import ShapeError
-from treadle.graph import kinds, views
-from treadle.graph.node import Node, constant, view_of
+from treadle.graph import views
+from treadle.graph.node import COPY, INDEX, Node, constant, view_of
 from treadle.runtime.arrays import check_cast
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
@@ -202,7 +202,7 @@ def meshgrid(*arrays: Tensor, indexing: Literal["xy", "ij"] = "xy") -> list[Tens
         alone = tuple([node.size if axis == place else 1 for axis in range(len(nodes))])
         view = views.expand(views.whole(alone), tuple(extents))
         spread = view_of(node, view)
-        grids.append(from_node(Node(kinds.COPY, (spread,), spread.shape, node.dtype, device)))
+        grids.append(from_node(Node(COPY, (spread,), spread.shape, node.dtype, device)))
     return grids
 
 
@@ -243,7 +243,7 @@ def _count(start: float, stop: float, step: float) -> int:
 
 
 def _index(shape: tuple[int, ...], dtype: DType, device: Device) -> Node:
-    return Node(kinds.INDEX, (), shape, dtype, device)
+    return Node(INDEX, (), shape, dtype, device)
 
 
 def _steps(count: int, start: Any, step: Any, dtype: DType, device: Device) -> Node:

@@ -19,8 +19,8 @@ from treadle.core.dtypes import (
     uint64,
 )
 from treadle.core.errors import DtypeError, ShapeError
-from treadle.graph import kinds, views
-from treadle.graph.node import Node, constant, view_of
+from treadle.graph import views
+from treadle.graph.node import COPY, REDUCE, Node, constant, view_of
 from treadle.runtime.arrays import check_cast, numpy_dtype
 from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike, Axes, DTypeLike
@@ -375,14 +375,14 @@ def reduced(kind: str, node: Node, axes: tuple[int, ...], dtype: DType) -> Node:
     """A reduction as a node, whose shape lacks the axes."""
     axes = tuple(sorted(axes))
     shape = _kept(node.shape, axes, False)
-    return Node(kinds.REDUCE, (node,), shape, dtype, node.device, (kind, axes))
+    return Node(REDUCE, (node,), shape, dtype, node.device, (kind, axes))
 
 
 def _gathered(kind: str, node: Node, axes: tuple[int, ...]) -> Node:
     """A reduction with the elements' own dtype, of halves in float32; over no axes a copy."""
     dtype = node.dtype
     if not axes:
-        return _elementwise(kinds.COPY, node)
+        return _elementwise(COPY, node)
     if dtype in _HALVES and kind in ("sum", "prod"):
         return cast(reduced(kind, cast(node, float32), axes, float32), dtype)
     return reduced(kind, node, axes, dtype)

@@ -11,9 +11,9 @@ import numpy as np
 
 from treadle.core.dtypes import bool_, int32
 from treadle.core.errors import DtypeError, ShapeError
-from treadle.graph import kinds, views
+from treadle.graph import views
 from treadle.graph.calls import call
-from treadle.graph.node import Node, constant, view_of
+from treadle.graph.node import INDEX, REDUCE, Node, constant, view_of
 from treadle.graph.views import View
 from treadle.kernels.search import searchsorted as search
 from treadle.runtime.arrays import DeviceArray
@@ -64,7 +64,7 @@ def argwhere(x: ArrayLike, /) -> Tensor:
     count, axes = first.shape[0], len(found)
     shape = (count, axes)
     node = constant(0, shape, first.dtype, first.device)
-    column = view_of(Node(kinds.INDEX, (), (axes,), int32, first.device), View(shape, (0, 1), 0))
+    column = view_of(Node(INDEX, (), (axes,), int32, first.device), View(shape, (0, 1), 0))
     for axis, part in enumerate(found):
         here = Node("equal", (column, constant(axis, shape, int32, first.device)), shape, bool_,
                     first.device)  # fmt: skip
@@ -194,7 +194,7 @@ def contains(x: Tensor, value: ArrayLike) -> bool:
     if not same.size:
         return False
     axes = tuple(range(len(same.shape)))
-    found = Node(kinds.REDUCE, (same,), (1,) * len(axes), bool_, x.device, ("any", axes))
+    found = Node(REDUCE, (same,), (1,) * len(axes), bool_, x.device, ("any", axes))
     return bool(from_node(found))
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from treadle.core.dtypes import DType
 from treadle.core.errors import AutogradError, DeviceNotFound, DtypeError, ShapeError
 from treadle.graph import history as histories
-from treadle.graph import kinds, views
+from treadle.graph import views
 from treadle.graph.history import recorded, recording
-from treadle.graph.node import Node, computed, is_deep, view_of
+from treadle.graph.node import COPY, WRITE, Node, computed, is_deep, view_of
 from treadle.graph.parts import is_short
 from treadle.graph.placeholders import record_composite, within
 from treadle.graph.realize import finish_readers, realize
@@ -157,7 +157,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
                 return
         is_tracked = value.history is not None
         if view is not None:
-            value = Node(kinds.WRITE, (old, value), old.shape, old.dtype, old.device, view)
+            value = Node(WRITE, (old, value), old.shape, old.dtype, old.device, view)
         if old.history is not None or is_tracked or self._boundary is not None:
             self._follow(old, value, is_tracked)
         old.overwritten = True
@@ -199,7 +199,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
         realize((value,))
         finish_readers(array.storage)
         with recorded(False):
-            write = Node(kinds.WRITE, (old, value), old.shape, old.dtype, old.device, self._where)
+            write = Node(WRITE, (old, value), old.shape, old.dtype, old.device, self._where)
         realize((write,))
         self._replace(write)
 
@@ -324,7 +324,7 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
         node = self._node
         if type(node.dtype) is not DType:
             return Tensor(self._array.copy_to(self.device))
-        return from_node(Node(kinds.COPY, (node,), node.shape, node.dtype, node.device))
+        return from_node(Node(COPY, (node,), node.shape, node.dtype, node.device))
 
     # --- moving ----------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 from treadle.autograd.derivative import Rule
-from treadle.graph import kinds
+from treadle.graph.node import CONSTANT
 from treadle.tensor.creation import zeros_like
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.tensor import Tensor
@@ -50,7 +50,7 @@ def _pow_base(g: Any, x: Any, y: Any) -> Any:
 def _number_of(y: Tensor) -> Any:
     """The number that all elements are, if that is known."""
     node = y._node
-    if node.op != kinds.CONSTANT:
+    if node.op != CONSTANT:
         return None
     number = node.detail
     is_whole = isinstance(number, float) and number.is_integer() and abs(number) < _MOST_WHOLE

@@ -7,10 +7,10 @@ from typing import Any
 
 from treadle.autograd.derivative import Rule
 from treadle.autograd.placed import Placed
-from treadle.graph import kinds, views
+from treadle.graph import views
 from treadle.graph.calls import call
 from treadle.graph.history import History
-from treadle.graph.node import Node, constant, view_of
+from treadle.graph.node import COPY, GATHER, INDEX, VIEW, WRITE, Node, constant, view_of
 from treadle.graph.views import View
 from treadle.kernels.scatter import scattered
 from treadle.tensor.as_one import as_one
@@ -59,10 +59,8 @@ def of_seen(g: Tensor, view: View, shape: tuple[int, ...]) -> Tensor | Placed:
 def _added_up(g: Tensor, view: View, shape: tuple[int, ...]) -> Tensor:
     """Elements that are seen more than once get the sum."""
     size, device = math.prod(shape), g.device
-    counted = Node(kinds.INDEX, (), (size,), index_dtype(size), device)
-    places = from_node(
-        Node(kinds.COPY, (view_of(counted, view),), view.shape, counted.dtype, device)
-    )
+    counted = Node(INDEX, (), (size,), index_dtype(size), device)
+    places = from_node(Node(COPY, (view_of(counted, view),), view.shape, counted.dtype, device))
     return added_at(places, g, shape)
 
 
@@ -92,8 +90,8 @@ def _of_write(g: Tensor, made: History) -> tuple[Any, Any]:
     if made.edges[0] is not None:
         node = g._node
         zero = constant(number_as(0, node.dtype), view.shape, node.dtype, node.device)
-        copy = Node(kinds.COPY, (node,), node.shape, node.dtype, node.device)
-        old = from_node(Node(kinds.WRITE, (copy, zero), node.shape, node.dtype, node.device, view))
+        copy = Node(COPY, (node,), node.shape, node.dtype, node.device)
+        old = from_node(Node(WRITE, (copy, zero), node.shape, node.dtype, node.device, view))
     return old, g.reshape(-1)._seen_through(_behind(g, view)) if made.edges[1] is not None else None
 
 
@@ -120,9 +118,9 @@ def _of_moved(g: Tensor, made: History) -> tuple[Any]:
 
 
 NODES: dict[str, tuple[Rule, tuple[int, ...]]] = {
-    kinds.GATHER: (_of_gather, (1,)),
-    kinds.VIEW: (of_view, ()),
-    kinds.WRITE: (_of_write, ()),
+    GATHER: (_of_gather, (1,)),
+    VIEW: (of_view, ()),
+    WRITE: (_of_write, ()),
     "assembled": (_of_assembled, ()),
     "moved": (_of_moved, ()),
 }

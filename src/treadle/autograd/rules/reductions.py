@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 from treadle.autograd.derivative import Rule, tensor_of
-from treadle.graph import kinds, views
+from treadle.graph import views
 from treadle.graph.history import RESULT, History
+from treadle.graph.node import REDUCE
 from treadle.tensor.axes import some_axes
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.wide import wide
@@ -85,10 +86,10 @@ def of_others(x: Any, product: Any, zeros: Any, sum_of_zeros: Any) -> Any:
 
 
 NODES: dict[str, tuple[Rule, tuple[int, ...]]] = {
-    f"{kinds.REDUCE} max": (_extreme, (0, RESULT)),
-    f"{kinds.REDUCE} min": (_extreme, (0, RESULT)),
-    f"{kinds.REDUCE} prod": (_product, (0,)),
-    f"{kinds.REDUCE} sum": (_sum, ()),
+    f"{REDUCE} max": (_extreme, (0, RESULT)),
+    f"{REDUCE} min": (_extreme, (0, RESULT)),
+    f"{REDUCE} prod": (_product, (0,)),
+    f"{REDUCE} sum": (_sum, ()),
 }
 
 

@@ -6,9 +6,8 @@ from typing import Any
 
 from treadle.autograd.derivative import Rule, tensor_of
 from treadle.autograd.rules.reductions import of_others, parts_of_factors
-from treadle.graph import kinds
 from treadle.graph.history import RESULT, History
-from treadle.graph.node import Node, constant
+from treadle.graph.node import INDEX, Node, constant
 from treadle.tensor.conversions import number_as
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.indexed import gathered, index_dtype, scattered_at
@@ -49,7 +48,7 @@ def _of_put(g: Tensor, made: History) -> Both:
 def _stays(places: Tensor, x: Tensor) -> Any:
     """Whether a value is the last one that is written to its place."""
     dtype = index_dtype(places.size)
-    numbers = from_node(Node(kinds.INDEX, (), places.shape, dtype, places.device))
+    numbers = from_node(Node(INDEX, (), places.shape, dtype, places.device))
     none = from_node(constant(-1, x.shape, dtype, x.device))
     return _at(_folded(none, places, numbers, "put"), places) == numbers
 

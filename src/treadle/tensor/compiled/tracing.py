@@ -18,10 +18,9 @@ from weakref import WeakSet
 
 from treadle.core import forks
 from treadle.drivers.base import Buffer
-from treadle.graph import kinds, views
+from treadle.graph import views
 from treadle.graph.history import Leaf, observed
-from treadle.graph.node import Node, computed
-from treadle.graph.readers import pending_readers
+from treadle.graph.node import COPY, VIEW, WRITE, Node, computed, pending_readers
 from treadle.graph.realize import finish_readers, realize, watchers
 from treadle.graph.views import View
 from treadle.runtime.arrays import DeviceArray, array_dtype
@@ -426,16 +425,16 @@ def _is_overwritten(old: Node) -> bool:
     """Whether something pending writes the memory of an array. Nothing else may be put there before
     that is done."""
     storage = old.whole_array.storage
-    targets = [reader.sources[0] for reader in pending_readers(old) if reader.op == kinds.WRITE]
+    targets = [reader.sources[0] for reader in pending_readers(old) if reader.op == WRITE]
     return any(each.array is not None and each.array.storage is storage for each in targets)
 
 
 def _written_over(old: Node, value: Node) -> Node:
     """A write of a value into the memory of the old one, as a whole."""
-    if value.op == kinds.VIEW:
-        value = Node(kinds.COPY, (value,), value.shape, value.dtype, value.device)
+    if value.op == VIEW:
+        value = Node(COPY, (value,), value.shape, value.dtype, value.device)
     whole: View = views.whole(old.shape)
-    return Node(kinds.WRITE, (old, value), old.shape, old.dtype, old.device, whole)
+    return Node(WRITE, (old, value), old.shape, old.dtype, old.device, whole)
 
 
 def _waits(node: Node) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from treadle.graph.kinds import COPY
 from treadle.graph.node import Node
 from treadle.tensor.annotations import ArrayLike
+from treadle.graph.node import COPY, Node
 from treadle.tensor.conversions import cast
 from treadle.tensor.fft import arguments
 from treadle.tensor.fft.along_one import complex_along, real_backward, real_forward

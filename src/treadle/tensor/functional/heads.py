@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from treadle.graph import kinds, views
-from treadle.graph.node import Node
+from treadle.graph import views
+from treadle.graph.node import COPY, VIEW, Node
 from treadle.graph.views import View
 from treadle.kernels.attend import Laid, Problem
 
@@ -64,8 +64,8 @@ def laid_out(nodes: Sequence[Node], asked: Asked, by_products: bool = False) -> 
     """Query, key, value and perhaps a mask for the kernel library. For products of matrices the
     queries of heads that share a key lie one after the other, as one matrix."""
     first = nodes[0]
-    if by_products and asked.heads and asked.groups[2] > 1 and first.op == kinds.VIEW:
-        copy = Node(kinds.COPY, (first,), first.shape, first.dtype, first.device)
+    if by_products and asked.heads and asked.groups[2] > 1 and first.op == VIEW:
+        copy = Node(COPY, (first,), first.shape, first.dtype, first.device)
         nodes = [copy, *nodes[1:]]
     queries, keys = nodes[0].shape[-2], nodes[1].shape[-2]
     depth, width = nodes[0].shape[-1], nodes[2].shape[-1]
@@ -89,7 +89,7 @@ def in_place(node: Node, by_rows: bool) -> tuple[Node, View]:
     is a copy if it is a view, unless what it is a view of may be read in place: all strides are
     positive, and `by_rows` neighbours in a row lie side by side."""
     base, view = node, views.whole(node.shape)
-    while base.op == kinds.VIEW:
+    while base.op == VIEW:
         composed = views.compose(view, base.detail)
         if composed is None:
             break
