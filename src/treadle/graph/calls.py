@@ -1,7 +1,7 @@
 """Kernels of their own as nodes: what no fused kernel can have inside, a sort or a convolution.
 
 The kernel library works on arrays that lie in memory. A `Call` is one of its functions with its
-options, waiting as the detail of a CALL node until its sources are computed.
+options: the detail of a CALL node until its sources are computed.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class CallOfSeveral:
-    """A function with several results, each of which is a node. Who is asked for first computes all
-    those that somebody still has; `nodes` knows them without keeping them alive."""
+    """A function with several results, each of which is a node. The first one that is read
+    computes all those that are still in use; `nodes` knows them without keeping them alive."""
 
     function: Several
     options: tuple[Any, ...]

@@ -32,7 +32,7 @@ _MOST_NUMBER = 1 << 31
 
 class Reach(NamedTuple):
     """What an access reaches: strides for all loop axes, the first element, and the elements that
-    it reaches wherever it is (1, or all that a gather may want). `jumps` is how far it moves from
+    it reaches wherever it is (1, or all that a gather may read). `jumps` is how far it moves from
     one chunk to the next along an axis, beside that."""
 
     buffer: int

@@ -63,9 +63,9 @@ def describe(group: Group, names: dict[Node, str], mark: str = "") -> str:
     leaves = [names[leaf] for leaf in group.leaves]
     if program is None and node.op != PRODUCT:
         return f"{lines[0]}\n     of {', '.join(leaves)}"
-    told = [f"{names[leaf]} {_array(leaf)}" for leaf in dict.fromkeys(group.leaves)]
-    if told:
-        lines.append(f"reads {', '.join(told)}")
+    reads = [f"{names[leaf]} {_array(leaf)}" for leaf in dict.fromkeys(group.leaves)]
+    if reads:
+        lines.append(f"reads {', '.join(reads)}")
     if program is None:
         return "\n     ".join([*lines, f"{name} = {' @ '.join(leaves)}"])
     if "int64" not in node.device.features and any(map(_wraps, program.steps)):
@@ -100,7 +100,7 @@ def _described_parts(group: Group, names: dict[Node, str], mark: str) -> str:
 
 
 def _wraps(step: Step) -> bool:
-    """Whether a step gathers numbers of 32 bits that 64 would hold."""
+    """Whether a step adds up numbers of 32 bits that 64 would hold."""
     return step.op == "reduce" and step.detail in (Reduce.SUM, Reduce.PROD) and step.type == "u32"
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Whether what is computed remembers how; `td.no_grad()` says no.
 recording: ContextVar[bool] = ContextVar("recording", default=True)
 
-# What tells where an operation is made, in words, if somebody wants to know (anomaly detection).
+# What tells where an operation is made, in words, for anomaly detection.
 placing: ContextVar[Callable[[], str] | None] = ContextVar("placing", default=None)
 # Whether histories keep what derivatives need. Those that don't only tell what came from what.
 keeping: ContextVar[bool] = ContextVar("keeping", default=True)
@@ -127,8 +127,8 @@ class History:
         self._counted.append(value)
 
     def _keep_result(self, node: Node) -> None:
-        # The node has this history, so that having the node here would be a circle: who drops the
-        # node would not have its memory back until Python looks for such.
+        # The node has this history, so that having the node here would be a circle: a
+        # node that is dropped would keep its memory until Python looks for circles.
         self._result = ref(node)
         node.saved += 1
         self._recipe = node.recipe()

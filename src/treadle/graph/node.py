@@ -36,8 +36,9 @@ PLACEHOLDER = "placeholder"  # of an example, within td.vmap; see `placeholders.
 COMPUTED = "computed"
 FAILED = "failed"  # a write that could not be done; detail: why
 
-# Steps that may wait one upon another: what is longer is computed on the way, and so always after
-# as many steps of a loop. (Kernels that are cut where they are full are different in every turn.)
+# Steps that may be pending one upon another: what is longer is computed on the way, and so always
+# after as many steps of a loop. (Kernels that are cut where they are full would be different in
+# every iteration.)
 _MOST_PENDING = 96
 # Numbers of readers at which those that are gone are forgotten: an array that is never computed, as
 # a constant that every kernel has in itself, may get one with each step of a program.
@@ -51,7 +52,7 @@ class Node:
 
     `readers` are the nodes that need it and are not computed yet, as far as they live. A computed
     node's readers are its storage's, since all that shares memory is written together. `eager` says
-    that a source's memory is shared with another library, so that nobody may find out later.
+    that a source's memory is shared with another library, which may write it at any time.
     `history` says how to differentiate it, for those that are differentiated; `saved` how many
     derivatives need its value and `overwritten` whether a tensor has another one since.
     """
@@ -110,7 +111,7 @@ class Node:
                             _prune(readers)
                 else:
                     storage = array.storage
-                    storage.add_reader(me)  # first: who shares it now either sees me, or is seen
+                    storage.add_reader(me)  # first: what shares it now either sees me, or is seen
                     if storage.shared and storage.is_shared:
                         self.eager = True
             if tracked:
@@ -198,7 +199,7 @@ def computed(array: DeviceArray) -> Node:
 
 
 def constant(value: Any, shape: tuple[int, ...], dtype: DType, device: Device) -> Node:
-    """An array of one value, which takes no memory until somebody needs it to."""
+    """An array of one value, which takes no memory until it is read as an array."""
     return Node(CONSTANT, (), shape, dtype, device, value)
 
 
@@ -208,7 +209,7 @@ def view_of(node: Node, view: View) -> Node:
 
 
 def is_deep(node: Node) -> bool:
-    """Whether so much waits for this node that it should be computed now."""
+    """Whether so much is pending below this node that it should be computed now."""
     return node.depth > _MOST_PENDING
 
 

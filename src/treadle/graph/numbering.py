@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from treadle.graph.draft import Draft
 from treadle.graph.node import Node
-from treadle.graph.product_groups import merged_apart, placed
+from treadle.graph.product_groups import merged_axes, placed
 from treadle.graph.program import (
     FIXED,
     NEXT,
@@ -117,7 +117,7 @@ def _product_program(draft: Draft, numbers: Numbers) -> Program:
     node, outer, places = draft.product, draft.loops.outer, _places(draft)
     assert node is not None
     product: Product = node.detail
-    extents, counts, strides = merged_apart(outer, product, [place.strides for place in places])
+    extents, counts, strides = merged_axes(outer, product, [place.strides for place in places])
     integers = numbers.integers
     integers += [*extents, product.inner]
     accesses = [_access(numbers, *each) for each in zip(places, strides, strict=True)]

@@ -116,7 +116,7 @@ def partial_reduction(
 
 
 def _with_values(program: Program) -> tuple[list[Step], list[_Partial]]:
-    """The program's steps, behind them those for values at places; and what is kept of a part, the
+    """The program's steps, behind them those for values at places; and what is left of a part, the
     values behind their places."""
     steps = list(program.steps)
     partials: list[_Partial] = []

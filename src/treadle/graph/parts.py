@@ -60,7 +60,7 @@ def is_short(write: Node) -> bool:
 
 
 def _is_read_elsewhere(write: Node, old: Node) -> bool:
-    """Whether what is written has pending readers that are no part of the values."""
+    """Whether what is written has pending readers that are not part of the values."""
     readers = pending_readers(old)
     if len(readers) < 2:
         return False

@@ -1,7 +1,7 @@
 """Arrays without values: what a function is traced on that is to run for many examples at once.
 
 Within `td.vmap` a function sees nodes PLACEHOLDER, with the shape of one example. What it makes of
-them is a graph as any other, which nobody can compute; it is then made anew with an axis for the
+them is a graph as any other, which cannot be computed; it is then made anew with an axis for the
 examples. A `Traced` notes what the nodes alone do not tell for that.
 """
 

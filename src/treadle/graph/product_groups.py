@@ -1,4 +1,4 @@
-"""Products of matrices in groups: who computes them, and the axes of what follows them."""
+"""Products of matrices in groups: what computes them, and the axes of their epilogues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Integers = tuple[int, ...]
 
 
 def is_of_a_library(node: Node) -> bool:
-    """Whether a node is a product that no kernel computes with what follows."""
+    """Whether a node is a product that a library, or a kernel without an epilogue, computes."""
     return node.op == PRODUCT and why_kept(node) is not None
 
 
@@ -41,7 +41,7 @@ def axes_of(shape: tuple[int, ...], product: Product) -> tuple[slice, slice, sli
     return slice(0, ends[2]), slice(ends[2], ends[1]), slice(ends[1], ends[0])
 
 
-class Apart(NamedTuple):
+class MergedAxes(NamedTuple):
     """Loop axes: their extents, how many are the stack's, the rows' and the columns', and strides
     along them of each access."""
 
@@ -50,8 +50,8 @@ class Apart(NamedTuple):
     strides: list[Integers]
 
 
-def merged_apart(shape: Integers, product: Product, strides: Sequence[Integers]) -> Apart:
-    """As few axes as possible, where those of the stack, of rows and of columns stay apart."""
+def merged_axes(shape: Integers, product: Product, strides: Sequence[Integers]) -> MergedAxes:
+    """As few axes as possible, where those of the stack, of rows and of columns stay separate."""
     split = axes_of(shape, product)
     assert split is not None
     extents: Integers = ()
@@ -65,7 +65,7 @@ def merged_apart(shape: Integers, product: Product, strides: Sequence[Integers])
         extents += merged
         counts.append(len(merged))
         found = [before + after for before, after in zip(found, steps, strict=True)]
-    return Apart(extents, (counts[0], counts[1], counts[2]), found)
+    return MergedAxes(extents, (counts[0], counts[1], counts[2]), found)
 
 
 def placed(product: Product, sources: Sequence[Node]) -> Product:

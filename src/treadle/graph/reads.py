@@ -107,5 +107,5 @@ def _place(buffer: int, offset: int, seen: Seen) -> Place:
 
 
 def identity_of(node: Node) -> int:
-    """What tells memory apart: the buffer, or the node that will get one."""
+    """What distinguishes memory: the buffer, or the node that will get one."""
     return id(node.array.buffer) if node.array is not None else id(node)

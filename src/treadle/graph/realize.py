@@ -1,4 +1,4 @@
-"""Computing nodes: memory for the results, launches in order, and what a write must wait for."""
+"""Computing nodes: memory for the results, launches in order, and what precedes a write."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.lazy import Awaited
 
 _lock = forks.lock()
-# Called with each group before it runs, for those who want to see (`TREADLE_EXPLAIN`).
+# Called with each group before it runs, to be shown (`TREADLE_EXPLAIN`).
 watchers: list[Callable[[Group], None]] = []
 
 
@@ -108,8 +108,8 @@ def finish_readers(storage: Awaited, writer: Node | None = None) -> None:
     the writer."""
     found: list[Node] = []
     views: list[ref[Node]] = []
-    waiting, storage.readers = storage.readers, None
-    for reference in waiting or ():
+    pending, storage.readers = storage.readers, None
+    for reference in pending or ():
         reader = reference()
         if reader is None or reader.array is not None:
             continue

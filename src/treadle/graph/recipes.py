@@ -2,7 +2,7 @@
 
 Two graphs are equal if they have the same operations, sources, shapes and dtypes, and read arrays
 that lie in memory in the same way. Which arrays these are, and the values of Python numbers, may
-differ. So a loop plans its first turn, and the later ones only look.
+differ. So a loop plans its first iteration, and the later ones only look.
 """
 
 from __future__ import annotations

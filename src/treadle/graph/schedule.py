@@ -1,9 +1,9 @@
 """Which nodes become one kernel.
 
-A plan is made from the nodes that somebody wants (the roots) down to what is computed already. A
-node is computed by itself ("kept") if it is a root, if it is of a kind that no kernel can have
-inside (a sort, a write), or if several kernels would need it and it is expensive to compute twice.
-All else is computed inside the kernels of its readers.
+A plan is made from the nodes that are wanted (the roots) down to what is computed already. A node
+is materialized, that is, computed by a kernel of its own, if it is a root, if it is of a kind that
+no kernel can have inside (a sort, a write), or if several kernels would need it and it is expensive
+to compute twice. All else is computed inside the kernels of its readers.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from treadle.graph.product_groups import why_kept
 from treadle.graph.views import is_whole
 from treadle.kernels.launching import alone
 
-# The operations that may be done again in a second kernel rather than kept in memory. A GPU does
+# The operations that may be done again in a second kernel rather than materialized. A GPU does
 # some hundred in the time that it takes to write and read a number.
 _CHEAP = 4
 _CHEAP_ON_GPUS = 40
 _FEW_READ = 2  # arrays that may be read again, rather than the one that is made of them
-_DEAR = (REDUCE, PRODUCT)
-_ALONE = (CALL, WRITE, PRODUCT)  # they compute nothing of their sources
+_EXPENSIVE = (REDUCE, PRODUCT)
+_OPAQUE = (CALL, WRITE, PRODUCT)  # they compute nothing of their sources
 _SHARED = -1  # several kernels need it
 _LATER = "it is needed later, by a derivative or by what is not computed yet"
-_DEAREST = 1 << 20
+_MOST_EXPENSIVE = 1 << 20
 _MOST_NESTED = 4  # joined arrays in each other
-_SPREAD = 8  # what is seen over so many times its elements is kept itself, rather than its readers
+_BROADCAST = 8  # what is broadcast to so many times its elements is materialized, not its readers
 
 
 class Plan:
@@ -51,7 +51,7 @@ class Plan:
         self.materialized: set[Node] = set(self.roots)
         self.order: list[Node] = []
         self.same: dict[Node, Node] = {}  # a node that computes what an earlier one does
-        self.reasons: dict[Node, str] = {}  # why a node is kept, for people
+        self.reasons: dict[Node, str] = {}  # why a node is materialized, for people
         self.overwritten: set[Node] = set()  # a write is made of them, and changes what they read
         self._sort()
         self._find_repeated()
@@ -141,12 +141,12 @@ class Plan:
     # --- kernels ---------------------------------------------------------------------------------
 
     def _assign(self) -> None:
-        """Keep what several kernels need and is not cheap; a node that one kernel needs is its."""
+        """Materialize what several kernels need, unless it is cheap."""
         group: dict[Node, int] = {}
         reducing: set[int] = set()  # groups with reductions
-        self._keep_what_stands_alone()
+        self._materialize_kernels_of_their_own()
         weight = self._weights(self._repeated())
-        self._keep_rows_of_reductions()
+        self._materialize_rows_of_reductions()
         later = wanted_later(self.order)
         on_gpu = bool(self.roots) and not alone(self.roots[0].device)
         cheap = _CHEAP_ON_GPUS if on_gpu else _CHEAP
@@ -158,24 +158,26 @@ class Plan:
             if node.op == PRODUCT and mine in reducing:
                 self.materialize(node, "a reduction reads it")
             elif node not in self.materialized and (mine == _SHARED or node.saved or node in later):
-                # Of a view what it looks at: looking costs nothing.
-                kept = self.original(node.sources[0]) if node.op == VIEW else node
+                # Of a view its base: a view costs nothing.
+                target = self.original(node.sources[0]) if node.op == VIEW else node
                 is_expensive = weight[node] > cheap or node in broad
                 if is_expensive and (mine == _SHARED or node.saved):
-                    self.materialize(kept, "several kernels read it" if mine == _SHARED else _LATER)
-                elif weight[node] >= _DEAREST:
-                    self.materialize(kept, _LATER)
+                    self.materialize(
+                        target, "several kernels read it" if mine == _SHARED else _LATER
+                    )
+                elif weight[node] >= _MOST_EXPENSIVE:
+                    self.materialize(target, _LATER)
                 elif node in self.overwritten:
                     self.materialize(node, "its source is written before it is read again")
             if node in self.materialized:
                 mine = id(node)
             if node.op == REDUCE:
                 reducing.add(mine)
-            apart = node.op == JOIN and node in self.materialized and not self._is_of_one(node)
+            in_parts = node.op == JOIN and node in self.materialized and not self._is_of_one(node)
             for source in map(self.original, node.sources):
                 if source.array is not None:
                     continue
-                if apart:  # each part is a kernel of its own
+                if in_parts:  # each part is a kernel of its own
                     mine = id(source)
                 known = group.get(source)
                 group[source] = mine if known is None or known == mine else _SHARED
@@ -188,9 +190,9 @@ class Plan:
         }
         return len(bases) == 1
 
-    def _keep_what_stands_alone(self) -> None:
-        """Keep what is a kernel of its own, whoever reads it, and what such kernels take from
-        memory. What follows from it at little cost then is cheap."""
+    def _materialize_kernels_of_their_own(self) -> None:
+        """Materialize what is a kernel of its own, whatever reads it, and what such kernels take
+        from memory. What follows from it at little cost then is cheap."""
         for node in self.order:
             if node in self.same:
                 continue
@@ -231,21 +233,21 @@ class Plan:
                 found.add(node)
         return found.intersection(joins)
 
-    def _keep_rows_of_reductions(self) -> None:
-        """Keep what a reduction gathers if it is made of other reductions' results, one of each,
-        as a mean of losses is. Their rows are not its own, so it can't compute them; a kernel of
-        theirs does what is between as well, and reads its rows once for all of them."""
+    def _materialize_rows_of_reductions(self) -> None:
+        """Materialize what a reduction reduces if it is made of other reductions' results, one of
+        each, as a mean of losses is. Their rows are not its own, so it can't compute them; a kernel
+        of theirs does what is between as well, and reads its rows once for all of them."""
         reached: dict[Node, frozenset[int]] = {}  # sizes of the reductions in a node's expression
         for node in self.order:
             sizes = frozenset[int]()
-            if node.op not in _ALONE:
+            if node.op not in _OPAQUE:
                 for source in map(self.original, node.sources):
                     sizes |= reached.get(source, frozenset())
             if node.op == REDUCE:
                 source = self.original(node.sources[0])
                 if node.size < source.size and source.size in sizes and source.array is None:
                     self.materialize(
-                        source, "a reduction gathers it, which is made of others' results"
+                        source, "a reduction reads it, and it is made of others' results"
                     )
                 sizes = frozenset((node.size,))
             reached[node] = sizes if node not in self.materialized else frozenset()
@@ -260,7 +262,7 @@ class Plan:
             for source in map(self.original, node.sources):
                 if source.array is None and source not in self.materialized:
                     mine |= reads.get(source, frozenset())
-                elif source.size * _SPREAD > node.size:
+                elif source.size * _BROADCAST > node.size:
                     mine |= {id(source)}
             if len(mine) > _FEW_READ:
                 found.add(node)
@@ -270,8 +272,8 @@ class Plan:
 
     def _weights(self, repeated: set[Node]) -> dict[Node, int]:
         """What it costs to compute a node again, from what is in memory. Of the repeated ones those
-        that are expensive are kept, and joined arrays that are in each other too often: a kernel
-        has a branch for each."""
+        that are expensive are materialized, and joined arrays that are in each other too often: a
+        kernel has a branch for each."""
         weight: dict[Node, int] = {}
         nested: dict[Node, int] = {}
         for node in self.order:
@@ -282,11 +284,11 @@ class Plan:
             nested[node] = inside + (node.op == JOIN)
             if nested[node] > _MOST_NESTED:
                 self.materialize(node, f"a kernel nests {_MOST_NESTED} joined arrays at most")
-            if node.op in _DEAR:
-                total = _DEAREST
+            if node.op in _EXPENSIVE:
+                total = _MOST_EXPENSIVE
             else:
                 total = cost_of(node.op, node.dtype.short, node.detail)
-            if node.op == VIEW and node.size >= _SPREAD * node.sources[0].size:
+            if node.op == VIEW and node.size >= _BROADCAST * node.sources[0].size:
                 weight[node] = 0
                 continue
             sources = [
@@ -296,7 +298,7 @@ class Plan:
             ]
             # Of what is joined one part is computed, the one that is there.
             total += max(sources, default=0) if node.op == JOIN else sum(sources)
-            weight[node] = min(total, _DEAREST)
+            weight[node] = min(total, _MOST_EXPENSIVE)
             if node in repeated and weight[node] > _CHEAP:
                 self.materialize(node, "several points of a kernel read it, through what is joined")
         return weight

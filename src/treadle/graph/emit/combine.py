@@ -164,8 +164,8 @@ def _in_pairs(
     values = list(values)
     while len(values) > 1:
         pairs = zip(values[::2], values[1::2], strict=False)
-        rest = values[-1:] if len(values) % 2 else []
-        values = [*(join(*pair) for pair in pairs), *rest]
+        remainder = values[-1:] if len(values) % 2 else []
+        values = [*(join(*pair) for pair in pairs), *remainder]
     return values[0]
 
 
@@ -176,8 +176,8 @@ def combine_all(body: Body, reduction: Reduction, states: Sequence[State]) -> St
     states = list(states)
     while len(states) > 1:
         pairs = zip(states[::2], states[1::2], strict=False)
-        rest = states[-1:] if len(states) % 2 else []
-        states = [*(combine(body, reduction, *pair) for pair in pairs), *rest]
+        remainder = states[-1:] if len(states) % 2 else []
+        states = [*(combine(body, reduction, *pair) for pair in pairs), *remainder]
     return states[0]
 
 

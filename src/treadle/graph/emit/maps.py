@@ -116,13 +116,13 @@ def _point(body: Body, threads: list[n.Variable]) -> list[n.Expression]:
     indices: list[n.Expression] = [ir.cast(at, type) for at in reversed(threads)]
     front = program.kept - len(threads)
     if front > 0:
-        rest = indices[0]
+        left = indices[0]
         outer: list[n.Expression] = []
         for axis in range(front, 0, -1):
             extent = body.extents[axis]
-            outer.append(body.let("i", ir.binary("mod", rest, extent)))
-            rest = body.let("r", ir.binary("floordiv", rest, extent))
-        indices = [rest, *reversed(outer), *indices[1:]]
+            outer.append(body.let("i", ir.binary("mod", left, extent)))
+            left = body.let("r", ir.binary("floordiv", left, extent))
+        indices = [left, *reversed(outer), *indices[1:]]
     if program.lanes > 1:
         indices[-1] = ir.mul(indices[-1], program.lanes)
     return [body.let("i", index) for index in indices]

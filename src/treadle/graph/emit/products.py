@@ -155,9 +155,9 @@ def _finish(body: Body, number: int, detail: Multiplied, arguments: Sequence[n.E
 
 def _split(body: Body, at: n.Variable, extents: Sequence[n.Variable]) -> list[n.Expression]:
     """The indices along some axes of an element that is the `at`-th of them."""
-    rest: n.Expression = at
+    left: n.Expression = at
     found: list[n.Expression] = []
     for extent in reversed(extents[1:]):
-        found.append(body.let("i", ir.binary("mod", rest, extent)))
-        rest = body.let("r", ir.binary("floordiv", rest, extent))
-    return [rest, *reversed(found)] if extents else []
+        found.append(body.let("i", ir.binary("mod", left, extent)))
+        left = body.let("r", ir.binary("floordiv", left, extent))
+    return [left, *reversed(found)] if extents else []

@@ -25,7 +25,7 @@ _MOST_BUFFERS = 8  # that every device lets a kernel have
 
 
 class Saved(NamedTuple):
-    """A step that waits in an output's place from the pass on that computes it first."""
+    """A step that is stored in an output's place, from the pass on that computes it first."""
 
     step: int
     output: Output
@@ -155,7 +155,7 @@ def steady(program: Program, analysis: RowAnalysis, wanted: Iterable[int]) -> li
 
 
 def _saved(program: Program, analysis: RowAnalysis) -> tuple[Saved, ...]:
-    """The expensive values that a later pass needs again, each with an output to wait in.
+    """The expensive values that a later pass needs again, each with an output to be stored in.
 
     Nothing that is read later may be overwritten, and an output may be an input's memory."""
     if len(analysis.passes) == 0 or not analysis.each:
@@ -198,7 +198,7 @@ def _takes(program: Program, output: Output, step: int) -> bool:
 
 def _held(program: Program, analysis: RowAnalysis) -> tuple[frozenset[int], ...]:
     """What threads hold of their elements from each pass on: what is expensive, and what comes
-    from memory. The rest is computed again, so that it takes no registers between passes."""
+    from memory. All else is computed again, so that it takes no registers between passes."""
     known = {reduction.step for reduction in analysis.reductions}
     found: list[frozenset[int]] = []
     for number in range(len(analysis.passes)):
@@ -234,13 +234,13 @@ def _words(program: Program, analysis: RowAnalysis, held: Sequence[Collection[in
     most = 0
     for number, steps in enumerate(held):
         known |= set(steps)
-        waiting: set[int] = set()
+        needed_later: set[int] = set()
         for after in _after(analysis, number):
             wanted = wanted_in(analysis, after)
             reached = {*wanted, *needed(program, wanted, known)}
             sources = {source for step in reached for source in program.steps[step].sources}
-            waiting |= (reached | sources) & known & analysis.varying
-        sizes = [size_of(type_named(program.steps[step].type)) for step in waiting]
+            needed_later |= (reached | sources) & known & analysis.varying
+        sizes = [size_of(type_named(program.steps[step].type)) for step in needed_later]
         most = max(most, sum(-(-size // 4) for size in sizes))
     return most
 

@@ -1,8 +1,8 @@
 """The walks of a GPU: some threads for each row, a few rows for each block.
 
-Threads of a row take elements in turn, several at once, and join what they have: in subgroups where
-these are, and then, or else, in shared memory. All threads of a block go the same way wherever they
-wait for each other; threads without a row of their own do the last row's work and write nothing.
+Threads of a row take elements in turn, several at once, and combine their states: in subgroups
+where there are some, and then, or else, in shared memory. Control flow is uniform at barriers;
+threads without a row of their own do the last row's work and write nothing.
 
 Rows that are visited more than once are read once, if they are not too long: each thread holds its
 elements in registers, which have a name each, since what is indexed would lie in memory.
@@ -54,8 +54,8 @@ class Blocks(Walk):
         if fast > 1:
             low = body.let("low", ir.binary("rem", self.me, fast))
         high = body.let("high", ir.binary("div", self.me, fast))
-        mine, turn = (high, low) if variant.along == Neighbours.ELEMENTS else (low, high)
-        self.turn: n.Expression = turn
+        mine, member = (high, low) if variant.along == Neighbours.ELEMENTS else (low, high)
+        self.member: n.Expression = member
         kept = body.extents[: body.program.kept]
         rows = body.let("count", product(body, kept))
         block = ir.mul(cast(ir.builtin("block_idx"), type), variant.rows)
@@ -66,7 +66,7 @@ class Blocks(Walk):
         self.known: Known = {ROW: self.row}
         # The slot of a row's first thread, and the distance from one thread's to the next one's.
         self.home = ir.mul(mine, variant.threads) if variant.along == Neighbours.ELEMENTS else mine
-        self.apart = 1 if variant.along == Neighbours.ELEMENTS else variant.rows
+        self.spacing = 1 if variant.along == Neighbours.ELEMENTS else variant.rows
         self.shared: dict[tuple[Type, int, int], n.Memory] = {}
         self.side = 0
 
@@ -75,7 +75,7 @@ class Blocks(Walk):
         """The thread's row."""
         yield self.point, self.row, self.known
 
-    def keep(self, step: int, value: n.Expression) -> None:
+    def remember(self, step: int, value: n.Expression) -> None:
         """In a variable."""
         plain = isinstance(value, (n.Variable, n.Constant))
         self.known[step] = value if plain else self.body.let("k", value)
@@ -84,7 +84,7 @@ class Blocks(Walk):
         """The first thread of a row writes for it."""
         if self.variant.threads == 1:
             return self.alive
-        return ir.both(self.alive, ir.equal(self.turn, 0))
+        return ir.both(self.alive, ir.equal(self.member, 0))
 
     def reduce(self, reductions: Sequence[Reduction], axes: Axes, visit: Visit, done: Done) -> None:
         """Totals in threads, and then those of the threads."""
@@ -123,7 +123,7 @@ class Blocks(Walk):
                 part = ir.sub(ir.sub(body.integers[body.program.integers], 1), part)
             first = ir.mul(part, span)
             stop = body.let("stop", ir.intrinsic("min", ir.add(first, span), axes.total))
-        at = body.let("at", ir.add(first, cast(self.turn, type)))
+        at = body.let("at", ir.add(first, cast(self.member, type)))
         if variant.unroll > 1:
             most = body.let("most", ir.sub(stop, (variant.unroll - 1) * variant.threads))
             with b.repeat(ir.less(at, most)):
@@ -133,10 +133,10 @@ class Blocks(Walk):
             take(self._spots(at, 0, axes))
             b.assign(at, ir.add(at, variant.threads))
 
-    def _spots(self, at: n.Expression, turn: int, axes: Axes) -> list[Spot]:
-        """The elements of a turn: neighbours along the row's last axis."""
+    def _spots(self, at: n.Expression, iteration: int, axes: Axes) -> list[Spot]:
+        """The elements of an unrolled iteration: neighbours along the row's last axis."""
         body = self.body
-        number = body.let("number", ir.add(at, turn * self.variant.threads))
+        number = body.let("number", ir.add(at, iteration * self.variant.threads))
         return self._spots_at(number, axes)
 
     def _spots_at(self, number: n.Expression, axes: Axes) -> list[Spot]:
@@ -161,7 +161,7 @@ class Blocks(Walk):
         states = self._exchanged(reductions, states, width)
         if variant.threads == width:
             return states
-        # Another pass takes other memory, so that nobody has to wait for its readers.
+        # Another pass takes other memory, so that no barrier is needed for its readers.
         self.side = 1 - self.side
         groups = variant.threads // width
         memories = self._memories(reductions, variant.rows * groups)
@@ -169,23 +169,23 @@ class Blocks(Walk):
             self._put(memories, states, ir.binary("div", self.me, width))
         b.emit(n.Barrier())
         slot = ir.binary("div", self.home, width)
-        slot = ir.add(slot, ir.binary("rem", self.turn, groups))
+        slot = ir.add(slot, ir.binary("rem", self.member, groups))
         return self._exchanged(reductions, self._get(reductions, memories, slot), groups)
 
     def _exchanged(
         self, reductions: Sequence[Reduction], states: list[State], width: int
     ) -> list[State]:
         """What neighbouring threads have together, as many as `width`, in all of them."""
-        apart = width // 2
-        while apart:
+        distance = width // 2
+        while distance:
             states = [
-                combine(self.body, reduction, state, self._other(state, apart))
+                combine(self.body, reduction, state, self._other(state, distance))
                 for reduction, state in zip(reductions, states, strict=True)
             ]
-            apart //= 2
+            distance //= 2
         return states
 
-    def _other(self, state: State, apart: int) -> State:
+    def _other(self, state: State, distance: int) -> State:
         """The state of the thread whose number differs in one bit."""
         body = self.body
 
@@ -197,7 +197,7 @@ class Blocks(Walk):
                 return n.Construct(parts, value.type)
             sent = cast(value, kept_type(value.type))
             result = body.builder.variable(body.fresh("other"), sent.type)
-            mask = ir.constant(apart, I32)
+            mask = ir.constant(distance, I32)
             body.builder.emit(n.Subgroup("shuffle_xor", (sent, mask), result))
             return cast(result, value.type)
 
@@ -212,8 +212,8 @@ class Blocks(Walk):
         b.emit(n.Barrier())
         half = self.variant.threads // 2
         while half:
-            with b.when(ir.less(self.turn, half)):
-                other = ir.add(self.me, half * self.apart)
+            with b.when(ir.less(self.member, half)):
+                other = ir.add(self.me, half * self.spacing)
                 mine = self._get(reductions, memories, self.me)
                 theirs = self._get(reductions, memories, other)
                 pairs = zip(reductions, mine, theirs, strict=True)
@@ -308,9 +308,9 @@ class HeldBlocks(Blocks):
         if self.groups:
             return
         body, variant = self.body, self.variant
-        turn = cast(self.turn, body.index_type)
+        member = cast(self.member, body.index_type)
         for k in range(variant.held):
-            number = body.let("number", ir.add(turn, k * variant.threads))
+            number = body.let("number", ir.add(member, k * variant.threads))
             if k == variant.held - 1 and not variant.even:
                 self.is_last = body.let("last", ir.less(number, axes.total))
                 inside = ir.intrinsic("min", number, ir.sub(axes.total, 1))

@@ -90,7 +90,7 @@ class _Passes:
     def _whole(self) -> None:
         for number in range(len(self.analysis.passes)):
             self._settle(number)
-            self._reduce(number, partial(self._keep_results, number))
+            self._reduce(number, partial(self._remember_results, number))
         self._store_each()
         self._store_once()
 
@@ -128,7 +128,7 @@ class _Passes:
         self._recall(len(self.analysis.passes))
         self._store_each()
 
-    # --- pieces ---
+    # --- parts of kernels ---
 
     def _settle(self, number: int) -> None:
         """Compute what is one value for a row and needed for each of its elements."""
@@ -139,7 +139,7 @@ class _Passes:
             new = [step for step in steps if step not in known]
             values = self.body.evaluate(point, new, known)
             for step in new:
-                self.walk.keep(step, values[step])
+                self.walk.remember(step, values[step])
 
     def _reduce(self, number: int, done: Done) -> None:
         reductions = self.analysis.passes[number]
@@ -265,9 +265,9 @@ class _Passes:
 
     # --- results and states ---
 
-    def _keep_results(self, number: int, states: list[State], row: n.Expression) -> None:
+    def _remember_results(self, number: int, states: list[State], row: n.Expression) -> None:
         for reduction, state in zip(self.analysis.passes[number], states, strict=True):
-            self.walk.keep(reduction.step, finished(reduction, state))
+            self.walk.remember(reduction.step, finished(reduction, state))
 
     def _leave_states(self, number: int, states: list[State], row: n.Expression) -> None:
         part = cast(ir.builtin("block_idx", 1), self.body.index_type)
@@ -278,7 +278,7 @@ class _Passes:
                     self.body.builder.store(memory, place, cast(value, memory.element))
 
     def _leave_results(self, number: int, states: list[State], row: n.Expression) -> None:
-        self._keep_results(number, states, row)
+        self._remember_results(number, states, row)
         with self._owner():
             for reduction, state in zip(self.analysis.passes[number], states, strict=True):
                 memory, place = self._result(reduction, row)
@@ -292,7 +292,7 @@ class _Passes:
             return
         with self.walk.each_row() as (_, row, _known):
             for reduction in earlier:
-                self.walk.keep(
+                self.walk.remember(
                     reduction.step, cast(ir.load(*self._result(reduction, row)), reduction.result)
                 )
 
@@ -303,18 +303,18 @@ class _Passes:
         return memory, ir.add(ir.mul(self.rows, number), row)
 
     def _state(
-        self, reduction: Reduction, part: int, row: n.Expression, piece: n.Expression
+        self, reduction: Reduction, part: int, row: n.Expression, share: n.Expression
     ) -> tuple[n.Buffer, n.Expression]:
-        """Where a part of a state is: pieces of a row side by side, or rows."""
+        """Where a part of a state is: the shares of a row lie side by side, or rows do."""
         assert self.scratch is not None
         buffer, number = self.scratch.states[reduction.step, part]
         memory = self.body.buffers[len(self.program.buffers) + buffer]
         results = self.scratch.counts[buffer][0]
-        pieces = self.body.integers[self.program.integers]
+        shares = self.body.integers[self.program.integers]
         if self.variant.along == Neighbours.ELEMENTS:
-            place = ir.add(ir.mul(ir.add(ir.mul(self.rows, number), row), pieces), piece)
+            place = ir.add(ir.mul(ir.add(ir.mul(self.rows, number), row), shares), share)
         else:
-            place = ir.add(ir.mul(ir.add(ir.mul(pieces, number), piece), self.rows), row)
+            place = ir.add(ir.mul(ir.add(ir.mul(shares, number), share), self.rows), row)
         return memory, ir.add(ir.mul(self.rows, results), place)
 
 

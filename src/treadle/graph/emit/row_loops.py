@@ -1,4 +1,4 @@
-"""Walks of a CPU: loops over lanes, which become vectors, inside loops over the rest.
+"""Walks of a CPU: loops over lanes, which become vectors, inside loops over the other axes.
 
 Sums are taken in short runs whose totals are added up, in each of many lanes: so their error stays
 that of a few dozen additions, however long a row is.
@@ -77,7 +77,7 @@ class RowLoops(_Loops):
         """The one row."""
         yield self.point, self.row, self.known
 
-    def keep(self, step: int, value: n.Expression) -> None:
+    def remember(self, step: int, value: n.Expression) -> None:
         """In a variable."""
         plain = isinstance(value, (n.Variable, n.Constant))
         self.known[step] = value if plain else self.body.let("k", value)
@@ -142,7 +142,7 @@ class RowLoops(_Loops):
                 store([self._spot(front, number, at)], self.known)
 
     def _tiles(self, axes: Axes) -> n.Expression:
-        """How many pieces of the last axis a row has."""
+        """How many tiles a row has: of its last axis, for each element of the others."""
         if not axes.extents:
             return ir.constant(1, self.body.index_type)
         outer = product(self.body, axes.extents[:-1])
@@ -198,7 +198,7 @@ class RowLoops(_Loops):
 class ColumnLoops(_Loops):
     """A block is a strip of rows, or a part of each; lanes are neighbours along the last kept axis.
 
-    What is known of a row is kept in memory, one slot a lane.
+    What is known of a row is in memory, one slot a lane.
     """
 
     def __init__(self, body: Body, variant: RowVariant) -> None:
@@ -216,7 +216,7 @@ class ColumnLoops(_Loops):
         )
         self.first = body.let("first", ir.add(ir.mul(line, last), self.start))
         self.front = indices(body, line, outer)
-        self.kept: dict[int, n.Memory] = {}
+        self.remembered: dict[int, n.Memory] = {}
         self.lane: n.Variable | None = None
 
     @contextmanager
@@ -226,17 +226,17 @@ class ColumnLoops(_Loops):
         name = body.fresh("lane")
         with body.builder.loop(name, 0, self.count, type=body.index_type, parallel=True) as lane:
             self.lane = lane
-            known = {step: body.let("k", ir.load(m, lane)) for step, m in self.kept.items()}
+            known = {step: body.let("k", ir.load(m, lane)) for step, m in self.remembered.items()}
             row = body.let("row", ir.add(self.first, lane))
             yield (*self.front, body.let("e", ir.add(self.start, lane))), row, {**known, ROW: row}
             self.lane = None
 
-    def keep(self, step: int, value: n.Expression) -> None:
+    def remember(self, step: int, value: n.Expression) -> None:
         """In the lane's slot."""
         assert self.lane is not None
-        if step not in self.kept:
-            self.kept[step] = self._memory(value.type)
-        self.body.builder.store(self.kept[step], self.lane, value)
+        if step not in self.remembered:
+            self.remembered[step] = self._memory(value.type)
+        self.body.builder.store(self.remembered[step], self.lane, value)
 
     def _memory(self, type: Type) -> n.Memory:
         return self.body.builder.memory("shared", self.body.fresh("slots"), type, self.variant.rows)

@@ -1,4 +1,4 @@
-"""How rows of known sizes are spread over a device: the strategies of reducing programs."""
+"""How rows of known sizes are divided among threads: the strategies of reducing programs."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _STRIP_BYTES = 1 << 20  # what they may take to be near when they are visited ag
 # A GPU: threads that keep it busy, and elements that are worth a thread.
 _THREADS = 256
 _BUSY = 1 << 18
-_THREAD_TURNS = 4
+_THREAD_ITERATIONS = 4
 _STRIPE = 32  # neighbouring rows that threads go along with, for memory's sake
-_JOIN_TURNS = 4  # parts whose states a thread loads at once: it waits for them, and does no more
-_SUBGROUP = 32  # threads that join without memory, or are near to
+_JOIN_UNROLL = 4  # parts whose states a thread loads at once: it waits for them, and does no more
+_SUBGROUP = 32  # threads that exchange values without shared memory, or nearly
 _HELD, _HELD_IN_SOFTWARE = 32, 8  # words of a row in a thread: drivers compile them for long
 # What a thread computes of the elements that it holds, all of which is unrolled; and what it
 # computes at once of others. Software drivers take more than linear time to compile it.
@@ -133,7 +133,7 @@ def _parts_of_loops(program: Program, elements: int, blocks: int) -> int:
 
 
 def _bytes_of_row(program: Program, analysis: RowAnalysis) -> int:
-    """What is kept of a row in memory while a strip of rows is done."""
+    """What a row has in memory while a strip of rows is done."""
     steps = {reduction.step for reduction in analysis.reductions}
     for number in range(len(analysis.passes) + 1):
         steps |= set(steady(program, analysis, wanted_in(analysis, number)))
@@ -201,7 +201,7 @@ def _threads(program: Program, rows: int, row: tuple[int, ...], machine: Machine
     beside = 1 if variant.along == Neighbours.ELEMENTS else min(variant.rows, _STRIPE)
     threads = min(most // beside, _power_above(parts))
     joined = most // threads if variant.along == Neighbours.ELEMENTS else beside
-    unroll = min(_JOIN_TURNS, _power_above(-(-parts // threads)))
+    unroll = min(_JOIN_UNROLL, _power_above(-(-parts // threads)))
     join = variant._replace(rows=joined, threads=threads, unroll=unroll, lanes=1)
     block = variant.rows * variant.threads
     return _stages(
@@ -259,18 +259,18 @@ def _at_once(program: Program, analysis: RowAnalysis) -> int:
 
 def _parts_of_threads(program: Program, blocks: int, units: int, variant: RowVariant) -> int:
     wanted = -(-_BUSY // (blocks * variant.rows * variant.threads))
-    worth = units // (variant.threads * variant.unroll * _THREAD_TURNS)
+    worth = units // (variant.threads * variant.unroll * _THREAD_ITERATIONS)
     parts = min(wanted, worth)
     return parts if parts > 1 and scratch_of(program).fits(program) else 1
 
 
 def _unroll(cost: int, lanes: int, machine: Machine) -> int:
     """Elements (or groups of neighbours) that a thread has under variant."""
-    turns = 8 if cost <= 12 else 4 if cost <= 30 else 2
-    turns = max(turns // (2 if lanes > 1 else 1), 1)
+    iterations = 8 if cost <= 12 else 4 if cost <= 30 else 2
+    iterations = max(iterations // (2 if lanes > 1 else 1), 1)
     if machine.slow_to_compile:
-        turns = min(turns, max(_COST_IN_SOFTWARE // max(cost * lanes, 1), 1))
-    return turns
+        iterations = min(iterations, max(_COST_IN_SOFTWARE // max(cost * lanes, 1), 1))
+    return iterations
 
 
 def _most_threads(

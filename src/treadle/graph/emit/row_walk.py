@@ -80,10 +80,10 @@ class Walk(ABC):
     @abstractmethod
     @contextmanager
     def each_row(self) -> Iterator[tuple[tuple[n.Expression, ...], n.Expression, Known]]:
-        """Statements for each row: its indices, its number, and what was kept of it."""
+        """Statements for each row: its indices, its number, and what is remembered of it."""
 
     @abstractmethod
-    def keep(self, step: int, value: n.Expression) -> None:
+    def remember(self, step: int, value: n.Expression) -> None:
         """Remember a value of a row, inside `each_row`."""
 
     @abstractmethod
