@@ -10,8 +10,8 @@ from treadle.core.dtypes import DType, bool_, float32, float64, int32
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import history as histories
 from treadle.graph.node import Node, constant
-from treadle.tensor.annotations import ArrayLike
 from treadle.graph.placeholders import record_composite
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.conversions import cast
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer, supports

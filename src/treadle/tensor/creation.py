@@ -196,15 +196,9 @@ def empty(
     return Tensor(DeviceArray.allocate(where, kind, extents_of(shape)))
 
 
-def unwritten(shape: tuple[int, ...], dtype: DType, device: Device) -> Node:
-    """Memory to write parts of, which is taken when they are computed."""
-    return call(DeviceArray.allocate, (), shape, dtype, (device, dtype, shape), device)
-
-
 def zeros(
     shape: Shape, *, dtype: DTypeLike | None = None, device: str | Device | None = None
 ) -> Tensor:
-def zeros(shape: Shape, *, dtype: Any = None, device: str | Device | None = None) -> Tensor:
     """A tensor of zeros; float32 unless `dtype` says otherwise.
 
     >>> import treadle as td

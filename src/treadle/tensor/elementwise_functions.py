@@ -39,8 +39,6 @@ from treadle.tensor.dtypes import (
 )
 from treadle.tensor.elementwise_documents import document
 from treadle.tensor.operands import alike, as_nodes, node_of, prepare
-from treadle.tensor.conversions import as_python, cast, common_shape, device_of, is_number
-from treadle.tensor.operands import alike, as_nodes, node_of, prepare
 from treadle.tensor.precision import WIDENED, lower, suited
 from treadle.tensor.tensor import Tensor, from_node
 

@@ -34,9 +34,6 @@ from treadle.runtime import settings
 from treadle.runtime.arrays import DeviceArray, numpy_dtype
 from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.indexing import Pick, Plan, all_inside, resolve
-from treadle.tensor.operands import values_of
-from treadle.tensor.conversions import cast, is_number, mixed_devices, number_as
 from treadle.tensor.conversions import cast, is_number, mixed_devices, number_as
 from treadle.tensor.creation import asarray
 from treadle.tensor.indexing import Pick, Plan, all_inside, basic, parse, resolve

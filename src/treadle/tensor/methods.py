@@ -52,9 +52,6 @@ def contiguous(x: Tensor) -> Tensor:
     >>> x.T.contiguous().strides
     (2, 1)
     """
-    from treadle.runtime.arrays import is_contiguous
-
-    """The tensor itself if its elements lie row by row without gaps, else a copy."""
     return x if is_contiguous(x.shape, x.strides) else x.copied()
 
 

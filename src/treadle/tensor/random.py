@@ -24,11 +24,16 @@ from treadle.kernels.sort import argsort
 from treadle.runtime.devices import Device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.annotations import ArrayLike, DTypeLike
-from treadle.tensor.creation import Shape, extents_of
-from treadle.tensor.dtypes import check_dtype, check_fits, default_integer, promote, supports
-from treadle.tensor.generator import Generator, default_generator, recorder, tape
-from treadle.tensor.operands import from treadle.tensor.assembly import concat, stack from treadle.tensor.conversions import (     as_python
-from treadle.tensor.conversions import cast, common_shape, device_of, is_number, mixed_devices, shaped
+from treadle.tensor.assembly import concat, stack
+from treadle.tensor.conversions import (
+    as_python,
+    cast,
+    common_shape,
+    device_of,
+    is_number,
+    mixed_devices,
+    shaped,
+)
 from treadle.tensor.creation import Shape, extents_of
 from treadle.tensor.dtypes import check_dtype, check_fits, default_integer, promote, supports
 from treadle.tensor.generator import Generator, default_generator, recorder, tape

@@ -33,16 +33,10 @@ from treadle.runtime.devices import Device, restored_device
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.cells import Cell, OwnedCell, compute, compute_alone, compute_soon, written
 from treadle.tensor.declared import Declared
-from treadle.tensor.dtypes import check_dtype, named_dtype
-from treadle.tensor.for_array_api import ForArrayApi
-from treadle.tensor.for_autograd import Boundary, ForAutograd
-from treadle.tensor.for_numpy import ForNumPy
-from treadle.tensor.indexing import basic, parse
 from treadle.tensor.dtypes import check_dtype, named_dtype, supports
 from treadle.tensor.for_array_api import ForArrayApi
 from treadle.tensor.for_autograd import Boundary, ForAutograd
 from treadle.tensor.for_numpy import ForNumPy
-from treadle.tensor.operator_types import Operators
 
 
 class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):

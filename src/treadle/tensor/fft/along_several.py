@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.graph.kinds import COPY
-from treadle.graph.node import Node
-from treadle.tensor.annotations import ArrayLike
 from treadle.graph.node import COPY, Node
+from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.conversions import cast
 from treadle.tensor.fft import arguments
 from treadle.tensor.fft.along_one import complex_along, real_backward, real_forward
