@@ -7,7 +7,7 @@ writes all of them, as in NumPy. What is read is computed then.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from typing import cast as assume
 
 import numpy as np
@@ -271,12 +271,6 @@ class Tensor(ForNumPy, ForArrayApi, ForAutograd, Declared):
         return made
 
     # --- views -----------------------------------------------------------------------------------
-
-    if TYPE_CHECKING:  # what is made of operations is in `methods`, as most methods are
-
-        def __getitem__(self, index: Any) -> Tensor: ...
-        def __setitem__(self, index: Any, value: Any) -> None: ...
-        def __contains__(self, value: Any) -> bool: ...
 
     def _whole_or(self, view: View) -> Tensor:
         """A part to write to. If it is all of the array, nothing of the old one has to be there."""
