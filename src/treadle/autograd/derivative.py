@@ -13,7 +13,7 @@ from typing import Any
 
 from treadle.core.dtypes import bfloat16, float16, float32
 from treadle.graph.history import RESULT, History
-from treadle.tensor.as_one import Options, Position
+from treadle.tensor.composites import Options, Position
 from treadle.tensor.tensor import Tensor, from_node
 
 # What a derivative gives: gradients of sources, each with the source's history.
@@ -88,7 +88,7 @@ class OfNode:
 
 
 class OfFunction:
-    """The derivative of a function that is recorded `as_one`.
+    """The derivative of a function that is recorded `composite`.
 
     The rule takes the gradient (of several results: a tuple of theirs, None where there is none),
     then by name what it needs of the function's arguments and `out`, the result, or a tuple of
@@ -102,7 +102,7 @@ class OfFunction:
         self.wants = _named(rule)[1:]
 
     def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
-        """`as_one` asks by names."""
+        """`composite` asks by names."""
         raise NotImplementedError
 
     def of_call(self, made: History, gradients: Sequence[Tensor | None]) -> Flow:

@@ -17,8 +17,8 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
 from treadle.graph.node import GATHER, INDEX, Node, view_of
 from treadle.graph.views import View
-from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import integer, one_axis, takes_dim
+from treadle.tensor.composites import composite
 from treadle.tensor.conversions import device_of, is_number
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
@@ -218,7 +218,7 @@ def roll(
     return rolled(x, tuple(total))
 
 
-@as_one
+@composite
 def rolled(x: Tensor, shifts: tuple[int, ...]) -> Tensor:
     """A tensor moved by so much along each of its axes."""
     return assembled(x.shape, x.dtype, x.device, _rolled(x, shifts))

@@ -7,7 +7,7 @@ import math
 from treadle.core.dtypes import bfloat16, bool_, float16, float32
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.as_one import as_one
+from treadle.tensor.composites import composite
 from treadle.tensor.conversions import cast, common_shape
 from treadle.tensor.elementwise_functions import FUNCTIONS, apply
 from treadle.tensor.operands import prepare
@@ -20,7 +20,7 @@ __all__ = ["cdist"]
 _HALVES = (float16, bfloat16)
 
 
-@as_one
+@composite
 def cdist(x1: ArrayLike, x2: ArrayLike, p: float = 2.0) -> Tensor:
     """The distance of each row of x1 to each row of x2, of shape (…, rows of x1, rows of x2); axes
     in front broadcast. `p` says which: the p-th root of the sum of |difference|^p; for 0 how many

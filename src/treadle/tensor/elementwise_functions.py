@@ -27,7 +27,7 @@ from treadle.graph.placeholders import within
 from treadle.runtime import settings
 from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.as_one import as_one
+from treadle.tensor.composites import composite
 from treadle.tensor.conversions import as_python, cast, common_shape, device_of, is_number
 from treadle.tensor.dtypes import (
     RANK,
@@ -380,7 +380,7 @@ def where(condition: ArrayLike, x1: ArrayLike, x2: ArrayLike, /) -> Tensor:
     return from_node(Node("where", sources, shape, dtype, device))
 
 
-@as_one
+@composite
 def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Tensor:
     """X limited to min … max: numbers, or arrays that broadcast with x. The dtype is x's, and
     integers with floating bounds become floats; NaN where one of them is NaN.

@@ -24,8 +24,8 @@ from treadle.graph.node import COPY, REDUCE, Node, constant, view_of
 from treadle.runtime.arrays import check_cast, numpy_dtype
 from treadle.runtime.devices import Device
 from treadle.tensor.annotations import ArrayLike, Axes, DTypeLike
-from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import some_axes, takes_dim
+from treadle.tensor.composites import composite
 from treadle.tensor.conversions import cast, device_of
 from treadle.tensor.dtypes import check_dtype, default_integer, supports
 from treadle.tensor.operands import node_of
@@ -258,7 +258,7 @@ def mean(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> T
 
 
 @takes_dim
-@as_one
+@composite
 def var(
     x: ArrayLike, /, axis: Axes | None = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
@@ -273,7 +273,7 @@ def var(
 
 
 @takes_dim
-@as_one
+@composite
 def std(
     x: ArrayLike, /, axis: Axes | None = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
@@ -289,7 +289,7 @@ def std(
 
 @cast_by_name
 @takes_dim
-@as_one
+@composite
 def logsumexp(x: ArrayLike, /, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) along one axis, several or all, without overflow; of none -inf.
 

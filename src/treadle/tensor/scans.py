@@ -8,8 +8,8 @@ from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph.calls import call
 from treadle.kernels.accumulate import accumulate
 from treadle.tensor.annotations import ArrayLike, DTypeLike
-from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import as_a_row, one_axis, takes_dim
+from treadle.tensor.composites import composite
 from treadle.tensor.conversions import cast
 from treadle.tensor.precision import cast_by_name
 from treadle.tensor.reductions import node_for, total_dtype
@@ -19,7 +19,7 @@ from treadle.tensor.tensor import Tensor, from_node
 @cast_by_name
 @takes_dim
 @as_a_row
-@as_one
+@composite
 def cumulative_sum(
     x: ArrayLike,
     /,
@@ -41,7 +41,7 @@ def cumulative_sum(
 @cast_by_name
 @takes_dim
 @as_a_row
-@as_one
+@composite
 def cumulative_prod(
     x: ArrayLike,
     /,

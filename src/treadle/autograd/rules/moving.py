@@ -13,8 +13,8 @@ from treadle.graph.history import History
 from treadle.graph.node import COPY, GATHER, INDEX, VIEW, WRITE, Node, constant, view_of
 from treadle.graph.views import View
 from treadle.kernels.scatter import scattered
-from treadle.tensor.as_one import as_one
 from treadle.tensor.assembly import rolled
+from treadle.tensor.composites import composite
 from treadle.tensor.conversions import number_as
 from treadle.tensor.indexed import gathered, index_dtype
 from treadle.tensor.reductions import sum as total
@@ -64,7 +64,7 @@ def _added_up(g: Tensor, view: View, shape: tuple[int, ...]) -> Tensor:
     return added_at(places, g, shape)
 
 
-@as_one
+@composite
 def added_at(places: Tensor, g: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Zeros of a shape, with gradients added at linear places; those outside are dropped."""
     size = math.prod(shape)

@@ -11,13 +11,13 @@ from treadle.graph.history import recorded
 from treadle.graph.realize import realize
 from treadle.runtime.devices import Device
 from treadle.tensor.assembly import stack
+from treadle.tensor.contiguous_runs import contiguous_runs
 from treadle.tensor.creation import zeros
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.reductions import max as greatest
 from treadle.tensor.reductions import min as least
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor
-from treadle.tensor.together import joined
 
 _abs, _clip, _isfinite = FUNCTIONS["abs"], FUNCTIONS["clip"], FUNCTIONS["isfinite"]
 _minimum, _pow, _sqrt, _square = (FUNCTIONS[name] for name in ("minimum", "pow", "sqrt", "square"))
@@ -41,7 +41,7 @@ def get_total_norm(
     if not listed:
         return zeros(())
     with recorded(False):
-        found = _norm(joined(listed), float(norm_type), listed[0].device)
+        found = _norm(contiguous_runs(listed), float(norm_type), listed[0].device)
     if error_if_nonfinite and not bool(_isfinite(found).item()):
         raise RuntimeError(
             f"the norm of order {norm_type} of the gradients is {found.item()}: find the step that "
@@ -120,7 +120,7 @@ def _listed(tensors: Tensors) -> list[Tensor]:
 def _gradients(parameters: Tensors) -> list[Tensor]:
     """The gradients, in as few pieces as they lie in: an optimizer has them lie together."""
     found = [each.grad for each in _listed(parameters)]
-    return joined([each.detach() for each in found if each is not None])
+    return contiguous_runs([each.detach() for each in found if each is not None])
 
 
 def _change(gradients: Sequence[Tensor], change: Callable[[Tensor], Tensor]) -> None:

@@ -132,7 +132,7 @@ def _to_real(name: str, x: Any, n: int | None, axis: int, norm: Any, inverse: bo
 # --- as nodes ------------------------------------------------------------------------------------
 
 
-def _as_one(function: Callable[..., Node]) -> Callable[..., Node]:
+def _composite(function: Callable[..., Node]) -> Callable[..., Node]:
     """Record a transform of a node as one operation, whose derivative has the function's name and
     is told all that follows the node."""
 
@@ -149,7 +149,7 @@ def _as_one(function: Callable[..., Node]) -> Callable[..., Node]:
     return one
 
 
-@_as_one
+@_composite
 def complex_along(name: str, node: Node, axis: int, n: int, inverse: bool, scale: float) -> Node:
     """`fft` or `ifft` along an axis, times a number."""
     shape, dtype = resized(name, node, axis, n), complex_of(node.dtype)
@@ -158,7 +158,7 @@ def complex_along(name: str, node: Node, axis: int, n: int, inverse: bool, scale
     return call(fourier.transform, (node,), shape, dtype, (axis, n, inverse, scale))
 
 
-@_as_one
+@_composite
 def real_forward(name: str, node: Node, axis: int, n: int, scale: float, conjugate: bool) -> Node:
     """`rfft` along an axis, times a number; or its conjugate."""
     resized(name, node, axis, n)
@@ -168,7 +168,7 @@ def real_forward(name: str, node: Node, axis: int, n: int, scale: float, conjuga
     return call(fourier.transform_real, (node,), shape, dtype, (axis, n, conjugate, scale))
 
 
-@_as_one
+@_composite
 def real_backward(name: str, node: Node, axis: int, n: int, inverse: bool, scale: float) -> Node:
     """`irfft` or `hfft` along an axis, times a number."""
     shape, dtype = resized(name, node, axis, n), real_of(node.dtype)

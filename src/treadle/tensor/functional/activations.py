@@ -7,8 +7,8 @@ from typing import Any
 
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.tensor.annotations import ArrayLike, DTypeLike
-from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import one_axis, takes_dim
+from treadle.tensor.composites import composite
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip, where
 from treadle.tensor.functional.normalization import softmax
 from treadle.tensor.functional.wide import may_write, wide
@@ -41,7 +41,7 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 
 @may_write
-@as_one
+@composite
 def relu(input: ArrayLike, inplace: bool = False) -> Tensor:
     """The larger of x and 0.
 
@@ -53,7 +53,7 @@ def relu(input: ArrayLike, inplace: bool = False) -> Tensor:
 
 
 @may_write
-@as_one
+@composite
 def relu6(input: ArrayLike, inplace: bool = False) -> Tensor:
     """x, limited to 0 … 6.
 
@@ -66,7 +66,7 @@ def relu6(input: ArrayLike, inplace: bool = False) -> Tensor:
 
 
 @may_write
-@as_one
+@composite
 def hardtanh(
     input: ArrayLike, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
@@ -98,21 +98,21 @@ def leaky_relu(input: ArrayLike, negative_slope: float = 0.01, inplace: bool = F
     return sloping(input, negative_slope)
 
 
-@as_one
+@composite
 def sloping(input: ArrayLike, slope: float) -> Tensor:
     """`leaky_relu` with a slope that keeps signs, so that the result says where x was positive."""
     x, dtype = wide(input)
     return where(x > 0, x, x * slope).to(dtype)
 
 
-@as_one
+@composite
 def sloping_apart(input: ArrayLike, slope: Any) -> Tensor:
     """The same with any slope, or with one for each element."""
     x, dtype = wide(input)
     return where(x > 0, x, x * slope).to(dtype)
 
 
-@as_one
+@composite
 def prelu(input: ArrayLike, weight: ArrayLike) -> Tensor:
     """x, or x * weight where x is negative. `weight` has one element, or one for each channel, of
     which axis 1 has the number.
@@ -159,7 +159,7 @@ def rrelu(
 
 
 @may_write
-@as_one
+@composite
 def threshold(input: ArrayLike, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """The elements that are above the threshold, and `value` for the others.
 
@@ -176,7 +176,7 @@ def threshold(input: ArrayLike, threshold: float, value: float, inplace: bool = 
 
 
 @may_write
-@as_one
+@composite
 def elu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (exp(x) - 1) where x is negative.
 
@@ -190,7 +190,7 @@ def elu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 @may_write
-@as_one
+@composite
 def celu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x, or alpha * (exp(x / alpha) - 1) where x is negative: `elu` with slope 1 at 0.
 
@@ -206,7 +206,7 @@ def celu(input: ArrayLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 @may_write
-@as_one
+@composite
 def selu(input: ArrayLike, inplace: bool = False) -> Tensor:
     """`elu` scaled so that elements of mean 0 and variance 1 stay so.
 
@@ -223,7 +223,7 @@ def selu(input: ArrayLike, inplace: bool = False) -> Tensor:
 # --- smooth ---------------------------------------------------------------------------------------
 
 
-@as_one
+@composite
 def gelu(input: ArrayLike, approximate: str = "none") -> Tensor:
     """The product of x and the probability that a standard normal number is less than x; by a
     formula with tanh if `approximate` is "tanh".
@@ -243,7 +243,7 @@ def gelu(input: ArrayLike, approximate: str = "none") -> Tensor:
 
 
 @may_write
-@as_one
+@composite
 def silu(input: ArrayLike, inplace: bool = False) -> Tensor:
     """The product x * sigmoid(x), which some call swish.
 
@@ -260,7 +260,7 @@ swish = silu
 
 
 @may_write
-@as_one
+@composite
 def mish(input: ArrayLike, inplace: bool = False) -> Tensor:
     """The product x * tanh(log(1 + exp(x))).
 
@@ -273,7 +273,7 @@ def mish(input: ArrayLike, inplace: bool = False) -> Tensor:
     return (x * _tanh(_softplus(x))).to(dtype)
 
 
-@as_one
+@composite
 def softplus(input: ArrayLike, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta * x)) / beta; x where beta * x is above the threshold.
 
@@ -292,7 +292,7 @@ def _softplus(x: Tensor) -> Tensor:
     return _maximum(x, 0) + _log1p(_exp(-_abs(x)))
 
 
-@as_one
+@composite
 def logsigmoid(input: ArrayLike) -> Tensor:
     """log(1 / (1 + exp(-x))), precise where that is near 0 or far below.
 
@@ -327,7 +327,7 @@ def tanh(input: ArrayLike) -> Tensor:
     return _tanh(input)
 
 
-@as_one
+@composite
 def softsign(input: ArrayLike) -> Tensor:
     """The quotient x / (1 + abs(x)).
 
@@ -344,7 +344,7 @@ def softsign(input: ArrayLike) -> Tensor:
 
 
 @may_write
-@as_one
+@composite
 def hardsigmoid(input: ArrayLike, inplace: bool = False) -> Tensor:
     """A straight line, x / 6 + 1 / 2, limited to 0 … 1.
 
@@ -358,7 +358,7 @@ def hardsigmoid(input: ArrayLike, inplace: bool = False) -> Tensor:
 
 
 @may_write
-@as_one
+@composite
 def hardswish(input: ArrayLike, inplace: bool = False) -> Tensor:
     """The product x * hardsigmoid(x).
 
@@ -371,7 +371,7 @@ def hardswish(input: ArrayLike, inplace: bool = False) -> Tensor:
     return (x * clip(x + 3, 0, 6) / 6).to(dtype)
 
 
-@as_one
+@composite
 def hardshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
     """x, or 0 where its magnitude is at most lambd.
 
@@ -384,7 +384,7 @@ def hardshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
     return where(_abs(x) <= lambd, 0, x).to(dtype)
 
 
-@as_one
+@composite
 def softshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
     """Each x moved towards 0 by lambd, and 0 where it would pass it.
 
@@ -399,7 +399,7 @@ def softshrink(input: ArrayLike, lambd: float = 0.5) -> Tensor:
     return (x - clip(x, -lambd, lambd)).to(dtype)
 
 
-@as_one
+@composite
 def tanhshrink(input: ArrayLike) -> Tensor:
     """The difference x - tanh(x).
 
@@ -504,7 +504,7 @@ def gumbel_softmax(
     return largest_alone(softmax(noisy, at), noisy, at).to(dtype)
 
 
-@as_one
+@composite
 def largest_alone(soft: Tensor, noisy: Tensor, axis: int) -> Tensor:
     """1 where the largest element along an axis is, else 0. For derivatives it is `soft`."""
     places = arange(noisy.shape[axis], device=noisy.device)

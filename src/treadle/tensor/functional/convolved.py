@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from treadle.graph.calls import call
 from treadle.kernels import convolve as kernels
-from treadle.tensor.as_one import as_one
+from treadle.tensor.composites import composite
 from treadle.tensor.tensor import Tensor, from_node
 
 Integers = tuple[int, ...]
@@ -25,7 +25,7 @@ class Geometry(NamedTuple):
     extents: Integers
 
 
-@as_one
+@composite
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry) -> Tensor:
     """The convolution of an input of shape (N, C, …) by weights of shape (O, C / groups, …)."""
     outs = weight.shape[0]
@@ -37,7 +37,7 @@ def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Ge
     return from_node(call(kernels.convolve, nodes, shape, input.dtype, tuple(geometry)))
 
 
-@as_one
+@composite
 def transposed_convolution(
     input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry
 ) -> Tensor:
@@ -52,7 +52,7 @@ def transposed_convolution(
     return from_node(call(kernels.convolve_transposed, nodes, shape, input.dtype, tuple(geometry)))
 
 
-@as_one
+@composite
 def convolution_weights(input: Tensor, result: Tensor, geometry: Geometry) -> Tensor:
     """What the weights of a convolution have as their gradient: for each output and input channel
     and place of the kernel, whose extents the geometry has, the sum over all windows of the input's

@@ -10,8 +10,8 @@ import numpy as np
 from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import takes_dim
+from treadle.tensor.composites import composite
 from treadle.tensor.conversions import common_shape
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import promote
@@ -31,7 +31,7 @@ _imag, _real = FUNCTIONS["imag"], FUNCTIONS["real"]
 _sqrt, _square = FUNCTIONS["sqrt"], FUNCTIONS["square"]
 
 
-@as_one
+@composite
 def lengths(x: Tensor, p: float, axis: int, keepdims: bool) -> Tensor:
     """The p-th root of the sum of |x|**p along an axis: for p=0 how many elements are not 0, for
     infinities the greatest or the least magnitude. Of complex numbers it is real."""
@@ -65,7 +65,7 @@ def normalize(input: ArrayLike, p: float = 2.0, axis: int = 1, eps: float = 1e-1
     return (x / _maximum(lengths(x, p, axis, True), eps)).to(dtype)
 
 
-@as_one
+@composite
 def of_length_one(input: Tensor, axis: int, eps: float) -> Tensor:
     """X, divided by its length along an axis, or by eps."""
     x, dtype = wide(input)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from treadle.core.errors import ShapeError
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.as_one import as_one
+from treadle.tensor.composites import composite
 from treadle.tensor.functional.wide import wide, written
 from treadle.tensor.generator import Generator
 from treadle.tensor.operands import operand
@@ -158,7 +158,7 @@ def _drawn(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape[:front] + (1,) * (count - front)
 
 
-@as_one
+@composite
 def kept_scaled(x: Tensor, kept: Tensor, scale: float) -> Tensor:
     """What is kept of x, times a number; else 0. (Gradients need a truth value each.)"""
     return x * (kept.to(x.dtype) * scale)

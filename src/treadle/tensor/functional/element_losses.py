@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.core.errors import ShapeError
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.as_one import as_one
+from treadle.tensor.composites import composite
 from treadle.tensor.conversions import is_number
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.functional.reducing import (
@@ -201,14 +201,14 @@ def binary_cross_entropy_with_logits(
     return reduced(weighted(name, losses, weight), reduction, dtype)
 
 
-@as_one
+@composite
 def unlikeliness(p: Tensor, t: Tensor) -> Tensor:
     """-(t * log(p) + (1 - t) * log(1 - p)), with logarithms of -100 at least."""
     yes, no = _maximum(_log(p), _LEAST_LOG), _maximum(_log1p(-p), _LEAST_LOG)
     return (t - 1) * no - t * yes
 
 
-@as_one
+@composite
 def unlikeliness_of_logits(x: Tensor, t: Tensor, positive: Tensor | None) -> Tensor:
     """The same of sigmoid(x); `positive` is what the first part counts."""
     rest = softplus_of_negative(x)

@@ -8,7 +8,7 @@ from typing import Any
 from treadle.core.errors import ShapeError
 from treadle.graph.views import View
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.as_one import as_one
+from treadle.tensor.composites import composite
 from treadle.tensor.functional.places import Places, counted, taken
 from treadle.tensor.functional.windows import Sizes, check_positive, numbers_of
 from treadle.tensor.manipulation import permute_dims, swapaxes
@@ -22,7 +22,7 @@ __all__ = ["channel_shuffle", "fold", "pixel_shuffle", "pixel_unshuffle", "unfol
 # --- windows --------------------------------------------------------------------------------------
 
 
-@as_one
+@composite
 def unfold(
     input: ArrayLike, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
 ) -> Tensor:
@@ -53,7 +53,7 @@ def unfold(
     return columns.copied().reshape(n, channels * window.size, window.count)
 
 
-@as_one
+@composite
 def fold(
     input: ArrayLike,
     output_size: Sizes,

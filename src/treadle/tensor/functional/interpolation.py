@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from treadle.core.dtypes import DType, float32
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.as_one import as_one
+from treadle.tensor.composites import composite
 from treadle.tensor.elementwise_functions import FUNCTIONS, clip
 from treadle.tensor.functional.places import Places, counted, taken
 from treadle.tensor.functional.pooling import adaptive_avg_pool
@@ -89,7 +89,7 @@ def interpolate(
     return function(x, mode, tuple(axes), antialias)
 
 
-@as_one
+@composite
 def resized(x: Tensor, mode: str, axes: tuple[Axis, ...], antialias: bool) -> Tensor:
     """The images of x, which are its last axes, at another size."""
     return _resized(x, mode, axes, antialias)

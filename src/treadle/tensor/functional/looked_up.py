@@ -16,7 +16,7 @@ from treadle.graph.views import is_whole
 from treadle.kernels.add_rows import add_rows
 from treadle.kernels.bag import add_bags, greatest_of_bags
 from treadle.kernels.scatter import scattered
-from treadle.tensor.as_one import as_one
+from treadle.tensor.composites import composite
 from treadle.tensor.conversions import number_as
 from treadle.tensor.elementwise_functions import clip
 from treadle.tensor.functional.places import Places, counted, taken
@@ -32,7 +32,7 @@ class Giving(NamedTuple):
     padding: int | None = None
 
 
-@as_one
+@composite
 def rows_of(index: Tensor, table: Tensor, giving: Giving) -> Tensor:
     """The rows of a table that integers name; zeros for those of no row."""
     axes = tuple(range(index.ndim))
@@ -44,7 +44,7 @@ def rows_of(index: Tensor, table: Tensor, giving: Giving) -> Tensor:
     return taken(table, shape, {index.ndim: 1}, [Places(0, index, axes, inside)])
 
 
-@as_one
+@composite
 def rows_added(values: Tensor, index: Tensor, rows: int) -> Tensor:
     """So many rows, each the sum of the rows of values whose index it is."""
     columns = values.shape[1]
@@ -62,7 +62,7 @@ def rows_added(values: Tensor, index: Tensor, rows: int) -> Tensor:
     return from_node(found).reshape(shape)
 
 
-@as_one
+@composite
 def bags_of(
     table: Tensor, index: Tensor, starts: Tensor, samples: Tensor | None, bags: int,
     averaged: bool, giving: Giving,

@@ -14,7 +14,7 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.runtime import settings
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.as_one import as_one
+from treadle.tensor.composites import composite
 from treadle.tensor.creation import asarray
 from treadle.tensor.dtypes import default_integer
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
@@ -43,7 +43,7 @@ class _Classes(NamedTuple):
     weight: Tensor | None
 
 
-@as_one
+@composite
 def nll_loss(
     input: ArrayLike,
     target: ArrayLike,
@@ -72,7 +72,7 @@ def nll_loss(
     return _reduced(losses, classes, reduction).to(dtype)
 
 
-@as_one
+@composite
 def cross_entropy(
     input: ArrayLike,
     target: ArrayLike,

@@ -13,9 +13,9 @@ from treadle.graph.node import view_of
 from treadle.graph.realize import realize
 from treadle.graph.views import View, whole
 from treadle.tensor.annotations import ArrayLike, DTypeLike
-from treadle.tensor.as_one import as_one
 from treadle.tensor.assembly import concat
 from treadle.tensor.axes import one_axis, takes_dim
+from treadle.tensor.composites import composite
 from treadle.tensor.creation import asarray, zeros
 from treadle.tensor.dtypes import finfo
 from treadle.tensor.elementwise_functions import FUNCTIONS
@@ -39,7 +39,7 @@ _pow = FUNCTIONS["pow"]
 
 
 @takes_dim
-@as_one
+@composite
 def softmax(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
     """exp(x), divided by its sum along an axis. `dtype` casts x before. Rows of nothing but -inf,
     and those with inf or NaN, are NaN, as in PyTorch.
@@ -57,7 +57,7 @@ def softmax(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = None)
 
 
 @takes_dim
-@as_one
+@composite
 def log_softmax(input: ArrayLike, axis: int = -1, *, dtype: DTypeLike | None = None) -> Tensor:
     """The logarithm of `softmax`, precise where that is near 0.
 

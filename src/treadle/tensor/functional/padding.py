@@ -13,8 +13,8 @@ from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.graph import views
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.as_one import as_one
 from treadle.tensor.assembly import concat
+from treadle.tensor.composites import composite
 from treadle.tensor.conversions import number_as
 from treadle.tensor.manipulation import broadcast_to
 from treadle.tensor.operands import operand, values_of
@@ -58,7 +58,7 @@ def pad(
     return padded(x, mode, value, pairs) if any(map(any, pairs.values())) else x.copied()
 
 
-@as_one
+@composite
 def padded(x: Tensor, mode: str, value: Any, pairs: Pairs) -> Tensor:
     """A tensor with elements before and after it along axes, at least one of them."""
     for axis, (before, after) in pairs.items():

@@ -10,7 +10,7 @@ from treadle.graph.calls import call, call_of_several
 from treadle.graph.placeholders import record_composite
 from treadle.kernels import pool, pool_back
 from treadle.kernels.pool import Windows
-from treadle.tensor.as_one import as_one
+from treadle.tensor.composites import composite
 from treadle.tensor.elementwise_functions import where
 from treadle.tensor.indexed import gathered, index_dtype
 from treadle.tensor.ranges import arange
@@ -41,7 +41,7 @@ def greatest_with_places(x: Tensor, windows: Windows, index: DType) -> tuple[Ten
     return from_node(values), from_node(places)
 
 
-@as_one
+@composite
 def given_to_places(
     given: Tensor, places: Tensor, windows: Windows, shape: tuple[int, ...]
 ) -> Tensor:
@@ -66,7 +66,7 @@ def taken_at(x: Tensor, at: Tensor) -> Tensor:
     return from_node(gathered(x.copied()._node, at._node))
 
 
-@as_one
+@composite
 def unpooled(x: Tensor, at: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Zeros of a shape, but the elements of x at places in all images, the last of those for one
     place."""
@@ -76,14 +76,14 @@ def unpooled(x: Tensor, at: Tensor, shape: tuple[int, ...]) -> Tensor:
 # --- the mean -------------------------------------------------------------------------------------
 
 
-@as_one
+@composite
 def means(x: Tensor, windows: Windows, include: bool, divisor: int) -> Tensor:
     """The mean of each window of floats."""
     options = (windows, include, divisor)
     return from_node(call(pool.mean_pool, (x._node,), windows.shape(x.shape), x.dtype, options))
 
 
-@as_one
+@composite
 def shared(
     given: Tensor, windows: Windows, include: bool, divisor: int, shape: tuple[int, ...]
 ) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.tensor.as_one import as_one
+from treadle.tensor.composites import composite
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.wide import wide
 from treadle.tensor.reductions import mean
@@ -17,7 +17,7 @@ from treadle.tensor.tensor import Tensor
 _rsqrt, _square = FUNCTIONS["rsqrt"], FUNCTIONS["square"]
 
 
-@as_one
+@composite
 def standardized(
     input: Tensor,
     axes: tuple[int, ...],
@@ -36,7 +36,7 @@ def standardized(
     return scaled(centered * _rsqrt(spread + eps), scale, shift).to(dtype)
 
 
-@as_one
+@composite
 def of_mean_square_one(input: Tensor, axes: tuple[int, ...], eps: float, scale: Any) -> Tensor:
     """An input with mean square 1 over axes, times `scale`."""
     x, dtype = wide(input)

@@ -8,8 +8,8 @@ from typing import Any
 
 from treadle.core.errors import ShapeError
 from treadle.tensor.annotations import ArrayLike, Axes
-from treadle.tensor.as_one import as_one
 from treadle.tensor.axes import one_axis, some_axes, takes_dim
+from treadle.tensor.composites import composite
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.linalg.operations import svdvals
 from treadle.tensor.linalg.stacks import crosses, floating, in_wide, stacked
@@ -45,7 +45,7 @@ def vector_norm(
     return norm_along(in_wide(x), axes, keepdims, ord).to(x.dtype.component)
 
 
-@as_one
+@composite
 def norm_along(x: Tensor, axes: tuple[int, ...], keepdims: bool, ord: float) -> Tensor:
     """`vector_norm` along axes that are known to be there."""
     if ord == 2:

@@ -10,7 +10,7 @@ from treadle.core.dtypes import DType, complex64, complex128, float32, i32
 from treadle.graph import history
 from treadle.graph.calls import call
 from treadle.kernels import decompose, lapack, triangular
-from treadle.tensor.as_one import as_one
+from treadle.tensor.composites import composite
 from treadle.tensor.linalg.stacks import several
 from treadle.tensor.manipulation import broadcast_to
 from treadle.tensor.ranges import eye
@@ -19,14 +19,14 @@ from treadle.tensor.tensor import Tensor, from_node
 Pair = tuple[Tensor, Tensor]
 
 
-@as_one
+@composite
 def cholesky(a: Tensor) -> Pair:
     """The lower factors, and statuses."""
     factors, status = several(decompose.cholesky, [a], [(a.shape, a.dtype), _status(a)])
     return factors, status
 
 
-@as_one
+@composite
 def qr(a: Tensor, complete: bool) -> Pair:
     """Q and R."""
     count, rows, columns = a.shape
@@ -36,13 +36,13 @@ def qr(a: Tensor, complete: bool) -> Pair:
     return q, r
 
 
-@as_one
+@composite
 def det(a: Tensor) -> Tensor:
     """Determinants."""
     return from_node(call(decompose.det, [a._node], a.shape[:1], a.dtype))
 
 
-@as_one
+@composite
 def slogdet(a: Tensor) -> Pair:
     """Signs of determinants, and the logarithms of their magnitudes."""
     results = (a.shape[:1], a.dtype), (a.shape[:1], a.dtype.component)
@@ -50,14 +50,14 @@ def slogdet(a: Tensor) -> Pair:
     return sign, logs
 
 
-@as_one
+@composite
 def solve(a: Tensor, b: Tensor) -> Pair:
     """Solutions, and statuses."""
     found, status = several(decompose.solve, [a, b], [(b.shape, a.dtype), _status(a)])
     return found, status
 
 
-@as_one
+@composite
 def inverse(a: Tensor) -> Pair:
     """Inverses, and statuses."""
     one = broadcast_to(eye(a.shape[-1], dtype=a.dtype, device=a.device), a.shape)
@@ -65,7 +65,7 @@ def inverse(a: Tensor) -> Pair:
     return found, status
 
 
-@as_one
+@composite
 def solve_triangular(a: Tensor, b: Tensor, lower: bool, unitriangular: bool) -> Tensor:
     """Solutions for triangles."""
     options = (lower, unitriangular)
@@ -73,7 +73,7 @@ def solve_triangular(a: Tensor, b: Tensor, lower: bool, unitriangular: bool) -> 
     return from_node(call(triangular.solve_triangular, nodes, b.shape, a.dtype, options))
 
 
-@as_one
+@composite
 def svd(a: Tensor, full_matrices: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Left singular vectors, singular values, right ones."""
     count, rows, columns = a.shape
@@ -96,7 +96,7 @@ def svdvals(a: Tensor) -> Tensor:
     return from_node(call(lapack.svdvals, [a._node], shape, a.dtype.component))
 
 
-@as_one
+@composite
 def eigh(a: Tensor) -> Pair:
     """Eigenvalues and eigenvectors of symmetric or Hermitian matrices."""
     results = (a.shape[:2], a.dtype.component), (a.shape, a.dtype)
@@ -111,7 +111,7 @@ def eigvalsh(a: Tensor) -> Tensor:
     return from_node(call(lapack.eigvalsh, [a._node], a.shape[:2], a.dtype.component))
 
 
-@as_one
+@composite
 def eig(a: Tensor) -> Pair:
     """Eigenvalues and eigenvectors, complex."""
     dtype = _complex_of(a)

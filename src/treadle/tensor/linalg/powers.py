@@ -10,9 +10,9 @@ from typing import Any
 from treadle.core.dtypes import DType
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.tensor.annotations import ArrayLike, DTypeLike
-from treadle.tensor.as_one import as_one
 from treadle.tensor.assembly import stack as stack_along
 from treadle.tensor.axes import integer, one_axis, takes_dim
+from treadle.tensor.composites import composite
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
 from treadle.tensor.linalg.norms import norm_of_matrices
 from treadle.tensor.linalg.stacks import stack_of
@@ -190,7 +190,7 @@ def matrix_exp(x: ArrayLike, /) -> Tensor:
     return stack.unstacked(exponential(a) if a.size else a.copied())
 
 
-@as_one
+@composite
 def exponential(a: Tensor) -> Tensor:
     """The exponentials of a stack of matrices."""
     count, rows, _ = a.shape

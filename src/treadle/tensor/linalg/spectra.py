@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from treadle.tensor.annotations import ArrayLike
-from treadle.tensor.as_one import as_one
+from treadle.tensor.composites import composite
 from treadle.tensor.creation import asarray, full
 from treadle.tensor.dtypes import finfo
 from treadle.tensor.elementwise_functions import FUNCTIONS, where
@@ -162,7 +162,7 @@ def pinv(x: ArrayLike, /, *, rtol: Any = None, atol: Any = None) -> Tensor:
     return stack.unstacked(pseudo_inverse(stack.matrices, counted))
 
 
-@as_one
+@composite
 def pseudo_inverse(a: Tensor, counted: Callable[[Tensor], Tensor]) -> Tensor:
     """The pseudo-inverses of a stack of matrices, of which `counted` says what singular values are
     not 0."""

@@ -10,14 +10,14 @@ from treadle.tensor.cells import Cell
 from treadle.tensor.tensor import Tensor, from_cell
 
 
-def joined(tensors: Iterable[Tensor]) -> list[Tensor]:
-    """The elements of tensors in as few pieces as they lie in, in any order: for what does the same
-    with all of them. Writing a piece writes the tensors. What lies together with nothing else comes
-    as it is; an optimizer's parameters have gradients that lie together.
+def contiguous_runs(tensors: Iterable[Tensor]) -> list[Tensor]:
+    """The elements of tensors in as few contiguous runs as they form, in any order: for operations
+    that treat all of them alike. Writing a run writes its tensors. A tensor without neighbours is
+    a run of its own; an optimizer's parameters have gradients that are neighbours.
 
     >>> import treadle as td
     >>> x = td.arange(6, device="cpu")
-    >>> [each.tolist() for each in joined([x[:2], x[2:5]])]
+    >>> [each.tolist() for each in contiguous_runs([x[:2], x[2:5]])]
     [[0, 1, 2, 3, 4]]
     """
     found: list[Tensor] = []

@@ -3,15 +3,15 @@
 import numpy as np
 
 import treadle as td
-from treadle.tensor.together import joined
+from treadle.tensor.contiguous_runs import contiguous_runs
 
 
 def test_that_neighbours_are_joined(device):
     x, y = td.arange(20, dtype=td.float32), td.ones(3)
     parts = [x[8:12], x[:4], y, x[4:8].reshape(2, 2), x[13:16], x[16:20:2], x[18:18]]
-    found = sorted(each.tolist() for each in joined(parts))
+    found = sorted(each.tolist() for each in contiguous_runs(parts))
     assert found == [list(range(12)), [1, 1, 1], [13, 14, 15], [16, 18]]
-    for each in joined(parts[:4]):
+    for each in contiguous_runs(parts[:4]):
         each[...] = -each
     assert x.tolist() == [-k for k in range(12)] + list(range(12, 20))
     assert y.tolist() == [-1] * 3
@@ -25,7 +25,7 @@ def test_that_clipped_gradients_of_an_optimizer_lie_together(device, rng):
     for each in parameters:
         loss = loss + (each * each).sum() / 2
     loss.backward()
-    assert len(joined([each.grad for each in parameters])) == 2
+    assert len(contiguous_runs([each.grad for each in parameters])) == 2
     norm = td.nn.utils.clip_grad_norm_(parameters, 0.5)
     expected = np.sqrt(sum((each**2).sum() for each in start))
     np.testing.assert_allclose(norm.item(), expected, 1e-5)

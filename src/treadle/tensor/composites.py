@@ -1,9 +1,9 @@
 """Functions made of several operations that are one for derivatives.
 
-A softmax is five operations, and its gradient is simpler than what follows from theirs. So what is
-decorated with `as_one` runs without recording, and its result gets a history as a whole, if there
-is a derivative of the function's name. What the derivative's parameters name is kept: arguments by
-their names, the result as `out`.
+A softmax is five operations, and its gradient is simpler than what follows from theirs. So a
+function that is decorated with `composite` runs without recording, and its result gets a history as
+a whole, if there is a derivative of the function's name. What the derivative's parameters name is
+kept: arguments by their names, the result as `out`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Position(int):
     """Of a tensor among the sources."""
 
 
-def as_one(function: Callable[P, R]) -> Callable[P, R]:
+def composite(function: Callable[P, R]) -> Callable[P, R]:
     """Record a function of tensors as one operation, whose derivative has the function's name."""
     name = function.__name__
     signature = inspect.signature(function)
