@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from treadle.graph.chunks import cuts_rows, memory_of
 from treadle.graph.draft import Draft, Gather
@@ -47,8 +48,7 @@ _IN_A_BOX = "a part of what is joined takes it from memory"
 _FREE = frozenset({CONSTANT, INDEX, VIEW})  # they cost a kernel nothing
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
+class Built(NamedTuple):
     """A kernel that was built: its program and what a launch needs; what of it the builder of
     groups may still want otherwise."""
 

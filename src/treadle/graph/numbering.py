@@ -46,7 +46,7 @@ class Moving(NamedTuple):
     rest: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Numbers:
     """A launch's integers, and those of them that say where parts begin."""
 
