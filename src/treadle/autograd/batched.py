@@ -34,21 +34,17 @@ from treadle.graph.node import (
     CONSTANT,
     COPY,
     GATHER,
-    INDEX,
     JOIN,
     REDUCE,
     VIEW,
     WRITE,
     Node,
-    constant,
     view_of,
 )
 from treadle.graph.placeholders import Composite, Traced, record_composite, within
 from treadle.graph.views import View, is_whole
 from treadle.tensor.contraction import contracted
 from treadle.tensor.reductions import sum as total
-from treadle.tensor.conversions import cast
-from treadle.tensor.indexed import index_dtype
 from treadle.tensor.tensor import Tensor, from_node
 
 

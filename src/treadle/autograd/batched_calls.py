@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from treadle.core.dtypes import bool_
-from treadle.graph import kinds, views
+from treadle.graph import views
 from treadle.graph.calls import Call, CallOfSeveral, call, call_of_several
-from treadle.graph.node import COPY, VIEW, WRITE, Node, constant, view_of
+from treadle.graph.node import COPY, INDEX, VIEW, WRITE, Node, constant, view_of
 from treadle.graph.views import View
 from treadle.kernels import decompose, fourier, lapack, triangular
 from treadle.kernels.accumulate import accumulate
@@ -18,8 +18,8 @@ from treadle.kernels.pool import max_pool, max_pool_with_places, mean_pool
 from treadle.kernels.scatter import scattered
 from treadle.kernels.sort import argsort, sort
 from treadle.kernels.topk import topk
-from treadle.tensor.indexed import index_dtype
 from treadle.tensor.conversions import cast, number_as
+from treadle.tensor.indexed import index_dtype
 
 # A source, and whether it has the examples' axis.
 Source = tuple[Node, bool]
@@ -172,7 +172,7 @@ def offset_places(places: Node, size: int, total: int) -> Node:
     count, dtype, device = places.shape[0], index_dtype(total), places.device
     shape = places.shape
     inside = cast(places, dtype)
-    number = Node(kinds.INDEX, (), (count,), dtype, device)
+    number = Node(INDEX, (), (count,), dtype, device)
     still = (0,) * (len(shape) - 1)
     number = view_of(number, View(shape, (1, *still), 0))
 

@@ -19,8 +19,8 @@ from treadle.graph.node import CONSTANT, COPY, VIEW, Node, constant, view_of
 from treadle.graph.placeholders import within
 from treadle.graph.realize import realize
 from treadle.tensor.compiled.tracing import is_tracing
-from treadle.tensor.creation import asarray
 from treadle.tensor.conversions import number_as
+from treadle.tensor.creation import asarray
 from treadle.tensor.reductions import sum as total
 from treadle.tensor.tensor import Tensor, from_node, keep_seen
 
