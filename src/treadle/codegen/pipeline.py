@@ -1,6 +1,6 @@
 """From a front end's kernel to printed code: the passes, in order, for every target.
 
-    verify -> for_block -> instrument -> meet at barriers -> drop provable checks
+    verify -> for_block -> instrument -> uniform barriers -> drop provable checks
            -> the target's arrangement of threads                              `lower`
            -> the target's passes -> missing operations -> the target's passes
            -> unfold the grid -> its printer                                   `print_code`
@@ -31,8 +31,8 @@ from treadle.ir.passes.inline import inline
 from treadle.ir.passes.instrument import ReportSite, instrument
 from treadle.ir.passes.predicate import predicate_returns, returns_before_barrier
 from treadle.ir.passes.steps import count_turns, has_open_steps
-from treadle.ir.passes.told import meeting_at_barriers
 from treadle.ir.passes.unfold import unfold
+from treadle.ir.passes.uniform_loads import with_uniform_loads
 from treadle.ir.passes.uniformity import check_barriers
 from treadle.ir.traverse import Node, rewrite_kernel, statements_in
 from treadle.ir.types import I32, size_of
@@ -48,12 +48,12 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     verify(kernel)
     kernel = for_block(kernel, options.block, options.shared_bytes, target.limits)
     try:
-        kernel, sites = _meeting(kernel, options, record, stops=True)
+        kernel, sites = _with_uniform_barriers(kernel, options, record, stops=True)
     except CompileError:
         if not _asserts_always(kernel):
             raise
         # A thread whose assertion failed then goes on, where the others could not without it.
-        kernel, sites = _meeting(kernel, options, record, stops=False)
+        kernel, sites = _with_uniform_barriers(kernel, options, record, stops=False)
     kernel = fold(drop_provable_checks(kernel))
     return replace(record.arrange(kernel, target), sites=sites)
 
@@ -70,7 +70,7 @@ def for_block(kernel: n.Kernel, block: Dim3, shared_bytes: int, limits: Limits) 
     return kernel
 
 
-def _meeting(
+def _with_uniform_barriers(
     kernel: n.Kernel, options: Options, record: TargetRecord, *, stops: bool
 ) -> tuple[n.Kernel, tuple[ReportSite, ...]]:
     """The kernel with its reports, and with threads that surely meet at its barriers."""
@@ -88,7 +88,7 @@ def _meeting(
     kernel = predicate_returns(kernel)
     also_written = _written_under_other_names(kernel, options)
     if kernel.trusting:
-        return meeting_at_barriers(kernel, also_written), sites
+        return with_uniform_loads(kernel, also_written), sites
     check_barriers(kernel, also_written=also_written)
     return kernel, sites
 
