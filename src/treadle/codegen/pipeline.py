@@ -30,7 +30,7 @@ from treadle.ir.passes.fold import fold, specialize
 from treadle.ir.passes.inline import inline
 from treadle.ir.passes.instrument import ReportSite, instrument
 from treadle.ir.passes.predicate import predicate_returns, returns_before_barrier
-from treadle.ir.passes.steps import count_turns, has_open_steps
+from treadle.ir.passes.trip_counts import has_runtime_steps, with_trip_counts
 from treadle.ir.passes.unfold import unfold
 from treadle.ir.passes.uniform_loads import with_uniform_loads
 from treadle.ir.passes.uniformity import check_barriers
@@ -63,8 +63,8 @@ def for_block(kernel: n.Kernel, block: Dim3, shared_bytes: int, limits: Limits) 
     where its memory is more than a device with such limits has."""
     kernel = specialize(resolve_items(kernel), block)
     kernel = inline(fold(with_dynamic_memory(kernel, shared_bytes)))
-    if has_open_steps(kernel):
-        kernel = count_turns(fold(kernel))
+    if has_runtime_steps(kernel):
+        kernel = with_trip_counts(fold(kernel))
     check_shared_memory(kernel, limits)
     check_local_memory(kernel)
     return kernel

@@ -285,7 +285,7 @@ class For:
     """`variable` (declared here, not assigned in the body) runs from start by step, while below
     stop (above, for a negative step). The bounds are evaluated once. `step` is a constant, not 0.
     A front end may leave it open, as 0, and give the step `by` an expression instead, of which a
-    value of 0 runs nothing: `passes.steps` makes a loop with a constant step of that.
+    value of 0 runs nothing: `passes.trip_counts` makes a loop with a constant step of that.
 
     `unroll` asks for unrolling. `parallel` promises that iterations are independent: they may run
     in any order or at once (made by fission from the threads of a block).

@@ -1,15 +1,15 @@
-"""Loops whose step is known when they run only, as loops that count their turns.
+"""Loops whose step is known only at run time, as loops that count their iterations by 1.
 
-The number of turns is worked out before the loop, in the unsigned type of the same width, so that
-nothing leaves its type however near its end the range stops:
+The trip count is computed before the loop, in the unsigned type of the same width, so that nothing
+leaves its type however close to the type's end the range stops:
 
     for i in range(a, b, by s)         gap = select(a < b, u32(b) - u32(a), 0)
-                                       turns = u32(gap != 0)
-                                       if gap > u32(s): turns = (gap - 1) / u32(s) + 1
-                                       for turn in range(0, turns): i = a + i32(turn) * s
+                                       count = u32(gap != 0)
+                                       if gap > u32(s): count = (gap - 1) / u32(s) + 1
+                                       for k in range(0, count): i = a + i32(k) * s
 
-Most grids leave a thread one turn, and that takes no division. The counter of the turns is the
-same for all threads of a block, so that the lanes of a CPU read neighbouring elements at once.
+Most grids leave one iteration to a thread, and one iteration takes no division. The counter is the
+same for all threads of a block. So the lanes of a CPU read neighbouring elements at once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treadle.ir.traverse import Node, rewrite_kernel, statements_in
 from treadle.ir.types import BOOL, Scalar
 
 
-def has_open_steps(kernel: n.Kernel) -> bool:
+def has_runtime_steps(kernel: n.Kernel) -> bool:
     """Whether a loop's step is an expression."""
     bodies = (kernel.body, *(function.body for function in kernel.functions))
     return any(
@@ -32,7 +32,7 @@ def has_open_steps(kernel: n.Kernel) -> bool:
     )
 
 
-def count_turns(kernel: n.Kernel) -> n.Kernel:
+def with_trip_counts(kernel: n.Kernel) -> n.Kernel:
     """The kernel with a constant step in every loop."""
     names = Names(kernel)
 
@@ -66,8 +66,8 @@ def _counted(loop: n.For, by: n.Expression, names: Names) -> n.For | n.Block:
         return value if type == unsigned else n.Cast(value, unsigned, span)
 
     def distance(low: n.Expression, high: n.Expression, runs: n.Expression) -> n.Expression:
-        apart = binary("sub", bits(high), bits(low))
-        return n.Select(binary("logical_and", runs, binary("lt", low, high)), apart, none, unsigned)
+        gap = binary("sub", bits(high), bits(low))
+        return n.Select(binary("logical_and", runs, binary("lt", low, high)), gap, none, unsigned)
 
     start, stop, step = (
         keep("start", loop.start, type), keep("stop", loop.stop, type), keep("step", by, type)
@@ -79,21 +79,21 @@ def _counted(loop: n.For, by: n.Expression, names: Names) -> n.For | n.Block:
         gap = n.Select(rises, gap, distance(stop, start, falls), unsigned)
         size = n.Select(rises, size, binary("sub", none, size), unsigned)
     gap, size = keep("gap", gap, unsigned), keep("size", size, unsigned)
-    turns = keep("turns", n.Select(binary("eq", gap, none), none, one, unsigned), unsigned)
+    count = keep("count", n.Select(binary("eq", gap, none), none, one, unsigned), unsigned)
     whole = binary("div", binary("sub", gap, one), size)
     out.append(
-        n.If(binary("gt", gap, size), (n.Assign(turns, binary("add", whole, one), span),), (), span)
+        n.If(binary("gt", gap, size), (n.Assign(count, binary("add", whole, one), span),), (), span)
     )
-    turn = n.Variable(names.fresh(f"{loop.variable.name}.turn"), unsigned, span)
-    far = binary("mul", turn if type == unsigned else n.Cast(turn, type, span), step)
+    counter = n.Variable(names.fresh(f"{loop.variable.name}.counter"), unsigned, span)
+    far = binary("mul", counter if type == unsigned else n.Cast(counter, type, span), step)
     here = n.Declare(loop.variable, binary("add", start, far), span)
-    out.append(n.For(turn, none, turns, 1, (here, *loop.body), loop.unroll, loop.parallel, span))
+    out.append(n.For(counter, none, count, 1, (here, *loop.body), loop.unroll, loop.parallel, span))
     return tuple(out)
 
 
 def is_extent(value: n.Expression) -> bool:
-    """Whether a step is the threads or blocks along an axis, of which there are some and fewer
-    than 2**31: `td.grid_size(1)`, most of all."""
+    """Whether a step is a number of threads or blocks along an axis, as of a grid-stride loop
+    (`td.grid_size(1)`). Such a number is positive and below 2**31."""
     match value:
         case n.Builtin("block_dim" | "grid_dim"):
             return True
@@ -101,6 +101,6 @@ def is_extent(value: n.Expression) -> bool:
             return is_extent(operand)
         case n.Binary("mul", left, right):
             known = [side for side in (left, right) if isinstance(side, n.Constant)]
-            rest = [side for side in (left, right) if is_extent(side)]
-            return len(known) == len(rest) == 1 and int(known[0].value) > 0
+            extents = [side for side in (left, right) if is_extent(side)]
+            return len(known) == len(extents) == 1 and int(known[0].value) > 0
     return False

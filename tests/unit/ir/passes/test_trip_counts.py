@@ -10,7 +10,7 @@ from treadle.core.dim3 import Dim3
 from treadle.ir import nodes as n
 from treadle.ir.parser import from_text
 from treadle.ir.passes.fold import fold, specialize
-from treadle.ir.passes.steps import count_turns, has_open_steps
+from treadle.ir.passes.trip_counts import has_runtime_steps, with_trip_counts
 from treadle.ir.printer import to_text
 from treadle.ir.traverse import statements_in
 from treadle.ir.verify import verify
@@ -61,9 +61,9 @@ def kernel(type: str, step: str = "step") -> n.Kernel:
 @pytest.mark.parametrize("type", CASES)
 def test_the_values_are_those_of_range(type: str) -> None:
     made = kernel(type)
-    assert has_open_steps(made)
-    counted = count_turns(made)
-    assert not has_open_steps(counted)
+    assert has_runtime_steps(made)
+    counted = with_trip_counts(made)
+    assert not has_runtime_steps(counted)
     for start, stop, step in CASES[type]:
         expected = [*(range(start, stop, step) if step else ()), 42]
         for one in (made, counted, fold(counted)):
@@ -76,12 +76,12 @@ def test_the_values_are_those_of_range(type: str) -> None:
 
 def test_a_step_that_is_known_after_all_is_a_plain_loop() -> None:
     made = kernel("i32", "block_dim.x - 4")
-    counted = count_turns(fold(specialize(made, Dim3(1, 1, 1))))
+    counted = with_trip_counts(fold(specialize(made, Dim3(1, 1, 1))))
     loops = [node for node in statements_in(counted.body) if isinstance(node, n.For)]
     assert [(loop.step, loop.by) for loop in loops] == [(-3, None)]
 
 
 def test_a_step_of_0_runs_nothing() -> None:
     assert not any(
-        isinstance(node, n.For) for node in statements_in(count_turns(kernel("i32", "0")).body)
+        isinstance(node, n.For) for node in statements_in(with_trip_counts(kernel("i32", "0")).body)
     )
