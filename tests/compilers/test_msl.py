@@ -12,9 +12,9 @@ from tests.support import ir_programs
 from tests.support.cpp_drawn import drawn_batch, wrong_drawn
 from tests.support.cpp_kernels import Batch
 from tests.support.cpp_math import REFERENCES, math_batch, wrong_math
+from tests.support.diverged_warps import BODIES, NUMBER, arrays, text_of
 from tests.support.ir_evaluator import run
 from tests.support.memory_kernels import CASES
-from tests.support.parted_warps import BODIES, NUMBER, arrays, text_of
 from treadle.ir import types as t
 from treadle.ir.parser import from_text
 

@@ -195,7 +195,7 @@ def _run_block(launch: _Launch, block_index: tuple[int, int, int], threads: Dim3
 
 def _answer_subgroups(waiting: list[_State], size: int) -> bool:
     """Let every subgroup whose threads all wait, some of them for one another, go on. Where they
-    have parted, those that are least far go first, and so meet the others again."""
+    have diverged, those that are least far go first, and so reconverge with the others."""
     progress = False
     for subgroup in sorted({state.subgroup for state in waiting}):
         members = [state for state in waiting if state.subgroup == subgroup]

@@ -390,11 +390,12 @@ class Subgroup:
 
     A shuffle from a lane outside the subgroup (or the block) gives the thread's own value.
 
-    Without a `mask` all threads of the subgroup take part, and must be here (but for `active`,
-    which asks who is). One with a mask (u32, a bit for each lane) is CUDA's: it may stand where the
-    threads of a subgroup have parted, and of those that are here it concerns the ones that the mask
-    names. A thread that is here is in its own mask, and threads in one mask give the same. What a
-    shuffle reads from a lane that takes no part is not defined.
+    Without a `mask` all threads of the subgroup take part, and all must be here (except for
+    `active`, which gives the lanes that are here). An operation with a mask (u32, a bit for each
+    lane) is CUDA's: it may stand where the threads of a subgroup have diverged, and of those that
+    are here it concerns the ones that the mask names. A thread that is here is in its own mask, and
+    threads in one mask give the same mask. What a shuffle reads from a lane that takes no part is
+    not defined.
     """
 
     op: str

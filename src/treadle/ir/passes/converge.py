@@ -1,8 +1,8 @@
-"""Control flow around subgroup operations with masks made the same for all threads of a warp.
+"""Reconvergence: control flow around masked subgroup operations, made the same for a whole warp.
 
-CUDA code shuffles and votes under conditions that part a warp, and says by a mask who takes part.
-Where a target wants all threads of a warp at such an operation, they all go through what is around
-it, and a flag tells who does the work:
+CUDA code shuffles and votes where the threads of a warp have diverged, and a mask says which of
+them take part. WGSL and Metal have no masks: all threads of the warp must reach the operation. So
+all threads run the control flow around it, and a flag says which of them do its work:
 
     if (c) {                       taken = c
       a                            if (taken) {a; given = v}
@@ -17,9 +17,9 @@ it, and a flag tells who does the work:
                                      if (live) {a}; subgroup …
                                    }
 
-Threads that are not at work bring what changes nothing. `break`, `continue` and `return` clear
-flags. Flow that a whole warp shares stays as it is, and so do early returns outside of such code,
-which `predicate` turns into flags. Afterwards no operation has a mask.
+Inactive threads contribute the operation's neutral value. `break`, `continue` and `return` clear
+flags. Control flow that is uniform over the warp stays as it is. So do early returns outside of the
+rewritten code; `predicate` turns those into flags. Afterwards no operation has a mask.
 """
 
 from __future__ import annotations
@@ -30,35 +30,38 @@ from dataclasses import dataclass, replace
 
 from treadle.ir import nodes as n
 from treadle.ir.passes.fold import breaks
-from treadle.ir.passes.masks import written_out
+from treadle.ir.passes.masks import without_mask
 from treadle.ir.passes.names import Names
 from treadle.ir.passes.predicate import guarded_group, negate
 from treadle.ir.passes.regions import leaves_loop
-from treadle.ir.passes.uniformity import WARP_WIDTH, Level, analyze, is_parted, refusal
+from treadle.ir.passes.uniformity import WARP_WIDTH, Level, analyze, may_diverge, refusal
 from treadle.ir.traverse import Node, rewrite_block, root_of, statements_in, walk
 from treadle.ir.types import BOOL, SCALARS, U32, Scalar, Type
 
 
 def has_masks(kernel: n.Kernel) -> bool:
-    """Whether a kernel has operations that concern some threads of a warp."""
+    """Whether a kernel has operations that only some threads of a warp may reach."""
     return any(
-        isinstance(node, (n.Subgroup, n.Barrier)) and is_parted(node)
+        isinstance(node, (n.Subgroup, n.Barrier)) and may_diverge(node)
         for node in statements_in(kernel.body)
     )
 
 
 def converge(kernel: n.Kernel, width: int = WARP_WIDTH) -> n.Kernel:
-    """The kernel with its warps together at every subgroup operation, none of which has a mask.
+    """The kernel with whole warps at every subgroup operation, and no masks.
 
-    Functions with subgroup operations are inlined before. CompileError for a barrier of the block
-    that only some threads of a warp reach.
+    Functions with subgroup operations must be inlined already. CompileError for a barrier of the
+    block that only some threads of a warp reach.
     """
-    kernel = replace(kernel, body=_without_idle_masks(kernel.body))
+    kernel = replace(kernel, body=_without_unused_masks(kernel.body))
     return replace(kernel, body=_Converger(kernel, width).run())
 
 
-def _without_idle_masks(body: n.Block) -> n.Block:
-    """Barriers without masks that nothing else reads: they are for all threads that are here."""
+def _without_unused_masks(body: n.Block) -> n.Block:
+    """The body without the masks of barriers, and without votes that computed only those masks.
+
+    A barrier reconverges all threads here, so its mask says nothing. `__syncwarp(__activemask())`
+    is common, and `__activemask` would cost a ballot."""
 
     def for_all(node: Node) -> Node:
         known = not isinstance(node, n.Barrier) or isinstance(node.mask, (n.Constant, type(None)))
@@ -74,19 +77,19 @@ def _without_idle_masks(body: n.Block) -> n.Block:
         elif isinstance(node, n.Subgroup):
             mentioned[node.result.name] -= 1
 
-    def asked(node: Node) -> Node:
-        asks = isinstance(node, n.Subgroup) and node.op == "active"
-        return () if asks and not mentioned[node.result.name] else node
+    def without_unused(node: Node) -> Node:
+        is_vote = isinstance(node, n.Subgroup) and node.op == "active"
+        return () if is_vote and not mentioned[node.result.name] else node
 
-    return rewrite_block(body, asked)
+    return rewrite_block(body, without_unused)
 
 
 @dataclass(frozen=True, slots=True)
-class _Around:
-    """Control flow that threads of a warp go through together, some of them at work."""
+class _Enclosing:
+    """Control flow that a whole warp runs, with only some threads active."""
 
-    flag: n.Variable  # whether this thread is at work in it
-    live: n.Variable | None = None  # of a loop: whether it is to start another turn
+    flag: n.Variable  # whether this thread is active in it
+    live: n.Variable | None = None  # of a loop: whether it starts another iteration
     loop: bool = False
 
 
@@ -95,71 +98,73 @@ class _Converger:
         self.kernel = kernel
         self.names = Names(kernel)
         self.uniformity = analyze(kernel, width, ignore_returns=True)
-        self.around: list[_Around] = []
+        self.enclosing: list[_Enclosing] = []
         self.returned = n.Variable(self.names.fresh("returned"), BOOL)
         self.returns = False  # whether that is ever set
 
     def run(self) -> n.Block:
-        body = tuple(self.together(self.kernel.body))
+        body = tuple(self.convergent(self.kernel.body))
         return (n.Declare(self.returned, n.FALSE), *body) if self.returns else body
 
-    # --- flow that the warp shares ---
+    # --- control flow that is uniform over the warp ---
 
-    def together(self, block: n.Block) -> Iterator[n.Statement]:
+    def convergent(self, block: n.Block) -> Iterator[n.Statement]:
+        """A block that whole warps reach."""
         for statement in block:
-            if not _has_meeting((statement,)):
+            if not _has_warp_operation((statement,)):
                 yield statement
                 continue
             match statement:
                 case n.Subgroup():
-                    yield from written_out(statement, None, self.names).all()
+                    yield from without_mask(statement, None, self.names).all()
                 case n.Barrier():
                     yield replace(statement, mask=None)
-                case n.If() | n.For() | n.While() if self.parts_warp(statement):
-                    yield from self.apart(statement)
+                case n.If() | n.For() | n.While() if self.may_diverge(statement):
+                    yield from self.divergent(statement)
                 case n.If():
-                    then = tuple(self.together(statement.then))
-                    otherwise = tuple(self.together(statement.otherwise))
+                    then = tuple(self.convergent(statement.then))
+                    otherwise = tuple(self.convergent(statement.otherwise))
                     yield replace(statement, then=then, otherwise=otherwise)
                 case n.For():
-                    yield replace(statement, body=tuple(self.together(statement.body)))
+                    yield replace(statement, body=tuple(self.convergent(statement.body)))
                 case n.While():
-                    body = tuple(self.together(statement.body))
-                    update = tuple(self.together(statement.update))
+                    body = tuple(self.convergent(statement.body))
+                    update = tuple(self.convergent(statement.update))
                     yield replace(statement, body=body, update=update)
 
-    def parts_warp(self, statement: n.If | n.For | n.While) -> bool:
-        """Whether threads of a warp may go different ways in a statement."""
+    def may_diverge(self, statement: n.If | n.For | n.While) -> bool:
+        """Whether threads of a warp may take different branches in a statement."""
         if isinstance(statement, n.If):
             firsts = (*statement.then[:1], *statement.otherwise[:1])
         else:
             firsts = statement.body[:1]
         inside = list(statements_in((statement,)))
         barriers = [node for node in inside if node == n.Barrier("block")]
-        parts = any(self.uniformity.flow(first).level > Level.WARP for first in firsts)
-        if parts and barriers:
+        diverges = any(self.uniformity.flow(first).level > Level.WARP for first in firsts)
+        if diverges and barriers:
             raise refusal(barriers[0], self.uniformity.flow(barriers[0]))
         if not isinstance(statement, n.If) and not barriers:
-            parts = parts or any(
+            diverges = diverges or any(
                 isinstance(node, n.Return) and self.uniformity.flow(node).level > Level.WARP
                 for node in inside
             )
-        return parts
+        return diverges
 
-    def apart(self, statement: n.Statement) -> Iterator[n.Statement]:
-        """A statement in which the threads of a warp part, gone through by all of them."""
-        yield from self.gone_through((statement,), None)
+    def divergent(self, statement: n.Statement) -> Iterator[n.Statement]:
+        """A statement in which the threads of a warp diverge, rewritten so that all run it."""
+        yield from self.predicated((statement,), None)
         if any(isinstance(node, n.Return) for node in statements_in((statement,))):
             self.returns = True
             yield n.If(self.returned, (n.Return(None, statement.span),), (), statement.span)
 
-    # --- flow that some threads of a warp are at work in ---
+    # --- control flow in which only some threads of a warp are active ---
 
-    def gone_through(
+    def predicated(
         self, block: n.Block, flag: n.Variable | None, counters: frozenset[str] = frozenset()
     ) -> list[n.Statement]:
-        """A block of which threads with the flag do the work, and all meet at its operations.
-        `counters` are variables with which all threads count alike."""
+        """A block whose work is done by threads with the flag, and whose subgroup operations are
+        reached by all. `counters` are loop counters, which all threads must keep up to date: a
+        thread that missed an update would leave the loop at another iteration than the others."""
         out: list[n.Statement] = []
         group: list[n.Statement] = []
         counting = _counting_loops(block)
@@ -175,9 +180,10 @@ class _Converger:
                 flush(rest)
                 out.append(statement)
                 continue
-            if not _has_meeting((statement,)):
+            if not _has_warp_operation((statement,)):
                 if _escapes(statement, False):
-                    flush(rest)  # what it declares, and flags that it clears
+                    # It clears flags, so it is a group of its own: what follows tests them again.
+                    flush(rest)
                     group.extend(self.without_jumps((statement,)))
                     flush(())
                 else:
@@ -185,13 +191,13 @@ class _Converger:
                 continue
             match statement:
                 case n.Subgroup():
-                    written = written_out(statement, flag, self.names)
-                    group.extend(written.before)
-                    declared = [one for one in written.together if isinstance(one, n.Declare)]
+                    unmasked = without_mask(statement, flag, self.names)
+                    group.extend(unmasked.before)
+                    declared = [one for one in unmasked.converged if isinstance(one, n.Declare)]
                     out.extend(declared)
                     flush(rest)
-                    out.extend(one for one in written.together if one not in declared)
-                    group.extend(written.after)
+                    out.extend(one for one in unmasked.converged if one not in declared)
+                    group.extend(unmasked.after)
                 case n.Barrier():
                     flush(rest)
                     out.append(replace(statement, mask=None))
@@ -205,12 +211,12 @@ class _Converger:
                         sides.append((other, statement.otherwise))
                     flush(rest)
                     for side, inner in sides:
-                        out.extend(self.inside(_Around(side), inner))
+                        out.extend(self.inside(_Enclosing(side), inner))
                 case n.While() if id(statement) in counting:
                     flush(rest)
                     own = frozenset({counting[id(statement)]})
                     body, update = (
-                        tuple(self.gone_through(part, flag, own))
+                        tuple(self.predicated(part, flag, own))
                         for part in (statement.body, statement.update)
                     )
                     out.append(replace(statement, body=body, update=update))
@@ -218,24 +224,24 @@ class _Converger:
                     live = self.flag("live", out)
                     group.append(n.Assign(live, n.TRUE, statement.span))
                     flush(rest)
-                    out.append(self.repeat(statement, live))
-                case n.For() if _runs_alike(statement):
+                    out.append(self.while_loop(statement, live))
+                case n.For() if _has_constant_trip_count(statement):
                     flush(rest)
-                    out.append(self.same_rounds(statement, flag))
+                    out.append(self.uniform_loop(statement, flag))
                 case n.For():
                     limit = self.variable("limit", statement.variable.type, out)
                     out.append(n.Declare(statement.variable, None, statement.span))
                     live = self.flag("live", out)
-                    group.extend(_first_round(statement, limit, live))
+                    group.extend(_first_iteration(statement, limit, live))
                     flush(rest)
-                    out.append(self.rounds(statement, limit, live))
+                    out.append(self.counted_loop(statement, limit, live))
         flush(())
         return out
 
-    def inside(self, around: _Around, block: n.Block) -> list[n.Statement]:
-        self.around.append(around)
-        found = self.gone_through(block, around.flag)
-        self.around.pop()
+    def inside(self, enclosing: _Enclosing, block: n.Block) -> list[n.Statement]:
+        self.enclosing.append(enclosing)
+        found = self.predicated(block, enclosing.flag)
+        self.enclosing.pop()
         return found
 
     def variable(self, name: str, type: Type, out: list[n.Statement]) -> n.Variable:
@@ -248,48 +254,49 @@ class _Converger:
 
     # --- loops ---
 
-    def repeat(self, loop: n.While, live: n.Variable) -> n.While:
-        """A loop that runs as long as any thread is in it."""
+    def while_loop(self, loop: n.While, live: n.Variable) -> n.While:
+        """A loop that runs as long as any thread of the warp is in it."""
         body: list[n.Statement] = []
         if loop.condition != n.TRUE:
             body.append(n.If(live, (n.Assign(live, loop.condition, loop.span),), (), loop.span))
-        body += self.turn(loop, live)
-        body += self.inside(_Around(live, live, True), loop.update)
+        body += self.iteration(loop, live)
+        body += self.inside(_Enclosing(live, live, True), loop.update)
         return n.While(n.TRUE, tuple(body), (), loop.span)
 
-    def rounds(self, loop: n.For, limit: n.Variable, live: n.Variable) -> n.While:
-        """The same for a counted loop: its variable is one like others now."""
-        step = _next_round(loop, limit, live)
-        body = (*self.turn(loop, live), n.If(live, step, (), loop.span))
+    def counted_loop(self, loop: n.For, limit: n.Variable, live: n.Variable) -> n.While:
+        """The same for a counted loop. Its variable becomes an ordinary one: threads that entered
+        the loop at different numbers count for themselves."""
+        step = _next_iteration(loop, limit, live)
+        body = (*self.iteration(loop, live), n.If(live, step, (), loop.span))
         return n.While(n.TRUE, body, (), loop.span)
 
-    def turn(self, loop: n.For | n.While, live: n.Variable) -> list[n.Statement]:
-        """One turn: leave if nobody is left, else the body for those that are."""
+    def iteration(self, loop: n.For | n.While, live: n.Variable) -> list[n.Statement]:
+        """One iteration: leave the loop if no thread is live, else the body for the live ones."""
         body: list[n.Statement] = []
-        anyone = self.flag("anyone", body)
-        body.append(n.Subgroup("vote_any", (live,), anyone, None, loop.span))
-        body.append(n.If(negate(anyone), (n.Break(loop.span),), (), loop.span))
+        any_live = self.flag("any_live", body)
+        body.append(n.Subgroup("vote_any", (live,), any_live, None, loop.span))
+        body.append(n.If(negate(any_live), (n.Break(loop.span),), (), loop.span))
         flag = live
         if _continues(loop.body):
-            flag = n.Variable(self.names.fresh("turn"), BOOL)
+            flag = n.Variable(self.names.fresh("iteration"), BOOL)
             body.append(n.Declare(flag, live, loop.span))
-        return body + self.inside(_Around(flag, live, True), loop.body)
+        return body + self.inside(_Enclosing(flag, live, True), loop.body)
 
-    def same_rounds(self, loop: n.For, flag: n.Variable | None) -> n.For:
-        """A loop of which all threads make the same rounds, at work or not."""
+    def uniform_loop(self, loop: n.For, flag: n.Variable | None) -> n.For:
+        """A loop whose trip count is the same for all threads, active or not."""
         if not _continues(loop.body):
-            return replace(loop, body=tuple(self.gone_through(loop.body, flag)))
-        turn = n.Variable(self.names.fresh("turn"), BOOL)
-        declared = n.Declare(turn, n.TRUE if flag is None else flag, loop.span)
-        inner = self.inside(_Around(turn, None, True), loop.body)
+            return replace(loop, body=tuple(self.predicated(loop.body, flag)))
+        active = n.Variable(self.names.fresh("iteration"), BOOL)
+        declared = n.Declare(active, n.TRUE if flag is None else flag, loop.span)
+        inner = self.inside(_Enclosing(active, None, True), loop.body)
         return replace(loop, body=(declared, *inner))
 
-    # --- jumps out of code that threads do at work ---
+    # --- jumps out of code that active threads run ---
 
     def without_jumps(self, block: n.Block, looping: bool = False) -> Iterator[n.Statement]:
-        """Statements without operations, whose jumps to what is around clear flags instead.
-        `looping`: in a loop of their own, which a return must leave, too."""
-        flag = self.around[-1].flag
+        """Statements without subgroup operations; jumps out of them clear flags instead.
+        `looping`: the statements are in a loop of their own, which a return must leave as well."""
+        flag = self.enclosing[-1].flag
         for at, statement in enumerate(block):
             if not _escapes(statement, looping):
                 yield statement
@@ -316,20 +323,20 @@ class _Converger:
             return
 
     def clearing(self, jump: n.Return | n.Break | n.Continue) -> Iterator[n.Statement]:
-        """The flags of all that a jump leaves."""
-        for around in reversed(self.around):
-            yield n.Assign(around.flag, n.FALSE, jump.span)
-            if around.loop and isinstance(jump, n.Continue):
+        """Statements that clear the flags of all control flow that a jump leaves."""
+        for enclosing in reversed(self.enclosing):
+            yield n.Assign(enclosing.flag, n.FALSE, jump.span)
+            if enclosing.loop and isinstance(jump, n.Continue):
                 return
-            if around.live is not None and around.live != around.flag:
-                yield n.Assign(around.live, n.FALSE, jump.span)
-            if around.loop and isinstance(jump, n.Break):
+            if enclosing.live is not None and enclosing.live != enclosing.flag:
+                yield n.Assign(enclosing.live, n.FALSE, jump.span)
+            if enclosing.loop and isinstance(jump, n.Break):
                 return
         yield n.Assign(self.returned, n.TRUE, jump.span)
 
 
-def _has_meeting(block: n.Block) -> bool:
-    """Whether threads of a warp do something together in a block."""
+def _has_warp_operation(block: n.Block) -> bool:
+    """Whether a block holds a subgroup operation or a barrier of the warp."""
     return any(
         isinstance(node, n.Subgroup) or (isinstance(node, n.Barrier) and node.scope == "subgroup")
         for node in statements_in(block)
@@ -337,7 +344,7 @@ def _has_meeting(block: n.Block) -> bool:
 
 
 def _escapes(statement: n.Statement, looping: bool) -> bool:
-    """Whether a statement may jump to what is around it (`looping`: beyond the loop it is in)."""
+    """Whether a statement may jump out of itself (`looping`: out of the loop that holds it)."""
     if any(isinstance(node, n.Return) for node in statements_in((statement,))):
         return True
     return not looping and leaves_loop((statement,))
@@ -355,22 +362,24 @@ def _continues(block: n.Block) -> bool:
     )
 
 
-def _runs_alike(loop: n.For) -> bool:
-    """Whether threads that are not at work can make the rounds of a loop with the others."""
+def _has_constant_trip_count(loop: n.For) -> bool:
+    """Whether inactive threads can run a loop's iterations with the others: start and stop are
+    constants, and no jump ends it early."""
     known = isinstance(loop.start, n.Constant) and isinstance(loop.stop, n.Constant)
     returns = any(isinstance(node, n.Return) for node in statements_in(loop.body))
     return known and not returns and not breaks(loop.body)
 
 
 def _counting_loops(block: n.Block) -> dict[int, str]:
-    """The loops of a block (by identity) in which all threads can make the same turns, at work or
-    not, each with the variable that counts them: it starts in the block from a constant, and
-    nothing else comes into it."""
+    """The while loops of a block, by identity, that have one trip count in all threads, active or
+    not; each with its counter. The counter is declared in the block with a constant, and its
+    updates depend on nothing but itself. `for (int k = 16; k > 0; k >>= 1)`, the loop of a shuffle
+    reduction, is the case to find: without this each iteration would cost a vote."""
     found: dict[int, str] = {}
     for at, loop in enumerate(block):
-        if not isinstance(loop, n.While) or not _has_meeting((loop,)):
+        if not isinstance(loop, n.While) or not _has_warp_operation((loop,)):
             continue
-        names = _names_alone(loop.condition)
+        names = _variables_only(loop.condition)
         if names is None or len(names) != 1 or leaves_loop(loop.body):
             continue
         (name,) = names
@@ -392,8 +401,8 @@ def _counting_loops(block: n.Block) -> dict[int, str]:
                     id(one) in inside
                     and isinstance(one, n.Assign)
                     and isinstance(one.place, n.Variable)
-                    and (_names_alone(one.value) or set()) <= names
-                    and _names_alone(one.value) is not None
+                    and (_variables_only(one.value) or set()) <= names
+                    and _variables_only(one.value) is not None
                 )
                 for one in sets
             )
@@ -402,8 +411,8 @@ def _counting_loops(block: n.Block) -> dict[int, str]:
     return found
 
 
-def _names_alone(expression: n.Expression) -> set[str] | None:
-    """The variables that an expression is made of, with constants and nothing else."""
+def _variables_only(expression: n.Expression) -> set[str] | None:
+    """The variables of an expression, if it holds only variables and constants; else None."""
     names: set[str] = set()
     for node in walk(expression):
         if isinstance(node, n.Variable):
@@ -414,7 +423,7 @@ def _names_alone(expression: n.Expression) -> set[str] | None:
 
 
 def _sets(statement: n.Statement, name: str) -> bool:
-    """Whether a statement itself gives a variable a value."""
+    """Whether a statement itself (not one inside it) assigns a variable."""
     match statement:
         case n.Declare(variable) | n.For(variable):
             return variable.name == name
@@ -432,7 +441,7 @@ def _sets_any(statement: n.Statement, names: frozenset[str]) -> bool:
     )
 
 
-def _first_round(loop: n.For, limit: n.Variable, live: n.Variable) -> n.Block:
+def _first_iteration(loop: n.For, limit: n.Variable, live: n.Variable) -> n.Block:
     relation = "lt" if loop.step > 0 else "gt"
     return (
         n.Assign(loop.variable, loop.start, loop.span),
@@ -441,9 +450,9 @@ def _first_round(loop: n.For, limit: n.Variable, live: n.Variable) -> n.Block:
     )
 
 
-def _next_round(loop: n.For, limit: n.Variable, live: n.Variable) -> n.Block:
-    """Count on, if the next number lies before the limit: the distance to it tells, which no
-    number beyond its type can spoil."""
+def _next_iteration(loop: n.For, limit: n.Variable, live: n.Variable) -> n.Block:
+    """Add the step, if the result lies before the limit. The distance to the limit is compared
+    with the step, since adding the step first could overflow the variable's type."""
     variable, type = loop.variable, loop.variable.type
     assert isinstance(type, Scalar)
     unsigned = SCALARS[f"u{type.bits}"]

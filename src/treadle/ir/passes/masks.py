@@ -1,11 +1,16 @@
-"""Subgroup operations with masks, as CUDA has them, out of operations of the whole subgroup.
+"""Masked subgroup operations, as CUDA has them, made of operations of the whole subgroup.
 
     sum = subgroup sum v mask m        members = subgroup ballot true; members = members & m
-                                       for k in range(0, 32): sum of what the members hold
+                                       sum = subgroup sum v members
 
-`here` is a flag of the threads that are at the operation while all threads of the subgroup go
-through it: what the others bring changes nothing. Threads of one subgroup may give different
-masks, each group for its own sake; one operation of all serves them at once.
+    member = subgroup vote_any p mask m
+                                       votes = subgroup ballot p; member = (votes & m) != 0
+
+CUDA lets diverged threads name the lanes that take part. Other targets have no masks, and all
+threads of the subgroup must be at an operation. `here` is a flag of the threads that were at the
+operation in CUDA's code; the others contribute the neutral value. The mask need not be uniform: the
+groups of a subgroup may each give their own. So a mask is a value of each thread, and one operation
+of all threads serves all groups at once.
 """
 
 from __future__ import annotations
@@ -19,57 +24,57 @@ from treadle.ir.traverse import Node, rewrite_kernel
 from treadle.ir.types import BOOL, I32, SCALARS, U32, Scalar, Type
 
 WIDTH = 32
-_EVERYONE = (1 << WIDTH) - 1
+_ALL_LANES = (1 << WIDTH) - 1
 
 
 @dataclass(slots=True)
-class Written:
-    """An operation written out: what only the threads that are here do before it, what all threads
-    do, and what only those do after it."""
+class Unmasked:
+    """An operation without its mask: what the threads that are `here` do before it, what all
+    threads do, and what the threads that are `here` do after it."""
 
     before: list[n.Statement] = field(default_factory=list)
-    together: list[n.Statement] = field(default_factory=list)
+    converged: list[n.Statement] = field(default_factory=list)
     after: list[n.Statement] = field(default_factory=list)
 
     def all(self) -> n.Block:
-        """All of it, where every thread is here."""
-        declared = [one for one in self.together if isinstance(one, n.Declare)]
-        others = [one for one in self.together if not isinstance(one, n.Declare)]
+        """All statements, where every thread is here. `before` assigns what is declared first."""
+        declared = [one for one in self.converged if isinstance(one, n.Declare)]
+        others = [one for one in self.converged if not isinstance(one, n.Declare)]
         return (*declared, *self.before, *others, *self.after)
 
 
-def names_everyone(mask: n.Expression | None) -> bool:
+def names_all_lanes(mask: n.Expression | None) -> bool:
     """Whether a mask certainly names every lane."""
-    return mask is None or (isinstance(mask, n.Constant) and mask.value == _EVERYONE)
+    return mask is None or (isinstance(mask, n.Constant) and mask.value == _ALL_LANES)
 
 
-def written_out(node: n.Subgroup, here: n.Variable | None, names: Names) -> Written:
-    """A subgroup operation by operations without a mask that all threads of the subgroup make;
-    `here` is None where all threads are at it anyway."""
-    writer = _Writer(node, here, names)
-    writer.write()
-    return writer.out
+def without_mask(node: n.Subgroup, here: n.Variable | None, names: Names) -> Unmasked:
+    """A subgroup operation as operations without a mask, which all threads of the subgroup reach.
+    `here` is None where all threads reached the operation anyway."""
+    lowering = _Lowering(node, here, names)
+    lowering.write()
+    return lowering.out
 
 
 def without_groups(kernel: n.Kernel) -> n.Kernel:
-    """The kernel with what differs between groups of a subgroup, matches and reductions of some
-    lanes, made of shuffles: for targets with no more than those."""
+    """The kernel with matches, and reductions over groups of lanes, made of shuffles: for targets
+    whose own operations cover the whole subgroup only."""
     names = Names(kernel)
 
     def change(node: Node) -> Node:
         if not isinstance(node, n.Subgroup):
             return node
         if node.op == "match_any":
-            return _spread_match(node, names)
+            return _match_by_shuffles(node, names)
         if node.op in n.REDUCTIONS and len(node.operands) == 2:
-            return _spread_reduction(node, names)
+            return _reduction_by_shuffles(node, names)
         return node
 
     return rewrite_kernel(kernel, change)
 
 
-def _spread_reduction(node: n.Subgroup, names: Names) -> n.Block:
-    """Every lane takes what it wants of what each of the others holds."""
+def _reduction_by_shuffles(node: n.Subgroup, names: Names) -> n.Block:
+    """A loop over the lanes: each is shuffled to all, and a thread adds those of its own group."""
     span, (given, wanted) = node.span, node.operands
     neutral = neutral_value(node)
     assert neutral is not None
@@ -91,8 +96,8 @@ def _spread_reduction(node: n.Subgroup, names: Names) -> n.Block:
     )
 
 
-def _spread_match(node: n.Subgroup, names: Names) -> n.Block:
-    """Every lane looks at what each of the others holds."""
+def _match_by_shuffles(node: n.Subgroup, names: Names) -> n.Block:
+    """A loop over the lanes: each is shuffled to all, and a thread notes those equal to its own."""
     span, result = node.span, node.result
     (given,) = node.operands
     assert isinstance(given.type, Scalar)
@@ -119,14 +124,15 @@ def _spread_match(node: n.Subgroup, names: Names) -> n.Block:
 
 
 def _bits(value: n.Variable) -> n.Expression:
-    """A value whose equality is that of its bits."""
+    """A value to compare by its bits: a match finds equal bits (NaN matches itself, 0 not -0)."""
     assert isinstance(value.type, Scalar)
     return n.Bitcast(value, SCALARS[f"u{value.type.bits}"]) if value.type.is_float else value
 
 
 def without_masked_reductions(kernel: n.Kernel, integers: bool) -> n.Kernel:
-    """The kernel with reductions under masks made of shuffles, for CUDA: each thread goes through
-    the lanes of its own mask. With `integers` the card reduces those of 32 bits itself."""
+    """The kernel with masked reductions made of shuffles, for CUDA, where each thread loops over
+    the lanes of its own mask. `integers`: the GPU reduces 32-bit integers itself (`redux.sync`,
+    compute capability 8.0)."""
     names = Names(kernel)
 
     def change(node: Node) -> Node:
@@ -162,7 +168,8 @@ def _by_members(node: n.Subgroup, names: Names) -> n.Block:
         n.Declare(value, node.operands[0], span),
         n.Declare(mask, node.mask, span),
         n.Declare(left, None, span),
-        n.Subgroup("ballot", (n.TRUE,), left, mask, span),  # of those that have not returned
+        # A mask may name lanes that have returned: the ballot leaves them out.
+        n.Subgroup("ballot", (n.TRUE,), left, mask, span),
         n.Declare(total, neutral, span),
         n.Declare(other, None, span),
         n.While(n.Binary("ne", left, none, BOOL), body, (), span),
@@ -170,13 +177,13 @@ def _by_members(node: n.Subgroup, names: Names) -> n.Block:
     )
 
 
-class _Writer:
+class _Lowering:
     def __init__(self, node: n.Subgroup, here: n.Variable | None, names: Names) -> None:
         self.node = node
         self.here = here
         self.names = names
-        self.out = Written()
-        self.mask = None if names_everyone(node.mask) else node.mask
+        self.out = Unmasked()
+        self.mask = None if names_all_lanes(node.mask) else node.mask
 
     def write(self) -> None:
         node, op = self.node, self.node.op
@@ -189,7 +196,7 @@ class _Writer:
         elif self.mask is not None and neutral_value(node) is not None:
             self.reduce(self.held(node.operands[0]), self.held(self.mask))
         elif self.here is None:
-            self.out.together.append(replace(node, mask=None))
+            self.out.converged.append(replace(node, mask=None))
         else:
             operands = tuple(self.held(operand) for operand in node.operands)
             self.receive(self.operation(op, operands, node.result.type))
@@ -197,8 +204,8 @@ class _Writer:
     # --- parts ---
 
     def held(self, value: n.Expression) -> n.Expression:
-        """A value that every thread may name, as often as it likes: what only those that are here
-        can compute goes into a variable."""
+        """A value that every thread may evaluate, more than once. A thread that is not here must
+        not evaluate the operand itself (it may load out of bounds): that goes into a variable."""
         if isinstance(value, (n.Constant, n.Variable, n.Builtin)):
             return value
         variable = self.variable("given", value.type)
@@ -207,18 +214,19 @@ class _Writer:
 
     def variable(self, name: str, type: Type) -> n.Variable:
         variable = n.Variable(self.names.fresh(f"{self.node.op}.{name}"), type)
-        self.out.together.append(n.Declare(variable, None, self.node.span))
+        self.out.converged.append(n.Declare(variable, None, self.node.span))
         return variable
 
     def operation(self, op: str, operands: tuple[n.Expression, ...], type: Type) -> n.Variable:
-        """An operation of the whole subgroup, to which only threads that are here contribute."""
+        """An operation of the whole subgroup; threads that are not here contribute the neutral
+        value."""
         result = self.variable("all", type)
         made = n.Subgroup(op, operands, result, None, self.node.span)
         neutral = neutral_value(made)
         if self.here is not None and neutral is not None:
             own = n.Select(self.here, operands[0], neutral, neutral.type, self.node.span)
             made = n.Subgroup(op, (own, *operands[1:]), result, None, self.node.span)
-        self.out.together.append(made)
+        self.out.converged.append(made)
         return result
 
     def ballot(self, condition: n.Expression) -> n.Variable:
@@ -230,7 +238,7 @@ class _Writer:
     # --- operations ---
 
     def vote(self, condition: n.Expression, mask: n.Expression) -> None:
-        if self.node.op == "vote_all":  # nobody says no
+        if self.node.op == "vote_all":  # all are true if no lane of the mask is false
             condition = n.Unary("not", condition, BOOL)
         named = _both(self.ballot(condition), mask)
         none = n.Constant(0, U32)
@@ -243,7 +251,7 @@ class _Writer:
                 self.receive(n.Binary("eq", named, none, BOOL))
 
     def members(self, mask: n.Expression | None) -> n.Expression:
-        """The lanes that are here and named by the mask."""
+        """The lanes that are here and that the mask names."""
         here = self.ballot(n.TRUE)
         return here if mask is None else _both(here, mask)
 
@@ -254,11 +262,11 @@ class _Writer:
         if self.node.op == "match_any":
             self.receive(same)
             return
-        everyone = n.Binary("eq", same, members, BOOL)
-        self.receive(n.Select(everyone, same, n.Constant(0, U32), U32))
+        all_equal = n.Binary("eq", same, members, BOOL)
+        self.receive(n.Select(all_equal, same, n.Constant(0, U32), U32))
 
     def reduce(self, value: n.Expression, mask: n.Expression) -> None:
-        """What the members of each thread's own group hold, one lane after another."""
+        """A reduction over each thread's own group of lanes."""
         neutral = neutral_value(self.node)
         assert neutral is not None
         if isinstance(mask, n.Constant):
@@ -266,7 +274,7 @@ class _Writer:
             self.receive(self.operation(self.node.op, (own,), neutral.type))
             return
         members = self.variable("members", U32)
-        self.out.together.append(n.Assign(members, self.members(mask), self.node.span))
+        self.out.converged.append(n.Assign(members, self.members(mask), self.node.span))
         self.receive(self.operation(self.node.op, (value, members), neutral.type))
 
 
@@ -275,13 +283,13 @@ def _both(left: n.Expression, right: n.Expression) -> n.Expression:
 
 
 def has_lane(lanes: n.Expression, lane: n.Expression) -> n.Expression:
-    """Whether a lane is among others."""
+    """Whether a set of lanes, a bit each, holds a lane."""
     bit = n.Binary("shr", lanes, n.Cast(lane, U32), U32)
     return n.Binary("ne", _both(bit, n.Constant(1, U32)), n.Constant(0, U32), BOOL)
 
 
 def combined(op: str, left: n.Expression, right: n.Expression) -> n.Expression:
-    """Two values of a reduction as one."""
+    """Two values of a reduction combined into one."""
     if op in ("min", "max"):
         return n.Intrinsic(op, (left, right), left.type)
     return n.Binary("add" if op == "sum" else op, left, right, left.type)

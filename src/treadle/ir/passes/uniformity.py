@@ -11,8 +11,16 @@ accepted here is accepted everywhere:
 - what is assigned under divergent control is divergent; a break or continue that only some threads
   take makes its whole loop divergent, a return all that follows.
 
-Within a warp more is known: arithmetic on thread indices is done for every thread (`patterns`), so
-`thread_idx.x // 32 == 0` is uniform over each warp.
+For example, with what is known of each line on the right:
+
+    n = length                     block: a scalar parameter
+    i = block_idx.x * 256 + thread_idx.x
+                                   thread
+    w = thread_idx.x // 32         warp: arithmetic on thread indices is done for every thread of a
+                                   warp (`patterns`), and all 32 give one value
+    if i < n:                      reached by the block, and taken by single threads
+      barrier                      refused: "the condition on line …" divides them
+    if w == 0: vote_any p          accepted: a subgroup operation needs whole warps only
 """
 
 from __future__ import annotations
@@ -27,8 +35,19 @@ from treadle.ir.passes.abstract_run import AbstractRun, Flow, Level, Value
 from treadle.ir.traverse import root_of, statements_in
 
 __all__ = [
-    "WARP_WIDTH", "Flow", "Level", "Uniformity", "Value", "analyze", "check_barriers",
-    "has_sync", "is_parted", "is_sync", "refusal", "uniform_shared_loads", "written_memories",
+    "WARP_WIDTH",
+    "Flow",
+    "Level",
+    "Uniformity",
+    "Value",
+    "analyze",
+    "check_barriers",
+    "has_sync",
+    "is_sync",
+    "may_diverge",
+    "refusal",
+    "uniform_shared_loads",
+    "written_memories",
 ]  # fmt: skip
 
 WARP_WIDTH = 32
@@ -36,7 +55,9 @@ WARP_WIDTH = 32
 
 @dataclass(frozen=True, slots=True)
 class Uniformity:
-    """The analysis of one kernel, for that very kernel object: statements are known by identity."""
+    """The analysis of one kernel object. Statements are keyed by identity, since two equal
+    statements may stand where different threads reach them; a rewritten kernel needs a new
+    analysis."""
 
     width: int
     variables: Mapping[str, Value]  # over the whole life of each variable
@@ -45,7 +66,8 @@ class Uniformity:
     _analysis: AbstractRun
 
     def level(self, expression: n.Expression | n.Place) -> Level:
-        """Who agrees on an expression, whatever point of its variables' lives it is at."""
+        """The widest group of threads for which an expression is uniform, wherever it is evaluated:
+        each variable counts as the least uniform value that it ever has."""
         return self._analysis.value(expression, self.variables).level
 
     def is_uniform(self, expression: n.Expression | n.Place, level: Level = Level.BLOCK) -> bool:
@@ -53,7 +75,7 @@ class Uniformity:
         return self.level(expression) <= level
 
     def flow(self, statement: n.Statement) -> Flow:
-        """Who agrees on reaching a statement of the analyzed kernel."""
+        """The widest group of threads that reaches a statement as a whole."""
         return self.flows[id(statement)]
 
 
@@ -66,8 +88,8 @@ def analyze(
 ) -> Uniformity:
     """The uniformity of a kernel whose calls are pure.
 
-    `ignore_returns` takes threads that returned as if they still ran along. `also_written` names
-    buffers that are written under another name (the same array passed twice).
+    `ignore_returns`: threads that returned count as running on, for passes that turn returns into
+    flags. `also_written`: buffers that are written under another name (one array passed twice).
     """
     analysis = AbstractRun(kernel, width, ignore_returns, written_memories(kernel) | also_written)
     analysis.run()
@@ -83,7 +105,8 @@ def analyze(
 def check_barriers(
     kernel: n.Kernel, width: int = WARP_WIDTH, also_written: frozenset[str] = frozenset()
 ) -> None:
-    """Refuse a barrier that some threads of its block (warp, for subgroup operations) may skip.
+    """Refuse a barrier that some threads of its block may skip, and a subgroup operation that some
+    threads of its warp may skip.
 
     Raises CompileError at the barrier's place; the message names the condition and the reason.
     `also_written` is as in `analyze`.
@@ -103,8 +126,9 @@ def check_barriers(
 def uniform_shared_loads(kernel: n.Kernel) -> tuple[n.Declare | n.Assign, ...]:
     """Statements that read a shared value into a variable right after a barrier.
 
-    They are taken as uniform: all threads read one place that nobody may write before the next
-    barrier. Where a target wants to be told, it has an operation for that (workgroupUniformLoad).
+    They count as uniform: all threads read one place, and no thread may write it before the next
+    barrier without a data race. Tint proves nothing about memory, so WGSL's printer uses
+    workgroupUniformLoad for them.
     """
     marked = analyze(kernel).shared_loads
     return tuple(
@@ -141,19 +165,19 @@ _FIXES = {
 
 
 def is_sync(node: object) -> bool:
-    """Whether all threads of a block or warp must come to a node: a barrier or a subgroup operation
-    (one that is `parted` concerns those that come)."""
-    return isinstance(node, (n.Barrier, n.Subgroup)) and not is_parted(node)
+    """Whether all threads of a block or warp must reach a node: a barrier or a subgroup operation
+    without a mask."""
+    return isinstance(node, (n.Barrier, n.Subgroup)) and not may_diverge(node)
 
 
-def is_parted(node: n.Barrier | n.Subgroup) -> bool:
-    """Whether a node may stand where the threads of a warp have parted: it has a mask, or asks who
-    is there."""
+def may_diverge(node: n.Barrier | n.Subgroup) -> bool:
+    """Whether a node may stand where the threads of a warp have diverged: it has a mask, or asks
+    which threads are active."""
     return node.mask is not None or (isinstance(node, n.Subgroup) and node.op == "active")
 
 
 def has_sync(block: n.Block) -> bool:
-    """Whether any statement in a block needs other threads to get on."""
+    """Whether any statement in a block waits for other threads."""
     return any(is_sync(node) for node in statements_in(block))
 
 

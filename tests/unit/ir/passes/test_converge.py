@@ -224,7 +224,7 @@ def test_targets_of_cuda_keep_their_masks() -> None:
     assert "activemask.b32" in ptx
     assert "match.any.sync.b32" in ptx
     assert "bar.warp.sync -1" in ptx
-    assert "vote.sync.any" not in ptx  # the warp stays parted
+    assert "vote.sync.any" not in ptx  # the warp stays diverged
     assert "shuffle_down(m, v, 2)" in cuda
     assert "__syncwarp(0xffffffffu)" in cuda or "__syncwarp(4294967295u)" in cuda
     for target in ("wgsl", "msl"):

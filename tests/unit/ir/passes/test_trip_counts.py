@@ -1,4 +1,4 @@
-"""Steps known at run time: loops that count their turns, on the evaluator beside Python's range."""
+"""Steps known at run time: loops with trip counts, on the evaluator beside Python's range."""
 
 from __future__ import annotations
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.support.diverged_warps import BLOCK, BODIES, NUMBER, arrays, text_of
 from tests.support.ir_evaluator import run
 from tests.support.ir_kernels import ir_kernel
-from tests.support.parted_warps import BLOCK, BODIES, NUMBER, arrays, text_of
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_parted_warps(device: td.Device, name: str) -> None:
+def test_diverged_warps(device: td.Device, name: str) -> None:
     if name == "a loop of its own length" and device.id == "ptx:2":
         return  # NVIDIA's compiler makes two votes of one, and cards wait for both; not so ours
     kernel = ir_kernel(text_of(name))
