@@ -1,24 +1,26 @@
-"""Work-item loop fission: one hardware lane runs several threads of a block, as loops.
+"""Loop fission: one hardware lane runs several threads of a block, as loops.
 
-Barriers cut a kernel into regions; each region becomes a loop over the threads that a lane runs,
-and what threads carry from one region to another is kept in arrays, one slot a thread:
+Barriers split a kernel into regions. Each region becomes a loop over the threads that a lane runs.
+A value that a thread carries from one region to another lives in an array, one slot for a thread:
 
-    t[k] = x[i]                    for k in range(256): t[k] = x[block_idx.x * 256 + k]
-    barrier                        for k in range(256): y[...] = t[255 - k]
-    y[i] = t[255 - k]
+    v = x[i]                       for k in range(256): v_threads[k] = x[block_idx.x * 256 + k]
+    t[k] = v                                            t[k] = v_threads[k]
+    barrier                        for k in range(256): y[...] = t[255 - k] + v_threads[k]
+    y[i] = t[255 - k] + v
 
-The CPU runs a whole block on one lane, so its barriers disappear and the loops, marked parallel,
-are what LLVM vectorizes. A GPU that allows fewer invocations than the block has threads gets lanes
-that run every lanes-th thread each; there the barriers stay. Where a kernel has subgroup
-operations, a lane runs whole warps, one after another, and within a region the lanes of the warp
-are cut again at those operations.
+The CPU runs a whole block on one lane: its barriers disappear, and the loops are marked parallel
+for the vectorizer. A GPU that allows fewer invocations than the block has threads gets lanes that
+run every lanes-th thread each; there the barriers stay. If a kernel has subgroup operations, a lane
+runs whole warps, one after another, and within a region the lanes of the warp are split again at
+those operations.
 
 What printers must know of a kernel that went through here:
 
 - `thread_idx.x` is the hardware lane if there are several, and does not occur if there is one;
   block_dim, lane and subgroup_size are gone; `kernel.block` is still the block as users see it.
 - The local memories in `FissionResult.private` belong to one iteration of the parallel loop they
-  are used in: iterations that run at once need copies, or must not be told independent in them.
+  are used in. Iterations that run at once need copies of them, or the loop must not be declared
+  free of dependences.
   All other local memories have disjoint parts for the iterations.
 """
 
@@ -34,7 +36,7 @@ from treadle.ir.passes.agreement import Agreement
 from treadle.ir.passes.names import Names
 from treadle.ir.passes.predicate import negate, remove_returns
 from treadle.ir.passes.regions import Control, Jump, Once, Region, Sync, Unit
-from treadle.ir.passes.shared_values import cut_kernel
+from treadle.ir.passes.shared_values import split_at_barriers
 from treadle.ir.passes.storage import Storage, place_variables
 from treadle.ir.passes.threads import Place, Threads
 from treadle.ir.passes.uniformity import (
@@ -82,7 +84,7 @@ def fission(kernel: n.Kernel, options: FissionOptions = FissionOptions()) -> Fis
 
 
 def _has_warp_operations(kernel: n.Kernel) -> bool:
-    """Whether threads of a warp meet anywhere (to know its lane, a thread meets nobody)."""
+    """Whether a kernel holds warp operations (to read its lane, a thread needs no other)."""
     return any(is_sync(node) and node != n.Barrier("block") for node in statements_in(kernel.body))
 
 
@@ -125,7 +127,7 @@ def _run(kernel: n.Kernel, block: Dim3, options: FissionOptions, whole: bool) ->
     uniformity = analyze(kernel, options.width) if has_sync(kernel.body) else None
     warps = WarpArrays(names, options.width)
     kernel = replace(kernel, body=warps.expand(kernel.body))
-    units, plain = cut_kernel(kernel, uniformity, threads, warps)
+    units, plain = split_at_barriers(kernel, uniformity, threads, warps)
     storage = place_variables(kernel, units, plain, warps.arrays, threads, names)
     constant = frozenset(b.name for b in kernel.buffers) - written_memories(kernel)
     agreement = Agreement(names, constant)
@@ -177,7 +179,7 @@ class _Emitter:
         return statements
 
     def _control(self, unit: Control, region: Region | None) -> list[n.Statement]:
-        """Control flow that all threads go through together, as several lanes must agree on."""
+        """Uniform control flow, whose conditions several lanes must agree on."""
         statement = unit.statement
         warp = None if region is None else region.warp
         parts = tuple(tuple(self.units(part, region)) for part in unit.parts)
@@ -192,17 +194,17 @@ class _Emitter:
         if not before:
             return [replace(statement, condition=condition, body=parts[0], update=parts[1])]
         leave = n.If(negate(condition), (n.Break(statement.span),), (), statement.span)
-        body = (*before, leave, *parts[0])  # agreed on in every round
+        body = (*before, leave, *parts[0])  # agreed on in every iteration
         return [replace(statement, condition=n.TRUE, body=body, update=parts[1])]
 
     def _agreed(
         self, heads: tuple[n.Expression, ...], region: Region | None
     ) -> tuple[list[n.Statement], tuple[n.Expression, ...]]:
         if region is not None or self.threads.lanes == 1:
-            return [], heads  # nobody else to agree with
+            return [], heads  # one lane agrees with itself
         return self.agreement.on(heads)
 
-    # --- what is the same for all threads at hand is computed for the first of them ---
+    # --- a uniform value is computed for the first thread of the block or warp ---
 
     def _once(self, expression: n.Expression, warp: n.Variable | None) -> n.Expression:
         (result,) = rewrite_block((expression,), self._for_first(warp))
@@ -225,7 +227,7 @@ class _Emitter:
         return change
 
     def _slot(self, variable: n.Variable, place: Place) -> n.Expression:
-        """What a variable is in a thread: its slot, if it has one."""
+        """A variable as a thread reads it: its slot, if it has one."""
         if variable == self.count:
             return place.count
         slot = self.storage.slot_of(variable, place)

@@ -1,17 +1,26 @@
-"""Returns turned into flags, so that threads that are done still reach the barriers.
+"""Returns as flags, so that threads that are done still reach the barriers.
 
-CUDA code returns early and then synchronizes. Here a thread that returns clears its `active` flag;
-what follows is guarded by the flag, except barriers, which stay where all threads meet them:
+CUDA code returns early and then synchronizes. NVIDIA's hardware takes threads that exited out of a
+barrier's count; in WGSL and Metal, and in the loops of the CPU, every thread must reach it. So a
+thread that returns clears its `active` flag. What follows is guarded by the flag, except barriers:
 
     if i >= n: return              active = not (i >= n)
     t[k] = x[i]                    if active: t[k] = x[i]
     barrier                        barrier
     y[i] = t[m - k]                if active: y[i] = t[m - k]
 
-A thread that has returned takes no part in subgroup operations: it contributes the operation's
-neutral value (what a shuffle reads from it is not defined). Assignments to uniform variables stay
-outside of the guards, so that conditions around barriers remain uniform. Returns that the whole
-block takes together have a flag of their own, `running`, and may leave loops at once.
+A return is *uniform* if the whole block takes it at once, else *divergent*. Uniform returns have a
+flag of their own, `running`, and leave loops at once, since no thread is left to reach a barrier.
+
+An inactive thread contributes the neutral value to subgroup operations (what a shuffle reads from
+it is not defined). Assignments to uniform variables stay outside of the guards. Inside, they would
+be assignments under divergent control, and the conditions of later barriers would not be uniform:
+
+    stride = 128                   stride = 128
+    while stride > 0:              while stride > 0:
+      t[k] += t[k + stride]          if active: t[k] += t[k + stride]
+      barrier                        barrier
+      stride = stride / 2            stride = stride / 2
 """
 
 from __future__ import annotations
@@ -38,7 +47,7 @@ from treadle.ir.types import BOOL, Scalar
 def predicate_returns(kernel: n.Kernel, width: int = WARP_WIDTH) -> n.Kernel:
     """The kernel without returns, if one of them could skip a barrier or subgroup operation.
 
-    Other kernels are left alone. Raises CompileError for a loop that only returns would end while
+    Other kernels are not changed. Raises CompileError for a loop that only returns would end while
     it holds a barrier.
     """
     return remove_returns(kernel, width) if returns_before_barrier(kernel) else kernel
@@ -93,13 +102,14 @@ def _return_before_sync(body: n.Block) -> bool:
     return False
 
 
-def _returns_alone(body: n.Block, uniformity: Uniformity) -> set[int]:
+def _divergent_returns(body: n.Block, uniformity: Uniformity) -> set[int]:
     """The returns (by identity) that some threads may take while others go on.
 
-    A thread that returns leaves a loop without barriers at once. Then those that go on take even a
-    return under a uniform condition without it.
+    A thread that returns leaves a loop without barriers at once. The threads that go on may later
+    take a return of that loop under a uniform condition, which is divergent then: the thread that
+    left does not take it. So one divergent return makes all returns of such a loop divergent.
     """
-    alone = {
+    divergent = {
         id(node)
         for node in statements_in(body)
         if isinstance(node, n.Return) and uniformity.flow(node).level > Level.BLOCK
@@ -107,9 +117,9 @@ def _returns_alone(body: n.Block, uniformity: Uniformity) -> set[int]:
     for loop in statements_in(body):
         if isinstance(loop, (n.For, n.While)) and not has_sync((loop,)):
             inside = {id(node) for node in statements_in((loop,)) if isinstance(node, n.Return)}
-            if inside & alone:
-                alone |= inside
-    return alone
+            if inside & divergent:
+                divergent |= inside
+    return divergent
 
 
 def _always_returns(block: n.Block) -> bool:
@@ -122,11 +132,11 @@ def _always_returns(block: n.Block) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Leaves:
+class _Returns:
     """Which kinds of return a statement may take."""
 
-    together: bool  # the whole block returns at once
-    alone: bool  # some threads return while others go on
+    uniform: bool  # the whole block returns at once
+    divergent: bool  # some threads return while others go on
 
 
 class _Remover:
@@ -135,8 +145,8 @@ class _Remover:
     def __init__(self, kernel: n.Kernel, width: int) -> None:
         self.kernel = kernel
         self.uniformity = analyze(kernel, width, ignore_returns=True)
-        self.alone = _returns_alone(kernel.body, self.uniformity)
-        self.alone |= self._not_for_all(kernel.body)
+        self.divergent = _divergent_returns(kernel.body, self.uniformity)
+        self.divergent |= self._unknown_to_inactive(kernel.body)
         names = Names(kernel)
         self.active = n.Variable(names.fresh("active"), BOOL)
         self.running = n.Variable(names.fresh("running"), BOOL)
@@ -144,20 +154,24 @@ class _Remover:
         self.cleared = False  # whether `active` may have been cleared already
         self.loops: list[n.For | n.While] = []
 
-    def _not_for_all(self, body: n.Block) -> set[int]:
-        """The returns behind one that some threads took alone, where those who did cannot tell
-        whether to go, too: the condition is the same for all here, but not its variables
-        everywhere. In a loop that holds barriers all must tell: it has no other end."""
+    def _unknown_to_inactive(self, body: n.Block) -> set[int]:
+        """Uniform returns that inactive threads cannot decide on, which count as divergent.
+
+        After a divergent return, an inactive thread runs on to the next barrier. It can take a
+        uniform return only if it can evaluate the condition. It cannot if the condition is uniform
+        here, but holds variables that are not uniform everywhere: those are computed under the
+        guard, so an inactive thread has old values. A loop that holds barriers is left out: there
+        all threads must decide alike, or the loop would not end in some of them."""
         found: set[int] = set()
-        alone = False
+        some_inactive = False
 
         def look(block: n.Block, agreed: bool) -> None:
-            nonlocal alone
+            nonlocal some_inactive
             for node in block:
                 match node:
                     case n.Return():
-                        alone = alone or id(node) in self.alone
-                        if alone and not agreed:
+                        some_inactive = some_inactive or id(node) in self.divergent
+                        if some_inactive and not agreed:
                             found.add(id(node))
                     case n.If(condition, then, otherwise):
                         known = agreed and self._agreed(condition)
@@ -178,7 +192,8 @@ class _Remover:
         ]
         return (*flags, *body)
 
-    # --- nothing follows: a return nests what comes after it in the other branch ---
+    # --- at the kernel's end: what follows a return moves into the other branch ---
+    # That needs no flag.
 
     def _tail(self, block: n.Block) -> Iterator[n.Statement]:
         """A block after which the kernel ends, without its returns."""
@@ -215,23 +230,23 @@ class _Remover:
     def _is_uniform(self, condition: n.Expression) -> bool:
         return self.uniformity.is_uniform(condition)
 
-    # --- something follows: a return clears a flag ---
+    # --- elsewhere: a return clears a flag ---
 
     def _flagged(self, statement: n.Statement, rest: n.Block) -> Iterator[n.Statement]:
-        """A statement with returns and what follows it, at a place where all threads meet."""
-        leaves = self._leaves(statement)
-        first = self._first_flag(statement, leaves)
+        """A statement with returns and what follows it, at a place that all threads reach."""
+        returns = self._returns(statement)
+        first = self._first_flag(statement, returns)
         if first is not None:
             yield first
         else:
             yield from self._clearing(statement)
         following: tuple[n.Statement, ...] = tuple(self._list(rest))
-        if leaves.alone and not self._left_by_break(statement) and following:
+        if returns.divergent and not self._left_by_break(statement) and following:
             if self.loops or has_sync(following):
                 following = tuple(self._guarded(following))
             else:
                 following = (n.If(self.active, following),)
-        if leaves.together and not self._left_by_break(statement) and following:
+        if returns.uniform and not self._left_by_break(statement) and following:
             following = (n.If(self.running, following),)
         yield from following
 
@@ -242,36 +257,36 @@ class _Remover:
                 return
             yield statement
 
-    def _first_flag(self, statement: n.Statement, leaves: _Leaves) -> n.Statement | None:
+    def _first_flag(self, statement: n.Statement, returns: _Returns) -> n.Statement | None:
         """`if c: return` at the top, before any other return, declares its flag as `not c`."""
         match statement:
             case n.If(condition, (n.Return(),), ()) if not self.loops and not self.cleared:
-                if any(statement is top for top in self.kernel.body) and leaves.alone:
+                if any(statement is top for top in self.kernel.body) and returns.divergent:
                     self.cleared = True
                     self.declared.add(self.active.name)
                     return n.Declare(self.active, negate(condition), statement.span)
         return None
 
-    def _leaves(self, statement: n.Statement) -> _Leaves:
-        returns = {id(node) for node in statements_in((statement,)) if isinstance(node, n.Return)}
-        return _Leaves(bool(returns - self.alone), bool(returns & self.alone))
+    def _returns(self, statement: n.Statement) -> _Returns:
+        inside = {id(node) for node in statements_in((statement,)) if isinstance(node, n.Return)}
+        return _Returns(bool(inside - self.divergent), bool(inside & self.divergent))
 
     def _left_by_break(self, statement: n.Statement) -> bool:
         """Whether a thread that returned in this statement has also left the enclosing loop."""
         if not self.loops:
             return False
-        leaves = self._leaves(statement)
-        return not leaves.alone or not has_sync((self.loops[-1],))
+        returns = self._returns(statement)
+        return not returns.divergent or not has_sync((self.loops[-1],))
 
     def _clearing(self, statement: n.Statement) -> Iterator[n.Statement]:
         """A statement with each return replaced by clearing a flag."""
         match statement:
             case n.Return():
-                alone = id(statement) in self.alone
-                flag = self.active if alone else self.running
-                self.cleared = self.cleared or alone
+                divergent = id(statement) in self.divergent
+                flag = self.active if divergent else self.running
+                self.cleared = self.cleared or divergent
                 yield n.Assign(flag, n.FALSE, statement.span)
-                if self.loops and not (alone and has_sync((self.loops[-1],))):
+                if self.loops and not (divergent and has_sync((self.loops[-1],))):
                     yield n.Break(statement.span)
             case n.If():
                 then = tuple(self._list(statement.then))
@@ -283,12 +298,12 @@ class _Remover:
 
     def _loop(self, loop: n.For | n.While) -> n.Statement:
         self.loops.append(loop)
-        leaves = self._leaves(loop)
+        returns = self._returns(loop)
         body = tuple(self._list(loop.body))
         update: n.Block = ()
         if isinstance(loop, n.While):
             update = tuple(self._list(loop.update))
-        if leaves.alone and has_sync((loop,)):
+        if returns.divergent and has_sync((loop,)):
             _refuse_endless(loop)
             body = tuple(self._guarded(body))
             update = tuple(self._guarded(update))
@@ -301,16 +316,16 @@ class _Remover:
         """After an inner loop that returned: leave the loop around it as well."""
         if not self.loops:
             return
-        leaves = self._leaves(loop)
-        if leaves.together:
+        returns = self._returns(loop)
+        if returns.uniform:
             yield n.If(negate(self.running), (n.Break(loop.span),), (), loop.span)
-        if leaves.alone and not has_sync((self.loops[-1],)):
+        if returns.divergent and not has_sync((self.loops[-1],)):
             yield n.If(negate(self.active), (n.Break(loop.span),), (), loop.span)
 
     # --- guards ---
 
     def _guarded(self, block: n.Block) -> Iterator[n.Statement]:
-        """A block of which only active threads do the work, and all threads meet the barriers."""
+        """A block whose work only active threads do, and whose barriers all threads reach."""
         group: list[n.Statement] = []
         for at, statement in enumerate(block):
             unguarded = self._unguarded(statement)
@@ -323,14 +338,14 @@ class _Remover:
         yield from guarded_group(self.active, group, ())
 
     def _unguarded(self, statement: n.Statement) -> tuple[n.Statement, ...] | None:
-        """What all threads must do of a statement, or None if only active ones need to do it."""
+        """What all threads must run of a statement; None if only active ones need to run it."""
         match statement:
             case n.If(condition, _, ()) if condition == self.active:
                 return (statement,)  # guarded already
         if self._is_free(statement):
             return (statement,)
-        meeting = has_sync((statement,)) or leaves_loop((statement,))
-        if not meeting and not self._shares(statement):
+        needs_all = has_sync((statement,)) or leaves_loop((statement,))
+        if not needs_all and not self._assigns_uniform(statement):
             return None
         match statement:
             case n.Subgroup():
@@ -350,16 +365,16 @@ class _Remover:
     def _is_free(self, statement: n.Statement) -> bool:
         """Whether a statement only computes uniform variables, safely in any thread.
 
-        A load that trusts its index is not safe: the index may be wild where nobody is active.
+        A load without checks is not safe: in an inactive thread the index may be out of bounds.
         """
         variables = self.uniformity.variables
         match statement:
             case n.Declare(variable, value):
                 agreed = variables[variable.name].level < Level.THREAD
-                return agreed and (value is None or not _trusts(value))
+                return agreed and (value is None or not _is_unchecked(value))
             case n.Assign(place, value):
                 root = root_of(place)
-                if not isinstance(root, n.Variable) or _trusts(place) or _trusts(value):
+                if not isinstance(root, n.Variable) or _is_unchecked(place) or _is_unchecked(value):
                     return False
                 known = variables.get(root.name)
                 if root == self.running:
@@ -372,10 +387,11 @@ class _Remover:
         return False
 
     def _agreed(self, expression: n.Expression) -> bool:
-        return self.uniformity.is_uniform(expression, Level.WARP) and not _trusts(expression)
+        return self.uniformity.is_uniform(expression, Level.WARP) and not _is_unchecked(expression)
 
-    def _shares(self, statement: n.Statement) -> bool:
-        """Whether all threads go through a statement that also computes what they share."""
+    def _assigns_uniform(self, statement: n.Statement) -> bool:
+        """Whether a statement with a uniform condition assigns uniform variables inside. Inactive
+        threads run it too: their copies of the variables must stay equal to the others'."""
         match statement:
             case n.If(condition) | n.While(condition):
                 agreed = self._agreed(condition)
@@ -392,7 +408,7 @@ class _Remover:
         return all(self._is_free(statement) for statement in block)
 
     def _neutral(self, statement: n.Subgroup) -> n.Subgroup:
-        """The operation with inactive threads contributing what changes nothing."""
+        """The operation, to which inactive threads contribute the neutral value."""
         neutral = neutral_value(statement)
         if neutral is None:
             return statement
@@ -404,7 +420,7 @@ class _Remover:
 def guarded_group(
     flag: n.Variable, group: list[n.Statement], later: n.Block
 ) -> Iterator[n.Statement]:
-    """Statements under one guard; variables that later statements use live outside of it."""
+    """Statements under one guard; variables that later statements use are declared before it."""
     if not group:
         return
     inside: list[n.Statement] = []
@@ -420,8 +436,8 @@ def guarded_group(
 
 
 def neutral_value(statement: n.Subgroup) -> n.Constant | None:
-    """What a thread contributes to a subgroup operation that it is to leave as it is; None where
-    there is no such thing (what a shuffle reads from it is not defined)."""
+    """The value that an inactive thread contributes to a subgroup operation without changing its
+    result; None where there is none (what a shuffle reads from such a thread is not defined)."""
     neutral = _NEUTRAL.get(statement.op)
     type = statement.operands[0].type if statement.operands else None
     if neutral is None or not isinstance(type, Scalar):
@@ -478,6 +494,6 @@ def mentions(block: n.Block, name: str) -> bool:
     return any(isinstance(node, n.Variable) and node.name == name for node in walk(block))
 
 
-def _trusts(node: n.Expression | n.Place) -> bool:
+def _is_unchecked(node: n.Expression | n.Place) -> bool:
     """Whether an expression loads from memory without checks."""
     return any(isinstance(inner, (n.Element, n.Item)) and not inner.checks for inner in walk(node))

@@ -1,8 +1,8 @@
-"""What all threads of a block, or of a warp, share: which values are computed once for all of them.
+"""Shared values: variables that are computed once for all threads of a block, or of a warp.
 
 A variable is shared if it is uniform, assigned only where all threads pass, and mentioned in more
-than one region, or where all threads decide on their way together. Uniform variables of a single
-region are left to it: a compiler sees by itself that they do not change from thread to thread.
+than one region or in a condition of uniform control flow. Uniform variables of a single region stay
+in it: a compiler hoists them out of the loop over threads by itself.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from treadle.ir.passes.warps import CUT, WarpArrays
 from treadle.ir.traverse import root_of, statements_in, walk
 
 
-def cut_kernel(
+def split_at_barriers(
     kernel: n.Kernel, uniformity: Uniformity | None, threads: Threads, warps: WarpArrays
 ) -> tuple[list[Unit], set[str]]:
-    """The units of a kernel, and its plain variables: those that belong to no single thread.
+    """The units of a kernel, and its plain variables: those that all threads share.
 
     `uniformity` may be missing for a kernel without barriers.
     """

@@ -1,9 +1,21 @@
-"""Where each variable of a cut kernel lives.
+"""Where each variable of a kernel that is split into regions lives.
 
 - In the region itself, if only that region mentions it.
 - Once for all threads (`Once` units), if it is uniform and assigned where all threads pass.
-- Nowhere: values that cost little are computed again in every region that wants them.
+- Nowhere: cheap values are recomputed in every region that reads them.
 - In an array with a slot for each thread that a hardware lane runs, or for each lane of a warp.
+
+For example, split at the barrier into two loops over threads:
+
+    i = block_idx.x * 256 + k      recomputed: in both regions
+    v = x[i] * 2                   in an array, `v.threads[256]`: a load must not be repeated, since
+    barrier                        its element may have been written meanwhile
+    w = v + 1                      in its region
+    y[i] = w
+
+Slots cost a store and a load a thread, and what LLVM cannot keep in registers. So the arithmetic of
+indices is recomputed: LLVM could not see that a stored index grows by 1 from thread to thread, and
+would load the elements one by one.
 """
 
 from __future__ import annotations
@@ -26,20 +38,20 @@ from treadle.ir.passes.threads import Place, Threads, arithmetic, number
 from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import I32, size_of
 
-_CHEAP = 24  # operations up to which a value is computed again rather than kept
+_CHEAP = 24  # operations up to which a value is recomputed rather than stored
 _CHEAP_INTRINSICS = frozenset({"abs", "min", "max"})
 
 
 @dataclass(slots=True)
 class Storage:
-    """The decision for every variable and memory of a kernel."""
+    """Where every variable and memory of a kernel lives."""
 
     leaves: list[Leaf] = field(default_factory=list)
     variables: dict[str, n.Variable] = field(default_factory=dict)
     recomputed: dict[str, n.Expression] = field(default_factory=dict)  # in order of declaration
     item_arrays: dict[str, n.Memory] = field(default_factory=dict)
     lane_arrays: dict[str, n.Memory] = field(default_factory=dict)
-    exchanged: dict[str, n.Memory] = field(default_factory=dict)  # slots wherever they are named
+    exchanged: dict[str, n.Memory] = field(default_factory=dict)  # always read and written in slots
     strides: dict[str, int] = field(default_factory=dict)  # bytes a thread of a local memory
     private: frozenset[str] = frozenset()
     memories: tuple[n.Memory, ...] = ()
@@ -69,7 +81,7 @@ class Storage:
         return replace(element, index=wide)
 
     def recomputed_for(self, leaf: Leaf) -> list[str]:
-        """What a region computes again at its start, dependencies first."""
+        """The variables that a region recomputes at its start, dependencies first."""
         needed = {name for name in leaf.names - leaf.declared if name in self.recomputed}
         for name in reversed(self.recomputed):
             if name in needed:
@@ -77,7 +89,7 @@ class Storage:
         return [name for name in self.recomputed if name in needed]
 
     def is_live_into(self, leaf: Leaf, name: str) -> bool:
-        """Whether a region may read the value that a variable comes with."""
+        """Whether a region may read a variable before it assigns it."""
         assert isinstance(leaf.unit, Region)
         for statement in leaf.unit.statements:
             if name in names_in(statement):
@@ -89,7 +101,7 @@ class Storage:
         return True
 
     def is_live_out_of(self, leaf: Leaf, name: str) -> bool:
-        """Whether a region changes a variable that a later one, or a later round, may read."""
+        """Whether a region changes a variable that a later one, or a later iteration, may read."""
         if name not in leaf.assigned:
             return False
         (home,) = (other for other in self.leaves if name in other.declared)
@@ -97,7 +109,7 @@ class Storage:
         if later and later[0].around == leaf.around and home.loops == leaf.loops:
             following = later[0]
             if isinstance(following.unit, Region) and not self.is_live_into(following, name):
-                return False  # nothing comes between them
+                return False  # the next region overwrites it, and no region runs between
         for other in self.leaves:
             if name not in other.names:
                 continue
@@ -117,9 +129,9 @@ def place_variables(
     threads: Threads,
     names: Names,
 ) -> Storage:
-    """Where the variables of a cut kernel live.
+    """Where the variables of a kernel that is split into regions live.
 
-    `plain` are those of no single thread, `exchanged` those that are slots of a memory already.
+    `plain`: variables shared by all threads; `exchanged`: those that are slots of a memory already.
     """
     storage = Storage(leaves=leaves_of(units), exchanged=exchanged)
     places: dict[str, list[Leaf]] = {}
@@ -150,7 +162,7 @@ def place_variables(
 
 
 def _find_recomputed(storage: Storage, plain: set[str]) -> None:
-    """Notes every variable, and those that keep one cheap value for life."""
+    """Record every variable, and those with one assignment, of a cheap value."""
     declared: dict[str, n.Expression | None] = {}
     changes: dict[str, int] = {}
     for leaf in storage.leaves:
@@ -187,7 +199,8 @@ def _changed_by(node: n.Declare | n.Assign | n.Atomic | n.For) -> set[str]:
 
 
 def _cost(value: n.Expression, costs: dict[str, int], fixed: set[str]) -> int | None:
-    """The operations that a value takes, or None if it must not be computed again."""
+    """The number of operations of a value, or None if it must not be recomputed: a load may give
+    another value later, and a variable may have been assigned again."""
     total = 0
     for node in walk(value):
         match node:
@@ -208,7 +221,8 @@ def _cost(value: n.Expression, costs: dict[str, int], fixed: set[str]) -> int | 
 
 
 def _grown(memory: n.Memory, storage: Storage, threads: Threads) -> n.Memory:
-    """A local memory with a part for every thread, unless each use is a thread's alone."""
+    """A local memory with a part for every thread, unless one region holds all its uses: then it
+    need not outlive an iteration, and a smaller memory stays in the cache."""
     leaves = [leaf for leaf in storage.leaves if memory.name in leaf.memories]
     if memory.space != "local" or memory.length is None or not leaves:
         return memory
