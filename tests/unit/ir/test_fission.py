@@ -122,12 +122,12 @@ def test_lanes_take_every_other_thread_and_barriers_stay() -> None:
     result = divided(text, 4)
     assert result.workgroup == (4, 1, 1)
     assert body(result) == (
-        "  for round: i32 in range(0, 3) parallel {\n"
-        "    var thread: i32 = (round * 4) + thread_idx.x\n"
+        "  for iteration: i32 in range(0, 3) parallel {\n"
+        "    var thread: i32 = (iteration * 4) + thread_idx.x\n"
         "    if (thread < 10) {\n      y[thread] = 1\n    }\n  }\n"
         "  barrier block\n"
-        "  for round.1: i32 in range(0, 3) parallel {\n"
-        "    var thread.1: i32 = (round.1 * 4) + thread_idx.x\n"
+        "  for iteration.1: i32 in range(0, 3) parallel {\n"
+        "    var thread.1: i32 = (iteration.1 * 4) + thread_idx.x\n"
         "    if (thread.1 < 10) {\n      y[thread.1] = 10\n    }\n  }"
     )
 

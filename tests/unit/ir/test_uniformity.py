@@ -178,7 +178,7 @@ def test_a_barrier_in_a_loop_of_divergent_length() -> None:
     error = refusal("  for i: i32 in range(thread_idx.x, n) {\n    barrier block\n  }\n")
     assert error.line == BODY_LINE + 1
     assert f"the loop on line {BODY_LINE}" in error.message
-    assert "the same number of rounds" in error.message
+    assert "the same number of iterations" in error.message
 
 
 def test_a_barrier_before_a_divergent_break_in_the_same_loop() -> None:

@@ -1,8 +1,8 @@
 """What differs among the lanes of a parallel loop, before its body is printed for many at once.
 
-A variable is *varying* if lanes may hold different values: because one is put into it, or because
+A variable is *varying* if lanes may hold different values: a varying value is assigned to it, or
 only some of the lanes that see it pass an assignment. A loop is *divergent* if lanes may leave it,
-or start its next turn, at different times.
+or start its next iteration, at different times.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Pass:
         return self.contexts
 
     def block(self, body: n.Block, context: int, divergent: bool) -> None:
-        """`divergent`: some lanes of the innermost loop's turn (or of the region) may be absent."""
+        """`divergent`: some lanes of the loop's iteration (or of the region) may be absent."""
         for statement in body:
             self.statement(statement, context, divergent)
 

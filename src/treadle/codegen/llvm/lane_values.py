@@ -1,6 +1,6 @@
 """Values, variables and memory of a region that is printed for many lanes at once.
 
-Where lanes part, a *mask* says which ones run; whatever has an effect is done for those alone.
+Where lanes diverge, a *mask* says which ones run, and effects happen for those lanes only.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Loop:
 
     done: str
     again: str
-    mask: Mask = None  # of the lanes that began this turn
-    live: str = ""  # an alloca: lanes that have not left; "" if all leave together
-    continued: str = ""  # an alloca: lanes that wait for the next turn
+    mask: Mask = None  # of the lanes that started this iteration
+    live: str = ""  # an alloca: lanes that have not left; "" if all leave at once
+    continued: str = ""  # an alloca: lanes that wait for the next iteration
 
 
 class LaneValues(Statements):

@@ -1,9 +1,9 @@
-"""Parallel loops, many turns at a time: every value that differs among turns is an LLVM vector.
+"""Parallel loops, many iterations at a time: a value that varies among them is an LLVM vector.
 
-LLVM vectorizes innermost loops whose bodies it can flatten. The turns of a parallel loop are
+LLVM vectorizes innermost loops whose bodies it can flatten. The iterations of a parallel loop are
 independent whatever they do, so they are printed as the lanes of vectors here, loops, branches and
-early exits included. Where lanes part, a *mask* says which ones run; whatever has an effect is done
-for those alone. Code is only reached by a mask with a lane in it.
+early exits included. Where lanes diverge, a *mask* says which ones run, and stores, atomics and
+jumps happen for those lanes only. A branch skips code whose mask is empty.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from treadle.codegen.llvm.lane_memory import LaneAddress, Mask
 from treadle.codegen.llvm.lane_values import LaneValues, Loop
 from treadle.codegen.llvm.memory import Address
 from treadle.codegen.llvm.spelling import constant, value_type
-from treadle.codegen.llvm.statements import loop_interval, turns_of
+from treadle.codegen.llvm.statements import loop_interval, trip_count
 from treadle.codegen.llvm.values import Value
 from treadle.codegen.parts import leaf_types
 from treadle.ir import nodes as n
@@ -30,7 +30,7 @@ class Lanes(LaneValues):
     """Printing of a region for many lanes: its branches, loops, jumps and atomics."""
 
     def block(self, body: n.Block) -> bool:
-        """Statements. A long row of them is cut: LLVM's time for a basic block grows with the
+        """Statements. A long list of them is split: LLVM's time for a basic block grows with the
         square of its length. LLVM must not know that the way on is always taken."""
         for statement in body:
             if not super().block((statement,)):
@@ -102,15 +102,15 @@ class Lanes(LaneValues):
         e, integer, vector = self.e, f"i{self.width}", value_type(type, self.width)
         each = lane_memory.leaf_pointers(e, address, size_of(type), self.width)
         left = e.op(f"bitcast {self.bits} {self.whole(mask)} to {integer}")
-        test, turn, done, before = e.new_label(), e.new_label(), e.new_label(), e.current
+        test, copy, done, before = e.new_label(), e.new_label(), e.new_label(), e.current
         latch = e.new_label()
         e.jump(test)
         e.place(test)
         bits, rest, old, following = (f"%{name}{test}" for name in ("bits", "rest", "old", "new"))
         e.do(f"{bits} = phi {integer} [ {left}, %{before} ], [ {rest}, %{latch} ]")
         e.do(f"{old} = phi {vector} [ zeroinitializer, %{before} ], [ {following}, %{latch} ]")
-        e.branch(e.op(f"icmp ne {integer} {bits}, 0"), turn, done)
-        e.place(turn)
+        e.branch(e.op(f"icmp ne {integer} {bits}, 0"), copy, done)
+        e.place(copy)
         lane = e.intrinsic("cttz", integer, [(integer, bits), ("i1", "true")], [integer])
         pointer = e.op(f"extractelement <{self.width} x ptr> {each}, {integer} {lane}")
         own = [e.op(f"extractelement {vector} {operand}, {integer} {lane}") for operand in operands]
@@ -132,8 +132,8 @@ class Lanes(LaneValues):
         if choice is not None:
             value = self.value(choice.value)
             if value.width == 1:
-                return self.choose_together(node, choice, value.leaves[0])
-            return self.choose_apart(node, choice, value)
+                return self.uniform_choice(node, choice, value.leaves[0])
+            return self.masked_choice(node, choice, value)
         condition = self.value(node.condition)
         if condition.width == 1:
             return self.uniform_branch(node, condition.leaves[0])
@@ -148,8 +148,8 @@ class Lanes(LaneValues):
         self.leave_out((node,))
         return reached and self.e.open
 
-    def choose_apart(self, node: n.If, choice: Choice, value: Value) -> bool:
-        """The cases of a choice one after the other, each for the lanes that have its value."""
+    def masked_choice(self, node: n.If, choice: Choice, value: Value) -> bool:
+        """A choice whose value varies: the cases one after the other, each under a mask."""
         outer, type = self.mask, choice.value.type
         assert isinstance(type, Scalar)
         reached = not choice.default
@@ -176,8 +176,8 @@ class Lanes(LaneValues):
             found = e.op(f"or {self.bits} {found}, {inside}") if found else inside
         return found
 
-    def choose_together(self, node: n.If, choice: Choice, value: str) -> bool:
-        """A choice that all lanes make alike."""
+    def uniform_choice(self, node: n.If, choice: Choice, value: str) -> bool:
+        """A choice whose value is uniform: one switch for all lanes."""
         outer = self.mask
         join, bodies = self.switch(choice, value)
         joined = reached = not choice.default
@@ -239,8 +239,8 @@ class Lanes(LaneValues):
                 loop.continued = self.mask_slot("zeroinitializer")
         return loop
 
-    def turn(self, loop: Loop, body: n.Block, mask: Mask) -> None:
-        """The body of a loop, for the lanes that began the turn."""
+    def iteration(self, loop: Loop, body: n.Block, mask: Mask) -> None:
+        """The body of a loop, for the lanes that started the iteration."""
         self.mask = loop.mask = mask
         if loop.continued:
             self.write_mask(loop.continued, "zeroinitializer")
@@ -253,8 +253,8 @@ class Lanes(LaneValues):
             self.e.jump(loop.again)
         self.e.place(loop.again)
 
-    def next_turn(self, loop: Loop, outer: Mask) -> None:
-        """Stand where the next turn begins, with the lanes that are still in the loop."""
+    def next_iteration(self, loop: Loop, outer: Mask) -> None:
+        """Place the start of the next iteration, with the lanes that are still in the loop."""
         self.mask = outer
         if not loop.live:
             return
@@ -268,7 +268,7 @@ class Lanes(LaneValues):
         self.mask = live
 
     def behind(self, node: n.For | n.While, loop: Loop, outer: Mask) -> None:
-        """Stand behind a loop, with the lanes that have not returned."""
+        """Place the end of a loop, with the lanes that have not returned."""
         self.e.place(loop.done)
         self.mask = outer
         self.leave_out((node,))
@@ -282,8 +282,8 @@ class Lanes(LaneValues):
         mask = self.mask = self.read_mask(loop.live) if loop.live else outer
         condition = self.value(node.condition)
         self.go_in(loop, condition, mask, body)
-        self.turn(loop, node.body, self.mask)
-        self.next_turn(loop, outer)
+        self.iteration(loop, node.body, self.mask)
+        self.next_iteration(loop, outer)
         self.block(node.update)
         self.e.jump(test)
         self.behind(node, loop, outer)
@@ -306,24 +306,26 @@ class Lanes(LaneValues):
         llvm, outer = value_type(type), self.mask
         start, stop = self.value(node.start), self.value(node.stop)
         interval = loop_interval(node, start.interval, stop.interval)
-        # Turns are counted where adding the step could wrap, or lanes start at different numbers.
-        by_turns = abs(node.step) != 1 or start.width > 1
+        # Iterations are counted if adding the step could wrap, or lanes start at different numbers.
+        by_iterations = abs(node.step) != 1 or start.width > 1
         limit = stop
-        if by_turns:
+        if by_iterations:
             width = max(start.width, stop.width)
-            limit = turns_of(e, node, self.widen(start, width, type), self.widen(stop, width, type))
+            limit = trip_count(
+                e, node, self.widen(start, width, type), self.widen(stop, width, type)
+            )
         test, body, again, done = (e.new_label() for _ in range(4))
         loop = self.enter(node, done, again)
         before = e.current
         e.jump(test)
         e.place(test)
         counter, following = f"%i{test}", f"%n{test}"
-        first, step = ("0", 1) if by_turns else (start.leaves[0], node.step)
+        first, step = ("0", 1) if by_iterations else (start.leaves[0], node.step)
         latch = e.new_label()
         e.do(f"{counter} = phi {llvm} [ {first}, %{before} ], [ {following}, %{latch} ]")
         mask = self.mask = self.read_mask(loop.live) if loop.live else outer
-        index = Value((counter,), 1, None if by_turns else interval)
-        sign = "s" if type.is_signed and not by_turns else "u"
+        index = Value((counter,), 1, None if by_iterations else interval)
+        sign = "s" if type.is_signed and not by_iterations else "u"
         relation = f"icmp {sign}{'lt' if step > 0 else 'gt'}"
         bound = limit.leaves[0]
         if limit.width == 1:
@@ -333,13 +335,13 @@ class Lanes(LaneValues):
             vector = value_type(type, self.width)
             condition = Value((e.op(f"{relation} {vector} {wide}, {bound}"),), self.width)
         self.go_in(loop, condition, mask, body)
-        if by_turns:
+        if by_iterations:
             scaled = self.integer("mul", type, index, _number(type, node.step))
             index = self.integer("add", type, scaled, start)
             index.interval = interval
         self.scope.values[node.variable.name] = index
-        self.turn(loop, node.body, self.mask)
-        self.next_turn(loop, outer)
+        self.iteration(loop, node.body, self.mask)
+        self.next_iteration(loop, outer)
         e.jump(latch)
         e.place(latch)
         e.do(f"{following} = add {llvm} {counter}, {constant(type, step)}")

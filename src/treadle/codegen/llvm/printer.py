@@ -42,9 +42,9 @@ class LlvmOptions:
 
     `bindings` maps every buffer parameter to a binding (two that are one array share it); if
     empty, each gets its own, in order. `shared_bytes` is the launch's dynamic shared memory.
-    `private` names the local memories that belong to one turn of the parallel loop they are used
-    in, as fission says (None: all of them). `lanes` is how many turns of a parallel loop are
-    printed as one vector; 1 leaves the loops to LLVM.
+    `private` names the local memories that belong to one iteration of the parallel loop they are
+    used in, as fission says (None: all of them). `lanes` is how many iterations of a parallel loop
+    are printed as one vector; 1 leaves the loops to LLVM.
     """
 
     bindings: tuple[tuple[str, int], ...] = ()

@@ -1,4 +1,4 @@
-"""Statements of a function whose iterations LLVM vectorizes, or nobody does."""
+"""Statements of a function whose loops LLVM vectorizes or leaves scalar."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ class Statements(Expressions):
         return True
 
     def count(self, node: n.For) -> bool:
-        """A counted loop. A step other than 1 counts its turns, so that nothing can wrap."""
+        """A counted loop. A step other than 1 counts its iterations, so that nothing can wrap."""
         if node.parallel and self.print_lanes is not None and self.print_lanes(self, node):
             return True
         type = node.variable.type
@@ -224,27 +224,27 @@ class Statements(Expressions):
         start, stop = self.value(node.start), self.value(node.stop)
         interval = loop_interval(node, start.interval, stop.interval)
         first, last = start.leaves[0], stop.leaves[0]
-        by_turns = abs(node.step) != 1
-        turns = turns_of(self.e, node, start, stop).leaves[0] if by_turns else last
-        from_, step = ("0", 1) if by_turns else (first, node.step)
+        by_iterations = abs(node.step) != 1
+        limit = trip_count(self.e, node, start, stop).leaves[0] if by_iterations else last
+        from_, step = ("0", 1) if by_iterations else (first, node.step)
         test, body, again, done = (self.e.new_label() for _ in range(4))
         before = self.e.current
         self.e.jump(test)
         self.e.place(test)
         counter, following = f"%i{test}", f"%n{test}"
         self.e.do(f"{counter} = phi {llvm} [ {from_}, %{before} ], [ {following}, %{again} ]")
-        sign = "s" if type.is_signed and not by_turns else "u"
+        sign = "s" if type.is_signed and not by_iterations else "u"
         relation = f"{sign}lt" if step > 0 else f"{sign}gt"
-        self.e.branch(self.e.op(f"icmp {relation} {llvm} {counter}, {turns}"), body, done)
+        self.e.branch(self.e.op(f"icmp {relation} {llvm} {counter}, {limit}"), body, done)
         self.e.place(body)
         index = counter
-        if by_turns:
+        if by_iterations:
             scaled = self.e.op(f"mul {llvm} {counter}, {constant(type, node.step)}")
             index = self.e.op(f"add {llvm} {scaled}, {first}")
         self.scope.values[node.variable.name] = Value((index,), 1, interval)
         self.loop_body(node, done, again)
         self.e.place(again)
-        flags = " nsw" if type.is_signed and not by_turns else " nuw" if step > 0 else ""
+        flags = " nsw" if type.is_signed and not by_iterations else " nuw" if step > 0 else ""
         self.e.do(f"{following} = add{flags} {llvm} {counter}, {constant(type, step)}")
         self.e.do(f"br label %{test}{self.loop_marks(node)}")
         if node.parallel:
@@ -259,7 +259,7 @@ class Statements(Expressions):
         self.loops.append((done, again))
         outer = self.returns
         if node.parallel:
-            # A `return` ends one thread, which is one turn of the innermost parallel loop.
+            # A `return` ends one thread, which is one iteration of the innermost parallel loop.
             self.returns = lambda _: self.e.jump(again)
         if self.block(node.body):
             self.e.jump(again)
@@ -334,9 +334,9 @@ class Statements(Expressions):
         )
 
 
-def turns_of(e: Emitter, node: n.For, start: Value, stop: Value) -> Value:
-    """How often a loop runs, as an unsigned number: the distance over the step, rounded up. Both
-    values have one width."""
+def trip_count(e: Emitter, node: n.For, start: Value, stop: Value) -> Value:
+    """The trip count of a loop, unsigned: the distance over the step, rounded up. `start` and
+    `stop` have one width."""
     type = node.variable.type
     assert isinstance(type, Scalar)
     width = start.width
@@ -346,12 +346,12 @@ def turns_of(e: Emitter, node: n.For, start: Value, stop: Value) -> Value:
     relation = "slt" if type.is_signed else "ult"
     runs = e.op(f"icmp {relation} {llvm} {a}, {b}")
     distance = e.op(f"sub {llvm} {b}, {a}")
-    turns = distance
+    count = distance
     if abs(node.step) != 1:
         before = e.op(f"sub {llvm} {distance}, {one}")
         whole = e.op(f"udiv {llvm} {before}, {constant(type, abs(node.step), width)}")
-        turns = e.op(f"add {llvm} {whole}, {one}")
-    return Value((arithmetic.select(e, runs, llvm, turns, zero, width),), width)
+        count = e.op(f"add {llvm} {whole}, {one}")
+    return Value((arithmetic.select(e, runs, llvm, count, zero, width),), width)
 
 
 def leaf_start(place: n.Place) -> int:

@@ -1,4 +1,4 @@
-"""A parallel loop in strips: as many turns at once as there are lanes, and a masked rest."""
+"""A parallel loop in strips: one iteration for each lane at once, and a masked remainder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from treadle.codegen.llvm.lane_memory import Mask
 from treadle.codegen.llvm.lane_values import lane_memories
 from treadle.codegen.llvm.lanes import Lanes
 from treadle.codegen.llvm.spelling import constant, value_type
-from treadle.codegen.llvm.statements import Statements, loop_interval, turns_of
+from treadle.codegen.llvm.statements import Statements, loop_interval, trip_count
 from treadle.codegen.llvm.values import Value
 from treadle.codegen.parts import holds_array
 from treadle.ir import nodes as n
@@ -17,8 +17,8 @@ from treadle.ir.intervals import Interval, fits
 from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import Scalar, size_of
 
-_FEWEST = 4  # turns that are worth lanes
-_TWICE = 500  # nodes of a body that may be printed twice, once without masks
+_FEWEST_ITERATIONS = 4  # iterations for which vectors pay
+_LARGEST_BODY_TWICE = 500  # nodes of a body that may be printed twice, once without masks
 _LARGEST_COPIES = 256 << 10  # bytes that lanes' copies of one memory may take
 
 
@@ -35,17 +35,17 @@ def print_strips(
         return False
     start, stop = outer.value(node.start), outer.value(node.stop)
     interval = loop_interval(node, start.interval, stop.interval)
-    most = _most_turns(node, interval)
-    if most is not None and most < _FEWEST:
+    most = _largest_trip_count(node, interval)
+    if most is not None and most < _FEWEST_ITERATIONS:
         return False
-    while most is not None and lanes > _FEWEST and most <= lanes // 2:
+    while most is not None and lanes > _FEWEST_ITERATIONS and most <= lanes // 2:
         lanes //= 2
     strips = _Strips(outer, node, lanes, start, interval, used)
-    exact = _exact_turns(node, start, stop)
+    exact = _constant_trip_count(node, start, stop)
     if exact is not None:
         strips.known(exact)
     else:
-        strips.counted(turns_of(outer.e, node, start, stop).leaves[0])
+        strips.counted(trip_count(outer.e, node, start, stop).leaves[0])
     return True
 
 
@@ -96,11 +96,11 @@ def _is_fit(
     return all(size <= _LARGEST_COPIES for size in sizes)
 
 
-def _most_turns(node: n.For, interval: Interval | None) -> int | None:
+def _largest_trip_count(node: n.For, interval: Interval | None) -> int | None:
     return None if interval is None else (interval[1] - interval[0]) // abs(node.step) + 1
 
 
-def _exact_turns(node: n.For, start: Value, stop: Value) -> int | None:
+def _constant_trip_count(node: n.For, start: Value, stop: Value) -> int | None:
     a, b = start.interval, stop.interval
     if a is None or b is None or a[0] != a[1] or b[0] != b[1]:
         return None
@@ -133,37 +133,37 @@ class _Strips:
         self.divergence: Divergence = analyze(node.body, [node.variable.name], frozenset(private))
         self.memories = lane_memories(outer, private.values(), width)
 
-    def known(self, turns: int) -> None:
-        """A known number of turns."""
-        whole = turns - turns % self.width
+    def known(self, count: int) -> None:
+        """A trip count that is a constant."""
+        whole = count - count % self.width
         if whole:
             self.loop(str(whole), None)
-        if turns > whole:
+        if count > whole:
             bits = ", ".join(
-                f"i1 {'true' if lane < turns - whole else 'false'}" for lane in range(self.width)
+                f"i1 {'true' if lane < count - whole else 'false'}" for lane in range(self.width)
             )
             self.body(str(whole), f"<{bits}>")
 
-    def counted(self, turns: str) -> None:
-        """A number of turns that is known when it runs. A small body is printed twice, so that
+    def counted(self, count: str) -> None:
+        """A trip count that is known at run time. A small body is printed twice, so that
         whole strips need no mask; a large one is masked always."""
-        if sum(1 for _ in walk(self.node.body)) > _TWICE:
-            self.loop(turns, turns)
+        if sum(1 for _ in walk(self.node.body)) > _LARGEST_BODY_TWICE:
+            self.loop(count, count)
             return
         e = self.e
-        whole = e.op(f"and {self.llvm} {turns}, {constant(self.type, -self.width)}")
+        whole = e.op(f"and {self.llvm} {count}, {constant(self.type, -self.width)}")
         self.loop(whole, None)
-        rest, done = e.new_label(), e.new_label()
-        e.branch(e.op(f"icmp ne {self.llvm} {whole}, {turns}"), rest, done)
-        e.place(rest)
-        self.body(whole, self.mask_below(whole, turns))
+        remainder, done = e.new_label(), e.new_label()
+        e.branch(e.op(f"icmp ne {self.llvm} {whole}, {count}"), remainder, done)
+        e.place(remainder)
+        self.body(whole, self.mask_below(whole, count))
         e.jump(done)
         e.place(done)
 
-    def mask_below(self, first: str, turns: str) -> str:
-        """The lanes whose turn, counted from `first` on, is there."""
+    def mask_below(self, first: str, count: str) -> str:
+        """The lanes whose iteration, counted from `first` on, lies below the trip count."""
         e = self.e
-        left = e.op(f"sub {self.llvm} {turns}, {first}")
+        left = e.op(f"sub {self.llvm} {count}, {first}")
         wide = self.outer.broadcast(left, self.llvm, self.width)
         return e.op(f"icmp ult {self.vector} {self.lane_numbers(1)}, {wide}")
 
@@ -172,8 +172,8 @@ class _Strips:
         numbers = ", ".join(f"{self.llvm} {value}" for value in values)
         return f"<{numbers}>"
 
-    def loop(self, stop: str, turns: str | None) -> None:
-        """Strips from turn 0 up to `stop`; masked if `turns` says how many turns there are."""
+    def loop(self, stop: str, count: str | None) -> None:
+        """Strips from iteration 0 up to `stop`; masked if `count`, the trip count, is given."""
         e = self.e
         test, run, latch, done = (e.new_label() for _ in range(4))
         before = e.current
@@ -183,20 +183,20 @@ class _Strips:
         e.do(f"{counter} = phi {self.llvm} [ 0, %{before} ], [ {following}, %{latch} ]")
         e.branch(e.op(f"icmp ult {self.llvm} {counter}, {stop}"), run, done)
         e.place(run)
-        self.body(counter, None if turns is None else self.mask_below(counter, turns))
+        self.body(counter, None if count is None else self.mask_below(counter, count))
         e.jump(latch)
         e.place(latch)
         e.do(f"{following} = add nuw {self.llvm} {counter}, {self.width}")
         e.jump(test)
         e.place(done)
 
-    def body(self, turn: str, mask: Mask) -> None:
-        """The loop's body for the lanes from a turn on."""
+    def body(self, first: str, mask: Mask) -> None:
+        """The loop's body for the lanes from iteration `first` on."""
         e, outer, node = self.e, self.outer, self.node
         end = e.new_label()
         lanes = Lanes(e, outer.scope, self.width, self.divergence, mask, end)
         lanes.setup(node.body, outer.returns)
-        outer.scope.values[node.variable.name] = self.index(turn)
+        outer.scope.values[node.variable.name] = self.index(first)
         hidden = {name: outer.scope.memories[name] for name in self.memories}
         outer.scope.memories.update(self.memories)
         lanes.begin()
@@ -206,10 +206,10 @@ class _Strips:
             e.jump(end)
         e.place(end)
 
-    def index(self, turn: str) -> Value:
+    def index(self, first: str) -> Value:
         """The loop's variable in each lane."""
         e, step = self.e, self.node.step
-        counted = Value((turn,))
+        counted = Value((first,))
         if step != 1:
             factor = Value((constant(self.type, step),))
             counted = self.outer.integer("mul", self.type, counted, factor)

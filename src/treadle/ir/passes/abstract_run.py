@@ -18,7 +18,7 @@ from treadle.ir.traverse import children, root_of, statements_in, walk
 
 
 class Level(IntEnum):
-    """The widest group of threads that agree."""
+    """The widest group of threads for which something is uniform."""
 
     BLOCK = 0
     WARP = 1
@@ -42,7 +42,8 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What is known of a value: who agrees on it, its pattern, and why it differs."""
+    """What is known of a value: the widest group of threads that it is uniform for, its pattern
+    over a warp, and why it differs."""
 
     level: Level = Level.BLOCK
     pattern: Pattern | None = None
@@ -51,7 +52,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Who agrees on being at a place, and the reason if not everybody does."""
+    """The widest group of threads that reaches a place as a whole, and why not a wider one."""
 
     level: Level = Level.BLOCK
     where: str = ""  # "the condition on line 12"
@@ -64,7 +65,7 @@ State = dict[str, Value]  # the variables as they are at one point; parameters i
 
 @dataclass(slots=True)
 class _Loop:
-    """What leaves a round of a loop early, while its body is analyzed."""
+    """The states at a loop's breaks and continues, while its body is analyzed."""
 
     flow: Flow
     breaks: list[State]

@@ -160,7 +160,7 @@ class _Writer:
                 yield statement
 
     def while_loop(self, loop: n.While) -> n.Statement:
-        """The condition is checked in every round, before it is evaluated."""
+        """The condition is checked in every iteration, before it is evaluated."""
         body = self.block(loop.body)
         stops, self.stops = self.stops, False  # no thread can end in an update
         update = self.block(loop.update)

@@ -82,7 +82,7 @@ class _Finder:
         return self.branches
 
     def loop(self, loop: n.For | n.While) -> None:
-        """The second turn meets what the first one wrote, at other indices."""
+        """The second iteration may read what the first one wrote, at other indices."""
         heads = (loop.start, loop.stop) if isinstance(loop, n.For) else (loop.condition,)
         self.reads(loop, heads)
         inside = loop.body if isinstance(loop, n.For) else (*loop.body, *loop.update)
@@ -209,7 +209,7 @@ class _Stepper:
         yield n.Barrier("subgroup", mask, span)
 
     def assignment(self, statement: n.Assign, whole: bool) -> Iterator[n.Statement]:
-        """All read before anybody writes."""
+        """All threads read before any of them writes."""
         reads = self.touches(_operands(statement))
         writes = _Touched(set(), self.memory_of(statement.place))
         if not reads.conflicts(writes):
@@ -249,12 +249,14 @@ class _Stepper:
         yield replace(statement, then=then, otherwise=otherwise)
 
     def loop(self, loop: n.For | n.While, whole: bool) -> Iterator[n.Statement]:
-        """What one turn leaves, the next one meets."""
+        """What one iteration wrote, the next one may read."""
         heads = (loop.start, loop.stop) if isinstance(loop, n.For) else (loop.condition,)
         yield from self.before(self.touches(heads), whole, loop.span)
-        turn = self.all_of(loop.body if isinstance(loop, n.For) else (*loop.body, *loop.update))
+        iteration = self.all_of(
+            loop.body if isinstance(loop, n.For) else (*loop.body, *loop.update)
+        )
         again = self.touches(heads)
-        again.add(turn)
+        again.add(iteration)
         self.touched.add(again)
         if isinstance(loop, n.For):
             counted = isinstance(loop.start, n.Constant) and isinstance(loop.stop, n.Constant)
@@ -263,7 +265,7 @@ class _Stepper:
         else:
             body = tuple(self.block(loop.body, False))
             update = list(self.block(loop.update, False))
-            if turn.conflicts(self.touches(heads)):  # a condition that the next turn reads
+            if iteration.conflicts(self.touches(heads)):  # the next iteration reads them
                 update += self.barrier(False, loop.span)
             yield replace(loop, body=body, update=tuple(update))
         self.touched.add(again)

@@ -1,4 +1,4 @@
-"""Loops over threads that stop at a guard's bound instead of testing it in every round.
+"""Loops over threads that stop at a guard's bound instead of testing it in every iteration.
 
     for x in range(256):                     for x in range(min(256, n - base)):
         i = base + x                   ->        i = base + x
@@ -112,7 +112,7 @@ def _is_fixed(expression: n.Expression, body: n.Block) -> bool:
 
 
 def _stop(term: n.Expression, variable: n.Variable, extent: int) -> n.Expression | None:
-    """The number of rounds for which `term` holds, if it is a bound on the index."""
+    """The number of iterations for which `term` holds, if it is a bound on the index."""
     if not isinstance(term, n.Binary) or term.op not in _MIRRORED:
         return None
     op, index, bound = term.op, term.left, term.right
@@ -130,10 +130,10 @@ def _stop(term: n.Expression, variable: n.Variable, extent: int) -> n.Expression
     difference = n.Binary("sub", bound, base, kind)
     zero = n.Constant(0, I32)
     if op == "lt":
-        rounds = _at_most(difference, extent, kind)
-        return n.Select(n.Binary("gt", bound, base, BOOL), rounds, zero, I32)
-    rounds = n.Binary("add", _at_most(difference, extent - 1, kind), n.Constant(1, I32), I32)
-    return n.Select(n.Binary("ge", bound, base, BOOL), rounds, zero, I32)
+        count = _at_most(difference, extent, kind)
+        return n.Select(n.Binary("gt", bound, base, BOOL), count, zero, I32)
+    count = n.Binary("add", _at_most(difference, extent - 1, kind), n.Constant(1, I32), I32)
+    return n.Select(n.Binary("ge", bound, base, BOOL), count, zero, I32)
 
 
 def _at_most(value: n.Expression, limit: int, kind: Scalar) -> n.Expression:

@@ -110,7 +110,7 @@ def blocks_of(statement: n.If | n.For | n.While) -> tuple[n.Block, ...]:
 
 
 def leaves_loop(block: n.Block) -> bool:
-    """Whether a block may leave the loop around it, or its round."""
+    """Whether a block may leave the loop around it, or the current iteration."""
     for statement in block:
         match statement:
             case n.Break() | n.Continue():
@@ -218,7 +218,7 @@ def _visit(
             yield from _visit(unit.inner, around, unit)
         elif isinstance(unit, Control):
             inside = (*around, unit)
-            # The condition of a while loop is evaluated in every round.
+            # The condition of a while loop is evaluated in every iteration.
             yield unit, inside if isinstance(unit.statement, n.While) else around, region
             for part in unit.parts:
                 yield from _visit(part, inside, region)

@@ -99,12 +99,14 @@ class Threads:
         self.whole_warps = whole_warps
         units = -(-block.count // width) if whole_warps else block.count
         self.units = units  # warps or threads
-        self.rounds = -(-units // lanes)  # of them, one after another in a lane
-        self.lanes = -(-units // self.rounds)
-        self.slots = block.count if self.lanes == 1 else self.rounds * (width if whole_warps else 1)
-        self._round_of: dict[str, n.Expression] = {}  # by the name of a warp's variable
+        self.iterations = -(-units // lanes)  # units that one lane runs, one after another
+        self.lanes = -(-units // self.iterations)
+        self.slots = (
+            block.count if self.lanes == 1 else self.iterations * (width if whole_warps else 1)
+        )
+        self._iteration_of: dict[str, n.Expression] = {}  # by the name of a warp's variable
 
-    # --- the first thread of all that are at hand ---
+    # --- the first thread of a lane or warp ---
 
     def first(self, warp: n.Variable | None) -> Place:
         """The first thread of a hardware lane, or of a warp."""
@@ -116,38 +118,38 @@ class Threads:
         start = arithmetic("mul", warp or HARDWARE_LANE, number(self.width))
         slot: n.Expression = number(0)
         if warp is not None:
-            slot = arithmetic("mul", self._round_of[warp.name], number(self.width))
+            slot = arithmetic("mul", self._iteration_of[warp.name], number(self.width))
         count = number(0) if warp is None else self.count(warp)
         return Place(self._coordinates(start), number(0), slot, count)
 
     def count(self, warp: n.Variable) -> n.Expression:
-        """The lanes of a warp: the last one may have fewer."""
+        """The number of lanes of a warp: the block's last warp may have fewer."""
         total, width = self.block.count, self.width
         if total % width == 0 or self.units == 1:
             return number(min(total, width))
-        rest = n.Binary("sub", number(total), arithmetic("mul", warp, number(width)), I32)
-        return n.Intrinsic("min", (number(width), rest), I32)
+        left = n.Binary("sub", number(total), arithmetic("mul", warp, number(width)), I32)
+        return n.Intrinsic("min", (number(width), left), I32)
 
     # --- loops ---
 
     def new_warp(self) -> n.Variable:
         """The variable of a loop over warps."""
         warp = n.Variable(self.names.fresh("warp"), I32)
-        turn: n.Expression = warp
+        iteration: n.Expression = warp
         if self.lanes > 1:
-            turn = n.Variable(self.names.fresh("round"), I32)
-        self._round_of[warp.name] = turn
+            iteration = n.Variable(self.names.fresh("iteration"), I32)
+        self._iteration_of[warp.name] = iteration
         return warp
 
     def over_warps(self, warp: n.Variable, body: n.Block) -> list[n.Statement]:
         """A loop over the warps that this lane runs. They share arrays, so they run in order."""
-        turn = self._round_of[warp.name]
-        assert isinstance(turn, n.Variable)
+        iteration = self._iteration_of[warp.name]
+        assert isinstance(iteration, n.Variable)
         if self.lanes > 1:
-            body = tuple(self._strided(warp, turn, body))
-        if self.rounds == 1:
-            return [n.Declare(turn, number(0)), *body]
-        return [n.For(turn, number(0), number(self.rounds), 1, body)]
+            body = tuple(self._strided(warp, iteration, body))
+        if self.iterations == 1:
+            return [n.Declare(iteration, number(0)), *body]
+        return [n.For(iteration, number(0), number(self.iterations), 1, body)]
 
     def each(self, warp: n.Variable | None) -> Each:
         """A loop over the threads of a hardware lane, or over the lanes of a warp."""
@@ -190,28 +192,28 @@ class Threads:
         return Each(Place((x, y, z), lane, linear), derived, wrap)
 
     def _each_strided(self) -> Each:
-        turn = n.Variable(self.names.fresh("round"), I32)
+        iteration = n.Variable(self.names.fresh("iteration"), I32)
         thread = n.Variable(self.names.fresh("thread"), I32)
         coordinates, derived = self._derived(thread)
 
         def wrap(body: n.Block) -> list[n.Statement]:
-            inside = self._strided(thread, turn, body)
-            if self.rounds == 1:
-                return [n.Declare(turn, number(0)), *inside]
-            return [_parallel(turn, number(self.rounds), tuple(inside))]
+            inside = self._strided(thread, iteration, body)
+            if self.iterations == 1:
+                return [n.Declare(iteration, number(0)), *inside]
+            return [_parallel(iteration, number(self.iterations), tuple(inside))]
 
         lane = n.Binary("rem", thread, number(self.width), I32)
-        return Each(Place(coordinates, lane, turn), derived, wrap)
+        return Each(Place(coordinates, lane, iteration), derived, wrap)
 
     def _each_in_warp(self, warp: n.Variable) -> Each:
         lane = n.Variable(self.names.fresh("lane"), I32)
         thread = n.Variable(self.names.fresh("thread"), I32)
         slot = n.Variable(self.names.fresh("slot"), I32)
         start = arithmetic("mul", warp, number(self.width))
-        turn = arithmetic("mul", self._round_of[warp.name], number(self.width))
+        iteration = arithmetic("mul", self._iteration_of[warp.name], number(self.width))
         coordinates, derived = self._derived(thread)
         derived = (
-            n.Declare(slot, arithmetic("add", turn, lane)),
+            n.Declare(slot, arithmetic("add", iteration, lane)),
             n.Declare(thread, arithmetic("add", start, lane)),
             *derived,
         )
@@ -222,10 +224,10 @@ class Threads:
             lambda body: [_parallel(lane, count, body)],
         )
 
-    def _strided(self, unit: n.Variable, turn: n.Variable, body: n.Block) -> list[n.Statement]:
-        """`body` for the thread or warp that a lane runs in a round, if there is one."""
-        index = arithmetic("add", arithmetic("mul", turn, number(self.lanes)), HARDWARE_LANE)
-        if self.rounds * self.lanes != self.units:
+    def _strided(self, unit: n.Variable, iteration: n.Variable, body: n.Block) -> list[n.Statement]:
+        """`body` for the thread or warp that a lane runs in an iteration, if there is one."""
+        index = arithmetic("add", arithmetic("mul", iteration, number(self.lanes)), HARDWARE_LANE)
+        if self.iterations * self.lanes != self.units:
             body = (n.If(n.Binary("lt", unit, number(self.units), BOOL), body),)
         return [n.Declare(unit, index), *body]
 

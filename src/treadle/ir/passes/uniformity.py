@@ -157,7 +157,7 @@ def refusal(node: n.Statement, flow: Flow) -> CompileError:
 
 _FIXES = {
     "if": "move it out of the `if` and keep only the work inside",
-    "loop": "let all threads run the same number of rounds and put an `if` around the work",
+    "loop": "let all threads run the same number of iterations and put an `if` around the work",
     "break": "let all threads leave the loop together, and put an `if` around the work instead",
     "continue": "put an `if` around the work instead of `continue`",
     "return": "put an `if` around the work instead of `return`",

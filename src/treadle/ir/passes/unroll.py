@@ -18,11 +18,11 @@ from treadle.ir.types import Struct
 LARGEST = 4096
 """Statements that one unrolled loop may become."""
 
-_MOST_AROUND_VIEWS = 64  # turns of a loop that nobody asked to write out
+_MOST_AROUND_VIEWS = 64  # iterations of a loop that is not marked `unroll`
 
 
 def unroll(kernel: n.Kernel) -> n.Kernel:
-    """The kernel with its loops marked `unroll` written out, innermost first."""
+    """The kernel with its loops marked `unroll` unrolled, innermost first."""
     functions = tuple(
         replace(function, body=_unroll_block(function.body, _is_marked))
         for function in kernel.functions
@@ -31,7 +31,7 @@ def unroll(kernel: n.Kernel) -> n.Kernel:
 
 
 def unroll_around_views(kernel: n.Kernel) -> n.Kernel:
-    """The kernel with those loops of its body written out that index local memories which are seen
+    """The kernel with those loops of its body unrolled that index local memories which are seen
     as several types, or hold structs. Then such memories can be variables (`split_memories`)."""
     local = {m.name: m.element for m in kernel.memories if m.space == "local"}
     seen = {name for name, element in local.items() if isinstance(element, Struct)}
@@ -45,7 +45,7 @@ def unroll_around_views(kernel: n.Kernel) -> n.Kernel:
         return kernel
 
     def is_around(loop: n.For) -> bool:
-        if len(turns(loop) or ()) > _MOST_AROUND_VIEWS:
+        if len(iterations(loop) or ()) > _MOST_AROUND_VIEWS:
             return False
         return any(isinstance(node, n.Element) and node.memory in seen for node in walk(loop.body))
 
@@ -75,7 +75,7 @@ def declared_names(block: n.Block) -> set[str]:
 
 
 def _copies(loop: n.For, taken: set[str]) -> n.For | n.Block:
-    values = turns(loop)
+    values = iterations(loop)
     if values is None or leaves_loop(loop.body):
         return loop
     if len(values) * sum(1 for _ in statements_in(loop.body)) > LARGEST:
@@ -99,7 +99,7 @@ def copy_body(body: n.Block, variable: str, value: n.Expression, taken: set[str]
     return _substitute(body, variable, value, names)
 
 
-def turns(loop: n.For) -> range | None:
+def iterations(loop: n.For) -> range | None:
     """The values that a loop's variable takes, if they are known."""
     if not (isinstance(loop.start, n.Constant) and isinstance(loop.stop, n.Constant)):
         return None

@@ -1,9 +1,9 @@
-"""Loops that are worth writing out although nobody asked.
+"""Loops that are worth unrolling although they are not marked `unroll`.
 
-Compilers of C++ do this before they make PTX; an assembler that gets PTX does not. A loop with few
-turns, known in number, becomes copies of its body: then addresses are numbers, branches are
-decided, and an array of a thread can be registers. Of a loop with a short body that an assembler
-would not repeat by itself, four turns become one.
+Compilers of C++ do this before they make PTX; ptxas, which gets PTX, does not. A loop with a small
+constant trip count becomes copies of its body: then addresses are constants, branches are decided,
+and a local array can live in registers. A loop with a short body that ptxas would not unroll by
+itself is unrolled by four.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from treadle.ir import arithmetic
 from treadle.ir import nodes as n
-from treadle.ir.passes.unroll import copy_body, declared_names, leaves_loop, turns
+from treadle.ir.passes.unroll import copy_body, declared_names, iterations, leaves_loop
 from treadle.ir.traverse import children, root_of, statements_in, walk
 from treadle.ir.types import BOOL, I32, Scalar
 
@@ -24,14 +24,14 @@ LARGEST = 640
 LARGEST_WITH_ARRAYS = 8192
 """The same, if its body uses arrays of the thread."""
 
-_MOST_TURNS = 64
+_MOST_ITERATIONS = 64
 _SHORT = 160  # nodes of a body that is repeated
 _REPEATS = 4
 _TOGETHER = (n.Barrier, n.Subgroup, n.Atomic, n.Fence, n.Clock)
 
 
 def unroll_short(kernel: n.Kernel) -> n.Kernel:
-    """The kernel with such loops written out, innermost first."""
+    """The kernel with such loops unrolled, innermost first."""
     writer = _Writer(kernel)
     body = writer.block(kernel.body)
     return kernel if body is kernel.body else replace(kernel, body=body)
@@ -53,7 +53,7 @@ class _Writer:
         while stack:
             node = stack.pop()
             total += self.costs.get(node.function, 0) if isinstance(node, n.Call) else 1
-            values = turns(node) if isinstance(node, n.For) and node.unroll else None
+            values = iterations(node) if isinstance(node, n.For) and node.unroll else None
             if values is not None:
                 total += len(values) * self.cost(node.body)
                 continue
@@ -93,10 +93,10 @@ class _Writer:
             return self.known_while(node, numbers)
         return (node,)
 
-    # --- loops whose turns are known --------------------------------------------------------------
+    # --- loops whose trip count is known ----------------------------------------------------------
 
     def counted(self, loop: n.For) -> n.Block:
-        values = turns(loop)
+        values = iterations(loop)
         if values is None:
             return self.repeated(loop)
         if self.is_short(loop.body, len(values)):
@@ -105,7 +105,7 @@ class _Writer:
 
     def is_short(self, body: n.Block, count: int) -> bool:
         """Whether so many copies of a body are few enough nodes."""
-        if count > _MOST_TURNS or leaves_loop(body):
+        if count > _MOST_ITERATIONS or leaves_loop(body):
             return False
         arrays = any(
             isinstance(node, n.Element) and node.memory in self.locals for node in walk(body)
@@ -125,17 +125,17 @@ class _Writer:
             return (loop,)
         assert isinstance(last, n.Assign)
         values = list(_values(loop.condition, last.value, start))
-        if len(values) > _MOST_TURNS + 1 or not self.is_short(tuple(body), len(values) - 1):
+        if len(values) > _MOST_ITERATIONS + 1 or not self.is_short(tuple(body), len(values) - 1):
             return (loop,)
         result: list[n.Statement] = []
         for value in values[:-1]:
             result.extend(copy_body(tuple(body), variable.name, value, self.taken))
         return (*result, replace(last, value=values[-1]))
 
-    # --- loops whose turns are not known ----------------------------------------------------------
+    # --- loops whose trip count is not known ------------------------------------------------------
 
     def repeated(self, loop: n.For) -> n.Block:
-        """A loop of four turns in one, and one of those that are left."""
+        """A loop unrolled by four, and one for the remainder."""
         start = loop.start
         if not (isinstance(start, n.Constant) and loop.variable.type == I32 and start.value >= 0):
             return (loop,)
@@ -240,9 +240,9 @@ def _steps(last: n.Statement | None, variable: n.Variable) -> bool:
 
 
 def _values(condition: n.Expression, step: n.Expression, start: n.Constant) -> Iterator[n.Constant]:
-    """The values of a variable in each turn, and the one that ends the loop."""
+    """The values of a variable in each iteration, and the one that ends the loop."""
     value = start
-    for _ in range(_MOST_TURNS + 2):
+    for _ in range(_MOST_ITERATIONS + 2):
         yield value
         if not _evaluate(condition, value):
             return
