@@ -37,11 +37,11 @@ def _cut(pad: str, body: str, levels: int) -> list[str]:
             ]
             places = [place + start for place in places if place + start > 2]
             if places:
-                return _pieces(pad, body, places, levels - 1)
+                return _split(pad, body, places, levels - 1)
     return [pad + body]
 
 
-def _pieces(pad: str, body: str, places: list[int], levels: int) -> list[str]:
+def _split(pad: str, body: str, places: list[int], levels: int) -> list[str]:
     ends = [*places, len(body)]
     lines = _cut(pad, body[: places[0]].rstrip(), levels)
     for first, last in pairwise(ends):

@@ -92,7 +92,7 @@ class Plan:
         return unit
 
 
-def gather_uses(blocks: Iterable[n.Block]) -> dict[str, Uses]:
+def collect_uses(blocks: Iterable[n.Block]) -> dict[str, Uses]:
     """The uses of every memory that these blocks touch."""
     uses: dict[str, Uses] = {}
     for block in blocks:

@@ -38,7 +38,7 @@ def print_kernel(kernel: n.Kernel, options: WgslOptions | None = None) -> Kernel
     # The user's names first: what the printer adds gives way to them.
     entry = module.names.fresh(kernel.name)
     slots = _slots(kernel, options)
-    uses = plans.gather_uses(bodies)
+    uses = plans.collect_uses(bodies)
     memories = [*kernel.memories, *(m for f in kernel.functions for m in f.memories)]
     layout = ParameterLayout.of(kernel.parameters)
     for name in IN_ACCESSES:

@@ -6,7 +6,7 @@ after: the last that wrote a buffer it uses, and those that have read a buffer s
 writes. A device with one stream needs none of this, and does none of it: it begins when a second
 stream is made, which itself comes after everything before.
 
-A stream's pieces of work are numbered; after each an event is recorded, from a ring of them. Who
+A stream's operations are numbered; after each an event is recorded, from a ring of them. Who
 waits for a number that has left the ring waits for the oldest one still in it, which comes later:
 right, and seldom.
 """

@@ -1,7 +1,7 @@
 """Pinned host memory, which a card reads and writes by itself while the host goes on.
 
 Small writes go through a ring that each stream has: their bytes are copied there, and the caller
-may go on at once. Large copies go in pieces through chunks that all streams share, so that the
+may go on at once. Large copies go in parts through chunks that all streams share, so that the
 host copies one piece while the card fetches or brings another. Small reads land in slots.
 """
 
@@ -67,7 +67,7 @@ class Pinned:
 
 
 class PinnedPool:
-    """Pieces of one size, shared by a device's streams; up to `keep` of them stay."""
+    """Chunks of one size, shared by a device's streams; up to `keep` of them stay."""
 
     def __init__(self, device: CudaDevice, size: int, keep: int) -> None:
         self._device = device

@@ -23,7 +23,7 @@ from treadle.drivers.webgpu_native.native import (
 if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.device import WebgpuDevice
 
-# Sizes of staging buffers: for many small transfers in a batch, and for pieces of large ones.
+# Sizes of staging buffers: for many small transfers in a batch, and for parts of large ones.
 SMALL_UPLOAD, LARGE_UPLOAD = 1 << 20, 16 << 20
 SMALL_DOWNLOAD, LARGE_DOWNLOAD = 1 << 16, 16 << 20
 # Bytes of parameter blocks in a batch.

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 _pack_dispatch = loop.pack_dispatch
 _DISPATCH, _RECORD = loop.DISPATCH, loop.RECORD
-_READS_AHEAD = 3  # pieces of a large download that are on their way at a time
+_READS_AHEAD = 3  # parts of a large download that are under way at once
 
 
 class WebgpuStream(Stream):
@@ -148,12 +148,12 @@ class WebgpuStream(Stream):
             self._capture.appended(buffers)  # type: ignore[arg-type]
             return
         if not live.room and self.device.lost is None:
-            self._take_turn()
+            self._begin_batch()
         if live.at >= live.room or live.dispatches >= MAX_DISPATCHES:
             self.flush()
 
-    def _take_turn(self) -> None:
-        """The live batch got its first record: what another stream has appended comes before."""
+    def _begin_batch(self) -> None:
+        """The live batch gets its first record: submit what another stream has appended first."""
         other = self.device.appending()
         if other is not None and other is not self:
             other._submit()
@@ -357,7 +357,7 @@ class WebgpuStream(Stream):
     ) -> Iterator[tuple[Any, int]]:
         """The steps of a read; each yield is a flag and the value to wait for.
 
-        Large reads go in pieces: while the host copies one, the next ones are under way.
+        Large reads go in parts: while the host copies one, the next ones are under way.
         """
         self._not_captured("read")
         source = self.device.own(buffer)
@@ -367,12 +367,12 @@ class WebgpuStream(Stream):
             return
         raw = target.cast("B")
         pool = self.device.download_pool(size)
-        # Pieces end at word boundaries of the buffer.
+        # Parts end at word boundaries of the buffer.
         begin, end = offset // 4 * 4, -(-(offset + size) // 4) * 4
-        pieces = [(at, min(at + pool.size, end)) for at in range(begin, end, pool.size)]
+        parts = [(at, min(at + pool.size, end)) for at in range(begin, end, pool.size)]
         under_way: list[tuple[Staging, int, int]] = []
         try:
-            for first, last in pieces:
+            for first, last in parts:
                 if len(under_way) == _READS_AHEAD:
                     yield under_way[0][0].flag, 1
                     self._land(pool, under_way, raw, offset)
@@ -486,7 +486,7 @@ class WebgpuStream(Stream):
                 self.flush()
             start = self.record()
             append()
-            submitted = not live.at  # a large upload goes in pieces
+            submitted = not live.at  # a large upload goes in parts
             end = self.record()
             if submitted:
                 self.flush()
