@@ -13,7 +13,7 @@ import pytest
 
 from tests.compilers.test_ptx import printed
 from tests.support.ptxas import disassembled, version
-from treadle.codegen.ptx import around_ptxas, printer
+from treadle.codegen.ptx import printer, ptxas_workarounds
 from treadle.ir import nodes as n
 from treadle.ir.builder import Builder, add, binary, constant, equal, intrinsic, sub
 from treadle.ir.types import I32, I64
@@ -71,7 +71,7 @@ def larger(fold_late: bool) -> n.Kernel:
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
 def test_a_difference_keeps_its_sign_beside_another_number(architecture):
     source = printed(larger(fold_late=True), architecture).source
-    fuses = int(architecture[3:]) in around_ptxas.FUSES_ADDITIONS
+    fuses = int(architecture[3:]) in ptxas_workarounds.FUSES_ADDITIONS
     assert ("not.b32" in source) == fuses
     code = " | ".join(disassembled(source, architecture))
     assert "0xffffffed" not in code, code  # -19, added to what should be taken off

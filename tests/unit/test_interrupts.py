@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from treadle.core.interrupts import Undisturbed, interruptibly
+from treadle.core.interrupts import Uninterruptible, interruptibly
 
 COMPILE = """
 import sys, threading
@@ -75,12 +75,12 @@ def test_other_threads_call_themselves():
     assert names == [thread]
 
 
-def test_what_is_undisturbed_is_done_as_a_whole():
+def test_uninterruptible_code_runs_as_a_whole():
     done = []
     before = signal.getsignal(signal.SIGINT)
 
     def steps(fails=False):
-        with Undisturbed():
+        with Uninterruptible():
             signal.raise_signal(signal.SIGINT)
             done.append("behind the signal")
             if fails:
@@ -96,7 +96,7 @@ def test_what_is_undisturbed_is_done_as_a_whole():
     assert signal.getsignal(signal.SIGINT) is before
 
     def elsewhere():
-        with Undisturbed():
+        with Uninterruptible():
             done.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=elsewhere)

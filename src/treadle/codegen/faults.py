@@ -35,7 +35,7 @@ FAULTS = (
         "`-(2147483647 + c)`, where c turns out to be 0 only after the operations are fused: "
         "becomes n + 2147483647",
         "the sum as `(c ^ -2147483648) + -1`, and so on. Not `c | 2147483647` or a maximum with it",
-        "codegen/ptx/around_ptxas.py",
+        "codegen/ptx/ptxas_workarounds.py",
         _DEVICES + "the_largest_number_is_negated",
     ),
     Fault(
@@ -45,7 +45,7 @@ FAULTS = (
         "`max(n, c - x)`, also min and a comparison that chooses, where c comes from bits or "
         "shifts of 64-bit constants, which are folded late: becomes max(n, x - c)",
         "in kernels that compute with 64-bit bits, shifts or extremes: `c - x` as `~(~c + x)`",
-        "codegen/ptx/around_ptxas.py",
+        "codegen/ptx/ptxas_workarounds.py",
         _DEVICES + "the_larger_of_a_number_and_a_difference",
     ),
     Fault(

@@ -1,11 +1,10 @@
-"""Ctrl-C: long calls of C code that it does not have to wait for, and short stretches of code that
-it does not divide.
+"""Ctrl-C: long calls of C code that it interrupts, and short sections of code that it does not.
 
-Python hears an interrupt between two of its own instructions, in the main thread. While that thread
-is in a compiler written in C, for seconds or minutes, nothing is heard. So the call is made by
-another thread, and the main thread waits, which can be interrupted. What was called then goes on
-until it ends, and what it gives is dropped. A process that ends before it does skips the
-destructors of C++: they would take away what the compiler is still using.
+Python handles a signal between two of its own instructions, in the main thread. While that thread
+is in a compiler written in C, for seconds or minutes, no signal is handled. So another thread makes
+the call, and the main thread waits, which can be interrupted. The call then runs on to its end, and
+its result is dropped. A process that ends before the call skips the destructors of C++: they would
+free what the compiler still uses.
 """
 
 from __future__ import annotations
@@ -88,30 +87,30 @@ class _Call:
         self.done.set()
 
 
-class Undisturbed:
-    """Within the block an interrupt is only noted; it is raised at its end.
+class Uninterruptible:
+    """A context that defers SIGINT to its end.
 
-    For what must happen as a whole: a command that is appended and submitted, memory that is handed
-    over. There is no waiting within it.
+    It is for steps that must all happen or none: append a command and submit it, move memory from
+    one owner to another. The code inside must not wait.
     """
 
-    __slots__ = ("_handler", "_heard")
+    __slots__ = ("_handler", "_arguments")
 
     def __enter__(self) -> None:
         self._handler: Callable[..., Any] | None = None
-        self._heard: tuple[Any, ...] | None = None
+        self._arguments: tuple[Any, ...] | None = None
         if threading.current_thread() is not threading.main_thread():
-            return  # Python interrupts the main thread alone
+            return  # Python runs signal handlers in the main thread only
         handler = signal.getsignal(signal.SIGINT)
         if callable(handler):
             self._handler = handler
-            signal.signal(signal.SIGINT, self._hear)
+            signal.signal(signal.SIGINT, self._defer)
 
-    def _hear(self, *arguments: Any) -> None:
-        self._heard = arguments
+    def _defer(self, *arguments: Any) -> None:
+        self._arguments = arguments
 
     def __exit__(self, *_: object) -> None:
         if self._handler is not None:
             signal.signal(signal.SIGINT, self._handler)
-            if self._heard is not None:
-                self._handler(*self._heard)
+            if self._arguments is not None:
+                self._handler(*self._arguments)

@@ -11,7 +11,7 @@ from treadle.codegen.c_family.scope import PRODUCT, SUM, Scope
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.passes.choices import Choice, choice_of
-from treadle.ir.passes.own_updates import updated
+from treadle.ir.passes.private_atomics import updated
 from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import Scalar, Void
 

@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from treadle.codegen.leaves import leaf_types
 from treadle.codegen.llvm import arithmetic, casts, memory
 from treadle.codegen.llvm.emitter import Emitter
 from treadle.codegen.llvm.memory import Address, Storage
 from treadle.codegen.llvm.spelling import constant, value_type, widened
 from treadle.codegen.llvm.values import Value
-from treadle.codegen.parts import leaf_types
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.types import BOOL, I64, Array, Scalar, Struct, Type, field_offset, size_of

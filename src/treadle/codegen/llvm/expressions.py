@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from treadle.codegen.leaves import leaf_range, leaf_types, must_not_speculate
 from treadle.codegen.llvm import arithmetic, casts, intrinsics, memory
 from treadle.codegen.llvm.accesses import Accesses, Scope
 from treadle.codegen.llvm.emitter import Emitter
 from treadle.codegen.llvm.spelling import constant, value_type
 from treadle.codegen.llvm.values import Value
-from treadle.codegen.parts import leaf_range, leaf_types, must_not_run
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.intervals import Interval, combine, extreme, fits, union
@@ -175,7 +175,7 @@ class Expressions(Accesses):
         """`and` or `or`, given its left operand."""
         is_and = node.op == "logical_and"
         known = "false" if is_and else "true"
-        if not must_not_run(node.right):
+        if not must_not_speculate(node.right):
             right = self.scalar(node.right)
             pair = (right, known) if is_and else (known, right)
             return Value((self.e.op(f"select i1 {left}, i1 {pair[0]}, i1 {pair[1]}"),))

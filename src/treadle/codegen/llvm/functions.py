@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from treadle.codegen.leaves import leaf_types
 from treadle.codegen.llvm.accesses import Scope
 from treadle.codegen.llvm.divergence import analyze
 from treadle.codegen.llvm.emitter import INLINED, Emitter, Module
@@ -18,7 +19,6 @@ from treadle.codegen.llvm.lanes import Lanes
 from treadle.codegen.llvm.spelling import global_name, value_type
 from treadle.codegen.llvm.statements import Statements
 from treadle.codegen.llvm.values import Value, zero
-from treadle.codegen.parts import leaf_types
 from treadle.core.errors import CompileError
 from treadle.ir import nodes as n
 from treadle.ir.types import Scalar, Type

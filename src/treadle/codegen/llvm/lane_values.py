@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from treadle.codegen.leaves import leaf_types, must_not_speculate
 from treadle.codegen.llvm import arithmetic, lane_memory, memory
 from treadle.codegen.llvm.accesses import Scope, member_offset
 from treadle.codegen.llvm.divergence import Divergence
@@ -17,7 +18,6 @@ from treadle.codegen.llvm.memory import Address, Storage
 from treadle.codegen.llvm.spelling import splat, value_type, widened
 from treadle.codegen.llvm.statements import Statements
 from treadle.codegen.llvm.values import Value, zero
-from treadle.codegen.parts import leaf_types, must_not_run
 from treadle.ir import nodes as n
 from treadle.ir.traverse import root_of
 from treadle.ir.types import BOOL, Scalar, Type
@@ -174,7 +174,7 @@ class LaneValues(Statements):
             self.mask = mask
             return right
 
-        if must_not_run(node.right):
+        if must_not_speculate(node.right):
             wanted = self.both_masks(mask, test) if is_and else self.without(mask, test)
             more, done, before = self.e.new_label(), self.e.new_label(), self.e.current
             self.e.branch(self.any(wanted), more, done)

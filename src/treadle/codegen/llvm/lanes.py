@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from treadle.codegen.leaves import leaf_types
 from treadle.codegen.llvm import arithmetic, atomics, lane_memory, memory
 from treadle.codegen.llvm.divergence import jumps
 from treadle.codegen.llvm.lane_memory import LaneAddress, Mask
@@ -18,7 +19,6 @@ from treadle.codegen.llvm.memory import Address
 from treadle.codegen.llvm.spelling import constant, value_type
 from treadle.codegen.llvm.statements import loop_interval, trip_count
 from treadle.codegen.llvm.values import Value
-from treadle.codegen.parts import leaf_types
 from treadle.ir import nodes as n
 from treadle.ir.passes.choices import Choice, choice_of
 from treadle.ir.types import BOOL, Scalar, size_of

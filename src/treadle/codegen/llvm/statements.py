@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from treadle.codegen.leaves import holds_array, leaf_range, leaf_types
 from treadle.codegen.llvm import arithmetic, atomics, memory
 from treadle.codegen.llvm.emitter import Emitter
 from treadle.codegen.llvm.expressions import Expressions
 from treadle.codegen.llvm.memory import Storage
 from treadle.codegen.llvm.spelling import constant, value_type
 from treadle.codegen.llvm.values import Value, zero
-from treadle.codegen.parts import holds_array, leaf_range, leaf_types
 from treadle.core.errors import CompileError, UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir.intervals import Interval

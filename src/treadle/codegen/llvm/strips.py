@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from treadle.codegen.leaves import holds_array
 from treadle.codegen.llvm.divergence import Divergence, analyze
 from treadle.codegen.llvm.lane_memory import Mask
 from treadle.codegen.llvm.lane_values import lane_memories
@@ -11,7 +12,6 @@ from treadle.codegen.llvm.lanes import Lanes
 from treadle.codegen.llvm.spelling import constant, value_type
 from treadle.codegen.llvm.statements import Statements, loop_interval, trip_count
 from treadle.codegen.llvm.values import Value
-from treadle.codegen.parts import holds_array
 from treadle.ir import nodes as n
 from treadle.ir.intervals import Interval, fits
 from treadle.ir.traverse import root_of, walk

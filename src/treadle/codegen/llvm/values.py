@@ -6,8 +6,8 @@ four scalars, in memory order, and only memory sees them together.
 
 from __future__ import annotations
 
+from treadle.codegen.leaves import leaf_types
 from treadle.codegen.llvm.spelling import constant
-from treadle.codegen.parts import leaf_types
 from treadle.ir.intervals import Interval
 from treadle.ir.types import Type
 

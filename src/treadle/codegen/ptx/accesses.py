@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from treadle.codegen.parts import leaf_types
+from treadle.codegen.leaves import leaf_types
 from treadle.codegen.ptx import memory
 from treadle.codegen.ptx.emitter import Emitter, unless
 from treadle.codegen.ptx.memory import Address, Storage

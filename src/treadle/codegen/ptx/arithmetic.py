@@ -6,7 +6,7 @@ undefined (a zero divisor), or does in another width, is given the IR's meaning 
 
 from __future__ import annotations
 
-from treadle.codegen.ptx import around_ptxas, casts
+from treadle.codegen.ptx import casts, ptxas_workarounds
 from treadle.codegen.ptx.division import divide
 from treadle.codegen.ptx.emitter import Emitter
 from treadle.codegen.ptx.spelling import KINDS, REGISTERS, constant, is_literal
@@ -31,14 +31,14 @@ def binary(
     if type.is_float:
         return _float_binary(e, op, type, a, b)
     if op in _PLAIN:
-        around = around_ptxas.binary(e, op, type, a, b)
+        around = ptxas_workarounds.binary(e, op, type, a, b)
         if around:
             return casts.wrapped(e, type, around)
         result = e.op(REGISTERS[type.name], f"{_PLAIN[op]}.{KINDS[type.name]}", a, b)
         return casts.wrapped(e, type, result)
     if op in ("and", "or", "xor"):
         kind = REGISTERS[type.name]
-        return around_ptxas.binary(e, op, type, a, b) or e.op(kind, f"{op}.{kind}", a, b)
+        return ptxas_workarounds.binary(e, op, type, a, b) or e.op(kind, f"{op}.{kind}", a, b)
     if op in DIVISIONS:
         return divide(e, op, type, a, b, bounds)
     return _shift(e, op, type, a, b)
@@ -65,7 +65,7 @@ def unary(e: Emitter, op: str, type: Scalar, a: str) -> str:
         return e.op("b16", "xor.b16", a, "0x8000")
     if type.is_float:
         return e.op(kind, f"neg.{kind}", a)
-    negated = around_ptxas.negation(e, type, a) or e.op(kind, f"neg.s{kind[1:]}", a)
+    negated = ptxas_workarounds.negation(e, type, a) or e.op(kind, f"neg.s{kind[1:]}", a)
     return casts.wrapped(e, type, negated)
 
 

@@ -19,7 +19,7 @@ class Module:
 
     architecture: int = 70  # of the device, 90 for sm_90
     fast: bool = False
-    keeps_negations: bool = False  # whether `a - b` must not become `a + -b` (around_ptxas)
+    keeps_negations: bool = False  # whether `a - b` must not become `a + -b` (ptxas_workarounds)
     version: tuple[int, int] = (6, 0)
     target: int = 70
     names: Names = field(default_factory=Names)  # of entries, parameters, memories

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from treadle.codegen.parts import leaf_range, leaf_types, must_not_run
+from treadle.codegen.leaves import leaf_range, leaf_types, must_not_speculate
 from treadle.codegen.ptx import arithmetic, casts, memory
 from treadle.codegen.ptx.accesses import Accesses, Known, Scope
 from treadle.codegen.ptx.emitter import Emitter, unless, when
@@ -110,7 +110,7 @@ class Expressions(Accesses, ABC):
         """`and` and `or`: the right side stands behind a branch if evaluating it may matter."""
         e, left = self.e, self.scalar(node.left)
         is_and = node.op == "logical_and"
-        if not must_not_run(node.right):
+        if not must_not_speculate(node.right):
             operation = "and.pred" if is_and else "or.pred"
             return Value((e.op("pred", operation, left, self.scalar(node.right)),))
         result, done = e.register("pred"), e.new_label()

@@ -13,9 +13,9 @@ from treadle.codegen.blocks import title
 from treadle.codegen.nvidia import LARGEST_STATIC, check_parameters
 from treadle.codegen.ptx import casts
 from treadle.codegen.ptx.accesses import Scope
-from treadle.codegen.ptx.around_ptxas import FUSES_ADDITIONS, finds_constants_late
 from treadle.codegen.ptx.emitter import Emitter, Module
 from treadle.codegen.ptx.memory import Storage
+from treadle.codegen.ptx.ptxas_workarounds import FUSES_ADDITIONS, finds_constants_late
 from treadle.codegen.ptx.spelling import KINDS, REGISTERS
 from treadle.codegen.ptx.statements import Statements
 from treadle.codegen.ptx.values import Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.codegen.parts import leaf_types, must_not_run
+from treadle.codegen.leaves import leaf_types, must_not_speculate
 from treadle.codegen.ptx import atomics, memory, subgroups
 from treadle.codegen.ptx.accesses import Known, Scope
 from treadle.codegen.ptx.emitter import unless, when
@@ -365,7 +365,7 @@ def _stays_inside(type: Scalar, step: int, stop: Interval | None) -> bool:
 
 def _is_short(condition: n.Expression) -> bool:
     parts = list(walk(condition))
-    return len(parts) <= _LARGEST_CONDITION and not must_not_run(condition)
+    return len(parts) <= _LARGEST_CONDITION and not must_not_speculate(condition)
 
 
 def _continues(block: n.Block) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.codegen.parts import leaf_types
+from treadle.codegen.leaves import leaf_types
 from treadle.codegen.ptx.emitter import Emitter
 from treadle.codegen.ptx.spelling import MOVES, REGISTERS, constant
 from treadle.ir.intervals import Interval

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from treadle.codegen.parts import holds_array, leaf_range, leaf_types
+from treadle.codegen.leaves import holds_array, leaf_range, leaf_types
 from treadle.codegen.ptx import memory
 from treadle.codegen.ptx.emitter import unless
 from treadle.codegen.ptx.expressions import Expressions

@@ -12,7 +12,7 @@ from treadle.ir.passes.barriers import has_subgroup_barriers, with_wider_barrier
 from treadle.ir.passes.fission import FissionOptions, fission
 from treadle.ir.passes.fold import fold
 from treadle.ir.passes.masks import without_groups
-from treadle.ir.passes.own_updates import plain_own_updates
+from treadle.ir.passes.private_atomics import plain_private_atomics
 from treadle.ir.traverse import Node, rewrite_kernel, walk
 from treadle.ir.types import I32
 
@@ -21,7 +21,7 @@ def arrange(kernel: n.Kernel, target: Target) -> Lowered:
     """Threads are invocations; a lane runs several where the device allows too few, or has no
     subgroups of its own."""
     asked = kernel.block
-    kernel = without_leading_one(plain_own_updates(kernel))
+    kernel = without_leading_one(plain_private_atomics(kernel))
     block = kernel.block or Dim3()
     most = target.limits.max_threads_per_block
     fits = block.count <= most and all(

@@ -49,8 +49,8 @@ from treadle.cuda_cpp.meaning.types import (
 from treadle.cuda_cpp.syntax import tree
 from treadle.ir import nodes as n
 from treadle.ir import types as ir
-from treadle.ir.passes.lockstep import in_step, unsynchronized
-from treadle.ir.passes.warp_guards import exchanged_in_a_warp
+from treadle.ir.passes.lockstep import find_race, with_warp_barriers
+from treadle.ir.passes.warp_guards import find_warp_race
 from treadle.ir.signature import Argument, ArrayArgument, ScalarArgument, Signature
 from treadle.ir.traverse import walk
 
@@ -104,13 +104,13 @@ def lower_once(
         span=declaration.span,
     )
     if instance.warp_synchronous:
-        stepping = in_step(kernel)
+        stepping = with_warp_barriers(kernel)
         if stepping is not kernel and stepping != kernel:
             cx.note("emulated", "warps in step", "by barriers of the warp", declaration.span)
         return stepping
     volatile = frozenset(lowering.volatile)
     plain = frozenset(one.name for one in kernel.memories if one.space == "shared") - volatile
-    unsure = unsynchronized(kernel.body, volatile) or exchanged_in_a_warp(kernel.body, plain)
+    unsure = find_race(kernel.body, volatile) or find_warp_race(kernel.body, plain)
     if unsure is not None:
         cx.note("warned", "warp-synchronous code", _OUT_OF_STEP, unsure.span)
     return kernel

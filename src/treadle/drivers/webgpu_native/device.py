@@ -21,7 +21,7 @@ from treadle.core.errors import (
 )
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.drivers.base import FORKED, Buffer, Device, Event
-from treadle.drivers.webgpu_native import moves
+from treadle.drivers.webgpu_native import unaligned_copies
 from treadle.drivers.webgpu_native.adapters import Adapter, read_limits, reduce_limits
 from treadle.drivers.webgpu_native.batch import Batch, Deferred, LiveBatch
 from treadle.drivers.webgpu_native.encode_loop import EncodeLoop, encode_loop
@@ -296,7 +296,7 @@ class WebgpuDevice(Device):
         """The kernel for bytes at odd offsets."""
         with self.lock:
             if self._move_kernel is None:
-                self._move_kernel = moves.compile_move(self)
+                self._move_kernel = unaligned_copies.compile_move(self)
             return self._move_kernel
 
     @property

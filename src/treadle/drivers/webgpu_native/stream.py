@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 from treadle.core.dim3 import Dim3
 from treadle.core.errors import LaunchError, TreadleError
 from treadle.core.folding import fold_grid
-from treadle.core.interrupts import Undisturbed
+from treadle.core.interrupts import Uninterruptible
 from treadle.drivers.base import Buffer, CompiledKernel, Event, Stream
 from treadle.drivers.transfers import copy_bytes
 from treadle.drivers.webgpu_native import encode_loop as loop
-from treadle.drivers.webgpu_native import moves
+from treadle.drivers.webgpu_native import unaligned_copies
 from treadle.drivers.webgpu_native.batch import (
     MAX_DISPATCHES,
     UPLOAD_BYTES,
@@ -182,7 +182,7 @@ class WebgpuStream(Stream):
         if not size:
             return
         raw = data.cast("B")
-        head, middle, tail = moves.split(offset, size)
+        head, middle, tail = unaligned_copies.split(offset, size)
         if head:
             self._write_bytes(target, offset, raw[:head])
         if middle:
@@ -262,7 +262,7 @@ class WebgpuStream(Stream):
                 self._append_copy(origin.number, source_offset, into, target_offset, size)
                 self._hold((origin,))
                 return
-            head, middle, tail = moves.split(target_offset, size)
+            head, middle, tail = unaligned_copies.split(target_offset, size)
             if origin is not into and source_offset % 4 == target_offset % 4:
                 self._copy_bytes(origin, source_offset, into, target_offset, head)
                 if middle:
@@ -279,9 +279,9 @@ class WebgpuStream(Stream):
         self, source: WebgpuBuffer, source_offset: int, target: WebgpuBuffer, offset: int, size: int
     ) -> None:
         """A copy at any offsets, also within one buffer, through scratch memory."""
-        for start in range(0, size, moves.PIECE):
+        for start in range(0, size, unaligned_copies.LARGEST):
             scratch = self._scratch_memory()
-            length = min(moves.PIECE, size - start)
+            length = min(unaligned_copies.LARGEST, size - start)
             first = source_offset + start
             aligned = first // 4 * 4
             words = -(-(first + length) // 4) * 4 - aligned
@@ -297,7 +297,7 @@ class WebgpuStream(Stream):
         with self.device.lock:
             target = self.device.own(buffer)
             _check_range(target, offset, size)
-            head, middle, tail = moves.split(offset, size)
+            head, middle, tail = unaligned_copies.split(offset, size)
             if head or tail:
                 self._append_clear(self._scratch_memory(), 0, 4)
                 self._move_bytes(0, target, offset, head)
@@ -318,7 +318,7 @@ class WebgpuStream(Stream):
 
     def _scratch_memory(self) -> WebgpuBuffer:
         if self._scratch is None:
-            self._scratch = self.device.allocate_internal(moves.SCRATCH)
+            self._scratch = self.device.allocate_internal(unaligned_copies.SCRATCH)
         return self._scratch
 
     def _move_bytes(
@@ -332,12 +332,12 @@ class WebgpuStream(Stream):
         words = (offset % 4 + size + 3) // 4
         grid = Dim3(-(-words // kernel.code.block.x))
         if target.size <= device.info.limits.max_binding_size:
-            parameters = moves.pack(scratch_offset, offset, size, 0)
+            parameters = unaligned_copies.pack(scratch_offset, offset, size, 0)
             self.launch(kernel, grid, (scratch, target), parameters)
             return
         # Too large to bind as a whole: bind the part that matters, as a buffer of its own.
         with device.passing_window(target, offset, size) as (window, window_offset):
-            parameters = moves.pack(scratch_offset, window_offset, size, 0)
+            parameters = unaligned_copies.pack(scratch_offset, window_offset, size, 0)
             self.launch(kernel, grid, (scratch, window), parameters)
 
     # ------------------------------------------------------------------ reading
@@ -389,7 +389,7 @@ class WebgpuStream(Stream):
         staging = pool.take()
         try:
             # A copy that stays in the batch when its target goes would end the process.
-            with self.device.lock, Undisturbed():
+            with self.device.lock, Uninterruptible():
                 batch = self._batch
                 loop.pack_copy(
                     batch.records, batch.at, loop.COPY, 0,
@@ -500,7 +500,7 @@ class WebgpuStream(Stream):
     def _submit(self) -> None:
         with self.device.lock:
             if self._live.at:
-                with Undisturbed():
+                with Uninterruptible():
                     self._hand_over()
                 self.device.limit_work_in_flight()
 

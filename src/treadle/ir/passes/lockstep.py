@@ -1,13 +1,14 @@
-"""Code that counts on the threads of a warp being in step: found, and made so.
+"""Warp-synchronous code: races that relied on warps in lockstep, found and fixed.
 
-Before Volta, CUDA's warps went from one statement to the next together, and code relied on it:
+Before Volta, the threads of a warp ran each statement in lockstep, and CUDA code relied on it:
 
-    s[t] += s[t + 16];  s[t] += s[t + 8];  …
+    s[t] += s[t + 16];             v = s[t + 16]; barrier subgroup; s[t] += v; barrier subgroup
+    s[t] += s[t + 8];              v = s[t + 8]; barrier subgroup; s[t] += v; barrier subgroup
 
-Nothing promises that any more. `unsynchronized` finds where a thread reads what another one may
-have written a statement before, without a barrier between. `in_step` puts barriers of the warp
-between all statements that touch one shared memory and write to it, and into those that read before
-they write.
+Since Volta threads of a warp may diverge at any point. `find_race` finds where a thread reads what
+another one may have written in an earlier statement, without a barrier between.
+`with_warp_barriers` puts barriers of the warp between statements that write and read one shared
+memory, and inside statements that read before they write.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class _Write:
     branch: int  # the number of the branch that it stands in
 
 
-def unsynchronized(body: n.Block, memories: frozenset[str]) -> n.Statement | None:
+def find_race(body: n.Block, memories: frozenset[str]) -> n.Statement | None:
     """The first statement that reads what another thread of its warp may have written to one of
     these memories, with no barrier between; None if there is none."""
     finder = _Finder(memories)
@@ -113,10 +114,10 @@ class _Finder:
             for node in walk(operand):
                 if isinstance(node, n.Load):
                     root = root_of(node.place)
-                    if isinstance(root, n.Element) and self.meets(root):
+                    if isinstance(root, n.Element) and self.may_read(root):
                         self.found = self.found or statement
 
-    def meets(self, place: n.Element) -> bool:
+    def may_read(self, place: n.Element) -> bool:
         return any(
             one.memory == place.memory and _by_another(one, place.index) for one in self.written
         )
@@ -157,7 +158,7 @@ class _Touched:
         return bool(other.read & self.written or other.written & (self.read | self.written))
 
 
-def in_step(kernel: n.Kernel) -> n.Kernel:
+def with_warp_barriers(kernel: n.Kernel) -> n.Kernel:
     """The kernel with the threads of each warp in step where they touch shared memory."""
     shared = frozenset(one.name for one in kernel.memories if one.space == "shared")
     if not shared:

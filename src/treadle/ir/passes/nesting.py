@@ -171,10 +171,10 @@ class _Body:
             elif isinstance(statement, (n.For, n.While)):
                 out.append(self.loop(statement, room - 1))
             else:
-                out.extend(self.apart(statement, room))
+                out.extend(self.flattened(statement, room))
         return tuple(out)
 
-    def apart(self, statement: n.Statement, room: int) -> n.Block:
+    def flattened(self, statement: n.Statement, room: int) -> n.Block:
         """A branch that is too deep, as branches one after the other."""
         flags: list[n.Variable] = []
         head, later = self.peel((statement,), room, flags, 0)
@@ -207,14 +207,14 @@ class _Body:
                 out.append(self.loop(statement, room - 1))
                 continue
             if room < 2 or not isinstance(statement, n.If):
-                return self.put_off(tuple(out), block[position:], [], flags)
+                return self.deferred(tuple(out), block[position:], [], flags)
             then, later = self.peel(statement.then, room - 1, flags, level + 1)
             otherwise, more = self.peel(statement.otherwise, room - 1, flags, level + 1)
             out.append(replace(statement, then=then, otherwise=otherwise))
-            return self.put_off(tuple(out), block[position + 1 :], [*later, *more], flags)
+            return self.deferred(tuple(out), block[position + 1 :], [*later, *more], flags)
         return tuple(out), []
 
-    def put_off(
+    def deferred(
         self,
         done: n.Block,
         rest: n.Block,

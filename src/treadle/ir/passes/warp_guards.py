@@ -1,10 +1,11 @@
-"""Exchange through shared memory inside `if (threadIdx.x < 32)`, without a barrier.
+"""Races inside `if (threadIdx.x < 32)`: shared memory exchanged in a warp without a barrier.
 
     if (t < 32) { s[t] += s[t + 32]; s[t] += s[t + 16]; … }
 
-The first warp alone is there, so the code counts on its threads being in step. Only what is certain
-is found: indices that are the thread's own plus a constant, of which another thread of those that
-passed the condition has written the one that is read.
+Only the first warp takes the branch, so such code relied on warps that run in lockstep. Only
+certain races are found: indices that are the thread's own plus a constant, where another thread
+that takes the branch has written the element that is read. A false alarm would be a warning about
+correct code.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class _Write:
     threads: int
 
 
-def exchanged_in_a_warp(body: n.Block, memories: frozenset[str]) -> n.Statement | None:
+def find_warp_race(body: n.Block, memories: frozenset[str]) -> n.Statement | None:
     """The first statement in the branch of one warp that reads what another thread of it wrote to
     one of these memories, with no barrier between; None if there is none."""
     return _Finder(memories).block(body, None)
@@ -97,7 +98,7 @@ class _Finder:
             if isinstance(root, n.Element):
                 offset = self.offset(root.index)
                 if offset is not None and any(
-                    one.memory == root.memory and _meets(one, offset, threads)
+                    one.memory == root.memory and _may_overlap(one, offset, threads)
                     for one in self.written
                 ):
                     return True
@@ -121,7 +122,7 @@ class _Finder:
         return None
 
 
-def _meets(write: _Write, offset: int, threads: int) -> bool:
+def _may_overlap(write: _Write, offset: int, threads: int) -> bool:
     """Whether one of the threads reads what another one wrote."""
     distance = offset - write.offset
     return 0 < distance < write.threads or 0 < -distance < threads

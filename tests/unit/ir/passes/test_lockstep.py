@@ -6,7 +6,7 @@ import pytest
 
 from treadle.ir import nodes as n
 from treadle.ir.parser import from_text
-from treadle.ir.passes.lockstep import in_step, unsynchronized
+from treadle.ir.passes.lockstep import find_race, with_warp_barriers
 from treadle.ir.traverse import statements_in
 from treadle.ir.verify import verify
 
@@ -54,13 +54,13 @@ def test_barriers_and_warnings(name: str) -> None:
     body, count, warned = CASES[name]
     given = kernel(body)
     verify(given)
-    found = unsynchronized(given.body, frozenset({"s"}))
+    found = find_race(given.body, frozenset({"s"}))
     assert (found is not None) == warned
-    assert barriers(in_step(given)) == count
+    assert barriers(with_warp_barriers(given)) == count
 
 
 def test_those_that_are_here_wait_where_a_warp_may_part() -> None:
-    found = in_step(
+    found = with_warp_barriers(
         kernel("if (x[t] > 0) {\ns[t] = s[t + 1]\n}\nif (t < 32) {\ns[t] = s[t + 2]\n}")
     )
     masks = [node.mask for node in statements_in(found.body) if isinstance(node, n.Barrier)]
@@ -69,4 +69,4 @@ def test_those_that_are_here_wait_where_a_warp_may_part() -> None:
 
 def test_without_shared_memory_nothing_changes() -> None:
     given = from_text("kernel k {\n  buffer x: i32\n\n  x[0] = x[1]\n}\n")
-    assert in_step(given) is given
+    assert with_warp_barriers(given) is given

@@ -15,7 +15,7 @@ from treadle.core.errors import UnsupportedOnTarget
 from treadle.ir import nodes as n
 from treadle.ir.arithmetic import wrap
 from treadle.ir.passes.wide.functions import call
-from treadle.ir.passes.wide.known import Intervals
+from treadle.ir.passes.wide.intervals import Intervals
 from treadle.ir.passes.wide.layout import (
     PAIR,
     holds_wide,

@@ -13,7 +13,7 @@ from treadle.ir.passes.range_expressions import type_range
 from treadle.ir.passes.variable_ranges import function_ranges, variable_ranges
 from treadle.ir.passes.wide.expressions import Words
 from treadle.ir.passes.wide.functions import call, called_functions
-from treadle.ir.passes.wide.known import Intervals, word_for
+from treadle.ir.passes.wide.intervals import Intervals, word_for
 from treadle.ir.passes.wide.layout import PAIR, holds_wide, is_wide, paired
 from treadle.ir.traverse import map_children, walk
 from treadle.ir.types import BOOL, U32, Scalar

@@ -1,9 +1,9 @@
-"""Operations that ptxas gets wrong, written so that it gets them right.
+"""Workarounds for ptxas: operations that it compiles wrongly, as others that it compiles correctly.
 
-`codegen.faults` says what is wrong in which versions. Both faults need a constant that only ptxas
-finds, after it has fused operations: so the text alone does not show whether a kernel would meet
-them, and what could is printed around wherever it stands. Each function gives the operand that
-holds the result, or "" where the plain instruction will do.
+`codegen.faults` lists the faults and the versions. Both need a constant that only ptxas finds,
+after it has fused operations. So the printed text does not show whether a kernel triggers them, and
+every operation that could is replaced. Each function returns the operand that holds the result, or
+"" where the plain instruction is correct.
 """
 
 from __future__ import annotations

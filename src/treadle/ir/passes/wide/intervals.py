@@ -1,4 +1,4 @@
-"""What is known of integers in expressions: the interval that each lies in."""
+"""Intervals of the integers in expressions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Intervals:
     def __init__(self, variables: Mapping[str, Interval], threads: Dim3 | None) -> None:
         self.variables = variables
         self.threads = threads
-        # By identity; each with its expression, which so lives as long.
+        # By identity; each entry holds its expression, so that the id is not reused.
         self.known: dict[int, tuple[n.Expression, Interval]] = {}
 
     def of(self, node: n.Expression) -> Interval:

@@ -1,5 +1,5 @@
-"""For printers that hold every value as its scalars: which those are, and what may be evaluated
-that the source would skip."""
+"""For printers that hold every value as scalars: the scalar leaves of a type, and which expressions
+must not be speculated (evaluated where the source would skip them)."""
 
 from __future__ import annotations
 
@@ -40,6 +40,6 @@ def holds_array(type: Type) -> bool:
     return isinstance(type, Struct) and any(holds_array(field.type) for field in type.fields)
 
 
-def must_not_run(node: n.Expression) -> bool:
+def must_not_speculate(node: n.Expression) -> bool:
     """Whether evaluating an expression that the source would skip could fault or take long."""
     return any(isinstance(part, (n.Load, n.Call)) for part in walk(node))

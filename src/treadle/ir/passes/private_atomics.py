@@ -1,7 +1,7 @@
-"""Atomic updates of memory that is a thread's own, as plain ones: nobody can come between.
+"""Atomic updates of local memory, as plain ones: no other thread can reach it.
 
-A device function that updates an array atomically may be given a local one. WGSL has atomics in
-storage and in shared memory only.
+A device function that updates an array atomically may get a local array. WGSL has atomics in
+storage and in shared memory only, so there a load, an operation and a store replace the atomic.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from treadle.ir.traverse import Node, rewrite_block, root_of
 from treadle.ir.types import BOOL, SCALARS, U32, Scalar
 
 
-def plain_own_updates(kernel: n.Kernel) -> n.Kernel:
+def plain_private_atomics(kernel: n.Kernel) -> n.Kernel:
     """The kernel without atomics on local memory. Functions that take memory are inlined first."""
     own = {memory.name for memory in kernel.memories if memory.space == "local"}
     names = Names(kernel)

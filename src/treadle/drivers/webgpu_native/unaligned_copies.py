@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.device import WebgpuDevice
     from treadle.drivers.webgpu_native.pipelines import WebgpuKernel
 
-PIECE = 1 << 21  # bytes moved at a time
-SCRATCH = PIECE + 8  # a piece that starts and ends within words
+LARGEST = 1 << 21  # bytes moved at a time
+SCRATCH = LARGEST + 8  # a piece that starts and ends within words
 pack = struct.Struct("<IIII").pack  # the kernel's parameters: offset from, offset to, size, unused
 
 _SOURCE = """
