@@ -27,8 +27,8 @@ def effect_of(statement: n.Statement) -> str | None:
 
 def effects(functions: Iterable[n.Function]) -> dict[str, str]:
     """The functions that have an effect, themselves or through those they call, with a verb that
-    names it. Callees come before callers in `functions`, as in a kernel. Local memory of a
-    function's own is nobody else's: to write there is none."""
+    names it. Callees come before callers in `functions`, as in a kernel. A store to the function's
+    own local memory is not an effect: no caller can see it."""
     found: dict[str, str] = {}
     for function in functions:
         own = {memory.name for memory in function.memories if memory.space == "local"}

@@ -373,7 +373,7 @@ class Atomic:
 # name: number of operands. `shuffle*` take (value, lane | delta | mask). These give lanes, as the
 # bits of a u32: `ballot` those whose operand is true, `active` those that are here, `match_any`
 # those with the same bits, and `match_all` all that are here, if they have the same bits, else 0.
-# Those of REDUCTIONS may take one more operand, the lanes (u32) of which a thread wants the values.
+# Those of REDUCTIONS may take one more operand: the lanes (u32) that a thread reduces over.
 SUBGROUP_OPERATIONS: dict[str, int] = {
     "shuffle": 2, "shuffle_up": 2, "shuffle_down": 2, "shuffle_xor": 2,
     "vote_all": 1, "vote_any": 1, "ballot": 1, "active": 0, "match_any": 1, "match_all": 1,

@@ -1,4 +1,4 @@
-"""Reading types, places and expressions of the IR's text; `ir.parser` adds the rest."""
+"""Reading types, places and expressions of the IR's text; `ir.parser` reads statements."""
 
 from __future__ import annotations
 

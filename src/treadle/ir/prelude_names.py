@@ -1,4 +1,4 @@
-"""How functions are named that passes add to a kernel: apart from the user's own, and readable."""
+"""Names of the functions that passes add to a kernel: readable, and never those of a user."""
 
 from __future__ import annotations
 

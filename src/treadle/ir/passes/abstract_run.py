@@ -1,7 +1,7 @@
-"""A kernel run on what is known of its values: which threads agree on them, and why not all.
+"""Abstract interpretation of a kernel: for each value, which threads agree on it, and why not more.
 
-The rules are those of `uniformity`, whose docstring lists them. Statements are gone through in
-order, both branches of an `if`, and loops until nothing changes any more.
+The rules are those of `uniformity`; its docstring lists them. Statements are visited in order, both
+branches of an `if`, and loops until nothing changes.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class AbstractRun:
         return state
 
     def _unreached(self, statement: n.Statement, flow: Flow) -> None:
-        """Statements that nothing reaches may be asked about too."""
+        """Record unreachable statements as well: a pass may query them."""
         for node in statements_in((statement,)):
             self.flows.setdefault(id(node), flow)
 
@@ -414,7 +414,7 @@ def _leaving(flow: Flow, kind: str, span: Span) -> Flow:
 
 
 def _merged(left: State | None, right: State | None) -> State | None:
-    """The state where two ways meet."""
+    """The state where two paths join."""
     if left is None or right is None:
         return right if left is None else left
     merged: State = {}

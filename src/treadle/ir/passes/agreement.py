@@ -1,8 +1,8 @@
-"""What several hardware lanes must agree on before they go on together.
+"""Conditions around barriers, made provably uniform for several hardware lanes.
 
-A condition around a barrier has one value in all threads, but a lane may know it only from a value
-that it keeps for each of its threads, and a compiler that checks barriers (Tint) cannot see that
-the lanes know the same. So the first thread says it to all, through shared memory:
+A condition around a barrier has one value in all threads. But after fission a lane may read it from
+a slot that it keeps for each of its threads, and a compiler that checks barriers (Tint) cannot see
+that the slots are equal. So the first lane broadcasts its value through shared memory:
 
     if lane == 0: agreed[0] = flags[0]
     barrier
@@ -36,11 +36,11 @@ class Agreement:
 
     @property
     def memories(self) -> tuple[n.Memory, ...]:
-        """The shared memories that carry what was agreed on."""
+        """The shared memories that broadcast values."""
         return tuple(self._memories.values())
 
     def is_plain(self, expression: n.Expression) -> bool:
-        """Whether any compiler sees that all lanes compute the same."""
+        """Whether a compiler sees by itself that an expression is uniform."""
         return not any(
             (isinstance(node, n.Element) and node.memory not in self.constant)
             or (isinstance(node, n.Builtin) and node.name in ("thread_idx", "lane"))
@@ -50,11 +50,11 @@ class Agreement:
     def on(
         self, expressions: tuple[n.Expression, ...]
     ) -> tuple[list[n.Statement], tuple[n.Expression, ...]]:
-        """Statements that agree on the expressions' values in the first thread, and the values to
-        use behind them. None for expressions that are plain already."""
+        """Statements that broadcast the expressions' values from the first lane, and the values to
+        use after them. Expressions that are plain need no statements."""
         assert len(expressions) <= _MOST
-        told: list[n.Statement] = []
-        heard: list[n.Statement] = []
+        stores: list[n.Statement] = []
+        loads: list[n.Statement] = []
         values: list[n.Expression] = []
         for index, expression in enumerate(expressions):
             if self.is_plain(expression):
@@ -63,14 +63,14 @@ class Agreement:
             memory = self._memory(expression.type)
             place = n.Element(memory.name, number(index), expression.type)
             variable = n.Variable(self.names.fresh("decision"), expression.type)
-            told.append(n.Assign(place, expression, expression.span))
-            heard.append(n.Declare(variable, n.Load(place, expression.type), expression.span))
+            stores.append(n.Assign(place, expression, expression.span))
+            loads.append(n.Declare(variable, n.Load(place, expression.type), expression.span))
             values.append(variable)
-        if not told:
+        if not stores:
             return [], tuple(values)
         first = n.Binary("eq", HARDWARE_LANE, number(0), BOOL)
-        # The second barrier keeps the next agreement from overwriting this one too early.
-        return [n.If(first, tuple(told)), _BARRIER, *heard, _BARRIER], tuple(values)
+        # Without the second barrier the next broadcast could overwrite this one before it is read.
+        return [n.If(first, tuple(stores)), _BARRIER, *loads, _BARRIER], tuple(values)
 
     def _memory(self, type: Type) -> n.Memory:
         if type not in self._memories:

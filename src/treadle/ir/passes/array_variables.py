@@ -145,8 +145,8 @@ class _Owner:
         return n.Element(memory.name, n.Constant(0, I32), variable.type, (), variable.span)
 
     def in_memory(self, node: Any) -> Any:
-        """A node whose variables were replaced by loads of the memories that they are now: where a
-        place or a declaration has such a load, its place is meant."""
+        """A node whose variables were replaced by loads from the memories that hold them. Where a
+        place or a declaration has such a load, it becomes the load's place."""
         match node:
             case n.Variable() if node.name in self.placed:
                 return n.Load(self.element(node), node.type, node.span)

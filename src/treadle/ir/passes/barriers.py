@@ -1,4 +1,4 @@
-"""Barriers of the block in the place of what a language lacks: they wait, and order memory, too."""
+"""Block barriers in place of fences and subgroup barriers, for languages that lack those."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from treadle.ir.traverse import Node, rewrite_kernel, statements_in
 
 
 def with_fences_as_barriers(kernel: n.Kernel) -> n.Kernel:
-    """The kernel with fences for the block made barriers where the whole block comes by: these
-    order memory, too. The other fences stay, and are refused."""
+    """The kernel with block fences as block barriers, where the whole block reaches them: barriers
+    order memory as well. The other fences stay, and the printer refuses them."""
     if not any(isinstance(node, n.Fence) for node in statements_in(kernel.body)):
         return kernel
     flows = analyze(kernel, ignore_returns=True)
-    together = {
+    uniform = {
         id(node)
         for node in statements_in(kernel.body)
         if isinstance(node, n.Fence)
@@ -22,13 +22,13 @@ def with_fences_as_barriers(kernel: n.Kernel) -> n.Kernel:
     }
 
     def change(node: Node) -> Node:
-        return n.Barrier("block", None, node.span) if id(node) in together else node
+        return n.Barrier("block", None, node.span) if id(node) in uniform else node
 
     return rewrite_kernel(kernel, change)
 
 
 def has_subgroup_barriers(kernel: n.Kernel) -> bool:
-    """Whether the threads of a subgroup wait for each other alone."""
+    """Whether a kernel holds barriers of subgroups."""
     return any(
         isinstance(node, n.Barrier) and node.scope == "subgroup"
         for node in statements_in(kernel.body)
@@ -36,9 +36,9 @@ def has_subgroup_barriers(kernel: n.Kernel) -> bool:
 
 
 def with_wider_barriers(kernel: n.Kernel) -> n.Kernel:
-    """The kernel with barriers of subgroups that the whole block reaches made the block's, for
-    WGSL, which lacks the former. (naga has a `subgroupBarrier`, but in the SPIR-V that it makes of
-    it shared memory is not ordered, and NVIDIA's compiler moves loads across it.)"""
+    """The kernel with subgroup barriers as block barriers, if the whole block reaches all of them,
+    for WGSL, which lacks the former. (naga has a `subgroupBarrier`, but the SPIR-V that it prints
+    for it does not order shared memory, and NVIDIA's compiler moves loads across it.)"""
     if not has_subgroup_barriers(kernel):
         return kernel
     flows = analyze(kernel)

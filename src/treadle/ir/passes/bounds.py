@@ -1,11 +1,16 @@
-"""Drops the checks of accesses that are always inside.
+"""Drops the checks of accesses that are always in bounds.
 
 What is known at a point comes from the conditions around it (`if i < y.size`, an early return, a
-loop's range), from the extents of the block, from masks, remainders and constants. A check goes
-only if both of its sides are proven; nothing is believed of arithmetic that might wrap, of values
-loaded from memory, or of a variable that a loop changes beyond what holds in every iteration.
+loop's range), from the extents of the block, from masks, remainders and constants:
 
-Taken for granted, and ensured by whoever launches: sizes, shapes and extents that a launch passes
+    if i < y.size:                 if i < y.size:
+      y[i; i in y.size] = 0          y[i] = 0
+
+A check is dropped only if both of its sides are proven. Nothing is assumed of arithmetic that might
+wrap, of values loaded from memory, or of a variable that a loop changes, beyond what holds in every
+iteration.
+
+Assumed, and ensured by the launch path: sizes, shapes and extents that a launch passes
 are not negative, those of 32 bits are below `core.limits.MOST_NARROW`, and a grid has fewer than
 2**31 threads in each direction. The block must be known (`specialize`) for most proofs.
 """
@@ -22,7 +27,7 @@ from treadle.ir.passes.ranges import State, Sum, minus, number, plus
 from treadle.ir.traverse import map_children, walk
 from treadle.ir.types import BOOL, Type
 
-_TRIES = 5  # at a loop, before nothing is assumed of what it changes
+_TRIES = 5  # walks of a loop, before nothing is assumed of the variables that it changes
 _INNER_TRIES = 2  # in loops three deep and more: every try runs all that is inside
 
 
@@ -123,7 +128,7 @@ class CheckDropper(Evaluator):
         return n.If(condition, then, otherwise, node.span), after
 
     def join(self, *states: State | None) -> State | None:
-        """What is true where paths meet that may not come here."""
+        """What is true where paths join; a path of None does not get here."""
         return self.knowledge.join([state for state in states if state is not None])
 
     # --- loops ---

@@ -17,7 +17,7 @@ _LEAST = 8  # values: a shorter chain stays one
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What runs for which values; `default` for all others. No value is there twice."""
+    """What runs for which values; `default` for all others. No value occurs twice."""
 
     value: n.Expression
     cases: tuple[tuple[tuple[int, ...], n.Block], ...]

@@ -34,8 +34,8 @@ def fold(kernel: n.Kernel) -> n.Kernel:
 
 
 def specialize(kernel: n.Kernel, block: Dim3) -> n.Kernel:
-    """The kernel for one block: `block_dim` is a constant, `thread_idx` 0 where there is no
-    second thread to tell apart."""
+    """The kernel for one block: `block_dim` is a constant, `thread_idx` 0 along an axis
+    with one thread."""
 
     def change(node: Any) -> Any:
         if isinstance(node, n.Builtin):

@@ -67,7 +67,7 @@ class ReportSite:
     parts: tuple[str | Scalar | Spelling, ...]
     memory: str = ""  # of a check: what was indexed, and along which axis
     axis: int = 0
-    function: str = ""  # of a stop: where it stands, if not in the kernel itself
+    function: str = ""  # of a stop: the function that holds it, if not the kernel itself
     end: str = "\n"  # of a print: what comes after its parts
 
     @property

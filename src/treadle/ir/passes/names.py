@@ -21,7 +21,7 @@ class Names:
         self._next: dict[str, int] = {}
 
     def fresh(self, name: str) -> str:
-        """`name` if nobody has it, else the name with a number."""
+        """`name` if it is not used yet, else the name with a number."""
         candidate = name
         while candidate in self._used:
             count = self._next.get(name, 1)

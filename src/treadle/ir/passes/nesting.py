@@ -35,8 +35,8 @@ _LEAST = 6  # levels between two flags, however deep in loops
 
 
 def unnest(kernel: n.Kernel, *, switches: bool, most: int = MOST) -> n.Kernel:
-    """The kernel with at most so many levels in any body (and a few more for each loop that stands
-    deep in others); itself if that is so already. With `switches` a switch is one level, whatever
+    """The kernel with at most `most` levels in any body (and a few more for each loop deep inside
+    others); the same object if nothing is deeper. With `switches` a switch is one level, whatever
     the number of its cases."""
     depths = _Depths(switches, most)
     if not any(map(depths.is_deep, (kernel.body, *(one.body for one in kernel.functions)))):
@@ -138,7 +138,7 @@ class _Body:
     # --- loops ---
 
     def loop(self, loop: n.For | n.While, room: int) -> n.For | n.While:
-        """A loop whose body has at most so many levels."""
+        """A loop whose body has at most `room` levels."""
         room = max(room, min(_LEAST, self.depths.most))
         body = loop.body
         if self.depths.block(body) > room:
@@ -148,7 +148,7 @@ class _Body:
         return replace(loop, body=body)
 
     def without_jumps(self, body: n.Block) -> n.Block:
-        """A loop's body with its jumps as structure; one `break` at its end is left."""
+        """A loop's body without jumps, except for one `break` at its end."""
         if not any(map(self.depths.jumps, body)):
             return body
         left = self.flag("left")
@@ -175,7 +175,7 @@ class _Body:
         return tuple(out)
 
     def flattened(self, statement: n.Statement, room: int) -> n.Block:
-        """A branch that is too deep, as branches one after the other."""
+        """A branch that is too deep, as several branches one after the other, each under a flag."""
         flags: list[n.Variable] = []
         head, later = self.peel((statement,), room, flags, 0)
         mentioned = {
@@ -196,8 +196,9 @@ class _Body:
     def peel(
         self, block: n.Block, room: int, flags: list[n.Variable], level: int
     ) -> tuple[n.Block, list[n.Statement]]:
-        """What of a block fits so many levels, and what has to run after it: each part under a
-        flag that is set on the way. A loop stays only where it is not far inside."""
+        """The part of a block that fits `room` levels, and the parts that run after it, each under
+        a flag. The flags are set where the control flow would have reached the parts. A loop stays
+        in place only at the outer two levels."""
         out: list[n.Statement] = []
         for position, statement in enumerate(block):
             if self.depths.statement(statement) <= room:
@@ -221,7 +222,7 @@ class _Body:
         later: list[n.Statement],
         flags: list[n.Variable],
     ) -> tuple[n.Block, list[n.Statement]]:
-        """The rest of a block, to run after `later`."""
+        """The block so far, and `later` followed by the remainder under a flag."""
         if not rest:
             return done, later
         flag = self.flag("inner")
@@ -230,7 +231,7 @@ class _Body:
 
 
 def _as_returns(block: n.Block, left: n.Variable) -> n.Block:
-    """A loop's body whose jumps are returns, as of a function; a break is noted in a flag."""
+    """A loop's body with its jumps as returns, as of a function; a break also sets a flag."""
     out: list[n.Statement] = []
     for statement in block:
         match statement:

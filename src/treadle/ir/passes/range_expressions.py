@@ -1,4 +1,4 @@
-"""Expressions as sums of unknowns, and conditions as what they tell when true or false."""
+"""Expressions as sums of unknowns, and conditions as the facts that hold when true or false."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class Evaluator:
     # --- conditions ---
 
     def condition(self, node: n.Expression, state: State) -> Condition:
-        """What a condition tells, if it is true and if it is false."""
+        """The facts that hold if a condition is true, and if it is false."""
         match node:
             case n.Constant():
                 return ((), (NEVER,)) if node.value else ((NEVER,), ())

@@ -74,10 +74,10 @@ class State:
         self._by_unknown: dict[int, list[tuple[Sum, int]]] | None = None
         # What an unknown is: one of these values, each with the state that it comes from.
         self.cases: dict[int, list[tuple[State, Sum]]] = {}
-        self.impossible = False  # no execution comes here
+        self.impossible = False  # no execution reaches this state
 
     def copy(self) -> State:
-        """A state that goes its own way from here."""
+        """A copy of the state, for one branch."""
         other = State()
         other.values = dict(self.values)
         other.low = dict(self.low)
@@ -112,7 +112,7 @@ class Knowledge:
         # By each unknown in them, with its coefficient.
         self.facts: dict[int, list[tuple[Sum, int]]] = {}
         self.steps = 0
-        # States that the proof under way put together.
+        # States that the current proof has joined.
         self._met: dict[tuple[int, int], State] = {}
 
     # --- unknowns ---
@@ -123,7 +123,7 @@ class Knowledge:
         return len(self.ranges) - 1
 
     def same(self, key: Any, low: int, high: int) -> int:
-        """The unknown for `key`, which stands for one value whenever it is asked for."""
+        """The unknown for `key`: one key is one value, always."""
         name = self.named.get(key)
         if name is None:
             name = self.named[key] = self.new(low, high)
@@ -247,7 +247,7 @@ class Knowledge:
     # --- joining paths ---
 
     def join(self, states: list[State]) -> State | None:
-        """What is true where several paths meet; None if no path comes here."""
+        """What is true where several paths join; None if no path gets here."""
         states = [state for state in states if not state.impossible]
         if not states:
             return None

@@ -1,12 +1,19 @@
-"""A kernel cut at its barriers: the units that work-item loop fission runs one after another.
+"""A kernel split at its barriers, into the units that loop fission runs one after another.
 
-A block of statements becomes a list of units. A `Region` is a run of statements that every thread
-goes through without waiting for another; it will become a loop over threads. Control flow with
+A block of statements becomes a list of units. A `Region` is a sequence of statements that every
+thread runs without waiting for another; it will become a loop over threads. Control flow with
 barriers inside is uniform: it becomes a `Control`, executed once for all threads, with units
-inside. A statement that computes only values shared by all threads is a `Once`.
+inside. A statement that computes only values shared by all threads is a `Once`:
 
-The same cut is made twice: the block's threads are divided at block barriers; within a region that
-holds warp operations, the lanes of each warp are divided at those (`Region.inner`).
+    t[k] = x[i]                    Region
+    n = 128                        Once (uniform, and read in several regions)
+    while n > 0:                   Control
+      barrier                        Sync
+      if k < n: t[k] += t[k + n]     Region
+      n = n / 2                      Once
+
+A kernel is split at two levels: the block's threads at block barriers, and within a region that
+holds warp operations, the lanes of each warp at those (`Region.inner`).
 """
 
 from __future__ import annotations
@@ -50,7 +57,7 @@ class Jump:
 
 @dataclass(eq=False, slots=True)
 class Control:
-    """An if or a loop that all threads go through together; `parts` are its blocks' units."""
+    """An if or a loop whose control flow is uniform; `parts` are the units of its blocks."""
 
     statement: n.If | n.For | n.While
     parts: tuple[list[Unit], ...]
@@ -60,7 +67,7 @@ Unit = Region | Once | Sync | Jump | Control
 
 
 def cut(block: n.Block, divider: n.Barrier, is_shared: Callable[[n.Statement], bool]) -> list[Unit]:
-    """The units of a block that all threads go through together, cut at `divider` barriers.
+    """The units of a block that all threads reach, split at `divider` barriers.
 
     `is_shared` says which statements are a Once. They run before the region that they stand in,
     or after the part of it that was to see the old values.
@@ -95,7 +102,7 @@ def cut(block: n.Block, divider: n.Barrier, is_shared: Callable[[n.Statement], b
 
 
 def _is_common(statement: n.If | n.For | n.While, divider: n.Barrier) -> bool:
-    """Whether all threads go through a control statement together."""
+    """Whether the control flow of a statement must be uniform: it holds a barrier, or a jump."""
     return leaves_loop((statement,)) or any(node == divider for node in statements_in((statement,)))
 
 
@@ -150,12 +157,12 @@ def assigned_in(block: n.Block | list[n.Statement]) -> set[str]:
     return names
 
 
-# --- where units stand ---------------------------------------------------------------------------
+# --- the order and nesting of units --------------------------------------------------------------
 
 
 @dataclass(eq=False, slots=True)
 class Leaf:
-    """A unit (or the head of a Control) that mentions variables, and where it stands."""
+    """A unit (or the condition of a Control) that mentions variables, and its position."""
 
     unit: Unit
     order: int

@@ -1,4 +1,8 @@
-"""Returns as structure: a function's body made fit to stand in the middle of another."""
+"""Returns as structured control flow, so that a function's body can be inlined.
+
+if c: return a                 if c: result = a
+return b                       else: result = b
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ from treadle.ir.types import BOOL, Void
 
 
 def with_one_return(function: n.Function) -> n.Function:
-    """The function, left at one place. NVIDIA's Vulkan driver has got functions wrong that return
-    from several and whose result goes into a variable of a loop (`codegen.faults`)."""
+    """The function with one return, at its end. NVIDIA's Vulkan driver miscompiles functions with
+    several returns whose result is assigned to a variable of a loop (`codegen.faults`)."""
     nodes = list(walk(function.body))
     if isinstance(function.result, Void) or sum(isinstance(each, n.Return) for each in nodes) < 2:
         return function
@@ -30,8 +34,8 @@ def _unused(name: str, used: set[str]) -> str:
 
 
 def without_returns(body: n.Block, result: n.Variable | None, returned: n.Variable) -> n.Block:
-    """The body with its returns gone: `result`, if any, gets their value, and what they skip is
-    skipped. `returned` names the flag that is declared if it takes one to know."""
+    """The body without returns: `result`, if any, gets their value, and branches skip what they
+    skipped. `returned` is the flag that is declared if branches alone cannot do that."""
     trial = _Returns(result, returned)
     statements = trial.lower(body, in_loop=False)
     if trial.flag_is_read:

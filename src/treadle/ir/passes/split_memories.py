@@ -1,8 +1,9 @@
-"""Local memories of structs, or seen as several types, that become variables.
+"""Local memories of structs, or accessed as several types, that become variables.
 
-Where every access is to a known byte, each number in such a memory can live in a register; one
-that is seen as numbers of several sizes (bfloat16s that are loaded four words at once) lives in the
-largest, as an unsigned integer out of which the others are cut. `scalarize` has the simpler case.
+If every access is at a constant byte offset, each number in such a memory can live in a register. A
+number that is accessed at several sizes (bfloat16s that are loaded four words at once) lives in an
+unsigned integer of the largest size, and the smaller ones are extracted by shifts. `scalarize` has
+the simpler case, arrays of one type.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ def split_memories(kernel: n.Kernel) -> n.Kernel:
 
 def _copied_by_numbers(candidates: Container[str | None]) -> Any:
     """Rewrites copies of values with arrays, between a candidate and another place, number by
-    number. Other threads' memory is not written in parts smaller than a word."""
+    number. Memory of other threads is never written in units smaller than a word: a neighbour could
+    write the same word."""
 
     def change(node: Any) -> Any:
         if not isinstance(node, n.Assign) or not isinstance(node.value, n.Load):

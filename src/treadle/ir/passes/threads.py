@@ -1,8 +1,8 @@
 """Which threads of a block a hardware lane runs, and the loops that run them.
 
 One lane: nested loops over z, y and x. Several: lane l runs the threads l, l + lanes, … so that
-neighbours still touch neighbouring memory; whole warps in the same manner if there are warp
-operations.
+neighbouring lanes still access neighbouring memory; if there are warp operations, whole warps in
+the same order.
 """
 
 from __future__ import annotations

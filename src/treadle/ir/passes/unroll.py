@@ -1,4 +1,4 @@
-"""Loops that asked for it, written out.
+"""Unrolling of loops that are marked `unroll`.
 
 A `For` with `unroll` set and constant bounds becomes copies of its body, with the loop variable a
 constant in each. Variables that the body declares get a name of their own in each copy. A loop

@@ -27,7 +27,7 @@ LARGEST_WITH_ARRAYS = 8192
 _MOST_ITERATIONS = 64
 _SHORT = 160  # nodes of a body that is repeated
 _REPEATS = 4
-_TOGETHER = (n.Barrier, n.Subgroup, n.Atomic, n.Fence, n.Clock)
+_SYNCHRONIZING = (n.Barrier, n.Subgroup, n.Atomic, n.Fence, n.Clock)
 
 
 def unroll_short(kernel: n.Kernel) -> n.Kernel:
@@ -160,13 +160,13 @@ class _Writer:
         )
 
     def is_repeatable(self, body: n.Block) -> bool:
-        """Whether a body is short, and such that an assembler would leave it alone: with branches,
-        some of which are hidden in divisions and roots."""
+        """Whether a body is short and holds branches, so that ptxas would not unroll it. Divisions
+        and roots are branches too, to code for special values."""
         if self.cost(body) > _SHORT:
             return False
         branches = False
         for node in walk(body):
-            if isinstance(node, (*_TOGETHER, n.Break, n.Continue, n.Return)):
+            if isinstance(node, (*_SYNCHRONIZING, n.Break, n.Continue, n.Return)):
                 return False
             branches = branches or isinstance(node, (n.If, n.Call)) or _is_slow(node)
         return branches
@@ -217,7 +217,7 @@ def _assigned(block: n.Block) -> list[str]:
 
 
 def _decider(condition: n.Expression) -> n.Variable | None:
-    """The integer variable that alone decides a condition."""
+    """The only variable of a condition, if it is an integer."""
     match condition:
         case (
             n.Binary(left=n.Variable() as variable, right=n.Constant())

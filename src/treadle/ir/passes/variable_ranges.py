@@ -30,8 +30,9 @@ def function_ranges(
 
 
 class _Recorder(CheckDropper):
-    """Goes through the kernel as the pass that drops checks does, and notes what is assigned. A
-    loop is gone through several times, with ever less taken for granted: all of it is noted."""
+    """Walks the kernel as the pass that drops checks does, and records the range of each
+    assignment. A loop is walked several times, with fewer assumptions each time: the ranges of all
+    walks are united, so the result holds for the last one."""
 
     def __init__(self, kernel: n.Kernel, counted: Dim3 | None) -> None:
         super().__init__(kernel)
@@ -40,7 +41,7 @@ class _Recorder(CheckDropper):
         self.ranges: dict[str, Range] = {}
 
     def builtin(self, node: n.Builtin) -> Sum:
-        # How many blocks there may be is a matter of the block that was asked for.
+        # The bound on the number of blocks follows from the block of the launch.
         self.threads = self.counted if node.name == "thread_idx" else self.asked
         return super().builtin(node)
 

@@ -1,7 +1,11 @@
-"""Subgroup operations written out over arrays, for lanes that run one after another.
+"""Subgroup operations as loops over arrays, for lanes that run one after another.
 
-Every lane puts its operand into its slot of an array; then either each lane reads another's slot
-(shuffles), or the array is gone through once, in the order of the lanes (votes and reductions).
+Every lane stores its operand in its slot of an array. Then each lane reads another lane's slot
+(shuffles), or one loop reduces the array in the order of the lanes (votes and reductions):
+
+    w = subgroup shuffle v, l      v.lanes[lane] = v
+                                   barrier subgroup
+                                   w = v.lanes[l]
 """
 
 from __future__ import annotations
@@ -29,14 +33,14 @@ class WarpArrays:
     def __init__(self, names: Names, width: int) -> None:
         self.names = names
         self.width = width
-        self.arrays: dict[str, n.Memory] = {}  # variables that are slots wherever they are named
-        self.plain: set[str] = set()  # variables of a warp as a whole
+        self.arrays: dict[str, n.Memory] = {}  # variables that are always slots
+        self.plain: set[str] = set()  # variables that the lanes of a warp share
         self.once: list[n.Statement] = []  # statements to be executed once for the warp
-        self.count = n.Variable(names.fresh("warp.count"), I32)  # stands for the number of lanes
+        self.count = n.Variable(names.fresh("warp.count"), I32)  # the number of lanes
         self.plain.add(self.count.name)
 
     def expand(self, block: n.Block) -> n.Block:
-        """The block with every operation written out."""
+        """The block with every operation replaced."""
 
         def change(node: object) -> object:
             if not isinstance(node, n.Subgroup):
@@ -58,7 +62,7 @@ class WarpArrays:
         return statements
 
     def _lanes(self, name: str, type: Type) -> n.Variable:
-        """A new variable of which each lane has a slot that others may read."""
+        """A new variable with a slot for each lane, which other lanes may read."""
         variable = n.Variable(self.names.fresh(name), type)
         memory = n.Memory(self.names.fresh(f"{variable.name}.lanes"), "local", type, self.width)
         self.arrays[variable.name] = memory
@@ -125,7 +129,7 @@ class WarpArrays:
         )
 
     def _match(self, statement: n.Subgroup) -> n.Block:
-        """The lanes whose slot holds what a lane's own does."""
+        """The lanes whose slot is equal to a lane's own."""
         (value,) = statement.operands
         assert isinstance(value.type, Scalar)
         if value.type.is_float:
@@ -144,7 +148,7 @@ class WarpArrays:
         )
 
     def _reduction_of_lanes(self, statement: n.Subgroup) -> n.Block:
-        """What the lanes hold that a lane wants: each goes through all, for itself."""
+        """A reduction over a group of lanes: each lane runs the loop for its own group."""
         value, wanted = statement.operands
         neutral = neutral_value(statement)
         assert neutral is not None

@@ -46,7 +46,7 @@ _FUNCTIONS: dict[str, tuple[str, str]] = {
 
 class Words:
     """Rewrites the expressions of one function. `narrowed` are the variables of 64 bits that are
-    kept in one word, with its type; `functions` gathers what operations on vectors call (other
+    kept in one word, with its type; `functions` collects what operations on vectors call (other
     functions are found by `functions.called_functions`)."""
 
     def __init__(self, intervals: Intervals, narrowed: dict[str, Scalar]) -> None:

@@ -52,8 +52,8 @@ def paired(type: Type) -> Type:
 
 
 def _paired_struct(type: Struct) -> Struct:
-    """A struct whose fields lie where they lay. Vectors of 64-bit integers may be aligned to more
-    than their pairs are: then words that nobody reads stand before them, or at the end."""
+    """A struct with every field at its old offset. A vector of 64-bit integers may be aligned to
+    more than its pairs are: then padding words stand before them, or at the end."""
     fields: list[Field] = []
     end = 0
     for field in type.fields:
