@@ -6,7 +6,7 @@
     "float_floordiv" "float_mod"   the same of floats alone
     "div" "rem"            integer division that gives 0 for a divisor of 0
     "whole_words"          division of u32 in all 32 bits, whatever is known of the dividend
-    "wide_div"             division of 64-bit integers by what is no constant: by their words
+    "wide_div"             division of 64-bit integers, unless by a constant: word by word
     "half_div"             division of float16 to the last bit
     "f16_fma" "bf16_fma"   the fused product and sum of 16-bit floats, rounded once
     "float_rem"            the exact remainder of floats
@@ -21,7 +21,7 @@
     "wide_order"           <, <=, > and >= of signed 64-bit integers: by unsigned ones
 
 Where an operand is a constant that makes the plain operation safe, it stays plain. Legalizing
-twice is legalizing once: prelude functions are left alone.
+twice is the same as legalizing once: prelude functions are not changed.
 """
 
 from __future__ import annotations

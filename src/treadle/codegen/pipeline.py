@@ -52,7 +52,7 @@ def lower(kernel: n.Kernel, options: Options, target: Target) -> Lowered:
     except CompileError:
         if not _asserts_always(kernel):
             raise
-        # A thread whose assertion failed then goes on, where the others could not without it.
+        # A failed assertion then does not stop its thread: the others could not pass a barrier.
         kernel, sites = _with_uniform_barriers(kernel, options, record, stops=False)
     kernel = fold(drop_provable_checks(kernel))
     return replace(record.arrange(kernel, target), sites=sites)
@@ -73,13 +73,13 @@ def for_block(kernel: n.Kernel, block: Dim3, shared_bytes: int, limits: Limits) 
 def _with_uniform_barriers(
     kernel: n.Kernel, options: Options, record: TargetRecord, *, stops: bool
 ) -> tuple[n.Kernel, tuple[ReportSite, ...]]:
-    """The kernel with its reports, and with threads that surely meet at its barriers."""
+    """The kernel with its reports, and with barriers that all threads provably reach."""
     kernel, sites = instrument(kernel, options.check, stops=stops)
     as_cuda = kernel.trusting and record.is_cuda
     if as_cuda and not options.check:
         kernel = without_checks(kernel)
     kernel = fold(kernel)
-    if as_cuda:  # whose barriers count the threads that are left
+    if as_cuda:  # its barriers do not wait for threads that have exited
         return kernel, sites
     if has_masks(kernel) and (not record.is_cuda or returns_before_barrier(kernel)):
         kernel = fold(converge(kernel))

@@ -18,7 +18,7 @@ class Dim3(NamedTuple):
     z: int = 1
 
     @property
-    def count(self) -> int:  # type: ignore[override]  # hides tuple.count, which nobody needs here
+    def count(self) -> int:  # type: ignore[override]  # hides tuple.count
         """The number of points: x * y * z."""
         return self.x * self.y * self.z
 

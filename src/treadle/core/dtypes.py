@@ -1,8 +1,8 @@
-"""The dtypes that people name: `td.f32`, `td.float32`, `"float32"` and NumPy's are one thing.
+"""Dtypes: `td.f32`, `td.float32`, `"float32"` and NumPy's float32 are one thing.
 
 A `DType` is an annotation in a kernel, a cast when called, and the `dtype=` of an array. The IR
 has its own scalar types, under the same short names (`treadle.ir.types.SCALARS[dtype.short]`).
-Complex numbers are elements of arrays alone: a kernel sees each as a vector of two floats.
+Complex numbers are elements of arrays only: a kernel sees each as a vector of two floats.
 """
 
 from __future__ import annotations

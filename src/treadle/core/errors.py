@@ -102,11 +102,11 @@ class UnsupportedOnTarget(CompileError):
     missing = ""  # the scalar type that the target lacks, by its name in the IR
 
 
-def refused_by_compiler(who: str, name: str, reason: str, generated: str) -> CompileError:
+def refused_by_compiler(compiler: str, name: str, reason: str, generated: str) -> CompileError:
     """The error for generated text that a driver's compiler does not take."""
     error = CompileError(
-        f"{who} refuses what kernel {name} became: {reason}\nThat is a fault of treadle's or of "
-        "the driver's, not of the kernel: please report it with `error.generated`, the text it "
+        f"{compiler} refuses what kernel {name} became: {reason}\nThat is a fault of treadle's or "
+        "of the driver's, not of the kernel: please report it with `error.generated`, the text it "
         "refused. The same in a simpler form may pass, or another device take it"
     )
     error.generated = generated

@@ -1,4 +1,4 @@
-"""What a device can do: its limits, its features, and who it is."""
+"""What a device is and can do: its identity, limits and features."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """Who a device is. `id` is what users type: "cpu", "webgpu:0"."""
+    """The identity of a device. `id` is what users type: "cpu", "webgpu:0"."""
 
     id: str
     name: str

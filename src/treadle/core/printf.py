@@ -34,7 +34,7 @@ _CONVERSION = re.compile(
     re.DOTALL,
 )
 _LENGTH_BITS = {"hh": 8, "h": 16}
-_MOST = 1 << 16  # characters of a field: a width that nobody means fills no memory
+_MOST = 1 << 16  # characters of a field: so that an absurd width does not fill memory
 
 
 class FormatError(ValueError):
@@ -69,7 +69,7 @@ class Conversion:
 def parse(format: str) -> tuple[str | Conversion, ...]:
     """The parts of a format: text (`%%` is a percent sign) and conversions, in order.
 
-    FormatError for what is no conversion, and for `%n`, which writes to memory.
+    FormatError for an unknown conversion, and for `%n`, which writes to memory.
     """
     parts: list[str | Conversion] = []
     text = ""

@@ -1,4 +1,4 @@
-"""A dictionary that keeps what was used lately."""
+"""A dictionary that keeps recently used entries."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ Value = TypeVar("Value")
 
 
 class Recent(Generic[Key, Value]):
-    """What was used lately: the last `half` entries surely, and never more than twice as many.
+    """The last `half` entries that were used, at least, and never more than twice as many.
 
-    Two generations instead of an order: when the young one is full it becomes the old one, whose
-    entries come back when they are asked for; those of the old one before it are dropped. So a
-    young entry is found by one look, where an order would have to be kept. Threads may share it.
+    It has two generations instead of an LRU list. When the young one is full it becomes the old
+    one, and the old one before it is dropped. An old entry that is used moves to the young one.
+    So a hit is one lookup, while an LRU list would have to be updated. Threads may share it.
 
     >>> recent = Recent[int, str](2)
     >>> for number in range(6):

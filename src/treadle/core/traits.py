@@ -24,8 +24,8 @@ class Traits:
     # --- how it computes ---
 
     serial_threads: bool = False
-    """Whether the threads of a block run one after the other, as loops: then threads do best that
-    work on long pieces, each by itself."""
+    """Whether the threads of a block run one after the other, as loops. Then a kernel is fastest if
+    each thread works on a long contiguous part."""
 
     software: bool = False
     """Whether it is a GPU's driver that computes on a CPU."""

@@ -2,7 +2,7 @@
 
 A `Backend` lists and opens devices. A `Device` makes `Buffer`s, `Stream`s, `Event`s and
 `CompiledKernel`s. A `Stream` orders work: launches, copies, reads. Pools, caches and argument
-checks are the runtime's; a driver does what it is told, as cheaply as its API allows.
+checks are the runtime's; a driver does each call as cheaply as its API allows.
 
 Rules for all of them:
 
@@ -231,10 +231,10 @@ class Device(ABC):
         raise TypeError(f"{self.info.id} cannot use another library's memory")
 
     def window(self, buffer: Buffer, offset: int, size: int) -> Buffer:
-        """A part of a buffer as one to launch with (not to copy), where `max_binding_size` is less
-        than buffers may have: the same object for the same part, gone with the buffer. The offset
-        is a multiple of `buffer_alignment`, the size one of 4. TypeError where a kernel sees whole
-        buffers."""
+        """A part of a buffer as a buffer to launch with (not to copy), where `max_binding_size` is
+        less than a buffer's largest size. It is the same object for the same part, valid as long as
+        the buffer. The offset is a multiple of `buffer_alignment`, the size one of 4. TypeError
+        where a kernel sees whole buffers."""
         raise TypeError(f"kernels on {self.info.id} see whole buffers")
 
     def holder_of(self, address: int) -> str:

@@ -48,7 +48,7 @@ class DenseProduct(NamedTuple):
 
 
 class PreparedProduct(NamedTuple):
-    """How a library computes a product: bytes of scratch memory that it wants, and its own plan."""
+    """How a library computes a product: bytes of scratch memory that it needs, and its own plan."""
 
     workspace: int
     plan: object

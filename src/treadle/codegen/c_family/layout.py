@@ -26,7 +26,7 @@ def _cut(pad: str, body: str, levels: int) -> list[str]:
     """A text cut at the loosest separators that lie least deep in parentheses."""
     if len(pad) + len(body) <= WIDTH or not levels:
         return [pad + body]
-    start = body.find(" = ") + 1  # what is assigned to stays in one piece
+    start = body.find(" = ") + 1  # the assigned place stays on one line
     depths = _depths(body)
     for depth in sorted(set(depths)):
         for separator in _SEPARATORS:

@@ -275,7 +275,8 @@ def _while(scope: Scope, node: n.While) -> None:
         with scope.braces(f"{head} {{"):
             block(scope, node.body)
         return
-    # An update of several statements comes before every turn but the first, after `continue` too.
+    # An update of several statements comes before every iteration but the first: so a `continue`
+    # runs it as well.
     first = scope.names.fresh("first")
     with scope.braces(f"for (bool {first} = true;; {first} = false) {{"):
         with scope.braces(f"if (!{first}) {{"):

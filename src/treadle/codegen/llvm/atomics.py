@@ -106,7 +106,7 @@ def _compare_and_swap(e: Emitter, type: Scalar, pointer: str, operands: Sequence
 
 
 def _loop(e: Emitter, op: str, type: Scalar, pointer: str, value: str) -> str:
-    """Any update: compute the new value and swap it in, until nobody came between."""
+    """Any update, as a loop of compare-and-swap."""
     integer, align = f"i{type.bits}", type.bits // 8
     again, done = e.new_label(), e.new_label()
     first = e.op(f"load atomic {integer}, ptr {pointer} monotonic, align {align}")
@@ -134,8 +134,8 @@ _FLOAT_REDUCTIONS = {"add": "fadd", "sub": "fadd", "min": "fminimum", "max": "fm
 
 
 def can_reduce(op: str, type: Scalar) -> bool:
-    """Whether updates of one place, whose old values nobody wants, may be one update. The sum of
-    floats has no order to keep: atomics come in any."""
+    """Whether several updates of one place may be reduced to one update, if no old value is used.
+    That reorders the sum of floats, as atomics of several threads do anyway."""
     if type.is_float:
         return op in _FLOAT_REDUCTIONS and type.bits >= 32
     return type.is_integer and op in ("add", "sub", "min", "max", "and", "or", "xor")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from treadle.codegen.llvm.spelling import suffix
 
 VECTORIZED = "; all parallel loops are vectors"
-# What a function of a kernel is unless its calls together would become more lines than these: LLVM
+# Functions are inlined unless all calls together would become more lines than this limit: LLVM
 # takes seconds for a hundred sines.
 INLINED = "alwaysinline"
 _MOST_INLINED = 10000
@@ -48,8 +48,7 @@ class Module:
 
 
 def _called_or_inlined(functions: list[str]) -> list[str]:
-    """Functions, callees first, of which those are called rather than inlined whose calls would
-    become too much code."""
+    """Functions, callees first; those whose calls would become too much code are not inlined."""
     calls = [Counter(_CALL.findall(text)) for text in functions]
     total = sum(calls, Counter[str]())
     lines: dict[str, int] = {}  # that a call becomes

@@ -93,7 +93,7 @@ class Expressions(Accesses):
         )
 
     def integer(self, op: str, type: Scalar, a: Value, b: Value) -> Value:
-        """An integer operation, told to LLVM as one that does not wrap where that is known."""
+        """An integer operation, with LLVM's `nsw` flag where it provably does not wrap."""
         width = max(a.width, b.width)
         parts = _parts_of_rows(op, a, b)
         if parts == "row":

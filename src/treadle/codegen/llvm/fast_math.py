@@ -77,7 +77,7 @@ class _Math:
 
 def _exp2(m: _Math, x: str) -> str:
     """2**x: the integer part goes to the exponent, in two halves so that it can leave the range;
-    the rest, at most a half, into the series of exp."""
+    the remainder, at most a half, into the series of exp."""
     name = m.type.name
     span = float(_BIAS[name] + _MANTISSA[name] + 3)
     clamped = m.call("minimum", m.call("maximum", x, m.number(-span)), m.number(span))
@@ -121,8 +121,8 @@ def _log2(m: _Math, x: str) -> str:
 
 
 def _sine(m: _Math, x: str, quarter: int) -> str:
-    """sin(x + quarter * pi/2): the nearest quarter turn is taken away in three parts, and says
-    which series and which sign remain."""
+    """sin(x + quarter * pi/2): the nearest multiple of pi/2 is subtracted in three parts, and
+    selects the series and the sign."""
     name = m.type.name
     turns = m.call("rint", m.op("fmul", x, m.number(2.0 / pi)))
     rest = x

@@ -1,8 +1,8 @@
 """Loads and stores of many lanes at once.
 
-Where a step of one lane is a step of one element, the lanes lie side by side and are one vector;
-elsewhere they are gathered and scattered. A memory of which every lane has its own copy keeps the
-copies of each scalar side by side too: every offset is multiplied by the lanes.
+If neighbouring lanes access neighbouring elements, an access is one vector; otherwise it is LLVM's
+masked gather or scatter. Where every lane has its own copy of a memory, the copies of each scalar
+are neighbours too: every offset is multiplied by the number of lanes.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class LaneValues(Statements):
         self.region_mask = mask
         self.end = end  # the label behind the region
         self.way_out = end  # where to go on when no lane of the present mask is left
-        self.returned = ""  # an alloca: lanes that have returned; "" if all do so together
+        self.returned = ""  # an alloca: lanes that have returned; "" if all return at once
         self.inner: list[Loop] = []
         self.result_slots: tuple[str, ...] = ()
         self.result_type: Type | None = None

@@ -31,8 +31,8 @@ from treadle.ir.intervals import LARGEST_EXTENT, parameter_interval
 from treadle.ir.traverse import root_of, walk
 from treadle.ir.types import SCALARS, size_of
 
-# Bytes of shared and local memory that a block may have. They lie on the stack of whoever runs
-# the block, and threads have stacks of 8 MiB or more.
+# Bytes of shared and local memory that a block may have. They lie on the stack of the thread
+# that runs the block, and threads have stacks of 8 MiB or more.
 LARGEST_FRAME = 4 << 20
 
 

@@ -305,7 +305,7 @@ class Statements(Expressions):
         self.returns(node)
         return False
 
-    # --- the rest ---------------------------------------------------------------------------------
+    # --- other statements -------------------------------------------------------------------------
 
     def fence(self, node: n.Fence) -> bool:
         if node.scope != "block":  # one thread runs a block: it sees its own writes anyway

@@ -1,4 +1,4 @@
-"""Kernels as PTX, the assembly of NVIDIA's GPUs, which the driver alone turns into machine code.
+"""Kernels as PTX, the assembly of NVIDIA's GPUs, which the driver compiles to machine code.
 
 What is printed keeps to few forms, so that other tools (our evaluator for tests among them) can
 read it. A line holds one instruction, one label, or one declaration; `//` begins a comment.

@@ -183,7 +183,7 @@ class Accesses(ABC):
     # --- addresses --------------------------------------------------------------------------------
 
     def address(self, place: n.Place) -> Address:
-        """The address of a place; its checks are somebody else's."""
+        """The address of a place; the caller prints its checks."""
         match place:
             case n.Variable():
                 storage = self.frame(place)

@@ -1,7 +1,7 @@
-"""Indivisible updates, with no order among places promised.
+"""Atomic updates, relaxed: they do not order accesses to other places.
 
-What PTX has no instruction for, the minimum and maximum of floats, is computed outside and put
-back if nobody was quicker. Memory of one thread needs no care.
+PTX lacks the minimum and maximum of floats. Those are a loop of compare-and-swap. Local memory,
+which only one thread reaches, is updated by plain instructions.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _abs(e: Emitter, type: Scalar, operands: Sequence[str]) -> str:
 
 
 def _extreme(op: str) -> Rule:
-    """Min or max. On floats PTX gives the other operand for NaN, unless told not to."""
+    """Min or max. On floats PTX gives the other operand for NaN, without the modifier `.NaN`."""
 
     def on_floats(e: Emitter, type: Scalar, operands: Sequence[str]) -> str:
         kind = KINDS[type.name]

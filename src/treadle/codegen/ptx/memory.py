@@ -26,8 +26,8 @@ class Storage:
     """A memory: the space it is in, and where it starts.
 
     `base` is a register with an address, or the name of a memory whose address is known when the
-    kernel is loaded, and `start` is where the memory starts from there. `constant`: nobody writes
-    it while the kernel runs.
+    kernel is loaded, and `start` is where the memory starts from there. `constant`: the
+    kernel does not write it, nor does anything else while it runs.
     """
 
     space: str  # "global", "shared", "local"

@@ -113,7 +113,7 @@ class Names:
         self._counts: dict[str, int] = {}
 
     def fresh(self, name: str) -> str:
-        """The name, with a number if somebody has it."""
+        """The name, with a number if it is used already."""
         plain = candidate = identifier(name)
         while candidate in self._taken:
             self._counts[plain] = count = self._counts.get(plain, 1) + 1

@@ -1,4 +1,4 @@
-"""What the threads of a warp do together: shuffles, votes, reductions, at a width of 32.
+"""Warp operations: shuffles, votes, reductions, at a width of 32.
 
 The last warp of a block may have fewer threads. Its mask names those that exist, and its shuffles
 are clamped to them, so that PTX gives a thread its own value where the IR says so.
@@ -52,8 +52,8 @@ def warp(body: Expressions) -> Warp:
 
 
 def named(body: Expressions, mask: n.Expression | None) -> Warp:
-    """The warp that a thread is in, with the threads that a mask names: those that do not exist
-    are no trouble there, as they are not to those that have returned."""
+    """The warp that a thread is in, with the threads that a mask names. The mask may name threads
+    that do not exist or have exited: the hardware ignores both."""
     group = warp(body)
     if mask is None:
         return group
@@ -196,7 +196,7 @@ def _reduced(e: Emitter, op: str, type: Scalar, group: Warp, value: str) -> str:
             value = _combined(e, op, type, value, other)
             distance //= 2
         return value
-    # With lanes missing only lane 0 hears of all others; the rest hear from it.
+    # If lanes are missing, only lane 0 gets the whole result, and broadcasts it.
     while distance:
         other, exists = _shuffled(e, "down", type, group, value, str(distance))
         value = select(e, type, exists, _combined(e, op, type, value, other), value)

@@ -18,8 +18,8 @@ from treadle.ir.types import I32
 
 
 def arrange(kernel: n.Kernel, target: Target) -> Lowered:
-    """Threads are invocations; a lane runs several where the device allows too few, or has no
-    subgroups of its own."""
+    """One invocation for each thread; an invocation runs several threads where the device allows
+    too few invocations, or lacks subgroups."""
     asked = kernel.block
     kernel = without_leading_one(plain_private_atomics(kernel))
     block = kernel.block or Dim3()
@@ -43,7 +43,7 @@ def arrange(kernel: n.Kernel, target: Target) -> Lowered:
 
 
 def without_leading_one(kernel: n.Kernel) -> n.Kernel:
-    """The kernel with its block's axes turned so that x has more than one thread, if any has.
+    """The kernel with its block's axes rotated so that x has more than one thread, if any has.
 
     A software Vulkan driver (lavapipe, Mesa 22) runs only the first thread along y of a workgroup
     whose x is 1. Threads keep their order, since an axis of one thread does not count in it.
@@ -51,17 +51,17 @@ def without_leading_one(kernel: n.Kernel) -> n.Kernel:
     block = kernel.block or Dim3()
     if block.x > 1 or block.count == 1:
         return kernel
-    turn = 1 if block.y > 1 else 2
+    shift = 1 if block.y > 1 else 2
 
     def change(node: Node) -> Node:
         if isinstance(node, n.Builtin) and node.name == "thread_idx":
-            if node.axis < turn:
+            if node.axis < shift:
                 return n.Constant(0, node.type, node.span)
-            return replace(node, axis=node.axis - turn)
+            return replace(node, axis=node.axis - shift)
         return node
 
-    turned = Dim3(block.y, block.z, 1) if turn == 1 else Dim3(block.z, 1, 1)
-    return replace(rewrite_kernel(kernel, change), block=turned)
+    rotated = Dim3(block.y, block.z, 1) if shift == 1 else Dim3(block.z, 1, 1)
+    return replace(rewrite_kernel(kernel, change), block=rotated)
 
 
 def uses_subgroups(kernel: n.Kernel) -> bool:

@@ -145,7 +145,8 @@ def _is_constant(node: n.Expression) -> bool:
 
 
 def _operand(scope: Scope, node: n.Expression, limit: int) -> str:
-    """An operand of an operation on constants alone: hidden, so that no compiler evaluates it."""
+    """An operand of an operation whose operands are all constants: hidden in a variable, since a
+    compiler that evaluates it refuses an overflow."""
     if isinstance(node, n.Constant) and node.type != BOOL:
         text = scope.module.hidden(node.value, node.type, node.span)
         return f"({text})" if text.startswith("-") and limit < UNARY else text

@@ -3,12 +3,12 @@
 Memory is bytes with C's layout, but WGSL knows neither bytes nor C's alignment. A memory whose
 every access has one type that WGSL can hold in an array of the same stride is declared as that
 array ("typed"). Vectors of four numbers of 16 bits that it can't hold are pairs of words ("pairs"),
-each read and written at once. A memory that is seen as vectors of words and as less than that, too,
-is an array of such vectors, if nothing less is stored: what is less is picked from one ("vectors").
-Everything else is an array of 32-bit words, and accesses compute the word ("words").
+each read and written at once. A memory that is accessed as vectors of words and as smaller types is
+an array of such vectors, if nothing smaller is stored: a smaller value is extracted from a vector
+("vectors"). Everything else is an array of 32-bit words, and accesses compute the word ("words").
 
-Shared and local memories are seen by the kernel alone: they can be typed with any type, as long as
-no access reinterprets them.
+Only the kernel itself accesses shared and local memories: they can be typed with any type, as long
+as no access reinterprets them.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class Plan:
 
     @property
     def bools_as_words(self) -> bool:
-        """Whether these are bools that are kept as words of 0 and 1: shared ones. GPUs write bools
-        that lie side by side together, and naga leaves them to the driver
+        """Whether these are bools that are kept as words of 0 and 1: shared ones. GPUs write
+        neighbouring bools as one word, and naga leaves them to the driver
         (https://github.com/gfx-rs/wgpu/issues/6570)."""
         return self.form == "typed" and self.space == "workgroup" and self.unit == BOOL
 

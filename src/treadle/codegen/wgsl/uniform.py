@@ -1,8 +1,8 @@
-"""Shared values that decide whether a barrier is reached.
+"""Uniform shared loads: shared values that decide whether a barrier is reached.
 
 Right after a barrier, all threads that read one place of shared memory read one value. The
-uniformity pass knows that; Tint wants to be told, by `workgroupUniformLoad`. That is a barrier of
-its own, so it is printed only where a barrier hangs on the value.
+uniformity pass proves that; Tint accepts it only as `workgroupUniformLoad`. That function contains
+barriers, so it is printed only where a barrier depends on the value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from treadle.ir.types import F32, I32, U32, Scalar
 
 
 def deciding_loads(kernel: n.Kernel) -> frozenset[int]:
-    """The statements (by identity) that read a shared value on which a barrier hangs."""
+    """The statements (by identity) that read a shared value on which a barrier depends."""
     deciding = _deciding_variables(kernel.body) if _has_barrier(*kernel.body) else set()
     if not deciding:
         return frozenset()
@@ -84,7 +84,7 @@ def _names(node: n.Expression | n.Statement) -> set[str]:
 
 
 def uniform_load(scope: Scope, node: n.Load) -> str:
-    """The text of a load that tells Tint that all threads get one value."""
+    """The text of a load that Tint accepts as uniform."""
     plan = scope.plans[element_of(node.place).memory]
     checks = checks_of(node.place)
     type = node.type
@@ -109,6 +109,6 @@ def uniform_load(scope: Scope, node: n.Load) -> str:
         assert isinstance(type, Scalar)
         text = same_word(scope.module, text, plan.word, type)
     if checks:
-        # In range or not, the place is the same for all; memory keeps its own bounds here.
+        # The place is uniform, in bounds or not; WGSL itself keeps the access in bounds.
         text = f"select({scope.module.zero(type)}, {text}, ({condition(scope, checks)}))"
     return text

@@ -150,8 +150,8 @@ class Device(base.Device):
         return buffer
 
     def borrow_address(self, address: int, size: int, owner: object) -> Buffer:
-        """Somebody else's bytes as a buffer, not copied. It keeps `owner` alive and is not counted
-        as this device's memory."""
+        """Another library's memory as a buffer, not copied. It keeps `owner` alive and does not
+        count as this device's memory."""
         self.check_open()
         return Buffer(self, _bytes_at(address, size, owner), next(self._identities))
 
@@ -215,11 +215,11 @@ class Device(base.Device):
             }
 
     def close(self) -> None:
-        """Refuse further work; buffers go with those who hold them."""
+        """Refuse further work; buffers are freed when their last reference goes."""
         self.closed = True
 
     def abandon_after_fork(self) -> None:
-        """In a forked child whose parent was interrupted in the midst of something."""
+        """Called in a forked child whose parent was forked within an operation."""
         self.closed = True
         self._why = f"is lost: {base.FORKED_AMIDST}"
 

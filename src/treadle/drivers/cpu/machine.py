@@ -33,7 +33,7 @@ def thread_count() -> int:
 
 
 def total_memory() -> int:
-    """Bytes of memory that this process may use at most; 0 if nobody says."""
+    """Bytes of memory that this process may use at most; 0 if unknown."""
     total = 0
     with contextlib.suppress(OSError, ValueError, AttributeError):
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -42,7 +42,7 @@ def total_memory() -> int:
 
 
 def free_memory() -> int:
-    """Bytes of memory that can be had now without swapping; 0 if nobody says."""
+    """Bytes of memory that are available now without swapping; 0 if unknown."""
     free = 0
     with contextlib.suppress(OSError):
         for line in Path("/proc/meminfo").read_text().splitlines():

@@ -1,4 +1,4 @@
-"""Streams of the CPU: whatever is asked for is done when the call returns.
+"""Streams of the CPU: work is done when the call returns.
 
 A launch runs on the caller's thread. Only when its blocks promise to take long enough (as measured
 on earlier launches, or on the first few blocks of this one) do other threads help.
@@ -51,7 +51,7 @@ class Event(base.Event):
 
 
 class Call(NamedTuple):
-    """One piece of recorded work."""
+    """One recorded operation."""
 
     entry: int
     bindings: bytes
@@ -219,7 +219,7 @@ class Stream(base.Stream):
 
 
 class Recording(base.Recording):
-    """Captured work. The first replay runs and measures each piece; from then on a machine-code
+    """Captured work. The first replay runs and measures each operation; from then on a machine-code
     loop runs all the small ones between two large ones."""
 
     def __init__(self, calls: list[Call | HostCall]) -> None:

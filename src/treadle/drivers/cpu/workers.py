@@ -1,8 +1,8 @@
 """Threads that share the blocks of a large launch.
 
-The caller works too, and nobody waits for a helper that has not begun: blocks are claimed by an
-atomic counter, and a helper that comes late finds none left. So a launch costs its caller two
-queue entries, and small launches never come here.
+The caller works too, and does not wait for a helper that has not started: blocks are claimed
+through an atomic counter, and a late helper finds none left. So a launch costs its caller two queue
+entries. Small launches are not shared at all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""CUDA: NVIDIA's cards, with their driver alone.
+"""CUDA: NVIDIA's GPUs, through the driver's library only.
 
-- `backend`: listing and opening devices; the door. `library`: the driver's library, and why there
-  is none. `properties`: who a card is and how it does.
+- `backend`: listing and opening devices. `library`: loading the driver's library, and the reason
+  if that fails. `properties`: what a card is and can do, and its state.
 - `calls`, `calls_in_python`: how the driver is called: by machine code that makes a context
   current for a call.
 - `device`, `stream`, `events`, `recording`: the driver protocol.
@@ -14,7 +14,7 @@ A kernel's parameters are one pointer for each of `KernelCode.bindings`, then th
 `KernelCode.layout`: the same bytes as the pointers followed by the parameter block, which is how
 they are handed to the driver.
 
-`cuda.bindings` is imported only when a driver is installed and somebody asks for its devices.
+`cuda.bindings` is imported only when a driver is installed and its devices are listed.
 """
 
 from treadle.drivers.cuda.backend import CudaBackend

@@ -128,7 +128,7 @@ class CudaDevice(Device):
             raise self.failure(code, name)
 
     def quietly(self, name: str, *arguments: int) -> None:
-        """Give something back: whatever is wrong, there is nobody to tell."""
+        """Release something; errors are ignored, since the caller could do nothing about them."""
         if self.lost is None and not sys.is_finalizing():
             self.calls(name, *arguments)
 
@@ -292,7 +292,7 @@ class CudaDevice(Device):
 
     def memory_stats(self) -> dict[str, Any]:
         """`allocated` and `peak` bytes, `buffers`, the card's `total` and `free` bytes, and what
-        NVIDIA's management library tells, if it is installed, under `nvml`."""
+        NVIDIA's management library gives, if it is installed, under `nvml`."""
         free, total = self._free_and_total()
         with self.lock:
             stats: dict[str, Any] = {
@@ -406,14 +406,14 @@ class CudaDevice(Device):
             if self._forked or self.lost == _CLOSED:
                 return
             if sys.is_finalizing():
-                return  # the driver may be gone, and takes everything with it
+                return  # the driver may be unloaded, and has released everything
             if self.lost is None:
                 self._give_everything_back()
             self.lost = _CLOSED
             for stream in list(self._streams):
                 stream.plain = False
             self._buffers.clear()
-            # If nobody else in the process uses the card, this ends the context and its faults.
+            # If nothing else in the process uses the card, this ends the context and its faults.
             self.library.bindings.cuDevicePrimaryCtxRelease(self._card.handle)
 
     def _give_everything_back(self) -> None:

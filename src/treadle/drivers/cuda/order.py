@@ -1,14 +1,14 @@
-"""Work on several streams that use the same memory: who waits for whom.
+"""Order between streams that use the same memory.
 
-CUDA runs streams side by side. Memory passes between them (a pool hands out what another stream's
-launch still uses), so each piece of work first waits for those on other streams that it must come
-after: the last that wrote a buffer it uses, and those that have read a buffer since which it
-writes. A device with one stream needs none of this, and does none of it: it begins when a second
-stream is made, which itself comes after everything before.
+CUDA runs streams concurrently. Memory passes between them (a pool hands out what another stream's
+launch still uses). So each operation first waits for the operations on other streams that it must
+follow: the last one that wrote a buffer which it uses, and those that have since read a buffer
+which it writes. A device with one stream does none of this. It begins when a second stream is made,
+which first waits for everything before.
 
-A stream's operations are numbered; after each an event is recorded, from a ring of them. Who
-waits for a number that has left the ring waits for the oldest one still in it, which comes later:
-right, and seldom.
+A stream's operations are numbered; after each an event is recorded, from a ring of them. To
+wait for an event that has left the ring, a stream waits for the oldest one still in it. That one is
+later, so it is correct, and it is rare.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ class Timeline:
         self._release = release
         self.reached = reached  # whether an event's work is done
         self._events: list[int] = []
-        self.serial = 0  # of the last piece of work
+        self.serial = 0  # of the last operation
         # How much of other timelines this one is known to come after.
         self.seen: weakref.WeakKeyDictionary[Timeline, int] = weakref.WeakKeyDictionary()
 
     def next_event(self) -> int:
-        """The event to record after the next piece of work."""
+        """The event to record after the next operation."""
         place = self.serial % RING
         if place == len(self._events):
             self._events.append(self._make())
         return self._events[place]
 
     def after(self, serial: int) -> tuple[int, int]:
-        """The earliest event with or after a piece of work, and the number of what it follows."""
+        """The earliest event at or after an operation, and the number of its own operation."""
         kept = max(serial, self.serial - RING + 1)
         return self._events[(kept - 1) % RING], kept
 
@@ -65,7 +65,7 @@ class Used(Protocol):
 
 
 def waits(timeline: Timeline, reads: Iterable[Used], writes: Iterable[Used]) -> Iterator[int]:
-    """The events that a stream must wait for before it runs a piece of work."""
+    """The events that a stream must wait for before it runs an operation."""
     needed: dict[Timeline, int] = {}
     for buffer in reads:
         if buffer.writer is not None:
@@ -87,7 +87,7 @@ def _need(needed: dict[Timeline, int], timeline: Timeline, serial: int) -> None:
 
 
 def note(timeline: Timeline, reads: Iterable[Used], writes: Iterable[Used]) -> None:
-    """A piece of work was appended to a stream, and the timeline's next event recorded."""
+    """An operation was appended to a stream, and the timeline's next event recorded."""
     timeline.serial += 1
     for buffer in reads:
         buffer.readers[timeline] = timeline.serial

@@ -1,5 +1,5 @@
-"""Who a card is and what it can do, as its driver says; how it does, as NVIDIA's management
-library (NVML) says where that is installed. What it cannot tell is left out."""
+"""What a card is and can do, as its driver reports it; its state, from NVIDIA's management library
+(NVML) where that is installed. A value that NVML cannot give is left out."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _pack_fill = struct.Struct("<QQIIQQ").pack
 
 
 class Capture:
-    """A graph that is being put together, each node after the one before."""
+    """A graph under construction, each node after the one before."""
 
     def __init__(self, device: CudaDevice) -> None:
         self.device = device

@@ -2,7 +2,7 @@
 
 Small writes go through a ring that each stream has: their bytes are copied there, and the caller
 may go on at once. Large copies go in parts through chunks that all streams share, so that the
-host copies one piece while the card fetches or brings another. Small reads land in slots.
+host copies one part while the card copies another. Small reads land in slots.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PORTABLE = 1  # pinned for all cards, not only the one that is current
 
 
 class Pinned:
-    """A piece of pinned memory, with an event for the card's last use of it."""
+    """A chunk of pinned memory, with an event for the card's last use of it."""
 
     __slots__ = ("_device", "address", "event", "pending", "size", "view")
 
@@ -78,33 +78,33 @@ class PinnedPool:
         self.size = size
 
     def take(self) -> Pinned:
-        """A piece that the card is done with."""
+        """A chunk that the card is done with."""
         with self._lock:
             enough = self._count >= self._keep
             if self._idle and (enough or not self._idle[0].pending):
-                piece = self._idle.popleft()
+                chunk = self._idle.popleft()
             else:
-                piece = None
+                chunk = None
                 self._count += 1
-        if piece is None:
+        if chunk is None:
             try:
                 return Pinned(self._device, self.size)
             except BaseException:
                 with self._lock:
                     self._count -= 1
                 raise
-        piece.wait()
-        return piece
+        chunk.wait()
+        return chunk
 
-    def give(self, piece: Pinned) -> None:
+    def give(self, chunk: Pinned) -> None:
         """Return one; it may have been marked for work that still runs."""
         with self._lock:
             if self._count <= self._keep:
-                self._idle.append(piece)
+                self._idle.append(chunk)
                 return
             self._count -= 1
-        piece.wait()
-        piece.release()
+        chunk.wait()
+        chunk.release()
 
     def release(self) -> None:
         """Give all idle ones back to the driver."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from treadle.drivers.cuda.device import CudaDevice
     from treadle.drivers.dense import PreparedProduct
 
-_RECENT = 32  # names of kernels that are kept to tell who may have lost the device
+_RECENT = 32  # names of kernels that are kept to name those that may have lost the device
 
 
 class CudaStream(Stream):
@@ -396,7 +396,7 @@ class CudaStream(Stream):
         with self._crossing_lock:
             if not self._crossing:
                 self._crossing = self.device.make_event()
-            # Who waits keeps what was recorded then, so one event serves all.
+            # A wait keeps the state recorded when it was made, so one event serves all crossings.
             self.device.do("cuEventRecord", self._crossing, first)
             device.do("cuStreamWaitEvent", then, self._crossing, 0)
 

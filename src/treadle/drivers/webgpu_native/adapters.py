@@ -181,8 +181,8 @@ def _traits(kind: Kind) -> Traits:
 def subgroup_size(sizes: tuple[int, int]) -> int:
     """The size that kernels can rely on, given the smallest and the largest, or 0.
 
-    Sizes that may vary between kernels are no use, nor are those other than 32, for which kernels
-    are written: then subgroups are emulated.
+    Kernels are written for subgroups of 32. A device with another size, or with one that may vary
+    between kernels, gets emulated subgroups.
 
     >>> subgroup_size((32, 32)), subgroup_size((8, 32)), subgroup_size((4, 4))
     (32, 0, 0)

@@ -1,6 +1,6 @@
 """Work that has been appended and not yet submitted: records, and their parameter blocks.
 
-A stream appends to its `LiveBatch`, which is submitted when it is full or when somebody waits.
+A stream appends to its `LiveBatch`, which is submitted when it is full or when a caller waits.
 While a stream is being captured it appends to a `CaptureBatch` instead, which grows.
 """
 
@@ -71,7 +71,7 @@ class Batch:
         self.groups: list[int] = []  # of the uniform buffer, by parameter bucket
         self.dispatches = 0  # of replayed recordings
         self.after: list[Deferred] = []
-        self.kept: list[object] = []  # alive until the batch is gone
+        self.kept: list[object] = []  # alive as long as the batch
 
     @property
     def count(self) -> int:

@@ -1,7 +1,7 @@
 """Dawn, the library of the `wgpudawn` package and of Chrome: Vulkan, Metal and Direct3D 12.
 
 It reaches tensor cores, through subgroup matrices. Its compiler Tint is stricter than naga; an
-error in a submission is told to the error callback, and the process goes on.
+error in a submission goes to the error callback, and the process goes on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SEVERAL_DEVICES = 3
 # Toggles are chosen where they take effect: for the instance, for adapters, for a device.
 _INSTANCE = ("allow_unsafe_apis",)  # timestamps outside a pass, subgroup matrices
 _ADAPTER = ("vulkan_enable_f16_on_nvidia",)
-# Errors are told within the call that made them, or they would come at the next poll.
+# Errors are reported within the call that made them; by default they come at the next poll.
 _DEVICE = ("enable_immediate_error_handling",)
 _UNCHECKED = ("disable_robustness", "disable_workgroup_init")  # kernels guard memory themselves
 _CHECKED = ("use_user_defined_labels_in_backend",)  # for graphics debuggers

@@ -120,7 +120,7 @@ class WebgpuDevice(Device):
 
     @property
     def default_stream(self) -> WebgpuStream:  # type: ignore[override]
-        """The stream for whoever does not care."""
+        """The stream of callers that name none."""
         if self._default_stream is None:
             self._default_stream = WebgpuStream(self)
         return self._default_stream
@@ -241,7 +241,7 @@ class WebgpuDevice(Device):
             return found
 
     def _forget_windows(self, buffer: WebgpuBuffer) -> None:
-        """Whoever asks for them again gets new ones."""
+        """Forget a buffer's windows; new ones are made on request."""
         for window in buffer.windows.values():
             window.freed = buffer.freed
             forget_buffer(self, window)
@@ -272,12 +272,12 @@ class WebgpuDevice(Device):
             }
 
     def matrix_units(self) -> tuple[MatrixUnit, ...]:
-        """The matrix products that the device's tensor cores compute, and compute right."""
+        """The matrix products that the device's tensor cores compute correctly."""
         return self._matrix_units
 
     def try_matrix_units(self, claimed: tuple[MatrixUnit, ...]) -> None:
-        """Keep those of the claimed products that come out right. Without one there are no tensor
-        cores."""
+        """Keep those of the claimed products whose results are correct. If none is, the device
+        counts as one without tensor cores."""
         self._matrix_units = working_units(self, claimed)
         if not self._matrix_units:
             features = self.info.features - {"tensor_cores"}
@@ -317,7 +317,7 @@ class WebgpuDevice(Device):
         return self._small_downloads if small else self._large_downloads
 
     def add_batch(self, batch: Batch) -> None:
-        """Know of a batch whose records may name handles."""
+        """Register a batch, whose records may name handles."""
         with self.lock:
             self.batches = (*self.batches, batch)
 
@@ -417,8 +417,8 @@ class WebgpuDevice(Device):
     # ------------------------------------------------------------------ errors and the end
 
     def _listener(self) -> Listener:
-        """Who hears of errors and loss, which the library may tell at any time: not the device
-        itself, which would never go."""
+        """The callbacks for errors and loss, which the library may call at any time. They do not
+        refer to the device, which could not be freed otherwise."""
         errors, lost = self._errors, weakref.WeakMethod(self._on_lost)
 
         def on_lost(message: str) -> None:

@@ -14,7 +14,7 @@ what calling the library from Python for each record would. The same loop replay
     CALL       kind     -      records             count
 
 Handles are addresses. `group 1` is 0 for a kernel without parameters. A pass is opened by the first
-dispatch and closed by whatever is not one; setting what is set already is left out.
+dispatch and closed by a record of another kind. Calls that would change nothing are left out.
 
 Without llvmlite the same functions exist in Python, several times slower, with the same meaning.
 """

@@ -2,7 +2,7 @@
 
 Creating and mapping a buffer for each transfer costs more than the transfer itself, so staging
 buffers are kept. Upload chunks stay mapped between uses: what is written into them is copied by
-the batch that is being collected, and they are mapped anew while that batch runs. Download slots
+the batch that is being collected, and they are mapped again while that batch runs. Download slots
 are mapped when a copy into them is done.
 """
 
@@ -162,9 +162,9 @@ class Parameters:
 
 
 class StagingPool:
-    """Staging buffers of one size and direction; up to `keep` of them are kept for ever.
+    """Staging buffers of one size and direction; up to `keep` of them stay.
 
-    More exist for a while when many streams want one at the same time.
+    More exist for a while when many streams need one at the same time.
     """
 
     def __init__(self, device: WebgpuDevice, size: int, *, write: bool, keep: int) -> None:

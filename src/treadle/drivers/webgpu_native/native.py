@@ -53,7 +53,7 @@ def _quiet_runtime_directory() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Who hears of a device's errors, (WGPUErrorType, message), and of its loss."""
+    """Callbacks for a device's errors, (WGPUErrorType, message), and for its loss."""
 
     on_error: Callable[[int, str], None]
     on_lost: Callable[[str], None]
@@ -221,7 +221,7 @@ class Native:
 
     def _device_callbacks(self) -> tuple[Any, Any]:
         """What the library calls for errors and lost devices: the same two functions for all
-        devices, so that a call that comes late finds nobody and does no harm."""
+        devices, so that a late call finds no listener and does no harm."""
 
         @self.ffi.callback("WGPUUncapturedErrorCallback")  # type: ignore[untyped-decorator]
         def error_callback(_device: Any, type: int, message: Any, number: Any, _2: Any) -> None:
@@ -264,7 +264,7 @@ class Native:
     def create_buffer(
         self, device: Handle, size: int, usage: int, *, mapped: bool = False, label: str = ""
     ) -> Handle:
-        """A buffer; an error is told to the device's error callback."""
+        """A buffer; an error goes to the device's error callback."""
         descriptor = self.ffi.new("WGPUBufferDescriptor *")
         descriptor.size = size
         descriptor.usage = usage
@@ -365,7 +365,7 @@ class Native:
     def create_pipeline(
         self, device: Handle, layout: Handle, module: Handle, entry: str, label: str
     ) -> Handle:
-        """A compute pipeline; an error is told to the device's error callback."""
+        """A compute pipeline; an error goes to the device's error callback."""
         descriptor = self.ffi.new("WGPUComputePipelineDescriptor *")
         descriptor.layout = layout
         descriptor.compute.module = module

@@ -1,7 +1,7 @@
 """What a library of WebGPU in C does in its own way, as a record.
 
 The driver speaks to `native.Native`, whose methods are the calls that all libraries share, and to
-the `Provider` behind it for the rest:
+the `Provider` behind it for what differs:
 
 | what                 | wgpu-native                           | Dawn                            |
 |----------------------|---------------------------------------|---------------------------------|

@@ -1,4 +1,4 @@
-"""Captured launches and copies, replayed by one record of the batch that wants them."""
+"""Captured launches and copies, replayed by one record of a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An order of work on a WebGPU device.
+"""Streams of a WebGPU device.
 
 Appending writes a record into the open batch and calls nothing of the library; a flush encodes the
 batch with the compiled loop and submits it. All streams of a device share its one queue, and the
@@ -207,13 +207,13 @@ class WebgpuStream(Stream):
         else:
             pool = self.device.large_uploads
             for start in range(0, size, pool.size):
-                piece = raw[start : start + pool.size]
+                part = raw[start : start + pool.size]
                 chunk = pool.take()
-                copy_bytes(chunk.view, piece)
+                copy_bytes(chunk.view, part)
                 with self.device.lock:
                     self._live.chunks.append(chunk)
-                    self._append_copy(chunk.number, 0, target, offset + start, len(piece))
-                    self.flush()  # the device copies this piece while the host fills the next
+                    self._append_copy(chunk.number, 0, target, offset + start, len(part))
+                    self.flush()  # the device copies this part while the host fills the next
 
     def _write_captured(self, target: WebgpuBuffer, offset: int, raw: memoryview) -> None:
         """The data becomes device memory of the recording, written once, before any replay."""
@@ -412,7 +412,7 @@ class WebgpuStream(Stream):
         raw: memoryview,
         offset: int,
     ) -> None:
-        """Copy the first piece under way, which has arrived, into host memory."""
+        """Copy the first part under way, which has arrived, into host memory."""
         staging, first, last = under_way[0]
         if staging.flag[0] != 1:
             self.device.raise_errors("a read")
@@ -538,7 +538,7 @@ class WebgpuStream(Stream):
             return
         if self.device.lost is None:
             self._capture, self._batch = None, live
-            with contextlib.suppress(TreadleError):  # nobody is left to tell
+            with contextlib.suppress(TreadleError):  # no caller is left to handle it
                 self.flush()
         self.device.remove_batch(live)
         if self._scratch is not None:

@@ -1,8 +1,8 @@
 """Bytes at offsets that WebGPU's own copies refuse.
 
-A WebGPU copy wants offsets and sizes that are multiples of 4, and two different buffers. Whatever
-does not fit goes through a scratch buffer of the stream: an ordinary copy brings whole words there,
-and a small kernel puts single bytes in their place, leaving the neighbours alone.
+A WebGPU copy needs offsets and sizes that are multiples of 4, and two different buffers. Any other
+copy goes through a scratch buffer of the stream: an ordinary copy brings whole words there, and a
+small kernel moves single bytes to their place without changing their neighbours.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from treadle.drivers.webgpu_native.pipelines import WebgpuKernel
 
 LARGEST = 1 << 21  # bytes moved at a time
-SCRATCH = LARGEST + 8  # a piece that starts and ends within words
+SCRATCH = LARGEST + 8  # a part that starts and ends within words
 pack = struct.Struct("<IIII").pack  # the kernel's parameters: offset from, offset to, size, unused
 
 _SOURCE = """
