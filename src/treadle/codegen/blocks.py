@@ -35,7 +35,7 @@ def title(kernel: n.Kernel, entry: str, block: Dim3) -> str:
 
 
 def check_threads(kernel: n.Kernel, workgroup: Dim3, limits: Limits) -> None:
-    """CompileError if a device cannot run so many threads together."""
+    """CompileError if a device cannot run a block of so many threads."""
     most = limits.max_block
     fits = all(part <= limit for part, limit in zip(workgroup, most, strict=True))
     if not fits or workgroup.count > limits.max_threads_per_block:

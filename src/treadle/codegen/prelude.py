@@ -1,9 +1,9 @@
-"""Small functions in IR that stand in for operations a target does not have.
+"""Small functions in IR that replace operations which a target lacks.
 
 Each entry of a table makes one function for one scalar type. Their bodies may use the very
 operations they replace (`prelude.div_i32` divides), but only on operands on which every target
 agrees: a divisor that is not zero, a shift that is in range, a float that fits the integer. So
-printers print what is inside them as it stands.
+printers print their bodies unchanged.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def _float_floordiv(type: Scalar) -> n.Block:
 
 
 def _float_rem(type: Scalar) -> n.Block:
-    """Long division of the mantissas, bit by bit: exact, whatever the quotient."""
+    """Long division of the mantissas, bit by bit: exact for every quotient."""
     bits, mantissa_bits = (U64, 52) if type == F64 else (U32, 23)
     hidden = 1 << mantissa_bits
     infinity = ((1 << bits.bits - 1 - mantissa_bits) - 1) << mantissa_bits

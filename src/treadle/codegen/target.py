@@ -60,7 +60,7 @@ class TargetRecord:
     """A language that kernels are printed in, as the pipeline has to know it."""
 
     generic: Target
-    """What `source` prints for, when there is no device to ask."""
+    """The target that `source` prints for without a device."""
 
     arrange: Callable[[n.Kernel, Target], Lowered]
     """Gives the threads of a block to what the device runs for it."""
@@ -82,7 +82,7 @@ class TargetRecord:
     threads of a warp, and a kernel that trusts its accesses has them unchecked."""
 
     has_fences: bool = True
-    """Whether memory is ordered by fences; if not, only barriers do, and stand in for them."""
+    """Whether memory is ordered by fences; if not, only barriers do, and replace them."""
 
     folds_grids: bool = True
     """Whether a grid has limits, beyond which it is folded (`core.folding`)."""

@@ -72,7 +72,7 @@ class CompileError(TreadleError):
 class CompileErrors(CompileError):
     """Several things that are wrong with one source: `errors` has them in order.
 
-    As a `CompileError` it stands at the first; as text it shows each with its line.
+    As a `CompileError` its place is that of the first; as text it shows each with its line.
     """
 
     def __init__(self, errors: Sequence[CompileError]) -> None:
@@ -127,7 +127,7 @@ class LaunchError(TreadleError):
 
 
 class ShapeError(TreadleError, ValueError):
-    """Shapes that do not fit together."""
+    """Shapes that do not match."""
 
 
 class DtypeError(TreadleError, TypeError):

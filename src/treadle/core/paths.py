@@ -30,14 +30,14 @@ def as_path(asker: str, path: Any) -> Path:
 
 
 def no_file(path: Path) -> str:
-    """What is said where there is no file."""
+    """The message for a file that does not exist."""
     if os.path.isdir(path):
         return f"{path} is a folder, not a file"
     return f"there is no file {path}{_about_home(path)}"
 
 
 def no_folder(folder: Path) -> str:
-    """What is said where there is no folder."""
+    """The message for a folder that does not exist."""
     if os.path.isfile(folder):
         return f"{folder} is a file, not a folder"
     return f"there is no folder {folder}{_about_home(folder)}"

@@ -4,5 +4,5 @@ try:
     from treadle.core._version import (
         __version__ as __version__,
     )  # written when the package is built
-except ImportError:  # the source as it stands
+except ImportError:  # run from the source tree
     __version__ = "0+source"

@@ -267,7 +267,7 @@ class Device(ABC):
 
     def dense_product(self, product: DenseProduct) -> PreparedProduct | None:
         """How the vendor's library computes a product, to be given to `Stream.multiply`; None where
-        there is no such library, or where it does not do this one."""
+        there is no such library, or where it lacks this product."""
         return None
 
     def read_times(self, events: Sequence[Event]) -> None:

@@ -258,7 +258,7 @@ _FLOAT: dict[str, Callable[[float, float], float]] = {
 
 
 def intrinsic(op: str, operands: tuple[Value, ...], type: Scalar) -> Value | None:
-    """An intrinsic on values of `type`; None for the approximate ones, which promise no value."""
+    """An intrinsic on values of `type`; None for approximate ones, which have several."""
     if type.kind == "float":
         float_operation = _FLOAT_INTRINSICS.get(op)
         if float_operation is None:

@@ -4,8 +4,8 @@ A kernel is a tree: statements in blocks, expressions inside statements. Variabl
 local to one thread; names are unique within a function, so a name is an identity. Names may hold
 dots (`x.size`); printers spell them as their language allows.
 
-Expressions have no effects: they compute and they load. Whatever writes, waits or talks to other
-threads is a statement, so the order of effects is the order of statements.
+Expressions have no effects: they compute and they load. What writes, waits or communicates with
+other threads is a statement. So the order of effects is the order of statements.
 
 Meaning, on every target:
 
@@ -409,7 +409,7 @@ class Subgroup:
 class Clock:
     """The cycles (u64) that a clock of the hardware has counted; `result` is already declared.
 
-    A statement, so that it is read where it stands: differences of two tell what lies between.
+    It is a statement, so that it is read at its place: the difference of two is the time between.
     """
 
     result: Variable
@@ -429,7 +429,7 @@ class CallStatement:
 @dataclass(frozen=True, slots=True)
 class Formatted:
     """A number spelled by a conversion of C's printf ("%5.2f"), which suits its type. `stars` are
-    the ints that stand for the `*` of the conversion, in order."""
+    the ints for the `*` of the conversion, in order."""
 
     spec: str
     value: Expression

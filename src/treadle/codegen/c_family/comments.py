@@ -21,7 +21,7 @@ class Comments:
         self._given: set[int] = set()
 
     def before(self, file: str, line: int) -> list[str]:
-        """What stands on the lines right above a statement's, and behind it."""
+        """The comments on the lines right above a statement, and behind it."""
         if file != self._file or line in self._given:
             return []
         first = line

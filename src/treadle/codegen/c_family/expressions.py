@@ -214,7 +214,7 @@ def _careful(scope: Scope, node: n.Binary, type: Scalar) -> Text:
             )
         amount = int(power.value).bit_length() - 1
         return render(scope, replace(node, op="shr", right=replace(power, value=amount)))
-    called = I32 if type.bits < 32 else type  # C++ computes with ints whatever is narrower
+    called = I32 if type.bits < 32 else type  # C++ promotes narrower types to int
     name = scope.module.helper(_CAREFUL[node.op], called)
     text = f"{name}({scope.text(node.left)}, {scope.text(node.right)})"
     return narrowed(scope, text, PRIMARY, type)
@@ -322,7 +322,7 @@ def _asks_for_threads(node: n.Expression) -> bool:
 
 def unsigned_text(scope: Scope, node: n.Expression) -> tuple[str, int, bool]:
     """A sum or product for a variable of 32 bits, which takes it modulo 2**32: its text, how it
-    binds, and whether C++ computes it without a sign, so that it wraps as it stands.
+    binds, and whether C++ computes it without a sign, so that it wraps without a cast.
 
     Thread and block indices are unsigned, and so is what is computed from them:
     `int i = blockIdx.x * 256 + threadIdx.x`.

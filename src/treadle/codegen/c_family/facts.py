@@ -51,7 +51,7 @@ def find_facts(kernel: n.Kernel) -> tuple[n.Kernel, Facts]:
 
 
 class _Finder(CheckDropper):
-    """Goes through a kernel as the dropping of checks does, and marks what it proves."""
+    """Walks a kernel as the pass that drops checks does, and records what it proves."""
 
     def __init__(self, kernel: n.Kernel) -> None:
         super().__init__(kernel)

@@ -15,7 +15,7 @@ from treadle.ir.types import F32, SCALARS, U32, Array, Scalar, Struct, Type, Vec
 
 
 class Module:
-    """Collects the types, helpers and features that the printed bodies turn out to need."""
+    """Collects the types, helpers and features that the printed bodies need."""
 
     def __init__(self, language: Language, kernel: n.Kernel) -> None:
         self.language = language

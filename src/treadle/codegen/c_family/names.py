@@ -26,7 +26,7 @@ def mangle(name: str) -> str:
 class Names:
     """Hands out names that are unique within it and its parent, and never one of `reserved`.
 
-    Names of `declared` stand outside already: names from `inner` may hide them.
+    Names of `declared` are outside already: names from `inner` may hide them.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Names:
         return name in self._reserved or (name in self._declared and not hides)
 
     def inner(self) -> Names:
-        """Names for what stands inside, which hide none that was given here."""
+        """Names for an inner scope, which hide none that was given here."""
         return Names(self._reserved, self)
 
     def fresh(self, wanted: str, *, hides: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""What a kernel goes through before it is printed as a dialect of C++."""
+"""The passes before a kernel is printed as a dialect of C++."""
 
 from __future__ import annotations
 

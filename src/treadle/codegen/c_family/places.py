@@ -63,7 +63,7 @@ def place_text(scope: Scope, place: n.Place) -> str:
 
 
 def _base(scope: Scope, place: n.Element) -> str:
-    """The memory as a pointer to what is wanted of it."""
+    """The memory as a pointer to the accessed type."""
     memory = scope.memories[place.memory]
     wanted = scope.module.stored(place.type)
     if wanted == scope.module.stored(memory.element):

@@ -71,7 +71,7 @@ def scope_of(
     parameters: Mapping[str, tuple[str, int]] | None = None,
     file: str = "",
 ) -> Scope:
-    """A scope to print a body in; `file` is where its source is, if its comments are wanted."""
+    """A scope to print a body in; `file` is its source file, if comments are printed."""
     return Scope(
         module=module,
         memories=memories or {},

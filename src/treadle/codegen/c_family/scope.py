@@ -41,7 +41,7 @@ class Scope:
     names: Names
     comments: Comments = field(default_factory=lambda: Comments(""))
     mutable: frozenset[str] = frozenset()  # variables that are assigned after their declaration
-    passed: tuple[n.Check, ...] = ()  # checks that are known to hold where the text stands
+    passed: tuple[n.Check, ...] = ()  # checks that are known to hold at this point of the text
     spelled: dict[str, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     depth: int = 1

@@ -258,7 +258,7 @@ def _cannot_wrap(scope: Scope, node: n.For) -> bool:
 
 
 def _condition(scope: Scope, condition: n.Expression) -> str:
-    """A condition as it stands after `if` and `while`. One that starts as a cast, `half(x) < y`,
+    """A condition as printed after `if` and `while`. One that starts as a cast, `half(x) < y`,
     gets parentheses: compilers first take it for a declaration there, and g++ does not recover."""
     text = scope.text(condition)
     start, bracket, _ = text.partition("(")

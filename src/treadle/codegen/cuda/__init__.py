@@ -1,7 +1,7 @@
 """Kernels as CUDA C++, for NVRTC or nvcc, without a header.
 
 `print_kernel` is the way in. `language` has CUDA's spellings as tables, `atomics` and `subgroups`
-what threads do together, `printer` the kernel's frame. Everything else is `codegen.c_family`.
+warp operations, `printer` the kernel's frame. Everything else is `codegen.c_family`.
 
 16-bit floats are structs of ours, computed in float32: the toolkit's own types need headers, which
 a machine with nothing but NVRTC does not have, and on older GPUs have less than half of the

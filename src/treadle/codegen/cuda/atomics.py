@@ -15,7 +15,7 @@ _NAMES = {
 NAMES = (*_NAMES.values(), *(f"atomic_{op}" for op in n.ATOMICS))
 
 _WORD = frozenset(n.ATOMICS)
-# What there is for each type; unsigned 64-bit integers stand in for all else of their size.
+# What there is for each type; unsigned 64-bit integers are used for all other types of their size.
 _NATIVE = {
     "i32": _WORD, "u32": _WORD, "u64": _WORD - {"sub", "inc", "dec"},
     "i64": frozenset({"min", "max"}), "f32": frozenset({"add", "exchange"}),

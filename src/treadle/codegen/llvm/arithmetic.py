@@ -110,21 +110,21 @@ def _remainder(e: Emitter, type: Scalar, a: str, b: str, width: int) -> tuple[st
     """The truncated remainder; whether it is not zero; whether the divisor's sign differs too."""
     llvm, bits = value_type(type, width), widened("i1", width)
     zero = constant(type, 0.0, width)
-    rest = e.op(f"frem {llvm} {a}, {b}")
-    not_zero = e.op(f"fcmp une {llvm} {rest}, {zero}")
-    rest_negative = e.op(f"fcmp olt {llvm} {rest}, {zero}")
+    remainder = e.op(f"frem {llvm} {a}, {b}")
+    not_zero = e.op(f"fcmp une {llvm} {remainder}, {zero}")
+    rest_negative = e.op(f"fcmp olt {llvm} {remainder}, {zero}")
     divisor_negative = e.op(f"fcmp olt {llvm} {b}, {zero}")
     differ = e.op(f"xor {bits} {rest_negative}, {divisor_negative}")
-    return rest, not_zero, e.op(f"and {bits} {differ}, {not_zero}")
+    return remainder, not_zero, e.op(f"and {bits} {differ}, {not_zero}")
 
 
 def _float_modulo(e: Emitter, type: Scalar, a: str, b: str, width: int) -> str:
     """The remainder with the sign of the divisor, a zero too."""
     llvm = value_type(type, width)
-    rest, not_zero, move = _remainder(e, type, a, b, width)
-    moved = e.op(f"fadd {llvm} {rest}, {b}")
+    remainder, not_zero, move = _remainder(e, type, a, b, width)
+    moved = e.op(f"fadd {llvm} {remainder}, {b}")
     signed_zero = _copysign(e, llvm, constant(type, 0.0, width), b)
-    result = select(e, move, llvm, moved, rest, width)
+    result = select(e, move, llvm, moved, remainder, width)
     return select(e, not_zero, llvm, result, signed_zero, width)
 
 
@@ -133,8 +133,8 @@ def _float_floor_quotient(e: Emitter, type: Scalar, a: str, b: str, width: int) 
     llvm = value_type(type, width)
     zero, one = constant(type, 0.0, width), constant(type, 1.0, width)
     plain = e.op(f"fdiv {llvm} {a}, {b}")
-    rest, _, move = _remainder(e, type, a, b, width)
-    difference = e.op(f"fsub {llvm} {a}, {rest}")
+    remainder, _, move = _remainder(e, type, a, b, width)
+    difference = e.op(f"fsub {llvm} {a}, {remainder}")
     quotient = e.op(f"fdiv {llvm} {difference}, {b}")
     lower = e.op(f"fsub {llvm} {quotient}, {one}")
     quotient = select(e, move, llvm, lower, quotient, width)
@@ -202,16 +202,16 @@ def divide(
     if op == "div" or (op == "floordiv" and not type.is_signed):
         return select(e, by_zero, llvm, zero, quotient, width) if by_zero else quotient
     product = e.op(f"mul {llvm} {quotient}, {divisor}")
-    rest = e.op(f"sub {llvm} {a}, {product}")  # 0 where the divisor was 0, as it became 1
+    remainder = e.op(f"sub {llvm} {a}, {product}")  # 0 where the divisor was 0, as it became 1
     if op == "rem" or not type.is_signed:
-        return rest
-    signs = e.op(f"xor {llvm} {rest}, {divisor}")
+        return remainder
+    signs = e.op(f"xor {llvm} {remainder}, {divisor}")
     differ = e.op(f"icmp slt {llvm} {signs}, {zero}")
-    not_zero = e.op(f"icmp ne {llvm} {rest}, {zero}")
+    not_zero = e.op(f"icmp ne {llvm} {remainder}, {zero}")
     move = e.op(f"and {widened('i1', width)} {differ}, {not_zero}")
     if op == "mod":
         amount = select(e, move, llvm, divisor, zero, width)
-        return e.op(f"add {llvm} {rest}, {amount}")
+        return e.op(f"add {llvm} {remainder}, {amount}")
     down = e.op(f"sext {widened('i1', width)} {move} to {llvm}")
     floored = e.op(f"add {llvm} {quotient}, {down}")
     return select(e, by_zero, llvm, zero, floored, width) if by_zero else floored

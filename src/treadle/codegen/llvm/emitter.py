@@ -67,7 +67,7 @@ def _called_or_inlined(functions: list[str]) -> list[str]:
 
 
 class Emitter:
-    """One function's instructions. Everything is appended where the function stands now."""
+    """One function's instructions. Instructions are appended at its current block."""
 
     __slots__ = (
         "_labels", "_start", "_temporaries", "_true", "allocas", "current", "float_flags", "lines",

@@ -168,7 +168,7 @@ class Expressions(Accesses):
         return self.bounded(op, type, first[0], second[0], 1, interval, operands), step
 
     def logical(self, node: n.Binary) -> Value:
-        """`and` and `or`: the right side stands behind a branch if evaluating it may matter."""
+        """`and` and `or`: the right side is behind a branch if it must not be speculated."""
         return self.logical_after(node, self.scalar(node.left))
 
     def logical_after(self, node: n.Binary, left: str) -> Value:

@@ -126,7 +126,7 @@ def _load_leaf(
 
 
 def _packed(address: LaneAddress, type: Type) -> Scalar | None:
-    """The scalar that all leaves of a value are, if the lanes' values lie side by side without
+    """The scalar that all leaves of a value are, if the lanes' values are contiguous, without
     gaps: they are loaded at once and sorted out by shuffles."""
     parts = leaves(type)
     scalar = parts[0][1] if parts else None
@@ -202,7 +202,7 @@ def _repeated(e: Emitter, mask: str, width: int, count: int) -> str:
 
 
 def _contiguous(e: Emitter, address: LaneAddress, size: int, width: int) -> str:
-    """The pointer to the first lane, if the lanes' scalars lie side by side; else ""."""
+    """The pointer to the first lane, if the lanes' scalars are contiguous; else ""."""
     if address.pointers:
         return ""
     own_copies = address.scale > 1 and address.step == 0

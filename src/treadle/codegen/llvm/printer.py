@@ -64,7 +64,7 @@ def print_kernel(kernel: n.Kernel, options: LlvmOptions = _DEFAULTS) -> KernelCo
     kernel, shared_bytes = _with_lengths(kernel, options.shared_bytes)
     slots = dict(options.bindings) or {b.name: i for i, b in enumerate(kernel.buffers)}
     module = Module(fast=kernel.fastmath)
-    module.node("")  # !0, which `!invariant.load` wants
+    module.node("")  # !0, which `!invariant.load` takes
     named = {function.name: function for function in kernel.functions}
     functions = Functions(module, named, _constant_builtins(block))
     entry = f"treadle.kernel.{kernel.name}"

@@ -114,7 +114,7 @@ class Statements(Expressions):
         return True
 
     def put(self, place: n.Place, value: Value) -> None:
-        """Store a value at a place in memory, whatever its checks."""
+        """Store a value at a place in memory, without its checks."""
         address = self.address(place)
         memory.store(self.e, address, place.type, value, self.marks(address.storage))
 

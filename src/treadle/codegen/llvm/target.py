@@ -19,7 +19,7 @@ from treadle.ir.passes.unroll import unroll_around_views
 def _arrange(kernel: n.Kernel, target: Target) -> Lowered:
     """A CPU runs a block as loops over its threads."""
     del target
-    # An array of a thread becomes rows of a block's in memory; variables lie side by side.
+    # A local array becomes a row of the block's array for each thread; variables are contiguous.
     result = fission(scalarize(fold(unroll_around_views(kernel))))
     return Lowered(fold(result.kernel), result.workgroup, private=result.private)
 

@@ -1,7 +1,7 @@
 """Values while they are printed: every vector and struct is the tuple of its scalars.
 
 LLVM vectorizes loops over scalars; it does not vectorize what is a vector already. So a float4 is
-four scalars, in memory order, and only memory sees them together.
+four scalars, in memory order, and they form one value only in memory.
 """
 
 from __future__ import annotations

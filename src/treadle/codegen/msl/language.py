@@ -36,7 +36,7 @@ _FUNCTIONS = frozenset({"abs", "floor", "ceil", "trunc", "rint", "fma", "dot"}) 
 
 
 def _is_native(type: Vector) -> bool:
-    wide = type.element.bits == 64 and type.count == 3  # of which Metal has no packed ones
+    wide = type.element.bits == 64 and type.count == 3  # Metal lacks a packed type for it
     return type.element.name in _NATIVE_ELEMENTS and not wide
 
 

@@ -91,7 +91,7 @@ def _reduction(module: Module, node: n.Subgroup, type: Scalar, operand: str) -> 
 
 
 def _shuffle(module: Module, type: Scalar) -> str:
-    """The function that gives a lane's value, or the thread's own where there is no such lane."""
+    """The function that gives a lane's value, or the thread's own if the lane does not exist."""
     key = ("shuffle", type)
     if key in module.helpers:
         return "shuffle"

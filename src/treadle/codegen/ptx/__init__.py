@@ -4,7 +4,7 @@ What is printed keeps to few forms, so that other tools (our evaluator for tests
 read it. A line holds one instruction, one label, or one declaration; `//` begins a comment.
 
     [@%p1 | @!%p1] opcode operands;       a guard may stand before any instruction
-    label:                                alone on its line
+    label:                                on a line of its own
 
 **Registers.** `%p1` (.pred, bools), `%r1` (.b32: all integers up to 32 bits), `%rd1` (.b64: wide
 integers, addresses), `%f1` (.f32: f32 and bf16), `%fd1` (.f64), `%h1` (.b16: f16); and those of the
@@ -14,7 +14,7 @@ sign or zero extended; a bf16 is an f32 whose low half is zero; memory holds a b
 **Operands.** Registers; integers in decimal (`-5`); floats as `0f3F800000` and `0d…`; a .b16 float
 as `0x3C00`; `{a, b}` where several registers are meant; addresses `[reg+4]`, `[reg+-4]`, `[reg]`,
 `[name+4]`.
-A memory's name alone (mov.u32) is its address in its space. Immediates may stand in any position.
+A memory's name by itself (mov.u32) is its address in its space. Any operand may be an immediate.
 
 **Directives.** `.version`, `.target sm_NN`, `.address_size 64`; `.shared .align N .b8 name[bytes];`
 or `.extern .shared .align N .b8 name[];` before `.visible .entry name(.param .T name, …)`, and

@@ -1,6 +1,6 @@
 """Reaching memory from expressions and statements: checks, addresses, loads.
 
-What ptxas does not do by itself is done here. The constant part of an index becomes the number in
+This does what ptxas does not do. The constant part of an index becomes the number in
 `[register+number]`: an access that is reached has an index inside of its memory, so adding the
 parts in 64 bits is the same as adding them first. Accesses whose indices differ in nothing else
 share one address, and checks that were made share their predicate, as long as no variable in them

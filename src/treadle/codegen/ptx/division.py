@@ -60,21 +60,21 @@ def _rest(e: Emitter, compute: str, a: str, quotient: str, b: str) -> str:
 
 
 def _floored(
-    e: Emitter, op: str, compute: str, quotient: str, rest: str, b: str, positive: bool
+    e: Emitter, op: str, compute: str, quotient: str, remainder: str, b: str, positive: bool
 ) -> str:
     """The quotient or remainder of a flooring division, from those of a truncating one: one lower
-    where the remainder is not zero and has not the divisor's sign."""
+    where the remainder is not zero and its sign is not the divisor's."""
     kind = f"b{compute[1:]}"
     if positive:
-        move = e.op(kind, f"shr.{compute}", rest, str(int(kind[1:]) - 1))  # -1 or 0
+        move = e.op(kind, f"shr.{compute}", remainder, str(int(kind[1:]) - 1))  # -1 or 0
     else:
-        differ = e.op("pred", f"setp.lt.{compute}", e.op(kind, f"xor.{kind}", rest, b), "0")
-        inexact = e.op("pred", f"setp.ne.{compute}", rest, "0")
+        differ = e.op("pred", f"setp.lt.{compute}", e.op(kind, f"xor.{kind}", remainder, b), "0")
+        inexact = e.op("pred", f"setp.ne.{compute}", remainder, "0")
         wrong = e.op("pred", "and.pred", differ, inexact)
         move = e.op(kind, f"selp.{kind}", "-1", "0", wrong)
     if op == "floordiv":
         return e.op(kind, f"add.{compute}", quotient, move)
-    return e.op(kind, f"add.{compute}", rest, e.op(kind, f"and.{kind}", move, b))
+    return e.op(kind, f"add.{compute}", remainder, e.op(kind, f"and.{kind}", move, b))
 
 
 def _quotient(e: Emitter, compute: str, a: str, b: str) -> str:

@@ -75,7 +75,7 @@ class Emitter:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.head: list[Instruction] = []  # what stands before everything else
+        self.head: list[Instruction] = []  # printed before everything else
         self.lines: list[Instruction | str] = []
         self._counts = dict.fromkeys(PREFIXES, 0)
         self._named: dict[str, list[str]] = {}
@@ -184,7 +184,7 @@ class Emitter:
                 if target in line.results or (line.guard and line.mentions(target)):
                     return []
                 if not line.guard:
-                    # What stands before a guarded instruction makes the value if it is skipped.
+                    # The move before it gives the value if the guard skips the instruction.
                     return [] if len(found) > 1 and line.mentions(target) else found
             elif line.opcode == "bra" or line.mentions(register) or line.mentions(target):
                 return []

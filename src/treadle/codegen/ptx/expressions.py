@@ -1,4 +1,4 @@
-"""Expressions of a function, printed where it stands now."""
+"""Expressions of a function, printed at its current position."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Expressions(Accesses, ABC):
         return value
 
     def logical(self, node: n.Binary) -> Value:
-        """`and` and `or`: the right side stands behind a branch if evaluating it may matter."""
+        """`and` and `or`: the right side is behind a branch if it must not be speculated."""
         e, left = self.e, self.scalar(node.left)
         is_and = node.op == "logical_and"
         if not must_not_speculate(node.right):

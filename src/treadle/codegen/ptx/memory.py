@@ -1,7 +1,7 @@
 """Memories, and the instructions that load from them and store to them.
 
 An address is a register (or a memory's name) and a number of bytes, which the instruction adds for
-free. Neighbours of one type travel together, two or four at a time and 16 bytes at most, where
+free. Neighbours of one type are one access, two or four at a time and 16 bytes at most, where
 they are known to be aligned.
 """
 

@@ -46,7 +46,7 @@ def print_kernel(
     """The kernel as PTX for a device's architecture ("sm_90"; "" for the oldest). It is inlined,
     has a block, returns nowhere before a barrier and has been through the passes of its target's
     record. `slots` gives each buffer its binding. `ranges` is what is known
-    of parameters and variables, beyond what their values tell."""
+    of parameters and variables, beyond what follows from their values."""
     block = kernel.block
     if block is None:
         raise CompileError(f"`{kernel.name}` has no block size yet", kernel.span)

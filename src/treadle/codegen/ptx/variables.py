@@ -69,7 +69,7 @@ class Variables(Expressions):
     is_kernel = True
     locals: list[str]  # declarations of local memories
     changing: dict[str, str]  # registers of variables that are assigned: their type
-    ranges: Mapping[str, Interval]  # of variables, beyond what their values tell
+    ranges: Mapping[str, Interval]  # of variables, beyond what follows from their values
 
     def declare(self, node: n.Declare) -> bool:
         since = len(self.e.lines)

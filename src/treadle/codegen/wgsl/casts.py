@@ -97,7 +97,7 @@ def _integer_cast(module: Module, text: str, source: Type, target: Type) -> str:
     old, new = element_of(source), element_of(target)
     register = module.register(target)
     if new.bits == 64 and old.bits < 64 and old.is_signed != new.is_signed:
-        # Extend by the sign or by zeros as the old type wants it, then take the bits.
+        # Extend by the sign or by zeros, as the old type does, then take the bits.
         wide = "i64" if old.is_signed else "u64"
         wide = wide if source is old else f"vec{_count(source)}<{wide}>"
         converted = f"{register}({wide}({text}))"

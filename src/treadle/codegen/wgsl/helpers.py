@@ -1,4 +1,4 @@
-"""Small WGSL functions that printed kernels may need, by name; written out only where called.
+"""Small WGSL functions that printed kernels may need, by name; printed only if called.
 
 Each is left at one place: `ir.passes.returns.with_one_return` says why.
 """

@@ -48,7 +48,7 @@ def _special(value: float) -> str | None:
 
 
 class Module:
-    """Collects the declarations, helpers and features that the printed bodies turn out to need."""
+    """Collects the declarations, helpers and features that the printed bodies need."""
 
     def __init__(self, options: WgslOptions, threads: int) -> None:
         self.options = options

@@ -1,4 +1,4 @@
-"""Vectors of four numbers of 16 bits that WGSL has no type for: a pair of words each.
+"""Vectors of four 16-bit numbers for which WGSL lacks a type, as a pair of words each.
 
 A memory that holds nothing else is an array of vec2<u32>, so that a device moves 64 bits at once.
 As an array of words it would have to find out that two loads are neighbours, past the bounds that

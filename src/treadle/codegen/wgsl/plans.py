@@ -51,7 +51,7 @@ class Uses:
     loaded: set[Type] = field(default_factory=set)
     stored: set[Type] = field(default_factory=set)
     atomics: set[tuple[str, Scalar]] = field(default_factory=set)
-    is_read: bool = False  # by loads, or by atomics whose result is wanted
+    is_read: bool = False  # by loads, or by atomics whose result is used
     narrow_store: bool = False  # stores of less than a word, which other threads may share
     span: Span = NOWHERE
 
@@ -179,7 +179,7 @@ def place_offsets(place: n.Place) -> tuple[list[tuple[n.Expression, int]], int]:
 def make_plan(
     module: Module, variable: str, space: Space, declared: Type, uses: Uses, packed: bool = False
 ) -> Plan:
-    """How to declare a memory. `packed` asks for the bytes of C's layout whatever it costs."""
+    """How to declare a memory. `packed` asks for C's layout even if that costs time."""
     elements = uses.elements or {declared}
     typed = len(elements) == 1 and _can_be_typed(module, space, next(iter(elements)), uses, packed)
     if typed:

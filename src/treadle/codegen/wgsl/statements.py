@@ -127,7 +127,7 @@ def _if(scope: Scope, node: n.If) -> None:
 
 
 def _choice(node: n.If) -> Choice | None:
-    """The choice to print as a switch, whose value WGSL wants to be of 32 bits."""
+    """The choice to print as a switch, whose value must have 32 bits in WGSL."""
     choice = choice_of(node, breaks=False)
     if choice is None:
         return None

@@ -82,7 +82,7 @@ def _present(scope: Scope) -> str:
 
 
 def _shuffle(scope: Scope, node: n.Subgroup, type: Type) -> str:
-    """The function that fetches a value from a lane, and keeps its own if there is no such lane."""
+    """The function that gives a lane's value, or the thread's own if the lane does not exist."""
     module = scope.module
     register = module.register(type, node.span)
     key = ("shuffle", type)

@@ -106,7 +106,7 @@ class Compiler:
 
 
 def optimize(llvm: Any, machine: Any, module: Any, source: str) -> None:
-    """The passes that a kernel's module goes through.
+    """The passes that run on a kernel's module.
 
     What the printer vectorized needs its variables in registers and a clean up: a sixth of the
     time that LLVM's own list takes, which makes it no faster. The other modules get that list, as

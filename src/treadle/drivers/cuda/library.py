@@ -1,7 +1,7 @@
 """The driver's library: found, loaded, asked for its functions; or the reason why not.
 
 Everything after opening a device goes straight to the driver's functions (see `calls`), each in the
-version that CUDA 12.0 had, so that its arguments are known whatever the driver. `cuda.bindings`
+version that CUDA 12.0 had, so that its arguments are known for any driver. `cuda.bindings`
 gives their addresses, lists the devices, and knows the names of errors.
 """
 

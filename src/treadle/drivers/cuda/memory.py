@@ -1,7 +1,7 @@
 """Buffers on a card, and where their memory comes from.
 
 Memory is allocated and freed in the order of the device's default stream, from a pool of the
-driver's that belongs to this device alone: freeing does not wait for work that still runs.
+driver's that belongs to this device only: freeing does not wait for work that still runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _RELEASE_THRESHOLD = 4  # CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
 _KEPT_FRACTION = 32  # of the card's memory that the driver's pool keeps for us when we free it
-# CUmemPoolProps: pinned memory, no handle for others, location (device, ordinal); the rest zero.
+# CUmemPoolProps: pinned memory, no handle for others, location (device, ordinal); then zeros.
 _pack_properties = struct.Struct("<4i72x").pack
 # CUmemAccessDesc: location (device, ordinal), access for reading and writing.
 _pack_access = struct.Struct("<3i").pack

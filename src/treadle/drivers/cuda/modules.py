@@ -2,8 +2,8 @@
 
 PTX goes through the driver's linker, which gives machine code (a cubin) that can be kept on disk;
 CUDA C++ goes through NVRTC, NVIDIA's run-time compiler, if that is installed. Code is loaded at
-once: the driver would else load it at the first launch, which waits for whatever runs then, for
-ever if that is a kernel that waits for this one.
+once. Otherwise the driver would load it at the first launch and wait for all running work: for
+ever, if a running kernel waits for this one.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class CudaKernel(CompiledKernel):
         return reads, writes
 
     def refusal(self, code: int, grid: Dim3) -> LaunchError | None:
-        """The error for a launch that the driver did not want, if it is that."""
+        """The error for a launch that the driver refused, if it did."""
         if code not in (errors.INVALID_VALUE, errors.LAUNCH_OUT_OF_RESOURCES):
             return None
         threads = self.code.workgroup.count
@@ -129,7 +129,7 @@ def compile_kernel(device: CudaDevice, code: KernelCode, binary: bytes | None) -
         try:
             return _load(device, code, binary)
         except (CompileError, LaunchError):
-            device.check()  # the driver does not want what it made itself: it changed
+            device.check()  # the driver refuses code that it made itself: it was updated
     return _load(device, code, _BUILDERS[code.target](device, code))
 
 

@@ -74,7 +74,7 @@ def _card(library: Library, ordinal: int) -> Card:
 
 
 def describe(library: Library, card: Card) -> DeviceInfo:
-    """A card as the rest of treadle knows it."""
+    """A card's properties in treadle's own terms."""
 
     def ask(number: int) -> int:
         return _attribute(library, card.handle, number)
@@ -98,7 +98,7 @@ def describe(library: Library, card: Card) -> DeviceInfo:
             max_shared_memory=ask(_SHARED_OPT_IN),
             max_buffer_size=memory,
             max_binding_size=memory,
-            # Half of the parameters' space for pointers, the rest for sizes and scalars.
+            # Half of the parameters' space for pointers, half for sizes and scalars.
             max_buffers_per_kernel=CUDA_PARAMETER_BYTES // 2 // 8,
             subgroup_size=ask(_WARP_SIZE),
             buffer_alignment=256,

@@ -1,6 +1,6 @@
 """Captured launches and copies, as one CUDA graph.
 
-The driver could record a stream by itself, but other libraries' work on the legacy default stream
+The driver could record a stream, but other libraries' work on the legacy default stream
 would then break the capture. So what is captured is a list of ours, and the graph is a chain of its
 nodes.
 """

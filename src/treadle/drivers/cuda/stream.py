@@ -1,6 +1,6 @@
 """An order of work on a card.
 
-A launch is one call: the pointers of its buffers and its parameter block are put together as the
+A launch is one call: the pointers of its buffers and its parameter block are assembled as the
 bytes that the kernel takes, and machine code hands them to the driver with a prepared record. While
 something is unusual (a capture, several streams, a lost device) launches go the longer way.
 """
@@ -346,7 +346,7 @@ class CudaStream(Stream):
             self._place.mark_around(start.handle, end.handle)
             try:
                 append()
-                if self._place.around:  # it was no launch
+                if self._place.around:  # it was not a launch
                     self.device.do("cuEventRecord", end.handle, self.handle)
             finally:
                 self._place.mark_around(0, 0)

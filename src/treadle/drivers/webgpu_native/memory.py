@@ -211,7 +211,7 @@ class StagingPool:
                 self._idle.append(staging)
 
     def drop(self, staging: Staging) -> None:
-        """Give one back to the library, whatever its state."""
+        """Return one to the library, in any state."""
         with self._device.lock:
             self._count -= 1
         self._device.dropped.append(staging)  # a late callback may still write to its flag

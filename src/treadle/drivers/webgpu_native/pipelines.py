@@ -218,7 +218,7 @@ def forget_buffer(device: WebgpuDevice, buffer: WebgpuBuffer) -> None:
 
 
 def forget_groups(device: WebgpuDevice) -> None:
-    """Drop all cached bind groups; those still wanted are made again."""
+    """Drop all cached bind groups; those still needed are made again."""
     for layout in device.layouts.values():
         for key in list(layout.groups):
             _drop(device, layout.groups, key)

@@ -3,7 +3,7 @@
 Appending writes a record into the open batch and calls nothing of the library; a flush encodes the
 batch with the compiled loop and submits it. All streams of a device share its one queue, and the
 first record of a batch flushes the other stream that has one: work runs in the order in which it
-was appended, whatever the stream, so memory may pass from one to another.
+was appended, on any stream, so memory may pass from one to another.
 
 Several threads may use one stream: appending holds the device's lock, waiting and large copies in
 host memory do not.
@@ -161,7 +161,7 @@ class WebgpuStream(Stream):
         self._live.open_room()
 
     def append_replay(self, recording: WebgpuRecording) -> None:
-        """Append a recording: one record, whatever its length."""
+        """Append a recording of any length, as one record."""
         with self.device.lock:
             batch = self._batch
             loop.pack_call(

@@ -1,8 +1,8 @@
 """wgpu-native, the library of the `wgpu` package: Vulkan, Metal, Direct3D 12 and OpenGL.
 
-Two traps of it that this driver answers for: an error inside `wgpuQueueSubmit` is a Rust panic
+This driver guards against two of its traps: an error inside `wgpuQueueSubmit` is a Rust panic
 that ends the process, so nothing may be submitted whose `wgpuCommandEncoderFinish` reported an
-error; and the truth values it returns have only their lowest byte set, the rest is noise.
+error; and only the lowest byte of a returned boolean is defined.
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ class AbstractRun:
         value = self.value(statement.value, state)
         if id(statement) in self.shared_loads:
             value = Value()
-        if statement.place is not root:  # a part changes, the rest stays
+        if statement.place is not root:  # only a part of it changes
             value = _joined(self.value(statement.place, state), value)
             value = Value(value.level, None, value.cause)
         self._set(state, root.name, value, flow, statement.span)
@@ -364,7 +364,7 @@ class AbstractRun:
 
 
 def _asking_for_threads(functions: tuple[n.Function, ...]) -> frozenset[str]:
-    """The functions whose results differ by thread whatever their arguments are."""
+    """The functions whose results differ by thread even for uniform arguments."""
     found: set[str] = set()
     for function in functions:
         for node in walk(function.body):

@@ -188,7 +188,7 @@ def _is_load(node: object) -> bool:
 
 
 def _place_meant(node: Any) -> Any:
-    """The place of a load that came to stand where a place is needed."""
+    """The place of a load that has replaced a variable where a place is needed."""
     return node.place if isinstance(node, n.Load) else node
 
 

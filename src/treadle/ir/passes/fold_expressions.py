@@ -24,12 +24,12 @@ _RIGHT_IDENTITY = {
 }  # fmt: skip
 _COMMUTES = frozenset({"add", "mul", "and", "or", "xor"})
 _ASSOCIATES = frozenset({"add", "mul", "and", "or", "xor"})  # on integers, exactly
-_ABSORBS = {"mul": 0, "and": 0, "or": -1}  # whatever the other operand is
+_ABSORBS = {"mul": 0, "and": 0, "or": -1}  # for any other operand
 _FLOAT_RIGHT_IDENTITY = {"mul": 1.0, "div": 1.0, "sub": 0.0, "add": -0.0}
 
 
 class ExpressionFolder:
-    """Folds expressions; `known` has the variables that stand for another expression."""
+    """Folds expressions; `known` has the variables to replace by another expression."""
 
     def __init__(self) -> None:
         self.known: dict[str, n.Expression] = {}
@@ -59,7 +59,7 @@ class ExpressionFolder:
             return operand.operand  # twice any of them is nothing
         if kind is n.Binary and node.op == "not" and operand.op in _OPPOSITE:
             compared = operand.left.type
-            # Without NaN, not less is greater or equal; equality has no such trouble.
+            # `not a < b` is `a >= b` only without NaN; equality may be negated anyway.
             if operand.op in ("eq", "ne") or not (
                 isinstance(compared, Scalar) and compared.is_float
             ):

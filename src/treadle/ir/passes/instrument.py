@@ -253,7 +253,7 @@ class _Writer:
 
 
 def _find_checks(node: object, path: tuple[n.Expression, ...], found: list[_Failing]) -> None:
-    """Collects checks, innermost first, with the conditions they stand under."""
+    """Collects checks, innermost first, with the conditions around them."""
     match node:
         case n.Binary("logical_and" | "logical_or" as op, left, right):
             _find_checks(left, path, found)

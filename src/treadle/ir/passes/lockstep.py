@@ -34,7 +34,7 @@ class _Write:
 
     memory: str
     index: n.Expression | None
-    branch: int  # the number of the branch that it stands in
+    branch: int  # the number of the branch that holds it
 
 
 def find_race(body: n.Block, memories: frozenset[str]) -> n.Statement | None:

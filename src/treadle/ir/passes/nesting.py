@@ -1,7 +1,7 @@
 """Control flow that is nested deeply, or that compilers nest, made shallow.
 
 A driver runs out of levels long before a program looks deep: a chain of `elif` nests one level for
-each link, and every early `return`, `continue` or `break` nests whatever follows it. Where a body
+each link, and every early `return`, `continue` or `break` nests all that follows it. Where a body
 is too deep by that count, its jumps become structure, and what lies too deep is put behind a flag:
 
     if a:                    inner = false
@@ -11,7 +11,7 @@ is too deep by that count, its jumps become structure, and what lies too deep is
                 if d: …
 
 The statements run in the same order under the same conditions, so what all threads agree on stays
-so: a flag that is set where all threads come by is one value for all.
+so: a flag that all threads set is uniform.
 
 A chain that is a choice among the values of one number (`choices`) is printed as a switch.
 Compilers of C++ make one level of that; a driver of a WebGPU device may make a level of each of its

@@ -54,7 +54,7 @@ def predicate_returns(kernel: n.Kernel, width: int = WARP_WIDTH) -> n.Kernel:
 
 
 def returns_before_barrier(kernel: n.Kernel) -> bool:
-    """Whether a return could skip a barrier or subgroup operation that all threads must meet at."""
+    """Whether a return could skip a barrier or subgroup operation that all threads must reach."""
     return _return_before_sync(kernel.body)
 
 

@@ -7,7 +7,7 @@ not wrap is a sum of unknowns; any other becomes an unknown of its own with its 
 sums known to be at least 0, and of which values an unknown is one.
 
 What `Knowledge` holds for all states must be true of unknowns wherever they appear, even where the
-expression they stand for was never evaluated; whatever depends on the place goes into a State.
+expression they stand for was never evaluated; what depends on the place goes into a State.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ Unit = Region | Once | Sync | Jump | Control
 def cut(block: n.Block, divider: n.Barrier, is_shared: Callable[[n.Statement], bool]) -> list[Unit]:
     """The units of a block that all threads reach, split at `divider` barriers.
 
-    `is_shared` says which statements are a Once. They run before the region that they stand in,
+    `is_shared` says which statements are a Once. They run before the region that they are in,
     or after the part of it that was to see the old values.
     """
     units: list[Unit] = []

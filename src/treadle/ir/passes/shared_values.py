@@ -67,7 +67,7 @@ def _regions(units: list[Unit]) -> list[Region]:
 
 
 class _Chooser:
-    """Finds the variables that are worth computing once for all threads at hand."""
+    """Finds the variables to compute once for all threads of a block or warp."""
 
     def __init__(self, kernel: n.Kernel, uniformity: Uniformity, forced: set[int]) -> None:
         self.uniformity = uniformity

@@ -145,7 +145,7 @@ _REACHES = {
 
 
 def refusal(node: n.Statement, flow: Flow) -> CompileError:
-    """Why a barrier or subgroup operation cannot stand where it does."""
+    """The error for a barrier or subgroup operation that some threads may skip."""
     scope = node.scope if isinstance(node, n.Barrier) else "subgroup"
     reason = f", because {flow.cause}" if flow.cause else ""
     fix = _FIXES[flow.kind]

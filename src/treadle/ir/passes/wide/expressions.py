@@ -207,7 +207,7 @@ class Words:
         return n.Construct((_as(self.value(operand), U32), _ZERO), PAIR, node.span)
 
     def amount(self, node: n.Expression) -> n.Expression:
-        """How far to shift, as a word: 64 for any number that is no width."""
+        """How far to shift, as a word: 64 for any number that is not below 64."""
         if isinstance(node, n.Constant):
             return n.Constant(int(node.value) if 0 <= node.value < 64 else 64, U32, node.span)
         if self.is_word(node):

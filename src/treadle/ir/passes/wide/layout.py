@@ -1,4 +1,4 @@
-"""Types without 64-bit integers, that lie in memory as those they stand for."""
+"""Types without 64-bit integers, with the memory layout of the types that they replace."""
 
 from __future__ import annotations
 
