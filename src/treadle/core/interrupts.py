@@ -94,7 +94,7 @@ class Uninterruptible:
     one owner to another. The code inside must not wait.
     """
 
-    __slots__ = ("_handler", "_arguments")
+    __slots__ = ("_arguments", "_handler")
 
     def __enter__(self) -> None:
         self._handler: Callable[..., Any] | None = None

@@ -26,7 +26,7 @@ CHUNK = 16 << 20
 KEPT_CHUNKS = 4
 SLOT = 1 << 16  # bytes of a slot: larger reads go through chunks
 _ALIGNMENT = 16
-_READS_AHEAD = 3  # pieces of a download that are on their way at a time
+_READS_AHEAD = 3  # parts of a download that are under way at once
 _PORTABLE = 1  # pinned for all cards, not only the one that is current
 
 
@@ -187,15 +187,15 @@ class UploadRing:
 
 def write_large(stream: CudaStream, target: CudaBuffer, offset: int, raw: memoryview) -> None:
     """Append a copy from host memory, which may be reused as soon as this returns. While the card
-    fetches one piece, the host copies the next."""
+    copies one part, the host copies the next."""
     pool = stream.device.chunks
     for start in range(0, len(raw), pool.size):
-        piece = raw[start : start + pool.size]
+        part = raw[start : start + pool.size]
         chunk = pool.take()
         try:
-            copy_bytes(chunk.view, piece)
+            copy_bytes(chunk.view, part)
             place = target.place + offset + start
-            stream.append((), (target,), "cuMemcpyHtoDAsync", place, chunk.address, len(piece))
+            stream.append((), (target,), "cuMemcpyHtoDAsync", place, chunk.address, len(part))
             chunk.mark(stream.handle)
         finally:
             pool.give(chunk)
@@ -212,11 +212,11 @@ def read_large(
             if len(under_way) == _READS_AHEAD:
                 yield under_way[0][0].event
                 pool.give(_land(under_way))
-            piece = raw[start : start + pool.size]
+            part = raw[start : start + pool.size]
             chunk = pool.take()
-            under_way.append((chunk, piece))
+            under_way.append((chunk, part))
             place = source.place + offset + start
-            stream.append((source,), (), "cuMemcpyDtoHAsync", chunk.address, place, len(piece))
+            stream.append((source,), (), "cuMemcpyDtoHAsync", chunk.address, place, len(part))
             chunk.mark(stream.handle)
         while under_way:
             yield under_way[0][0].event
@@ -227,8 +227,8 @@ def read_large(
 
 
 def _land(under_way: deque[tuple[Pinned, memoryview]]) -> Pinned:
-    """Copy the first piece under way, which has arrived, into host memory; its chunk."""
-    chunk, piece = under_way.popleft()
+    """Copy the first part under way, which has arrived, into host memory; its chunk."""
+    chunk, part = under_way.popleft()
     chunk.pending = False
-    copy_bytes(piece, chunk.view[: len(piece)])
+    copy_bytes(part, chunk.view[: len(part)])
     return chunk
