@@ -7,6 +7,7 @@ import pytest
 
 import treadle as td
 from treadle.core.errors import DtypeError
+from treadle.core.traits import Traits
 from treadle.tensor import dtypes
 
 INFO = td.__array_namespace_info__()
@@ -19,8 +20,9 @@ INSTEAD = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex1
 
 def small_device(*features):
     """What of a device says which dtypes it has."""
+    traits = Traits(("wgsl",), default_integer=td.int32)
     return SimpleNamespace(
-        id="webgpu:0", name="a phone", backend="webgpu", handle=None, features=frozenset(features)
+        id="phone:0", name="a phone", traits=traits, handle=None, features=frozenset(features)
     )
 
 
