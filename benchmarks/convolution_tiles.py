@@ -13,7 +13,7 @@ import treadle as td
 from benchmarks.__main__ import DEVICES
 from benchmarks.harness import device_seconds
 from treadle.kernels import convolve
-from treadle.kernels.device_code.convolving import Tile
+from treadle.kernels.device_code.convolution import Tile
 
 # Input, weights and stride; padding is half of the kernel.
 LAYERS = (

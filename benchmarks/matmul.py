@@ -6,7 +6,7 @@ What is found goes by hand into `treadle.kernels.tiles`.
 from __future__ import annotations
 
 from treadle.core.dtypes import f32
-from treadle.kernels.device_code.multiplying import Form, Loading, Tile, tile_multiplier
+from treadle.kernels.device_code.matrix_product import Form, Loading, Tile, tile_multiplier
 from treadle.kernels.tiles import TILES
 from treadle.lang.kernel import Kernel
 

@@ -15,7 +15,7 @@ import numpy as np
 import treadle as td
 from benchmarks import kernels
 from benchmarks.matmul import LARGE, matmul_of, numbers
-from treadle.kernels.device_code.multiplying import Tile
+from treadle.kernels.device_code.matrix_product import Tile
 from treadle.lang.kernel import Kernel
 
 Run = Callable[[], object]

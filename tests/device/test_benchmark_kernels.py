@@ -14,7 +14,7 @@ from benchmarks.workloads import ADD, WORKLOADS, matmul_workload
 
 MATMULS = [
     matmul_workload(LARGE["webgpu"]),
-    matmul_workload(LARGE["cuda"]._replace(copies=1, beside=4)),
+    matmul_workload(LARGE["cuda"]._replace(copies=1, warp_columns=4)),
 ]
 
 

@@ -13,7 +13,7 @@ import treadle as td
 import treadle.nn.functional as F
 from tests.support.poison import poisoned
 from treadle.kernels import convolve
-from treadle.kernels.device_code.convolving import Tile
+from treadle.kernels.device_code.convolution import Tile
 
 try:
     import torch

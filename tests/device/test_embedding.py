@@ -149,7 +149,7 @@ def test_refusals(device):
         F.embedding_bag(index, table, [0], mode="min")
     with pytest.raises(ValueError, match='per_sample_weights are for mode="sum"'):
         F.embedding_bag(index, table, [0], per_sample_weights=index)
-    with pytest.raises(IndexError, match="padding_idx=3 is no row"):
+    with pytest.raises(IndexError, match="padding_idx=3 is not a row"):
         F.embedding(index, table, 3)
     with pytest.raises(td.errors.DtypeError, match="takes integers, not float32"):
         F.embedding(table, table)

@@ -9,7 +9,7 @@ import treadle as td
 from tests.support.device_arrays import has
 from tests.support.poison import poisoned
 from treadle.kernels import fourier, fourier_plans, tables
-from treadle.kernels.device_code.fouriering import NEAR
+from treadle.kernels.device_code.fourier_passes import NEAR
 
 ALL_SHORT = range(1, 41)
 # Several stages; two passes; chirps of a prime and of what a prime is in; what threads of a block
@@ -68,13 +68,13 @@ def test_a_long_one(device, rng):
 
 def test_three_passes(device, rng, monkeypatch):
     """With factors before the first and after the last, and cut at both ends."""
-    monkeypatch.setattr(fourier, "_room", lambda *_: fourier_plans.Room(4, 4))
+    monkeypatch.setattr(fourier, "_capacity", lambda *_: fourier_plans.Capacity(4, 4))
     x = complex_numbers(rng, 2, 36, 3)
     t = td.asarray(x)
     for n in (64, 31):
         near(td.fft.fft(t, n, axis=1), np.fft.fft(x.astype(complex), n, axis=1))
-    monkeypatch.setattr(fourier, "_MOST_TURNS", 1)
-    monkeypatch.setattr(fourier, "_MOST_TURNS_ALONE", 1)
+    monkeypatch.setattr(fourier, "_MOST_TWIDDLES", 1)
+    monkeypatch.setattr(fourier, "_MOST_TWIDDLES_SERIAL", 1)
     near(td.fft.ifft(td.real(t), 64, axis=1), np.fft.ifft(x.real.astype(float), 64, axis=1))
 
 
@@ -259,7 +259,7 @@ def test_refusals(device, call, error, words):
 def test_factors_by_two():
     """Products of the two are the roots of unity, beyond the near ones, too."""
     n = 5000
-    table = fourier_plans.turns_by_two(n)
+    table = fourier_plans.pass_twiddles_by_two(n)
     powers = np.arange(n)
     found = table[powers % NEAR] * table[NEAR + powers // NEAR]
     np.testing.assert_allclose(found, np.exp(-2j * np.pi * powers / n), atol=1e-15)
@@ -267,14 +267,14 @@ def test_factors_by_two():
 
 def test_parts_of_a_length():
     """Their product is the length, and none is too long; what has a large prime factor has none."""
-    room = fourier_plans.Room(64, 32)
+    capacity = fourier_plans.Capacity(64, 32)
     for n in (1, 64, 65, 1000, 1 << 15, 3**9):
-        parts = fourier_plans.split(n, 9, 1, room)
+        parts = fourier_plans.split(n, 9, 1, capacity)
         assert parts is not None
         assert np.prod(parts) == n
         assert n <= 64 or max(parts) <= 32
-    assert fourier_plans.split(1 << 16, 1, 1, room) is None
-    assert fourier_plans.split(34, 1, 1, room) is None
+    assert fourier_plans.split(1 << 16, 1, 1, capacity) is None
+    assert fourier_plans.split(34, 1, 1, capacity) is None
     for n in ALL_SHORT:
         radices = fourier_plans.radices(n)
         assert radices is None or np.prod(radices) == n

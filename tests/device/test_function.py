@@ -170,7 +170,7 @@ def test_that_wrong_gradients_are_told():
     x = td.ones(3, device="cpu").requires_grad_()
     for result, error, words in (
         ((td.ones(2, device="cpu"), None), ShapeError, r"shape \(2,\) for argument 0"),
-        ((td.ones(3, device="cpu"), x.detach()), AutogradError, "argument 1, which is no"),
+        ((td.ones(3, device="cpu"), x.detach()), AutogradError, "argument 1, which is not a"),
         ((3.0, None), AutogradError, "float for argument 0"),
         (td.ones(3, device="cpu"), AutogradError, "1 gradients"),
     ):

@@ -5,7 +5,7 @@ import pytest
 
 import treadle as td
 from tests.support.gradients import check_gradients
-from treadle.kernels import attend_products, host_product
+from treadle.kernels import attend_products, blas
 from treadle.kernels.launching import new
 
 attention = td.nn.functional.scaled_dot_product_attention
@@ -88,7 +88,7 @@ def test_that_halves_are_multiplied_as_halves(rng, monkeypatch):
 
     def filling(device, dtype, product, result):
         ours = attend_products.Product(*product)
-        multiply = host_product.filling(td.float32, ours)
+        multiply = blas.filling(td.float32, ours)
 
         def fill(x, y, out):
             wider = []

@@ -34,7 +34,7 @@ def test_lists_of_modules():
         assert list(made.extend([a])[1:]) == [c, a]
         with pytest.raises(IndexError, match="3 modules"):
             made[3]
-        with pytest.raises(TypeError, match="int is no module"):
+        with pytest.raises(TypeError, match="int is not a module"):
             made.append(3)
     both = nn.ModuleList([a]) + nn.ModuleList([b])
     both += [c]
@@ -122,7 +122,7 @@ def test_tables_given():
     assert not layer.weight.requires_grad
     assert layer(td.asarray([2, 0])).tolist() == [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     assert nn.Embedding(3, 2, padding_idx=-1, device="cpu").weight[2].tolist() == [0.0, 0.0]
-    with pytest.raises(ValueError, match="no row of a table of 3"):
+    with pytest.raises(ValueError, match="not a row of a table of 3"):
         nn.Embedding(3, 2, padding_idx=3)
 
 

@@ -311,7 +311,7 @@ def test_that_copies_go_on_by_themselves():
 
 
 def test_that_large_groups_are_split(device, monkeypatch):
-    monkeypatch.setattr("treadle.optim.flats.most_elements", lambda device, dtype: 40)
+    monkeypatch.setattr("treadle.optim.flat_parameters.most_elements", lambda device, dtype: 40)
     parameters = [td.ones(15).requires_grad_() for _ in range(5)]
     optimizer = _sgd(*parameters)
     assert len(optimizer._flats[id(optimizer.param_groups[0])]) == 3

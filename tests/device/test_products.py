@@ -7,7 +7,7 @@ import pytest
 
 import treadle as td
 from tests.support.poison import poisoned
-from treadle.kernels.device_code.multiplying import (
+from treadle.kernels.device_code.matrix_product import (
     Form,
     Loading,
     Tile,
@@ -310,7 +310,7 @@ def test_indices_of_64_bits(rng, name):
     numbers = (9, 10, 12, 1, 1, 0, 0, 0, 12, 1, 0, 0, 0, 0, 1, 10, 0)
     if name == "tile":
         form = Form(td.int32, 0, Loading(True, 1), Loading(False, 1), 1, False, big=True)
-        tile_multiplier(form, Tile(32, 32, 8, 1, 1, beside=8, unrolled=False))[(1, 1), 64](
+        tile_multiplier(form, Tile(32, 32, 8, 1, 1, warp_columns=8, unrolled=False))[(1, 1), 64](
             a, b, out, *numbers, 1, 12
         )
     else:

@@ -1,4 +1,4 @@
-"""Looking for the operation whose gradient is the first NaN, and for the line that it is on."""
+"""Anomaly detection: the operation whose gradient is the first NaN, and the line of its call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextvars import ContextVar, Token
 from pathlib import Path
 from typing import Any
 
-from treadle.autograd.placed import Placed
+from treadle.autograd.partial_gradients import Placed
 from treadle.core import version
 from treadle.core.errors import AutogradError
 from treadle.graph.history import History, placing, recorded
@@ -77,12 +77,13 @@ def checked(
     for edge, gradient in flow:
         if edge is not None and gradient is not None and _has_nan(gradient):
             came = any(each is not None and _has_nan(each) for each in gradients)
-            if came:  # it is not this one's doing: what the pass began with
+            if came:  # this operation did not cause it: the pass began with NaN
                 why = "which came with the gradient that the backward pass began with"
             else:
                 why = "while the gradients that it was computed from have none"
             raise AutogradError(
-                f"the gradient of {made.derivative.name} has NaN in it, {why}. {_told(made)}"
+                f"the gradient of {made.derivative.name} has NaN in it, {why}. "
+                f"{_where_computed(made)}"
             )
         yield edge, gradient
 
@@ -93,14 +94,14 @@ def _has_nan(gradient: Any) -> bool:
         return bool(any_of(FUNCTIONS["isnan"](tensor)).item())
 
 
-def _told(made: History) -> str:
+def _where_computed(made: History) -> str:
     if made.place is None:
-        return "Run what is differentiated within detect_anomaly(), too, to be told its line"
+        return "Run what is differentiated within detect_anomaly(), too, to see its line"
     return f"It was computed in {made.place}"
 
 
 def _line() -> str:
-    """The innermost line that is none of the library's."""
+    """The innermost line outside of the library."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back

@@ -1,8 +1,8 @@
-"""A traced function's graph made anew for all examples: with their axis in front of each node that
+"""A traced function's graph rebuilt for all examples, with their axis in front of each node that
 depends on a placeholder.
 
 Elementwise operations broadcast, views get one more stride, reductions have their axes shifted,
-products of arrays with named axes one more name. Kernels that are no fused ones have rules in
+products of arrays with named axes one more name. Kernels that are not fused ones have rules in
 `batched_calls.py`. What is one operation for derivatives stays one: its derivative is traced for
 one example, and made anew in the same way (`Stacked`).
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 from treadle.autograd.batched_calls import call_for_all, offset_places
 from treadle.autograd.engine import fitted
-from treadle.autograd.placed import Gradients, Placed
+from treadle.autograd.partial_gradients import Gradients, Placed
 from treadle.graph import history as histories
 from treadle.graph import views
 from treadle.graph.calls import Call
@@ -49,7 +49,7 @@ from treadle.tensor.tensor import Tensor, from_node
 
 
 def stacked(node: Node, count: int) -> Node:
-    """A node that is the same for all examples, with their axis."""
+    """A node that is the same for all examples, broadcast along their axis."""
     view = views.whole(node.shape)
     return view_of(node, View((count, *node.shape), (0, *view.strides), 0))
 
@@ -66,7 +66,7 @@ class Batched:
         self._calls: dict[int, Sequence[Node]] = {}
 
     def has_axis(self, node: Node) -> bool:
-        """Whether a node is another for each example, once it was made."""
+        """Whether a node, once it is made, differs from example to example."""
         return node in self._all
 
     def make(self, roots: Iterable[Node]) -> None:
@@ -109,7 +109,7 @@ class Batched:
         return found
 
     def _sources(self, node: Node) -> Sequence[Node]:
-        """What a node is made of: of a product the factors, not what they are views of."""
+        """The sources of a node; of a product the factors, not their bases."""
         contraction = self._traced.contractions.get(node)
         return node.sources if contraction is None else [each for each, _ in contraction[:2]]
 
@@ -130,8 +130,8 @@ class Batched:
         made = node.history
         if made is None or made.derivative is not PART or node in self._traced.followed:
             return None
-        together = made.edges[0]
-        return None if together is None else self._traced.by_history.get(together)
+        whole = made.edges[0]
+        return None if whole is None else self._traced.by_history.get(whole)
 
     # --- nodes -----------------------------------------------------------------------------------
 
@@ -147,10 +147,10 @@ class Batched:
         elif node.history is None or isinstance(node.history, Leaf):
             made.history = None
         elif (group := self._of_part(node)) is not None:
-            together = self._groups[group]
+            whole = self._groups[group]
             made.history = None
-            if together is not None:
-                make_part(together, made, node.history.options)
+            if whole is not None:
+                make_part(whole, made, node.history.options)
         self._made[node] = made
         self._all.add(node)
 
@@ -256,7 +256,7 @@ class Batched:
             self._groups[group] = first if len(nodes) == 1 else first.edges[0]
 
     def _made_without_group(self, node: Node) -> Node:
-        """A result that does not depend on the examples, as it is."""
+        """A result that does not depend on the examples, unchanged."""
         return Node(node.op, node.sources, node.shape, node.dtype, node.device, node.detail)
 
 

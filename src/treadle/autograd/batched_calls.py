@@ -1,4 +1,4 @@
-"""Kernels of their own for all examples: rules for those that work on stacks, and for all others
+"""Library kernels for all examples: rules for those that take stacks, and for all others
 one call after another."""
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _one_by_one(
     shapes: Sequence[Any],
     count: int,
 ) -> Sequence[Node]:
-    """A call for each example, and the results beside each other."""
+    """A call for each example, and the stacked results."""
     stacks = [
         constant(number_as(0, dtype), (count, *shape), dtype, node.device)
         for shape, dtype in shapes
@@ -117,12 +117,12 @@ def _with_axis(source: Source, count: int) -> Node:
 
 
 def _by_rows(node: Node, sources: Sequence[Source], count: int) -> ForAll:
-    """What works along the last axis."""
+    """A rule for kernels that work along the last axis."""
     return ForAll([_with_axis(each, count) for each in sources], node.detail.options)
 
 
 def _along(position: int) -> Rule:
-    """What works along the axis that an option names."""
+    """A rule for kernels that work along the axis that an option names."""
 
     def rule(node: Node, sources: Sequence[Source], count: int) -> ForAll:
         options = [*node.detail.options]
@@ -134,7 +134,7 @@ def _along(position: int) -> Rule:
 
 
 def _by_stacks(node: Node, sources: Sequence[Source], count: int) -> ForAll:
-    """What has a stack along the first axis of all arrays."""
+    """A rule for kernels whose arrays all have a stack along the first axis."""
     return ForAll([_folded(each, count) for each in sources], node.detail.options, True)
 
 
@@ -157,7 +157,7 @@ def _folded(source: Source, count: int) -> Node:
 
 
 def _scatter(node: Node, sources: Sequence[Source], count: int) -> ForAll:
-    """What writes at flat places."""
+    """A rule for kernels that write at flat indices."""
     target, places, values = (_with_axis(each, count) for each in sources)
     size = target.size // count
     if values.shape[1:] != places.shape[1:]:  # one number for all places

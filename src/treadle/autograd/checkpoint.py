@@ -1,10 +1,10 @@
-"""Gradient checkpointing: what a function computes is not kept for the backward pass, but computed
-once more there.
+"""Gradient checkpointing: the values of a function are not stored for the backward pass, but
+recomputed there.
 
-Forward, histories keep nothing, and tell only what the results came from: arguments, and whatever
-else the function reads that requires gradients. The results get one history with edges to these.
-Its derivative calls the function again, with the same random draws and under the same autocast, and
-makes a backward pass of its own from the results to the edges.
+In the forward pass, histories store no values. They only record which tensors the results depend
+on: arguments, and anything else that the function reads and that requires gradients. The results
+get one history with edges to these. Its derivative calls the function again, with the same random
+draws and under the same autocast, and runs a backward pass from the results to the edges.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _run(
         tape.reset(taped)
     results = leaves(returned)
     edges = _from_before(results, start)
-    if not edges or not keeping.get():  # an outer one is to run it again, and this one with it
+    if not edges or not keeping.get():  # an outer checkpoint recomputes this one as well
         return returned
     nodes, places = [], []
     for number, each in enumerate(results):
@@ -95,11 +95,11 @@ def _run(
     record_composite(again, nodes, sources)
     made = nodes[0].history
     assert made is not None
-    (made if len(nodes) == 1 else _together(made)).edges = tuple(edges)
+    (made if len(nodes) == 1 else _one_derivative(made)).edges = tuple(edges)
     return with_values(returned, iter(results))
 
 
-def _together(part: History) -> History:
+def _one_derivative(part: History) -> History:
     made = part.edges[0]
     assert made is not None
     return made
@@ -124,7 +124,7 @@ def _from_before(results: Sequence[Any], start: int) -> list[History]:
 class _Again:
     """The derivative of a function's results: by calling it again."""
 
-    # What was computed again goes as soon as the gradients are computed.
+    # Recomputed values are released as soon as the gradients are computed.
     weight = COMPUTED_AFTER
 
     def __init__(
@@ -138,7 +138,7 @@ class _Again:
     ) -> None:
         self.name = f"checkpoint of {getattr(function, '__name__', 'a function')}"
         self._function = function
-        # The containers of the arguments, and all that is no tensor.
+        # The containers of the arguments, and all values that are not tensors.
         self._count = sum(isinstance(each, Tensor) for each in given)
         self._given = [_HERE if isinstance(each, Tensor) else each for each in given]
         self._containers = with_values(arguments, iter(self._given))
@@ -184,4 +184,4 @@ class _Again:
         return zip(edges, found, strict=True)
 
 
-_HERE = object()  # stands for a tensor
+_HERE = object()  # in place of a tensor

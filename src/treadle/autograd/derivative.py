@@ -1,8 +1,8 @@
-"""Derivatives: the functions of the tables in `rules`, and what of an operation they are given.
+"""Derivatives: the functions of the tables in `rules`, and the values that these get.
 
 A rule is a plain function of tensors: of the result's gradient, and of the values that it names as
-parameters. What it names is what a history keeps. Gradients of complex numbers are PyTorch's: the
-conjugate of the derivative, so that a step against them goes downhill.
+parameters. A history stores the values that are named. Gradients of complex numbers are PyTorch's:
+the conjugate of the derivative, so that a step against them descends.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _POSITIONS = {"x": 0, "y": 1, "z": 2, "out": RESULT}
 
 
 def tensor_of(made: History, position: int) -> Tensor:
-    """A value that a history keeps. Nobody writes to it."""
+    """A value that a history stores. Nothing writes to it."""
     return from_node(made.value(position))
 
 
@@ -79,7 +79,7 @@ class OfNode:
         self._needs = needs
 
     def needs(self, tracked: Sequence[bool]) -> Sequence[int]:
-        """The same for all sources."""
+        """Returns the rule for all sources."""
         return self._needs
 
     def backward(self, made: History, gradients: Sequence[Tensor | None]) -> Flow:

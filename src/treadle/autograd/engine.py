@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.autograd.anomaly import checked, is_checked
-from treadle.autograd.placed import Gradients, Placed
+from treadle.autograd.partial_gradients import Gradients, Placed
 from treadle.core.errors import AutogradError, DtypeError, ShapeError
 from treadle.graph.history import PART, History, Leaf, recorded
 from treadle.graph.node import CONSTANT, COPY, VIEW, Node, constant, view_of
@@ -100,15 +100,15 @@ class Pass:
         self._retain = create_graph if retain_graph is None else retain_graph
         self._create = create_graph
         self._accumulate = accumulate
-        self._is_inner = is_inner  # what it finds goes on in another pass
+        self._is_inner = is_inner  # its results are used in another pass
         self._wanted = wanted
         self._found: dict[History, Tensor] = {}
         self._waiting: dict[History, list[Gradients]] = {}
         self._heap: list[tuple[int, History]] = []
         self._since = 0  # histories visited since gradients were computed
-        self._leaves: list[Leaf] = []  # with gradients that may not be computed yet
+        self._leaves: list[Leaf] = []  # whose gradients may be pending
         self._given: set[int] = set()  # nodes that are leaves' gradients
-        self._needed: set[History] | None = None  # what leads to what is wanted; None: all
+        self._needed: set[History] | None = None  # the histories that lead to an input; None: all
 
     def run(self, outputs: list[Tensor], gradients: list[Any]) -> list[Tensor | None]:
         """The gradients of what is wanted."""
@@ -147,7 +147,7 @@ class Pass:
                 self._accumulated(made, first)
             return
         if self._needed is not None and self._needed.isdisjoint(made.edges):
-            return  # nothing else that is wanted lies behind it
+            return  # no other input is reached through it
         made.passed = made.passed or not self._retain
         if made.derivative is PART:
             self._add(made.edges[0], first, made.options)
@@ -189,14 +189,14 @@ class Pass:
         if waiting is None:
             waiting = self._waiting[made] = [Gradients() for _ in range(made.parts)]
             heapq.heappush(self._heap, (-made.serial, made))
-        if not isinstance(gradient, Placed) and made.parts == 1:  # parts' are fitted already
+        if not isinstance(gradient, Placed) and made.parts == 1:  # parts fit already
             gradient = fitted(gradient, made)
         waiting[part].add(gradient)
 
     def _accumulated(self, leaf: Leaf, gradient: Tensor) -> None:
         owner = leaf.owner() if leaf.owner is not None else None
         if owner is None:
-            return  # nobody can ask for it
+            return  # no tensor refers to it any more
         if within.get() is not None:
             raise AutogradError(
                 "backward() within td.vmap would leave gradients of one example in x.grad: use "
@@ -227,7 +227,7 @@ class Pass:
         return node
 
     def _compute(self) -> None:
-        """Compute what there is, so that what it was made of can go."""
+        """Compute the gradients so far, so that the memory of their sources is released."""
         self._since = 0
         if within.get() is not None:
             return
@@ -275,9 +275,9 @@ def _leading_to(wanted: list[History], roots: list[History]) -> set[History]:
 
 
 def _home_of(leaf: Leaf) -> Tensor:
-    """The tensor whose memory a gradient is to be in. Who has kept it from an earlier pass, whose
-    gradient it was, goes on with a copy; but not in a compiled function, whose replays leave
-    gradients where they are."""
+    """The tensor whose memory a gradient is to be in. If the user still holds it from an earlier
+    pass, that tensor is given a copy; but not in a compiled function, whose replays leave gradients
+    where they are."""
     home: Tensor = leaf.home
     if not is_tracing.get():
         keep_seen(home)

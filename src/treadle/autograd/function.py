@@ -1,7 +1,7 @@
-"""`td.autograd.Function`: operations with a backward pass of one's own.
+"""`td.autograd.Function`: operations with a user-defined backward pass.
 
 What `forward` does is not recorded; its results get one history, whose derivative calls `backward`.
-So whatever computes may be within, user kernels too.
+So `forward` may contain anything, user kernels too.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ class FunctionCtx:
 
 
 class Function:
-    """An operation with a backward pass of one's own: derive from it, and call `apply`.
+    """An operation with a user-defined backward pass: derive from it, and call `apply`.
 
     `forward(ctx, *args)` computes; or `forward(*args)`, and `setup_context(ctx, inputs, output)`
     says what is kept. `backward(ctx, *gradients)` gets one gradient for each result and returns one
-    for each argument of `forward`, None for what is no tensor. If it is made of operations, it can
-    be differentiated itself. User kernels may be launched in both.
+    for each argument of `forward`, None for what is not a tensor. If it is made of operations, it
+    can be differentiated itself. User kernels may be launched in both.
 
     >>> import treadle as td
     >>> class Cube(td.autograd.Function):
@@ -283,8 +283,8 @@ class _OfFunction:
                 continue
             if not is_tensor:
                 raise AutogradError(
-                    f"{self.name}.backward returned a gradient for argument {number}, which is no "
-                    "tensor: return None there"
+                    f"{self.name}.backward returned a gradient for argument {number}, which is not "
+                    "a tensor: return None there"
                 )
             if not isinstance(gradient, Tensor):
                 raise AutogradError(

@@ -1,4 +1,4 @@
-"""Gradients beside central differences: a test for derivatives of one's own."""
+"""Gradients compared with central differences: a test for your own derivatives."""
 
 from __future__ import annotations
 

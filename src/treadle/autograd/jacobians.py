@@ -48,7 +48,7 @@ def jacrev(
 
             found = vmap(row)(_units(result))
             blocks.append(mapped(functools.partial(_rows, shape=result.shape), found))
-        return _result(with_values(output, iter(_apart(blocks, argnums))), aux, has_aux)
+        return _result(with_values(output, iter(_split_arguments(blocks, argnums))), aux, has_aux)
 
     return jacobian
 
@@ -89,7 +89,7 @@ def jacfwd(
             with_values(chosen, iter([each[number] for each in flat]))
             for number in range(len(flat[0]))
         ]
-        return _result(with_values(first, iter(_apart(blocks, argnums))), kept, has_aux)
+        return _result(with_values(first, iter(_split_arguments(blocks, argnums))), kept, has_aux)
 
     return jacobian
 
@@ -132,7 +132,7 @@ def _check_real(value: Tensor) -> None:
     if value.dtype.kind == "complex":
         raise AutogradError(
             "Jacobians are those of real numbers: take real and imaginary parts, or td.vjp and "
-            "td.jvp, whose conventions for complex numbers are told there"
+            "td.jvp, whose conventions for complex numbers are described there"
         )
 
 
@@ -152,7 +152,7 @@ def _columns(found: Tensor, shape: tuple[int, ...]) -> Tensor:
     return made.reshape((*made.shape[:-1], *shape))
 
 
-def _apart(blocks: Sequence[Any], argnums: Argnums) -> list[Any]:
+def _split_arguments(blocks: Sequence[Any], argnums: Argnums) -> list[Any]:
     """Of one argument that itself, and no tuple."""
     return list(blocks) if isinstance(argnums, tuple) else [block[0] for block in blocks]
 

@@ -15,7 +15,7 @@ from treadle.tensor.tensor import Tensor
 
 
 def leaves(tree: Any) -> list[Any]:
-    """All that is no container, in order.
+    """All values that are not containers, in order.
 
     >>> leaves((1, [2, {"a": 3}], None))
     [1, 2, 3, None]

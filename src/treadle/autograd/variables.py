@@ -16,7 +16,7 @@ from treadle.tensor.tensor import Tensor, from_node
 
 
 def variable(tensor: Tensor) -> Tensor:
-    """A tensor with the elements of another one and a history of its own. Who writes to it, writes
+    """A tensor with the elements of another one and a history of its own. Writing to it writes
     to a copy."""
     node = view_of(tensor._node, views.whole(tensor.shape))
     if node.history is None or not recording.get():
@@ -31,8 +31,8 @@ def histories_of(tensors: Iterable[Tensor]) -> list[History]:
 
 
 def has_others(outputs: Sequence[Tensor], variables: Sequence[History]) -> bool:
-    """Whether outputs come from anything that has a history, beside variables whose history begins
-    with them: then their gradients have one, too."""
+    """Whether outputs come from anything that has a history, other than variables: their history
+    begins with them. Then their gradients have one, too."""
     if not all(isinstance(each, Leaf) for each in variables):
         return True
     first = min((each.serial for each in variables), default=0)

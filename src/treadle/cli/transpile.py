@@ -43,8 +43,8 @@ class Printed:
         return "\n".join(self.texts.values())
 
     def write(self, output: Path) -> tuple[Path, ...]:
-        """Write the text to a file; of several kernels, each to its own, for two of them are no
-        file that a compiler takes: `out.wgsl` becomes `out.blur.wgsl` and so on."""
+        """Write the text to a file; of several kernels, each to its own, since compilers take one
+        of them in a file: `out.wgsl` becomes `out.blur.wgsl` and so on."""
         written = []
         for name, text in self.texts.items():
             plain = re.sub(r"\W+", "_", name).strip("_")

@@ -88,7 +88,7 @@ def report_of(wanted: Wanted, to: str | None) -> Report:
 
 
 def show_report(report: Report, output: Path | None) -> None:
-    """Print a report: as a table where somebody looks, else as plain lines."""
+    """Print a report: as a table on a terminal, else as plain lines."""
     if output is not None:
         output.write_text(f"{report}\n")
     elif sys.stdout.isatty():

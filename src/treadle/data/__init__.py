@@ -1,4 +1,4 @@
-"""Training in practice: datasets, batches made ahead, saved states, and how far a loop is."""
+"""Training in practice: datasets, loaders that prefetch batches, saved states, progress."""
 
 from treadle.data.collate import default_collate, default_convert
 from treadle.data.datasets import (

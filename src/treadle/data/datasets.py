@@ -140,8 +140,8 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Draws = None
         counts = [int(length) for length in lengths]
     if sum(counts) != total or min(counts, default=0) < 0:
         raise ValueError(
-            f"{list(lengths)} are no lengths of parts of {total} items: they add up to {total}, or "
-            "are fractions that add up to 1"
+            f"{list(lengths)} are not lengths of parts of {total} items: they add up to {total}, "
+            "or are fractions that add up to 1"
         )
     order = drawn_from(generator).permutation(total).tolist()
     ends = list(accumulate(counts))

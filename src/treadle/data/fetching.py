@@ -39,7 +39,7 @@ class Fetch:
         return realized(self.here(task))
 
     def close(self) -> None:
-        """Let go whoever waits."""
+        """Wake all workers that wait."""
 
     def made(self, items: Any) -> Any:
         """A list of items as a batch on the device; without batches, an item there."""
@@ -58,7 +58,7 @@ class Items(Fetch):
     def here(self, task: Task) -> Any:
         """See `Fetch`."""
         numbers = at = task.indices
-        with Told(task, lambda: f"item{'s' * isinstance(at, list)} {at}"):
+        with ErrorContext(task, lambda: f"item{'s' * isinstance(at, list)} {at}"):
             if not self.has_batches:
                 return self.made(self.dataset[at])
             if self.at_once:
@@ -67,7 +67,7 @@ class Items(Fetch):
                 return self.made(self.dataset.__getitems__(numbers))
             items = []
             for at in numbers:
-                items.append(self.dataset[at])  # noqa: PERF401  `at` tells which one failed
+                items.append(self.dataset[at])  # noqa: PERF401  `at` says which one failed
             at = numbers
             return self.made(items)
 
@@ -89,7 +89,7 @@ class Stream(Fetch):
 
     def here(self, task: Task) -> Any:
         """See `Fetch`."""
-        with Told(task, lambda: "items of a stream"):
+        with ErrorContext(task, lambda: "items of a stream"):
             items = self._pulled(task)
             if not items or (self.drop_last and len(items) < task.indices):
                 return END
@@ -132,9 +132,9 @@ def _batch_of(dataset: Any, numbers: list[int], device: Device | None) -> list[A
     return made
 
 
-class Told:
-    """Have what raises in the block tell where it happened. What would end the loop unseen is
-    raised as a RuntimeError."""
+class ErrorContext:
+    """Adds to an exception of the block which batch and item it belongs to. A StopIteration, which
+    would end the loop silently, becomes a RuntimeError."""
 
     def __init__(self, task: Task, what: Callable[[], str]) -> None:
         self.task = task

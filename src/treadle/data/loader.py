@@ -38,7 +38,7 @@ class DataLoader:
     With `device`, batches come as tensors there; workers upload them while the device computes.
     NumPy arrays and numbers go to the default device else, and tensors stay where they are.
 
-    `state_dict()` tells at any time where the loader is, within an epoch too, and
+    `state_dict()` says at any time where the loader is, within an epoch too, and
     `load_state_dict` goes on from there: the same batches come as would have come.
 
     `pin_memory` and `persistent_workers` are taken for PyTorch's sake: uploads go through pinned
@@ -114,7 +114,7 @@ class DataLoader:
         return self._epoch
 
     def __len__(self) -> int:
-        """The number of batches in an epoch; TypeError where the dataset or sampler tells none."""
+        """The number of batches in an epoch; TypeError if the dataset or sampler has no length."""
         if not self.is_stream:
             return len(self._order())  # type: ignore[arg-type]
         count = len(self.dataset)

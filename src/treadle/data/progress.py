@@ -1,4 +1,4 @@
-"""A line that tells how far a loop is, with the loss and whatever else is worth seeing."""
+"""A progress line of a loop, with the loss and other values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from treadle.tensor.tensor import Tensor
 
-if TYPE_CHECKING:  # who trains without a screen need not wait for it
+if TYPE_CHECKING:  # training without a screen need not wait for the import
     from rich.console import Console
     from rich.progress import Progress
 
@@ -27,7 +27,7 @@ def progress(
     """An iterable that shows on the screen how far it is.
 
     `set(loss=loss)` shows numbers beside it. Tensors are read four times a second at most, so that
-    a step need not wait for its loss. Nothing is shown where the output is no terminal, unless
+    a step need not wait for its loss. Nothing is shown where the output is not a terminal, unless
     `show` is True; with False nothing is shown anywhere. It goes to standard error, or to a
     `rich` console.
 
@@ -90,8 +90,8 @@ class Tracked(Generic[Item]):
     def _read(self) -> None:
         self._next_read = time.monotonic() + _SECONDS_BETWEEN_READS
         if self._screen is not None:
-            told = "  ".join(f"{name} {_text(value)}" for name, value in self._values.items())
-            self._screen.update(self._screen.task_ids[0], values=told)
+            shown = "  ".join(f"{name} {_text(value)}" for name, value in self._values.items())
+            self._screen.update(self._screen.task_ids[0], values=shown)
 
 
 def _standard_error() -> Console:
@@ -101,7 +101,7 @@ def _standard_error() -> Console:
 
 
 def _screen(console: Console, known: bool) -> Progress:
-    """A bar if it is known how much there is, else something that turns."""
+    """A bar if the length is known, otherwise a spinner."""
     from rich import progress as parts
 
     columns = [

@@ -18,7 +18,7 @@ import numpy as np
 from treadle.core.dtypes import DType, as_dtype, complex128, float64
 from treadle.core.errors import DtypeError, FormatError
 from treadle.core.paths import as_path, naming
-from treadle.data.structure import Taken, put_together, take_apart
+from treadle.data.structure import Encoded, decode, encode
 from treadle.formats import safetensors
 from treadle.formats.atomic import replaced
 from treadle.formats.safetensors import Source
@@ -56,18 +56,18 @@ def save(state: Any, path: str | os.PathLike[str], /) -> None:
     (3, [1.0, 1.0])
     """
     target = as_path("save", path)
-    taken = take_apart(state)
-    sources = {name: _source(name, value) for name, value in taken.table.items()}
+    encoded = encode(state)
+    sources = {name: _source(name, value) for name, value in encoded.table.items()}
     metadata = dict(_FORMAT)
-    pairs = sorted(name for name, value in taken.table.items() if _dtype(value) == complex128)
+    pairs = sorted(name for name, value in encoded.table.items() if _dtype(value) == complex128)
     if pairs:
         metadata[_PAIRS] = json.dumps(pairs)
-    if taken.ties is None or not taken.ties.keys().isdisjoint(_OURS):
-        metadata[_STRUCTURE] = json.dumps(taken.structure, separators=(",", ":"))
+    if encoded.ties is None or not encoded.ties.keys().isdisjoint(_OURS):
+        metadata[_STRUCTURE] = json.dumps(encoded.structure, separators=(",", ":"))
     else:
-        metadata |= taken.ties  # as safetensors.torch.save_model tells them
+        metadata |= encoded.ties  # as safetensors.torch.save_model writes them
     with replaced(target) as file:
-        safetensors.write(file, sources, _elements(taken, sources), metadata)
+        safetensors.write(file, sources, _elements(encoded, sources), metadata)
 
 
 def _dtype(value: Tensor | np.ndarray[Any, Any]) -> DType:
@@ -85,10 +85,10 @@ def _source(name: str, value: Tensor | np.ndarray[Any, Any]) -> Source:
 
 
 def _elements(
-    taken: Taken, sources: dict[str, Source]
+    encoded: Encoded, sources: dict[str, Source]
 ) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
     for name in safetensors.in_order(sources):
-        value = taken.table[name]
+        value = encoded.table[name]
         data = value.numpy() if isinstance(value, Tensor) else value
         yield name, np.ascontiguousarray(data, dtype=_dtype(value).numpy)
 
@@ -99,7 +99,7 @@ def load(path: str | os.PathLike[str], /, device: str | Device | None = None) ->
     A file of another writer gives a dictionary of tensors by their names. Whatever a file says, no
     program in it runs, and no more memory is taken than its size explains.
 
-    FormatError for what is no such file, or a truncated or forged one; DtypeError if the device
+    FormatError for any other file, or a truncated or forged one; DtypeError if the device
     lacks the dtype of a tensor.
     """
     source, where = as_path("load", path), find_device(device)
@@ -130,11 +130,11 @@ class _Reader:
         metadata, names = self.header.metadata, self.header.tensors
         if _STRUCTURE in metadata:
             structure = safetensors.parse_json(metadata[_STRUCTURE], f"its {_STRUCTURE}")
-            return put_together(structure, self.tensor, self.array)
+            return decode(structure, self.tensor, self.array)
         state = {name: self.tensor(name) for name in names}
-        for name, kept in metadata.items():
-            if kept in names and name not in names and name not in _OURS:
-                state[name] = state[kept]
+        for name, stored in metadata.items():
+            if stored in names and name not in names and name not in _OURS:
+                state[name] = state[stored]
         return state
 
     def tensor(self, name: str) -> Tensor:

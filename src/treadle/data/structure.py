@@ -28,8 +28,8 @@ _STATES = ("state_dict", "get_state")  # what has one of these is saved by what 
 _KEYS = (str, int, float, bool, type(None))  # JSON's own values, which are always hashable
 
 
-class Taken(NamedTuple):
-    """A state taken apart."""
+class Encoded(NamedTuple):
+    """A state as tensors by name and a structure."""
 
     table: dict[str, Tensor | np.ndarray[Any, Any]]
     structure: Any
@@ -38,7 +38,7 @@ class Taken(NamedTuple):
     ties: dict[str, str] | None
 
 
-def take_apart(state: Any) -> Taken:
+def encode(state: Any) -> Encoded:
     """The tensors of a state by names, and its structure.
 
     TypeError for what cannot be saved, with its place in the state.
@@ -48,11 +48,11 @@ def take_apart(state: Any) -> Taken:
     if not isinstance(state, Mapping) or not all(
         isinstance(key, str) and isinstance(value, Tensor) for key, value in state.items()
     ):
-        return Taken(found.table, structure, None)
+        return Encoded(found.table, structure, None)
     names = {key: value["tensor"] for key, value in structure["dict"]}
     ties = {key: name for key, name in names.items() if key != name}
     named = all(names.get(name) == name for name in names.values())
-    return Taken(found.table, structure, ties if named else None)
+    return Encoded(found.table, structure, ties if named else None)
 
 
 class _Found:
@@ -121,10 +121,10 @@ def _place(path: tuple[Any, ...]) -> str:
     return "state" + "".join(f"[{part!r}]" for part in path)
 
 
-def put_together(structure: Any, tensor: Callable[[str], Any], array: Callable[[str], Any]) -> Any:
+def decode(structure: Any, tensor: Callable[[str], Any], array: Callable[[str], Any]) -> Any:
     """The state of a structure; `tensor` and `array` give those of a name.
 
-    FormatError if it is no structure that `take_apart` makes.
+    FormatError if it is not a structure that `encode` makes.
     """
 
     def decode(value: Any, depth: int) -> Any:

@@ -67,8 +67,8 @@ def _no_threads(half_changed: bool) -> None:
 
 
 class Workers:
-    """Some threads that take tasks in order. They know nothing of who waits for them, so that a
-    loop that was left is collected, and stops them."""
+    """Some threads that take tasks in order. They hold no reference to the loop that waits for
+    them, so that an abandoned loop is collected and stops them."""
 
     def __init__(
         self,

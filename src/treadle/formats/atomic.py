@@ -1,4 +1,4 @@
-"""Writing a file as a whole: whoever looks sees the old file or the new one, never a part."""
+"""Writing a file as a whole: a reader sees the old file or the new one, never a part."""
 
 from __future__ import annotations
 

@@ -108,8 +108,8 @@ def read_header(file: BinaryIO, size: int) -> Header:
     raw = file.read(length)
     if len(raw) < length:
         raise FormatError("the file became shorter while it was read")
-    told = parse_json(raw, "the header of the safetensors file")
-    return _checked(told, _LENGTH_BYTES + length, room - length)
+    parsed = parse_json(raw, "the header of the safetensors file")
+    return _checked(parsed, _LENGTH_BYTES + length, room - length)
 
 
 def read_tensor(file: BinaryIO, header: Header, name: str) -> np.ndarray[Any, Any]:
@@ -162,7 +162,7 @@ def _checked(header: Any, data: int, room: int) -> Header:
     metadata = header.pop(_METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise FormatError(f"{_METADATA} of a safetensors file maps texts to texts, not to others")
-    tensors = {name: _entry(name, told) for name, told in header.items()}
+    tensors = {name: _entry(name, entry) for name, entry in header.items()}
     place = 0
     for name, entry in sorted(tensors.items(), key=lambda item: (item[1].start, item[1].stop)):
         if entry.start != place:
@@ -181,21 +181,21 @@ def _checked(header: Any, data: int, room: int) -> Header:
     return Header(tensors, metadata, data)
 
 
-def _entry(name: str, told: Any) -> Entry:
+def _entry(name: str, entry: Any) -> Entry:
     def fault(what: str) -> FormatError:
         return FormatError(f"the tensor {_short(name)} of the safetensors file {what}")
 
-    if not isinstance(told, dict) or set(told) != {"dtype", "shape", "data_offsets"}:
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise fault("has to tell its dtype, shape and data_offsets, and nothing else")
-    shape, offsets = told["shape"], told["data_offsets"]
+    shape, offsets = entry["shape"], entry["data_offsets"]
     if not _are_counts(shape) or len(shape) > _MOST_AXES:
         raise fault(f"has no shape: that is a list of at most {_MOST_AXES} extents")
     if not _are_counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
         raise fault("has no place: data_offsets are its first byte and the one after its last")
-    dtype = DTYPES.get(told["dtype"]) if isinstance(told["dtype"], str) else None
+    dtype = DTYPES.get(entry["dtype"]) if isinstance(entry["dtype"], str) else None
     if dtype is None:
         raise fault(
-            f"has the dtype {_short(told['dtype'])}, and treadle reads {', '.join(DTYPES)}: cast "
+            f"has the dtype {_short(entry['dtype'])}, and treadle reads {', '.join(DTYPES)}: cast "
             "it to one of them with what wrote the file"
         )
     start, stop = offsets
@@ -236,7 +236,7 @@ def write(
 ) -> None:
     """Write a file. `elements` gives the tensors in the order of `in_order(sources)`, one at a
     time, so that one of them at most need be in the host's memory."""
-    told: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
+    header: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
     places: dict[str, tuple[int, int]] = {}
     place = 0
     for name in in_order(sources):
@@ -245,9 +245,9 @@ def write(
         places[name] = place, stop
         place = stop
     for name, (dtype, shape) in sources.items():
-        told[name] = {"dtype": NAMES[dtype], "shape": list(shape), "data_offsets": places[name]}
+        header[name] = {"dtype": NAMES[dtype], "shape": list(shape), "data_offsets": places[name]}
     try:
-        raw = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+        raw = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
     except UnicodeEncodeError as error:
         raise ValueError(f"a text that is no Unicode cannot be saved: {error}") from None
     raw += b" " * (-len(raw) % _ALIGNMENT)

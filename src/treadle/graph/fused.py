@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from treadle.core.recent import Recent
+from treadle.core.recent_cache import RecentCache
 from treadle.graph.emit.body import dtype_named
 from treadle.graph.emit.maps import emit_map, map_strategy
 from treadle.graph.emit.row_kernels import emit_rows
@@ -206,7 +206,7 @@ class Fused:
         self.device = device
         self._axes = program.kept + program.reduced
         self._launchers: dict[Any, Launcher] = {}
-        self._sizes: Recent[tuple[int, ...], Sized] = Recent(_RECENT_SIZES)
+        self._sizes: RecentCache[tuple[int, ...], Sized] = RecentCache(_RECENT_SIZES)
 
     def sized(self, integers: tuple[int, ...]) -> Sized:
         """The program for these extents (the first of the integers)."""

@@ -27,7 +27,7 @@ from treadle.graph.program import (
 )
 from treadle.graph.reads import NO_BUFFER, Place
 from treadle.graph.views import merge_axes
-from treadle.kernels.device_code.multiplying import Form
+from treadle.kernels.device_code.matrix_product import Form
 from treadle.kernels.factors import Product
 from treadle.kernels.product import integers_of, loadings_of
 

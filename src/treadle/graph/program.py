@@ -15,7 +15,7 @@ from enum import Enum, IntEnum, StrEnum
 from typing import Any, NamedTuple
 
 from treadle.core.dim3 import Dim3
-from treadle.kernels.device_code.multiplying import Form
+from treadle.kernels.device_code.matrix_product import Form
 
 _MOST_NAMED = 6  # operations in a kernel's name
 # Elements of a row that is visited more than once, from which on a CPU's cores do it in parts.

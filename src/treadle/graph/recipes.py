@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.core.errors import TreadleError
-from treadle.core.recent import Recent
+from treadle.core.recent_cache import RecentCache
 from treadle.graph.chunks import memory_of
 from treadle.graph.fused import Runner, Sized
 from treadle.graph.groups import Group
@@ -187,7 +187,7 @@ def _takes_integers(runner: Runner | None) -> bool:
     )
 
 
-_recipes: Recent[Any, list[_Part]] = Recent(_RECENT_RECIPES)
+_recipes: RecentCache[Any, list[_Part]] = RecentCache(_RECENT_RECIPES)
 
 
 def remembered(graph: Graph) -> list[Task] | None:

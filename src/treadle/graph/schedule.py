@@ -27,7 +27,7 @@ from treadle.graph.node import (
 from treadle.graph.operations import cost_of
 from treadle.graph.product_groups import why_kept
 from treadle.graph.views import is_whole
-from treadle.kernels.launching import alone
+from treadle.kernels.launching import serial_threads
 
 # The operations that may be done again in a second kernel rather than materialized. A GPU does
 # some hundred in the time that it takes to write and read a number.
@@ -148,7 +148,7 @@ class Plan:
         weight = self._weights(self._repeated())
         self._materialize_rows_of_reductions()
         later = wanted_later(self.order)
-        on_gpu = bool(self.roots) and not alone(self.roots[0].device)
+        on_gpu = bool(self.roots) and not serial_threads(self.roots[0].device)
         cheap = _CHEAP_ON_GPUS if on_gpu else _CHEAP
         broad = self._read_by_many() if on_gpu else set()
         for node in reversed(self.order):

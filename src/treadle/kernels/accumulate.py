@@ -1,4 +1,4 @@
-"""Running sums and products along an axis, of lines of any length and distance."""
+"""Prefix sums and products along an axis, of any length and stride."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels.device_code import accumulating
-from treadle.kernels.device_code.accumulating import Accumulating, Tile
+from treadle.kernels.device_code import accumulation
+from treadle.kernels.device_code.accumulation import Accumulating, Tile
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.launching import alone, flat, new, start
+from treadle.kernels.launching import flat, new, serial_threads, start
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
@@ -20,10 +20,10 @@ _TILE_BYTES = 8192  # of shared memory
 _MOST_THREADS = 256
 _FEWEST_THREADS = 32
 _SHORT_ROW = 32  # on GPUs, a thread does a row of up to so many
-_FEWEST = 32  # elements of a thread, if a line is done in pieces
+_FEWEST = 32  # elements of a thread, if a line is done in chunks
 _BUSY = 1 << 17  # threads that keep a GPU busy
-_FEWEST_ALONE = 1 << 14
-_BUSY_ALONE = 32
+_FEWEST_SERIAL = 1 << 14
+_BUSY_SERIAL = 32
 
 
 def accumulate(
@@ -56,9 +56,9 @@ def accumulate(
 
 
 def _partial(kind: str, result: DType, device: Device) -> DType:
-    """What elements are gathered as. float64 keeps products of parts from overflowing; a CPU has
-    it for nothing."""
-    more_precise = result is dtypes.f32 and (kind == "prod" or alone(device))
+    """The dtype of sums and products. float64 keeps partial products from overflowing, and costs
+    nothing on a CPU."""
+    more_precise = result is dtypes.f32 and (kind == "prod" or serial_threads(device))
     return dtypes.f64 if more_precise and "float64" in device.features else wide(result)
 
 
@@ -66,26 +66,26 @@ def _lines(
     x: DeviceArray, out: DeviceArray, what: Accumulating, n: int, inner: int, lead: int
 ) -> None:
     lines = out.size // (n + lead)
-    if inner == 1 and n > _SHORT_ROW and not alone(x.device):
+    if inner == 1 and n > _SHORT_ROW and not serial_threads(x.device):
         _by_tiles(x, out, what, n, lines, lead)
     else:
-        _by_pieces(x, out, what, n, inner, lines, lead)
+        _by_chunks(x, out, what, n, inner, lines, lead)
 
 
 def _by_tiles(
     x: DeviceArray, out: DeviceArray, what: Accumulating, n: int, rows: int, lead: int
 ) -> None:
-    """A block does a tile of a row."""
+    """A block scans a tile of a row."""
     tile = _tile(x.device, what.partial, n)
     tiles = -(-n // (tile.threads * tile.items))
     launch = (rows * tiles, tile.threads)
     totals: Any = 0
     if tiles > 1:
         totals = new(x, what.partial, rows * tiles)
-        accumulating.tile_totals(what, tile)[launch](x, totals, n, tiles)
+        accumulation.tile_totals(what, tile)[launch](x, totals, n, tiles)
         totals = _accumulated(totals, what, tiles, 1)
         what = what._replace(carried=True)
-    accumulating.tile_writer(what, tile)[launch](x, totals, out, n, tiles, lead)
+    accumulation.tile_writer(what, tile)[launch](x, totals, out, n, tiles, lead)
 
 
 def _tile(device: Device, partial: DType, n: int) -> Tile:
@@ -95,30 +95,30 @@ def _tile(device: Device, partial: DType, n: int) -> Tile:
     return Tile(min(needed, 1 << (most.bit_length() - 1)), items)
 
 
-def _by_pieces(
+def _by_chunks(
     x: DeviceArray, out: DeviceArray, what: Accumulating, n: int, inner: int, lines: int, lead: int
 ) -> None:
-    """A thread does a piece of a line."""
-    length = _piece(x.device, n, inner, lines)
-    pieces = max(-(-n // length), 1)
-    threads = lines * pieces
+    """A thread scans a chunk of a line."""
+    length = _chunk(x.device, n, inner, lines)
+    chunks = max(-(-n // length), 1)
+    threads = lines * chunks
     totals: Any = 0
-    if pieces > 1:
+    if chunks > 1:
         totals = new(x, what.partial, threads)
-        gather = accumulating.piece_totals(what)
-        _start(gather, threads, inner, x.device, x, totals, n, inner, length, pieces)
-        totals = _accumulated(totals, what, pieces, inner)
+        total = accumulation.chunk_totals(what)
+        _start(total, threads, inner, x.device, x, totals, n, inner, length, chunks)
+        totals = _accumulated(totals, what, chunks, inner)
         what = what._replace(carried=True)
-    write = accumulating.piece_writer(what)
-    sizes = (n, inner, length, pieces, lead, threads)
+    write = accumulation.chunk_writer(what)
+    sizes = (n, inner, length, chunks, lead, threads)
     _start(write, threads, inner, x.device, x, totals, out, *sizes)
 
 
-def _piece(device: Device, n: int, inner: int, lines: int) -> int:
-    """The length of a thread's piece of a line."""
-    if alone(device):
+def _chunk(device: Device, n: int, inner: int, lines: int) -> int:
+    """The length of a thread's chunk of a line."""
+    if serial_threads(device):
         lanes = 1 if inner == 1 else min(inner, _MOST_THREADS)
-        busy, fewest = _BUSY_ALONE * lanes, _FEWEST_ALONE // lanes
+        busy, fewest = _BUSY_SERIAL * lanes, _FEWEST_SERIAL // lanes
     else:
         busy, fewest = _BUSY, _FEWEST
     if lines >= busy:
@@ -127,7 +127,7 @@ def _piece(device: Device, n: int, inner: int, lines: int) -> int:
 
 
 def _start(kernel: Any, threads: int, inner: int, device: Device, *arguments: Any) -> None:
-    """Neighbouring columns are side by side in memory, so a CPU does them in lanes."""
+    """Neighbouring columns are adjacent in memory, so a CPU handles them as lanes of vectors."""
     if inner == 1:
         start(kernel, threads, device, *arguments)
     else:
@@ -135,7 +135,7 @@ def _start(kernel: Any, threads: int, inner: int, device: Device, *arguments: An
 
 
 def _accumulated(totals: DeviceArray, what: Accumulating, n: int, inner: int) -> DeviceArray:
-    """The totals of pieces, each with those before it."""
+    """The inclusive scan of the chunks' totals."""
     out = new(totals, what.partial, totals.size)
     _lines(totals, out, what._replace(result=what.partial, carried=False), n, inner, 0)
     return out

@@ -1,22 +1,22 @@
-"""Rows added up where an array of indices says: the gradient of a table that rows are taken of."""
+"""Rows added at indices: the gradient of a table whose rows were gathered."""
 
 from __future__ import annotations
 
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code import adding_rows, scattering
+from treadle.kernels.device_code import row_sums, scattering
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.launching import alone, flat, new, start, zeros
+from treadle.kernels.launching import flat, new, serial_threads, start, zeros
 from treadle.runtime.arrays import DeviceArray
 
 _FEW = 4096  # elements that one thread of the CPU adds by itself
 
 
 def add_rows(values: DeviceArray, index: DeviceArray, rows: int) -> DeviceArray:
-    """So many rows, each the sum of the rows of values whose index it is; those with an index of no
-    row are left out. float16 and bfloat16 are added up in float32.
+    """An array of so many rows: each is the sum of the rows of values that have its index. Indices
+    outside of the array are skipped. float16 and bfloat16 are summed in float32.
 
-    On the CPU the order of sums is that of the values. On GPUs it is that of threads, which may
-    round otherwise at every run.
+    On the CPU sums have the order of the values. On GPUs they have that of the threads, so that
+    rounding may differ from run to run.
 
     >>> import treadle as td
     >>> values = td.asarray([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], device="cpu")._array
@@ -28,10 +28,10 @@ def add_rows(values: DeviceArray, index: DeviceArray, rows: int) -> DeviceArray:
     items, columns = values.shape
     dtype, form = values.dtype, wide(values.dtype)
     given = flat(values), flat(index)
-    if not alone(values.device):
+    if not serial_threads(values.device):
         sums = zeros(values, form, rows, columns)
         if values.size and sums.size:
-            kernel = adding_rows.adder(form)
+            kernel = row_sums.adder(form)
             kernel.launch((items, columns), *given, flat(sums), items, columns, rows)
     else:
         sums = new(values, form, rows, columns)
@@ -39,7 +39,7 @@ def add_rows(values: DeviceArray, index: DeviceArray, rows: int) -> DeviceArray:
             threads: int = values.device.handle.threads
             threads = threads if max(values.size, sums.size) > _FEW else 1
             share = -(-rows // threads)
-            kernel = adding_rows.adder_alone(form)
+            kernel = row_sums.adder_serial(form)
             start(kernel, threads, values.device, *given, flat(sums), items, columns, rows, share)
     if form == dtype:
         return sums

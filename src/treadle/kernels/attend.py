@@ -1,8 +1,8 @@
 """Attention: softmax(query keyᵀ * scale + mask) value, for any number of heads.
 
-The functions take whole arrays and a `Problem`, which says how the operands lie in them, so that a
-tensor of shape (batch, length, heads, size) is read in place. They give the result and, for each
-query, the logarithm of the sum of its scores' exponentials, which the derivative needs.
+The functions take whole arrays and a `Problem`, which says where the operands are in them: a tensor
+of shape (batch, length, heads, size) is read in place. They give the result and, for each query,
+the logarithm of the sum of its scores' exponentials, which the derivative needs.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from treadle.core.dtypes import DType, float32
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.ir.types import SCALARS, Vector
-from treadle.kernels.device_code import attending, attending_alone
-from treadle.kernels.device_code.attending import Attending, Tile
-from treadle.kernels.device_code.attending_alone import COLUMNS, Lanes
+from treadle.kernels.device_code import attention, attention_cpu
+from treadle.kernels.device_code.attention import Attending, Tile
+from treadle.kernels.device_code.attention_cpu import COLUMNS, Lanes
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.launching import alone, flat, new
+from treadle.kernels.launching import flat, new, serial_threads
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.convert import Packed
 from treadle.runtime.devices import Device
@@ -31,23 +31,23 @@ _FOUR_INTEGERS = Vector(SCALARS["i32"], 4)
 _AXES = 3  # of heads, in one launch
 # From the largest to the smallest; the first that suits a device and a problem is taken.
 _TILES = (
-    Tile(across=16, down=16, rows=8, keys=8, vectors=2, deep=4, turns=8),
-    Tile(across=8, down=16, rows=8, keys=8, vectors=2, deep=4, turns=4),
-    Tile(across=8, down=8, rows=8, keys=8, vectors=2, deep=4, turns=4),
-    Tile(across=16, down=4, rows=4, keys=4, vectors=1, deep=4, turns=4),
-    Tile(across=16, down=4, rows=1, keys=4, vectors=1, deep=4, turns=4),
+    Tile(across=16, down=16, rows=8, keys=8, vectors=2, deep=4, passes=8),
+    Tile(across=8, down=16, rows=8, keys=8, vectors=2, deep=4, passes=4),
+    Tile(across=8, down=8, rows=8, keys=8, vectors=2, deep=4, passes=4),
+    Tile(across=16, down=4, rows=4, keys=4, vectors=1, deep=4, passes=4),
+    Tile(across=16, down=4, rows=1, keys=4, vectors=1, deep=4, passes=4),
 )
 # For software adapters, whose compilers take long for code that is unrolled.
-_PLAIN = Tile(across=8, down=8, rows=1, keys=2, vectors=1, deep=2, turns=1)
+_PLAIN = Tile(across=8, down=8, rows=1, keys=2, vectors=1, deep=2, passes=1)
 _NARROW = 64  # columns of the value that any tile may have
 _BUSY = 1 << 17  # threads that keep a GPU busy
-_FEW = 8  # queries for whose sake a CPU does not transpose keys
+_FEW = 8  # queries up to which transposing the keys does not pay on a CPU
 _FEWEST_TILES = 4  # of keys, that a block goes over if keys are split
 
 
 class Laid(NamedTuple):
-    """How an operand lies in its array: the distances of neighbours along the axes of heads and
-    along the rows (and of a mask, along the columns), and the place of the first element."""
+    """Where an operand is in its array: the strides of the axes of heads and of the rows (and of a
+    mask's columns), and the offset of the first element."""
 
     strides: tuple[int, ...]
     offset: int
@@ -110,9 +110,9 @@ def attend(query: DeviceArray, key: DeviceArray, value: DeviceArray, *more: Any)
     norms = new(query, wide(query.dtype), *p.shape, p.queries)
     if norms.size:
         arrays = _Arrays(query, key, value, mask, flat(out), flat(norms), draws)
-        compute = _by_lanes if alone(query.device) else _by_tiles
-        for piece, done in _pieces(_folded(p), _most(arrays), 0):
-            compute(arrays, piece, done)
+        compute = _by_lanes if serial_threads(query.device) else _by_tiles
+        for part, done in _pieces(_folded(p), _most(arrays), 0):
+            compute(arrays, part, done)
     return out, norms
 
 
@@ -123,8 +123,8 @@ def _most(arrays: _Arrays) -> int:
 
 
 def _folded(p: Problem) -> Problem:
-    """The problem without limits that are none, and with heads that share their keys as queries of
-    one head, where that makes no difference."""
+    """The problem without windows that hide nothing, and with heads that share their keys folded
+    into the queries of one head, where the result is the same."""
     left = None if p.left is None or p.left >= p.queries - 1 else p.left
     right = None if p.right is None or p.right >= p.keys - 1 else p.right
     p = p._replace(left=left, right=right)
@@ -189,7 +189,7 @@ def _reach(extents: tuple[int, ...], laid: Laid) -> int:
 
 
 class _Operands(NamedTuple):
-    """What both kinds of kernels are given, in order, between the operands and the numbers."""
+    """The arguments of both kinds of kernels, in order."""
 
     arrays: tuple[Any, ...]  # query, key, value, mask, result, norms
     starts: Any  # of the first elements of query, key, value and mask
@@ -226,7 +226,7 @@ def _operands(arrays: _Arrays, p: Problem, done: int, count: int, parts: int, ti
         (*(_steps(each.strides, count) for each in (p.query, p.key, p.value)), mask_steps,
          mask_step),
         (four(p.queries, p.keys, p.depth, p.width), four(front[1], front[2], parts, tiles),
-         four(left, right, done, before), p.scale * attending.LOG2_E,
+         four(left, right, done, before), p.scale * attention.LOG2_E,
          0 if arrays.draws is None else arrays.draws, 1.0 - p.dropout),
     )  # fmt: skip
 
@@ -242,40 +242,42 @@ def _attending(arrays: _Arrays, p: Problem, vectors: bool, split: bool) -> Atten
 
 
 def _by_lanes(arrays: _Arrays, p: Problem, done: int) -> None:
-    """A thread has a few queries, and its vectors neighbouring keys."""
+    """On the CPU: a block has a few queries, and its vectors are neighbouring keys."""
     what = _attending(arrays, p, False, False)
     lanes = 64 // what.partial.itemsize
     vectors = 4 if p.width > 2 * lanes else 2 if p.width > lanes else 1
     even = p.width % (lanes * vectors) == 0
-    turned = p.queries > _FEW
-    rows = 6 if turned else 1 if p.queries == 1 else 4
-    block = Lanes(lanes, rows, 4, vectors, even, turned, lanes // 4)
+    transposed = p.queries > _FEW
+    rows = 6 if transposed else 1 if p.queries == 1 else 4
+    block = Lanes(lanes, rows, 4, vectors, even, transposed, lanes // 4)
     groups = min(block.groups, -(-p.queries // block.rows))
     given = _operands(arrays, p, done, 1, groups, 0)
     query, key, *others = given.arrays
     query_steps, key_steps, *steps = given.steps
     starts = given.starts
-    if turned:
-        key, key_steps = _turned(key, starts, key_steps, p, what.partial, lanes * block.keys)
+    if transposed:
+        key, key_steps = _transposed_keys(
+            key, starts, key_steps, p, what.partial, lanes * block.keys
+        )
     tiles = -(-p.queries // (block.rows * groups))
     blocks = math.prod(p.heads) * tiles * max(-(-p.width // COLUMNS), 1)
-    attending_alone.lone_attender(what, block)[blocks, lanes](
+    attention_cpu.attender_cpu(what, block)[blocks, lanes](
         query, key, *others, starts, query_steps, key_steps, *steps, *given.numbers
     )
 
 
-def _turned(
+def _transposed_keys(
     key: DeviceArray, starts: Packed, steps: Packed, p: Problem, partial: DType, panel: int
 ) -> tuple[DeviceArray, Packed]:
     """The keys, transposed, and how far apart heads are. Heads that share keys have them once."""
     own = [1 if step == 0 else n for n, step in zip(p.heads, p.key.strides, strict=False)]
     heads = _front(tuple(own), 1)
     panels = math.prod(heads) * -(-p.keys // panel)
-    turned = new(key, partial, panels * panel * p.depth)
-    if turned.size:
-        turn = attending_alone.transposer(partial, panel)
-        turn[panels, panel](key, turned, starts, steps, four(*heads, 0), p.keys, p.depth)
-    return turned, four(*[math.prod(heads[i + 1 :]) * (heads[i] > 1) for i in range(_AXES)], 0)
+    transposed = new(key, partial, panels * panel * p.depth)
+    if transposed.size:
+        transpose = attention_cpu.transposer(partial, panel)
+        transpose[panels, panel](key, transposed, starts, steps, four(*heads, 0), p.keys, p.depth)
+    return transposed, four(*[math.prod(heads[i + 1 :]) * (heads[i] > 1) for i in range(_AXES)], 0)
 
 
 # --- on GPUs -------------------------------------------------------------------------------------
@@ -296,7 +298,7 @@ def _by_tiles(arrays: _Arrays, p: Problem, done: int) -> None:
     what = what._replace(fast=device.traits.fast_powers and partial is float32)
     given = _operands(arrays, p, done, 4 if vectors else 1, parts, each)
     *operands, out, norms = given.arrays
-    kernel = attending.attender(what, tile)[blocks * parts, tile.threads]
+    kernel = attention.attender(what, tile)[blocks * parts, tile.threads]
     if parts == 1:
         kernel(*operands, out, norms, given.starts, *given.steps, *given.numbers)
         return
@@ -304,7 +306,7 @@ def _by_tiles(arrays: _Arrays, p: Problem, done: int) -> None:
     tops = new(out, partial, norms.size * parts * 2)
     kernel(*operands, sums, tops, given.starts, *given.steps, *given.numbers)
     threads = out.size // (4 if vectors else 1)
-    join = attending.joiner(what)
+    join = attention.joiner(what)
     join.launch(threads, sums, tops, out, norms, p.width, parts, 1.0 - p.dropout)
 
 
@@ -364,5 +366,5 @@ def _steps(strides: tuple[int, ...], count: int) -> Any:
 
 @functools.lru_cache(1024)
 def four(*values: int) -> Packed:
-    """Four integers as a launch takes them soonest."""
+    """Four integers in the form that a launch takes fastest."""
     return Packed(_FOUR_INTEGERS, np.array(values, np.int32))

@@ -1,10 +1,10 @@
 """Attention as products of matrices: a slice of the scores at a time is in memory.
 
-Where products are much faster than all else, as on cards with a vendor's library, and on the CPU
-with BLAS, this is the faster way; and it is how the derivative is computed everywhere. What is in
-memory is bounded: as many heads at a time as have room together, or, where one has too many scores,
-as many of its queries. (T. Dao and others, "FlashAttention", 2022, for the formulas: weights are
-made again from the logarithm of the sums of exponentials that the forward pass notes.)
+This is faster where products are much faster than other work: on cards with a vendor's library, and
+on the CPU with BLAS. On every device it computes the derivative. Memory is bounded: a slice has as
+many heads as fit the bound, or, if one head has too many scores, some of its queries. (For the
+formulas see T. Dao and others, "FlashAttention", 2022: weights are recomputed from the logarithm of
+the sums of exponentials that the forward pass stores.)
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels import vendor_product
 from treadle.kernels.attend import Laid, Problem, four
-from treadle.kernels.device_code import attending, attending_products
-from treadle.kernels.device_code.attending_products import Scoring
+from treadle.kernels.device_code import attention, attention_softmax
+from treadle.kernels.device_code.attention_softmax import Scoring
 from treadle.kernels.device_code.keys import wide
 from treadle.kernels.factors import Factor, Product
-from treadle.kernels.launching import alone, flat, new, zeros
+from treadle.kernels.launching import flat, new, serial_threads, zeros
 from treadle.kernels.product import filling
 from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
 
-_MOST_BYTES = 256 << 20  # of scores and what is made of them, on a GPU
-_CACHED = 8 << 20  # the same on the CPU, where it had better stay in a cache
+_MOST_BYTES = 256 << 20  # of scores, weights and their gradients, on a GPU
+_CACHED = 8 << 20  # the same on the CPU, so that it stays in a cache
 _LONG = 512  # queries and keys
-_FEW_ROWS = 256  # queries of a slice, at least, where what these do not see is left out
+_FEW_ROWS = 256  # the fewest queries of a slice where a window hides keys, which are skipped
 _EVEN = 16  # queries of a slice are a multiple of this
 
 
@@ -48,7 +48,7 @@ def scored_in(device: Device, dtype: DType) -> DType:
 
 def pays(device: Device, dtype: DType, queries: int, keys: int) -> bool:
     """Whether scores in memory are the faster way of the forward pass: where products of halves
-    have units of their own, and there are so many that other work is little beside them."""
+    have units of their own, and dominate the other work."""
     if wide(dtype) is dtype or min(queries, keys) < _LONG:
         return False
     return scored_in(device, dtype) is dtype
@@ -64,7 +64,7 @@ def attend_by_products(
     norms = new(query, task.partial, *p.shape, p.queries)
     if not out.size:
         return out, norms
-    kernel = attending_products.softener(task.what)
+    kernel = attention_softmax.softmax(task.what)
     for part in task.slices():
         scores = task.scores(part)
         weights = scores if task.alike else new(query, task.dtype, scores.size)
@@ -100,7 +100,7 @@ def attend_backward(
     made = new if task.is_simple else zeros
     of_key = made(query, task.partial, *task.own, p.keys, p.depth)
     of_value = made(query, task.partial, *task.own, p.keys, p.width)
-    kernel = attending_products.sloper(task.what)
+    kernel = attention_softmax.softmax_gradient(task.what)
     flat_gradient = flat(gradient)
     for part in task.slices() if math.prod(gradient.shape) else ():
         scores = task.scores(part)
@@ -142,7 +142,7 @@ def attend_backward(
 
 
 class _Slice(NamedTuple):
-    """Scores that are in memory together: of so many heads, of each so many queries and keys.
+    """Scores that are in memory at a time: of so many heads, of each so many queries and keys.
     `place` is where the first head is along all axes, `first` its first query among all lines."""
 
     place: tuple[int, ...]
@@ -192,7 +192,11 @@ class _Task(NamedTuple):
         folded, axes = 1, p.heads
         if axes and own[-1] == 1 and p.query.strides[-2] == p.queries * p.query.strides[-1]:
             folded, axes = axes[-1], axes[:-1]
-        threads = 32 if alone(query.device) else min(256, query.device.limits.max_threads_per_block)
+        threads = (
+            32
+            if serial_threads(query.device)
+            else min(256, query.device.limits.max_threads_per_block)
+        )
         kind = None if mask is None else mask.dtype
         what = Scoring(dtype, wide(dtype), kind, p.dropout > 0, threads)
         stacked = bool(axes) and own[len(axes) - 1] == axes[-1] and axes[-1] > 1
@@ -237,7 +241,7 @@ class _Task(NamedTuple):
         """Scores of a slice."""
         item = self.partial.itemsize * 2 + (0 if self.alike else self.dtype.itemsize * 2)
         bound = self.query.device.limits.max_binding_size // self.partial.itemsize
-        most = (_CACHED if alone(self.query.device) else _MOST_BYTES) // item
+        most = (_CACHED if serial_threads(self.query.device) else _MOST_BYTES) // item
         return max(min(most, bound), 1)
 
     @property
@@ -246,9 +250,9 @@ class _Task(NamedTuple):
         p = self.p
         fitting = self.most // max(p.keys, 1)
         rows = self.lines if self.lines <= fitting else min(fitting, p.queries)
-        # Of several heads all queries are taken together, which is more for a GPU to do at once.
-        apart = alone(self.query.device) or 2 * self.lines > fitting
-        if apart and (p.left is not None or p.right is not None):
+        # All queries of several heads make one slice, so that a GPU has more work at once.
+        separately = serial_threads(self.query.device) or 2 * self.lines > fitting
+        if separately and (p.left is not None or p.right is not None):
             rows = min(rows, max(p.queries // 4, _FEW_ROWS))
         return rows if rows == self.lines else max(rows // _EVEN * _EVEN, _EVEN)
 
@@ -323,7 +327,7 @@ class _Task(NamedTuple):
             four(part.keys, part.first_key, p.keys, 0),
             four(left, right, 0, 0),
             four(start, *steps), step, part.first - part.row,
-            p.scale * attending.LOG2_E,
+            p.scale * attention.LOG2_E,
         )  # fmt: skip
 
     def multiply(
@@ -368,7 +372,7 @@ class _Task(NamedTuple):
         )  # fmt: skip
         if self.is_simple:
             return
-        adder = attending_products.adder(self.partial)
+        adder = attention_softmax.adder(self.partial)
         adder.launch(made.size, flat(into), made, start)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from treadle.core.dtypes import DType
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels.convolve_alone import in_strips
+from treadle.kernels.convolve_cpu import in_strips
 from treadle.kernels.convolve_plans import (
     Axis,
     Channels,
@@ -26,11 +26,11 @@ from treadle.kernels.convolve_plans import (
     plain,
     three_axes,
 )
-from treadle.kernels.device_code import convolving, convolving_weights
-from treadle.kernels.device_code.convolving import MOST_JOINED, Tile
-from treadle.kernels.device_code.convolving_alone import NEAR
+from treadle.kernels.device_code import convolution, convolution_weights
+from treadle.kernels.device_code.convolution import MOST_JOINED, Tile
+from treadle.kernels.device_code.convolution_cpu import NEAR
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.launching import alone, flat, new, zeros
+from treadle.kernels.launching import flat, new, serial_threads, zeros
 from treadle.lang.kernel import Kernel
 from treadle.runtime.arrays import DeviceArray, packed_strides
 from treadle.runtime.devices import Device
@@ -54,7 +54,7 @@ def convolve(
     >>> convolve(x._array, weight._array, (1,), (0,), (1,), 1, (3,)).to_host().tolist()
     [[[21.0, 32.0, 43.0]]]
     """
-    bias, (stride, padding, dilation, groups, extents) = _apart(more)
+    bias, (stride, padding, dilation, groups, extents) = _split_bias(more)
     given = zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, extents, strict=True)
     axes = tuple([along_of(*of_axis) for of_axis in given])
     outs, ins = weight.shape[:2]
@@ -79,7 +79,7 @@ def convolve_transposed(
     >>> convolve_transposed(x._array, weight._array, (2,), (0,), (1,), 1, (5,)).to_host().tolist()
     [[[1.0, 10.0, 2.0, 20.0, 0.0]]]
     """
-    bias, (stride, padding, dilation, groups, extents) = _apart(more)
+    bias, (stride, padding, dilation, groups, extents) = _split_bias(more)
     phases: list[tuple[Axis, ...]] = [()]
     given = zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, extents, strict=True)
     for of_axis in given:
@@ -90,12 +90,12 @@ def convolve_transposed(
     out = new(x, plain(x.dtype), x.shape[0], outs * groups, *extents)
     reached = [axes for axes in phases if all(axis.taps for axis in axes)]
     if len(reached) < len(phases) and out.size:
-        # Where no tap reaches there is the bias alone; the other places are written over.
+        # Outputs that no tap reaches are the bias; all others are overwritten.
         rows = x.shape[0] * outs * groups
-        spread = convolving.spreader(plain(x.dtype), bias is not None)
+        fill = convolution.bias_filler(plain(x.dtype), bias is not None)
         places = out.size // rows
         addend = 0 if bias is None else flat(bias)
-        spread.launch((rows, places), addend, flat(out), outs * groups, places)
+        fill.launch((rows, places), addend, flat(out), outs * groups, places)
     _run(x, weight, bias, out, reached, channels)
     return out
 
@@ -123,12 +123,13 @@ def weight_gradient(
     out = new(x, dtype, outs, ins, *extents)
     if not out.size or not gradient.size:
         return zeros(x, dtype, *out.shape)
-    if alone(x.device):
-        # The batch are the channels that are summed over, output positions the taps.
-        turned = _swapped(x, batch, groups, ins, ins, groups * batch, *x.shape[2:])
+    if serial_threads(x.device):
+        # The same convolution with roles exchanged: the batch is summed over like channels, output
+        # positions are the taps.
+        swapped = _swapped(x, batch, groups, ins, ins, groups * batch, *x.shape[2:])
         steps = dilation, padding, stride
-        turned_gradient = _swapped(gradient, batch, 1, outs, outs, batch, *places)
-        made = convolve(turned, turned_gradient, *steps, groups, extents)
+        swapped_gradient = _swapped(gradient, batch, 1, outs, outs, batch, *places)
+        made = convolve(swapped, swapped_gradient, *steps, groups, extents)
         return _swapped(made, ins, 1, outs, *out.shape)
     given = zip(x.shape[2:], extents, stride, padding, dilation, places, strict=True)
     one = Axis(1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1)
@@ -137,16 +138,16 @@ def weight_gradient(
     tile = tile_for(x.device, dtype, outs // groups, weights * positions // _SHORTEST)
     tiles = -(-outs // groups // tile.rows)
     columns = -(-weights // tile.columns)
-    pieces = min(-(-_PIECES // (columns * tiles * groups)), -(-positions // _SHORTEST))
-    length = -(-positions // (pieces * tile.depth)) * tile.depth
-    pieces = -(-positions // length)
-    summed = new(x, wide(dtype), pieces, out.size)
-    summer = convolving_weights.weight_summer(dtype, tile._replace(copies=1))
-    summer[(columns, groups * tiles, pieces), tile.threads](
+    splits = min(-(-_SPLITS // (columns * tiles * groups)), -(-positions // _SHORTEST))
+    length = -(-positions // (splits * tile.depth)) * tile.depth
+    splits = -(-positions // length)
+    summed = new(x, wide(dtype), splits, out.size)
+    summer = convolution_weights.weight_summer(dtype, tile._replace(copies=1))
+    summer[(columns, groups * tiles, splits), tile.threads](
         flat(x), flat(gradient), flat(summed), *passed(axes), batch, groups, ins, outs // groups,
         tiles, length,
     )  # fmt: skip
-    convolving_weights.adder(dtype).launch(out.size, flat(summed), flat(out), pieces, out.size)
+    convolution_weights.adder(dtype).launch(out.size, flat(summed), flat(out), splits, out.size)
     return out
 
 
@@ -154,13 +155,13 @@ def _swapped(x: DeviceArray, first: int, middle: int, last: int, *shape: int) ->
     """An array of axes (first, middle, last, …) as (last, middle, first, …), in this shape."""
     out = new(x, plain(x.dtype), *shape)
     inner = x.size // (first * middle * last)
-    convolving_weights.swap.launch(
+    convolution_weights.swap.launch(
         (first * middle * last, inner), flat(x), flat(out), first, middle, last, inner
     )
     return out
 
 
-def _apart(more: tuple[Any, ...]) -> tuple[DeviceArray | None, tuple[Any, ...]]:
+def _split_bias(more: tuple[Any, ...]) -> tuple[DeviceArray | None, tuple[Any, ...]]:
     return (more[0], more[1:]) if isinstance(more[0], DeviceArray) else (None, more)
 
 
@@ -186,7 +187,7 @@ def most_images(device: Device, dtype: DType, *shapes: Extents) -> int:
 
 def _most(device: Device, dtype: DType) -> int:
     """Elements of an array that a kernel sees."""
-    counted = NEAR if alone(device) else MOST_NARROW - 1
+    counted = NEAR if serial_threads(device) else MOST_NARROW - 1
     return min(counted, device.limits.max_binding_size // dtype.itemsize)
 
 
@@ -202,8 +203,8 @@ def _run(
     if not out.size or not phases:
         return
     dtype = plain(x.dtype)
-    runner = in_strips if alone(x.device) else _on_gpu
-    if not weight.size:  # no channels: an element that nobody reads
+    runner = in_strips if serial_threads(x.device) else _on_gpu
+    if not weight.size:  # no channels: a binding must not be empty; no kernel reads this element
         x, weight = new(x, dtype, out.shape[0]), new(x, dtype, 1)
     threes = [three_axes(axes) for axes in phases]
     images = out.shape[0]
@@ -241,21 +242,21 @@ def _on_gpu(
     if outs < _FEWEST_IN_TILES:
         rows, depth, joined = (1 if outs == 1 else 4), 1, False
         threads = columns = _THREADS
-        kernel = convolving.direct(dtype, rows, bias is not None)
+        kernel = convolution.direct(dtype, rows, bias is not None)
     else:
         positions = out.shape[0] * math.prod(axis.outputs for axis in phases[0])
         tile = tile_for(x.device, dtype, outs, positions * groups)
         rows, depth, threads, columns = tile.rows, tile.depth, tile.threads, tile.columns
         joined = ins < depth and ins * taps <= MOST_JOINED and in_step == taps and taps > 1
         joined = joined and max(axis.kernel for axis in phases[0]) < 256
-        kernel = convolving.tiled(dtype, tile, bias is not None, joined)
+        kernel = convolution.tiled(dtype, tile, bias is not None, joined)
     tiles = -(-outs // rows)
-    inner, apart, step = (ins * taps, 1, 1) if joined else (ins, taps, in_step)
+    inner, outer_taps, step = (ins * taps, 1, 1) if joined else (ins, taps, in_step)
     padded = -(-inner // depth) * depth
-    weights = new(x, work, max(groups * tiles * apart * padded * rows, rows))
+    weights = new(x, work, max(groups * tiles * outer_taps * padded * rows, rows))
     if inner:
-        convolving.packer(work, rows, depth).launch(
-            weights.size, flat(weight), weights, outs, inner, apart, tiles, out_step, step,
+        convolution.packer(work, rows, depth).launch(
+            weights.size, flat(weight), weights, outs, inner, outer_taps, tiles, out_step, step,
             group_step,
         )  # fmt: skip
     for axes in phases:
@@ -266,19 +267,19 @@ def _on_gpu(
         )  # fmt: skip
 
 
-_PIECES = 512  # blocks that keep a GPU busy
-_SHORTEST = 256  # positions of a piece
+_SPLITS = 512  # blocks that keep a GPU busy
+_SHORTEST = 256  # positions of a split
 _FEWEST_IN_TILES = 8  # output channels of a group
-_THREADS = 64  # of a block whose threads work alone
+_THREADS = 64  # of a block of `convolution.direct`
 _BUSY_BLOCKS = 128  # with fewer, smaller tiles keep more of a GPU at work
-# The largest first. (Which is best, `python -m benchmarks.convolution_tiles` tells.)
+# The largest first. `python -m benchmarks.convolution_tiles` measures which is best.
 TILES = (
     Tile(128, 128, 8, 8, 8),
     Tile(64, 64, 8, 4, 8),
     Tile(32, 128, 8, 4, 8),
     Tile(32, 32, 8, 4, 4),
 )
-# Small enough for the smallest GPUs; a software adapter's compiler has little to do with it.
+# Small enough for the smallest GPUs, and quick to compile for software adapters.
 _SMALL_TILE = Tile(16, 16, 8, 4, 4)
 
 

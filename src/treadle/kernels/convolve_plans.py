@@ -7,12 +7,12 @@ import math
 from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.convolving import Along
+from treadle.kernels.device_code.convolution import Along
 from treadle.runtime.convert import Packed, describe
 
 
 class Axis(NamedTuple):
-    """What `Along` has, on the host."""
+    """The values of an `Along`, on the host."""
 
     size: int
     outputs: int
@@ -29,7 +29,7 @@ class Axis(NamedTuple):
 
 
 class Channels(NamedTuple):
-    """How many there are in each group, and where weights of neighbours lie."""
+    """The channels of each group, and the strides of the weights."""
 
     groups: int
     ins: int
@@ -55,7 +55,7 @@ def packed(value: Any) -> Packed:
 
 
 def plain(dtype: Any) -> DType:
-    """A dtype that is no struct."""
+    """A dtype that is not a struct."""
     assert isinstance(dtype, DType)
     return dtype
 
@@ -70,12 +70,12 @@ def along_of(size: int, kernel: int, stride: int, padding: int, dilation: int, e
 def phases_of(
     size: int, kernel: int, stride: int, padding: int, dilation: int, extent: int
 ) -> list[Axis]:
-    """A transposed axis: for each rest of (output place + padding) divided by the stride, the taps
+    """A transposed axis: for each remainder of (output place + padding) modulo the stride, the taps
     that reach places of the input from there.
 
     Input i adds weight k to output i * stride - padding + k * dilation. So output o takes weight k
-    of input (o + padding - k * dilation) / stride, if there is no rest; from one such k to the next
-    are stride / gcd(stride, dilation) steps, and as many places back as dilation / gcd.
+    of input (o + padding - k * dilation) / stride, if that is an integer. From one such k to the
+    next are stride / gcd(stride, dilation) steps, and as many places back as dilation / gcd.
     """
     common = math.gcd(stride, dilation)
     step, back = stride // common, dilation // common

@@ -1,4 +1,4 @@
-"""Factoring stacks of matrices: Cholesky, LU with exchanges of rows, QR, and what they are for.
+"""Factorizations of stacks of matrices: Cholesky, LU with partial pivoting, QR; and their uses.
 
 All functions take arrays of three axes, (matrices, rows, columns). Sizes may be 0.
 """
@@ -11,9 +11,9 @@ from treadle.core.dtypes import DType, i32
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels import lapack, triangular
-from treadle.kernels.device_code import panels, small_factoring
-from treadle.kernels.device_code.blocks import IDENTITY, LOWER, UPPER
-from treadle.kernels.launching import alone, flat, new, zeros
+from treadle.kernels.device_code import batched_factors, panels
+from treadle.kernels.device_code.matrix_blocks import IDENTITY, LOWER, UPPER
+from treadle.kernels.launching import flat, new, serial_threads, zeros
 from treadle.kernels.triangular import (
     Part,
     copy_of,
@@ -30,26 +30,26 @@ from treadle.runtime.devices import Device
 Route = Literal["each", "panels", "host"]
 
 _PANEL = 16  # columns that a block of threads factors at a time
-_STRIP = 512  # columns of what Cholesky updates at once
+_STRIP = 512  # columns that Cholesky updates at once
 _FEW_THREADS = 256
 _SHARED_BYTES = 16384  # that every device has
 # Up to so many rows, of at least so many matrices: a thread does a whole matrix.
 _SMALL, _MANY = 16, 256
-_SMALL_ALONE, _MANY_ALONE = 32, 32
+_SMALL_SERIAL, _MANY_SERIAL = 32, 32
 
 forced: Route | None = None
-"""For tests, which have every route on every device that knows it."""
+"""For tests, which run every route on every device that has it."""
 
 
 def route(device: Device, rows: int, count: int) -> Route:
     """How matrices are factored: a thread for each, panel by panel, or on the CPU by LAPACK."""
     if forced is not None:
         return forced
-    by_itself = alone(device)
-    small, many = (_SMALL_ALONE, _MANY_ALONE) if by_itself else (_SMALL, _MANY)
+    serial = serial_threads(device)
+    small, many = (_SMALL_SERIAL, _MANY_SERIAL) if serial else (_SMALL, _MANY)
     if rows <= small and count >= many:
         return "each"
-    return "host" if by_itself else "panels"
+    return "host" if serial else "panels"
 
 
 # --- Cholesky ------------------------------------------------------------------------------------
@@ -68,12 +68,12 @@ def cholesky(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
     out, status = new(a, dtype, *a.shape), zeros(a, i32, count)
     if not a.size:
         return out, status
-    way = route(a.device, n, count)
-    if way == "host":
+    chosen = route(a.device, n, count)
+    if chosen == "host":
         lapack.cholesky(a, out, status)
-    elif way == "each":
+    elif chosen == "each":
         work = new(a, dtype, n, n, count)
-        kernel = small_factoring.cholesky_of_each(dtype)
+        kernel = batched_factors.cholesky_of_each(dtype)
         kernel.launch(count, _in_columns(a), work, _in_columns(out), status, n)
     else:
         factors = whole(copy_of(a))
@@ -88,25 +88,25 @@ def _cholesky_by_panels(a: Part, status: DeviceArray) -> None:
     for start, stop in stretches(0, n, triangular.WIDE):
         for at, end in stretches(start, stop, width):
             corner = a.part(at, end, at, end)
-            block(*corner.told, status, at)
+            block(*corner.arguments, status, at)
             if end < n:
                 solve_through(corner, a.part(end, n, at, end).transposed(), conj=True)
             if end < stop:
                 _update(a, at, end, end, stop)
-        # Of what follows only what is below the diagonal, strip by strip.
+        # Only the part below the diagonal is updated, strip by strip.
         for left, right in stretches(stop, n, _STRIP):
             _update(a, start, stop, left, right)
 
 
 def _update(a: Part, first: int, last: int, left: int, right: int) -> None:
-    """Subtract from some columns, from the diagonal on, what others contribute, as L @ L^H."""
-    known, beside = a.part(left, a.rows, first, last), a.part(left, right, first, last)
-    rest = a.part(left, a.rows, left, right)
+    """Subtract other columns' contribution L @ L^H from some columns, from the diagonal on."""
+    known, columns_of = a.part(left, a.rows, first, last), a.part(left, right, first, last)
+    remaining = a.part(left, a.rows, left, right)
     if a.dtype.is_complex:  # the conjugate of the left one, into the transpose
-        turned = rest.transposed()
-        multiply(beside, known.transposed(), turned, conj=True, subtract=True)
+        transposed = remaining.transposed()
+        multiply(columns_of, known.transposed(), transposed, conj=True, subtract=True)
     else:
-        multiply(known, beside.transposed(), rest, subtract=True)
+        multiply(known, columns_of.transposed(), remaining, subtract=True)
 
 
 # --- LU ------------------------------------------------------------------------------------------
@@ -126,14 +126,14 @@ def solve(a: DeviceArray, b: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
     x, status = new(b, dtype, *b.shape), zeros(a, i32, count)
     if not a.size:
         return x, status
-    way = route(a.device, n, count)
+    chosen = route(a.device, n, count)
     columns = b.shape[2]
-    if way == "host":
+    if chosen == "host":
         lapack.solve(a, b, x, status)
-    elif way == "each":
+    elif chosen == "each":
         each, pivots = _lu_of_each(a, status, dtype)
         work = new(b, dtype, n, columns, count)
-        kernel = small_factoring.solve_each(dtype)
+        kernel = batched_factors.solve_each(dtype)
         if b.size:
             views = _in_columns(b), work, _in_columns(x)
             kernel.launch(count, each, pivots, *views, n, columns)
@@ -142,7 +142,7 @@ def solve(a: DeviceArray, b: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         if b.size:
             order, right = new(a, i32, count, n), whole(x)
             panels.write_order.launch(count, pivots, order)
-            panels.bring_rows.launch(x.shape, b, order, x)
+            panels.permute_rows.launch(x.shape, b, order, x)
             solve_through(factors, right, unit=True)
             solve_through(factors, right, lower=False)
     return x, status
@@ -161,7 +161,7 @@ def det(a: DeviceArray) -> DeviceArray:
         lapack.det(a, out)
     elif count:
         work, pivots = _lu(a, dtype)
-        panels.determinants(dtype).launch(count, *work.told, pivots, out)
+        panels.determinants(dtype).launch(count, *work.arguments, pivots, out)
     return out
 
 
@@ -180,7 +180,7 @@ def slogdet(a: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
         lapack.slogdet(a, sign, logs)
     elif count:
         work, pivots = _lu(a, dtype)
-        panels.log_determinants(dtype).launch(count, *work.told, pivots, sign, logs)
+        panels.log_determinants(dtype).launch(count, *work.arguments, pivots, sign, logs)
     return sign, logs
 
 
@@ -201,7 +201,7 @@ def _lu_of_each(
     """The factors and the exchanged rows, with the matrices last."""
     count, n, _ = a.shape
     work, pivots = new(a, dtype, n, n, count), new(a, i32, n, count)
-    kernel = small_factoring.lu_of_each(dtype)
+    kernel = batched_factors.lu_of_each(dtype)
     kernel.launch(count, _in_columns(a), work, pivots, status, n)
     return work, pivots
 
@@ -215,20 +215,20 @@ def _lu_by_panels(a: DeviceArray, status: DeviceArray) -> tuple[Part, DeviceArra
     for start, stop in stretches(0, n, triangular.WIDE):
         for at, end in stretches(start, stop, _PANEL):
             part = work.part(at, n, at, end)
-            panel(*part.told, pivots, status, at)
-            _exchange_beside(work.part(0, n, start, stop), pivots, at, end, at - start)
+            panel(*part.arguments, pivots, status, at)
+            _exchange_outside(work.part(0, n, start, stop), pivots, at, end, at - start)
             _eliminate(work, at, end, stop)
-        _exchange_beside(work, pivots, start, stop, start)
+        _exchange_outside(work, pivots, start, stop, start)
         _eliminate(work, start, stop, n)
     return work, pivots
 
 
-def _exchange_beside(a: Part, pivots: DeviceArray, first: int, last: int, gap: int) -> None:
+def _exchange_outside(a: Part, pivots: DeviceArray, first: int, last: int, gap: int) -> None:
     """Exchange rows as a panel did that is as many columns of this, from `gap` on."""
     count = last - first
     if a.columns > count:
         threads = a.matrices * (a.columns - count)
-        panels.exchange_rows.launch(threads, *a.told, pivots, first, count, gap, count)
+        panels.exchange_rows.launch(threads, *a.arguments, pivots, first, count, gap, count)
 
 
 def _eliminate(a: Part, first: int, last: int, end: int) -> None:
@@ -261,13 +261,13 @@ def qr(a: DeviceArray, complete: bool = False) -> tuple[DeviceArray, DeviceArray
         if q.size:
             fill(whole(q), IDENTITY)
         return q, r
-    way = route(a.device, max(rows, columns), count)
-    if way == "host":
+    chosen = route(a.device, max(rows, columns), count)
+    if chosen == "host":
         lapack.qr(a, q, r, complete)
-    elif way == "each":
+    elif chosen == "each":
         work, taus = new(a, dtype, rows, columns, count), new(a, dtype, steps, count)
         q_work = new(a, dtype, rows, wide, count)
-        small_factoring.qr_of_each(dtype).launch(
+        batched_factors.qr_of_each(dtype).launch(
             count, _in_columns(a), work, taus, _in_columns(q), q_work, _in_columns(r),
             rows, columns, steps, wide, wide,
         )  # fmt: skip
@@ -290,7 +290,7 @@ def _qr_by_panels(a: Part, vectors: Part, triangles: Part) -> None:
     for at, end in stretches(0, steps, _PANEL):
         part, v = a.part(at, a.rows, at, end), vectors.part(at, a.rows, at, end)
         t = triangles.part(at, end, 0, end - at)
-        panel(*part.told, *v.told, *t.told)
+        panel(*part.arguments, *v.arguments, *t.arguments)
         if end < a.columns:
             _reflect(vectors, triangles, at, a.part(at, a.rows, end, a.columns), back=True)
 
@@ -312,7 +312,7 @@ def _in_columns(a: DeviceArray) -> DeviceArray:
     return a.view((rows, columns, count), (columns, 1, rows * columns), a.offset)
 
 
-# --- what they have in common --------------------------------------------------------------------
+# --- for all of them -----------------------------------------------------------------------------
 
 
 def _checked(a: DeviceArray) -> tuple[int, int, DType]:
@@ -331,7 +331,7 @@ def _threads(a: Part) -> int:
     limits = a.array.device.limits
     most = min(limits.max_threads_per_block, limits.max_block.x, room)
     traits = a.array.device.traits
-    if traits.software or traits.serial_threads:  # where they take turns
+    if traits.software or traits.serial_threads:  # the threads of a block run one after the other
         most = min(most, _FEW_THREADS)
     wanted = max(2 * _PANEL, 1 << (4 * a.rows - 1).bit_length())
     return min(wanted, 1 << (most.bit_length() - 1))

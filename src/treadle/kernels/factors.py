@@ -1,4 +1,4 @@
-"""What a product of matrices is made of: plain records of extents and strides."""
+"""Descriptions of products of matrices: plain records of extents and strides."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Factor(NamedTuple):
-    """Where a factor's elements lie in its array, counted in elements: strides along the axes of
+    """Where a factor's elements are in its array, counted in elements: strides along the axes of
     the stack, from a row of the first factor (a column of the second) to the next, and along the
     inner axis; and the first element."""
 
@@ -19,7 +19,8 @@ class Factor(NamedTuple):
 
 class Product(NamedTuple):
     """The product of matrices of (rows, inner) by (inner, columns), or of stacks of them whose axes
-    have the extents `batch`, at most three. The results lie row by row, one after the other."""
+    have the extents `batch`, at most three. Results are stored row by row, matrix by
+    matrix."""
 
     batch: tuple[int, ...]
     rows: int
@@ -30,7 +31,7 @@ class Product(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What people read in an explanation."""
+        """The name in an explanation for the user."""
         return "product"
 
     @property

@@ -1,13 +1,14 @@
 """Fourier transforms along one axis, of any length.
 
-Lengths without prime factors above 13 that fit a block (or a thread that works alone) are done in
-one pass over memory. Longer ones are split: of n = n1 * n2, transforms of length n1 of elements n2
-apart, a multiplication by roots of unity, then transforms of length n2, written transposed (Bailey
-1990, FFTs in external or hierarchical memory); or so in three. Other lengths are convolved with a
-chirp (Bluestein 1970), by transforms of a longer one.
+A length without prime factors above 13 that fits a block (or, where threads are serial, a thread)
+takes one pass over memory. A longer one is split into n = n1 * n2: transforms of length n1 over
+elements n2 apart, a multiplication by twiddle factors, then transforms of length n2, written
+transposed (Bailey 1990, FFTs in external or hierarchical memory); or into three such passes. Other
+lengths become a convolution with a chirp (Bluestein 1970), computed by transforms of a longer
+length.
 
-Real numbers are transformed as half as many complex ones where there is an even number of them.
-All factors are computed in float64 by the host, once for a length, and kept by the device.
+An even number of real elements is transformed as half as many complex ones. The host computes all
+factors in float64, once for each length, and the device caches them.
 """
 
 from __future__ import annotations
@@ -23,25 +24,28 @@ from treadle.core.dtypes import DType, c64, c128, f32, f64
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW, Limits
 from treadle.kernels import fourier_plans as plans
-from treadle.kernels.device_code import fourier_blocks, fourier_lines, fouriering
-from treadle.kernels.device_code.fouriering import Pass
-from treadle.kernels.launching import alone, flat, new
+from treadle.kernels.device_code import fourier_blocks, fourier_lines, fourier_passes
+from treadle.kernels.device_code.fourier_passes import Pass
+from treadle.kernels.launching import flat, new, serial_threads
 from treadle.kernels.tables import table_of
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
 Table = np.ndarray[Any, Any]
 _UNTANGLING = 256  # threads of a block
-# Elements that have factors of their own between passes; on the CPU neighbours' are read at once.
-_MOST_TURNS = 1 << 14
-_MOST_TURNS_ALONE = 1 << 22
+# Up to so many elements, each has its own twiddle factor in a table; beyond, two short tables are
+# multiplied. The limit is higher on the CPU, where neighbours' factors are one vector load.
+_MOST_TWIDDLES = 1 << 14
+_MOST_TWIDDLES_SERIAL = 1 << 22
 
 
 class _Job(NamedTuple):
-    """What becomes of the lines of an array (outer, given, inner): transforms of a length, in an
-    array (outer, kept, inner). Of the given elements the first `taken` count; the others are zeros.
-    `read`, `write` as in `Pass`; `sign` is -1 to conjugate what is read, `scale` what real and
-    imaginary parts are multiplied by in the end."""
+    """A transform of the lines of an array (outer, given, inner) to an array (outer, kept, inner).
+
+    Only the first `taken` of the given elements are read; the others count as zeros. `read` and
+    `write` are as in `Pass`. `sign` is -1 to conjugate what is read; `scale` multiplies the real
+    and imaginary parts of the result.
+    """
 
     outer: int
     given: int
@@ -55,7 +59,7 @@ class _Job(NamedTuple):
     scale: tuple[float, float] = (1.0, 1.0)
     before: Any = 0
     after: Any = 0
-    turned: bool = False
+    two_tables: bool = False
 
 
 _NEEDED = {
@@ -119,8 +123,8 @@ def transform_real(
     roots = _table(x, ("roots", n, parts), lambda: plans.roots(n, parts))
     component = _component(x.dtype)
     job = _job((outer, given, inner), half, half, read)
-    room = _room(x.device, component)
-    if not alone(x.device) and plans.split(half, outer, inner, room) == (half,):
+    room = _capacity(x.device, component)
+    if not serial_threads(x.device) and plans.split(half, outer, inner, room) == (half,):
         scales = (0.5 * scales[0], 0.5 * scales[1])
         job = job._replace(kept=half + 1, write="half", scale=scales, after=roots)
         _run(source, flat(out), job)
@@ -129,7 +133,7 @@ def transform_real(
     _run(source, packed, job)
     threads = min(_UNTANGLING, x.device.limits.max_threads_per_block)
     groups = -(-parts * inner // threads)
-    kernel = fouriering.untangler(component, inner == 1)
+    kernel = fourier_passes.untangler(component, inner == 1)
     scales = tuple(component.numpy.type(0.5 * part) for part in scales)
     kernel[outer * groups, threads](packed, roots, flat(out), half, parts, inner, groups, *scales)
     return out
@@ -170,11 +174,11 @@ def transform_to_real(
     return out
 
 
-# --- the ways ------------------------------------------------------------------------------------
+# --- the passes of a transform -------------------------------------------------------------------
 
 
 class _Distances(NamedTuple):
-    """Those of `Steps` that depend on the way."""
+    """The fields of `Steps` that depend on the layout."""
 
     own_b: int = 0
     own_a: int = 0
@@ -183,7 +187,7 @@ class _Distances(NamedTuple):
     place_k: int = 0
 
 
-class _Way(NamedTuple):
+class _Layout(NamedTuple):
     """One pass of a job: lines of a length, how many along the outer coordinate, `b` and `a`, and
     where their elements are read and written."""
 
@@ -199,7 +203,7 @@ class _Way(NamedTuple):
 
 def _run(x: DeviceArray, out: DeviceArray, job: _Job) -> None:
     n, outer, inner = job.length, job.outer, job.inner
-    room = _room(x.device, _component(x.dtype))
+    room = _capacity(x.device, _component(x.dtype))
     if inner == 1 and (halves := plans.halves(n, room)) is not None:
         _rows(x, out, job, *halves)
         return
@@ -209,26 +213,28 @@ def _run(x: DeviceArray, out: DeviceArray, job: _Job) -> None:
     elif len(parts) > 1:
         _by_parts(x, out, job, parts)
     elif inner > 1:
-        beside = _Distances(place_a=1, place_k=1)
-        across = inner >= room.busy  # else threads that work alone would have few neighbours
-        _pass(x, out, job, _Way(n, outer, 1, 1, beside, beside, across, across))
+        adjacent = _Distances(place_a=1, place_k=1)
+        across = (
+            inner >= room.busy
+        )  # else serial threads would have too few neighbours for their vectors
+        _pass(x, out, job, _Layout(n, outer, 1, 1, adjacent, adjacent, across, across))
     else:  # rows are counted by `a`, so that a block has some of them
         read, write = _Distances(own_a=job.given, place_k=1), _Distances(own_a=job.kept, place_k=1)
-        _pass(x, out, job, _Way(n, 1, 1, outer, read, write, False, False))
+        _pass(x, out, job, _Layout(n, 1, 1, outer, read, write, False, False))
 
 
-def _room(device: Device, component: DType) -> plans.Room:
-    if alone(device):
+def _capacity(device: Device, component: DType) -> plans.Capacity:
+    if serial_threads(device):
         return _FOR_THREADS[component.itemsize]
     limits = device.limits
     elements = limits.max_shared_memory // (2 * component.itemsize)
-    return plans.room_of_blocks(elements, limits.max_threads_per_block)
+    return plans.capacity_of_blocks(elements, limits.max_threads_per_block)
 
 
 # On the CPU, by the bytes of a number: blocks have 64 KiB of shared memory, and lanes 256 KiB for
 # all copies of an array.
 _FOR_THREADS = {
-    size: plans.Room(8192 // size, 4096 // size, fourier_lines.LANES, 128, 32768 // size)
+    size: plans.Capacity(8192 // size, 4096 // size, fourier_lines.LANES, 128, 32768 // size)
     for size in (4, 8)
 }
 
@@ -236,55 +242,59 @@ _FOR_THREADS = {
 def _by_parts(x: DeviceArray, out: DeviceArray, job: _Job, parts: tuple[int, ...]) -> None:
     """Two or three passes over memory."""
     n, outer, inner, first = job.length, job.outer, job.inner, parts[0]
-    rest = n // first
+    cofactor = n // first
     _check_size(outer * n * inner, n)
     between = new(x, _complex(x.dtype), outer * n * inner)
-    steps = _Distances(place_a=1, place_k=rest)
-    front = _turned(x, job._replace(kept=n, write="complex", scale=(1.0, 1.0)), first, rest)
-    _pass(x, between, front, _Way(first, outer, 1, rest, steps, steps))
+    steps = _Distances(place_a=1, place_k=cofactor)
+    front = _with_twiddles(
+        x, job._replace(kept=n, write="complex", scale=(1.0, 1.0)), first, cofactor
+    )
+    _pass(x, between, front, _Layout(first, outer, 1, cofactor, steps, steps))
     back = job._replace(given=n, taken=n, read="complex", sign=1.0, before=0)
     if len(parts) == 3:
         middle, last = parts[1:]
-        steps = _Distances(own_b=rest * inner, place_a=1, place_k=last)
+        steps = _Distances(own_b=cofactor * inner, place_a=1, place_k=last)
         again = new(x, _complex(x.dtype), between.size)
-        turn = back._replace(kept=n, write="complex", scale=(1.0, 1.0))
-        turn = _turned(x, turn, middle, last)
-        _pass(between, again, turn, _Way(middle, outer, first, last, steps, steps))
-        read = _Distances(own_a=rest * inner, own_b=last * inner, place_k=1)
+        middle_job = back._replace(kept=n, write="complex", scale=(1.0, 1.0))
+        middle_job = _with_twiddles(x, middle_job, middle, last)
+        _pass(between, again, middle_job, _Layout(middle, outer, first, last, steps, steps))
+        read = _Distances(own_a=cofactor * inner, own_b=last * inner, place_k=1)
         write = _Distances(place_a=1, place_b=first, place_k=first * middle)
-        _pass(again, out, back, _Way(last, outer, middle, first, read, write, False))
-    elif inner >= fourier_lines.LANES:  # neighbours are side by side in what is read, too
-        read = _Distances(own_b=rest * inner, place_a=1, place_k=1)
+        _pass(again, out, back, _Layout(last, outer, middle, first, read, write, False))
+    elif inner >= fourier_lines.LANES:  # neighbouring lines are adjacent in the input, too
+        read = _Distances(own_b=cofactor * inner, place_a=1, place_k=1)
         write = _Distances(place_a=1, place_b=1, place_k=first)
-        _pass(between, out, back, _Way(rest, outer, first, 1, read, write))
+        _pass(between, out, back, _Layout(cofactor, outer, first, 1, read, write))
     else:
-        read = _Distances(own_a=rest * inner, place_k=1)
+        read = _Distances(own_a=cofactor * inner, place_k=1)
         write = _Distances(place_a=1, place_k=first)
-        _pass(between, out, back, _Way(rest, outer, 1, first, read, write, False))
+        _pass(between, out, back, _Layout(cofactor, outer, 1, first, read, write, False))
 
 
-def _turned(x: DeviceArray, job: _Job, first: int, rest: int) -> _Job:
-    """A pass with the factors that come between it and the next one: one for each element, or,
-    where these would be much to read or to keep, two that are multiplied."""
-    n = first * rest
-    if n <= (_MOST_TURNS_ALONE if alone(x.device) else _MOST_TURNS):
-        table = _table(x, ("turns", first, rest), lambda: plans.turns(first, rest))
+def _with_twiddles(x: DeviceArray, job: _Job, first: int, cofactor: int) -> _Job:
+    """The job with the twiddle factors between this pass and the next: one for each element, or
+    the product of two from short tables where a whole table would be too large."""
+    n = first * cofactor
+    if n <= (_MOST_TWIDDLES_SERIAL if serial_threads(x.device) else _MOST_TWIDDLES):
+        table = _table(
+            x, ("pass twiddles", first, cofactor), lambda: plans.pass_twiddles(first, cofactor)
+        )
         return job._replace(after=table)
-    table = _table(x, ("turns by two", n), lambda: plans.turns_by_two(n))
-    return job._replace(after=table, turned=True)
+    table = _table(x, ("twiddles by two", n), lambda: plans.pass_twiddles_by_two(n))
+    return job._replace(after=table, two_tables=True)
 
 
 def _by_chirp(x: DeviceArray, out: DeviceArray, job: _Job) -> None:
-    """Bluestein's way: jk = (j² + k² - (k - j)²) / 2 makes the transform a convolution."""
+    """Bluestein's algorithm: jk = (j² + k² - (k - j)²) / 2 makes the transform a convolution."""
     n, outer, inner, dtype = job.length, job.outer, job.inner, _complex(x.dtype)
     m = plans.convolution_length(n)
     _check_size(outer * m * inner, n)
     if job.read in ("hermitian", "halves"):
-        gathered = new(x, dtype, outer * n * inner)
-        beside = _Distances(place_a=1)
+        expanded = new(x, dtype, outer * n * inner)
+        adjacent = _Distances(place_a=1)
         copied = job._replace(write="complex", kept=n, scale=(1.0, 1.0), after=0)
-        _pass(x, gathered, copied, _Way(1, outer, 1, n, beside, beside))
-        x, job = gathered, job._replace(read="complex", given=n, taken=n, before=0, sign=1.0)
+        _pass(x, expanded, copied, _Layout(1, outer, 1, n, adjacent, adjacent))
+        x, job = expanded, job._replace(read="complex", given=n, taken=n, before=0, sign=1.0)
     middle = new(x, dtype, outer * m * inner)
     forth = job._replace(
         length=m, kept=m, write="complex", scale=(1.0, 1.0),
@@ -292,64 +302,66 @@ def _by_chirp(x: DeviceArray, out: DeviceArray, job: _Job) -> None:
         after=_table(x, ("spectrum", n, m), lambda: plans.chirp_spectrum(n, m)),
     )  # fmt: skip
     _run(x, middle, forth)
-    turned = _table(x, ("chirp back", n), lambda: plans.chirp(n, m).conj())
+    conjugates = _table(x, ("chirp back", n), lambda: plans.chirp(n, m).conj())
     back = job._replace(
         given=m, length=m, taken=m, read="complex", sign=-1.0,
-        scale=(job.scale[0], -job.scale[1]), before=0, after=turned,
+        scale=(job.scale[0], -job.scale[1]), before=0, after=conjugates,
     )  # fmt: skip
     _run(middle, out, back)
 
 
-def _pass(x: DeviceArray, out: DeviceArray, job: _Job, way: _Way) -> None:
+def _pass(x: DeviceArray, out: DeviceArray, job: _Job, layout: _Layout) -> None:
     """One launch."""
     shape = job._replace(before=job.before != 0, after=job.after != 0)
-    limits = None if alone(x.device) else x.device.limits
-    launch, numbers = _launch_of(shape, way, _component(x.dtype), limits)
-    twiddles = _table(x, ("twiddles", way.length), lambda: plans.twiddles(way.length))
+    limits = None if serial_threads(x.device) else x.device.limits
+    launch, numbers = _launch_of(shape, layout, _component(x.dtype), limits)
+    twiddles = _table(x, ("twiddles", layout.length), lambda: plans.twiddles(layout.length))
     launch(x, job.before, twiddles, job.after, out, *numbers)
 
 
 def _rows(x: DeviceArray, out: DeviceArray, job: _Job, first: int, second: int) -> None:
-    """One launch for rows that threads working alone do as matrices."""
+    """One launch for rows that serial threads transform as matrices."""
     shape = job._replace(before=job.before != 0, after=job.after != 0)
     launch, numbers = _launch_of_rows(shape, first, second, _component(x.dtype))
     along = _table(x, ("twiddles", first), lambda: plans.twiddles(first))
     across = _table(x, ("twiddles", second), lambda: plans.twiddles(second))
-    turns = _table(x, ("turns", first, second), lambda: plans.turns(first, second))
-    launch(x, job.before, along, turns, across, job.after, out, *numbers)
+    pass_twiddles = _table(
+        x, ("pass twiddles", first, second), lambda: plans.pass_twiddles(first, second)
+    )
+    launch(x, job.before, along, pass_twiddles, across, job.after, out, *numbers)
 
 
 @functools.lru_cache(1024)
 def _launch_of(
-    job: _Job, way: _Way, component: DType, limits: Limits | None
+    job: _Job, layout: _Layout, component: DType, limits: Limits | None
 ) -> tuple[Callable[..., None], tuple[Any, ...]]:
-    """The kernel of a pass on its grid, and the numbers that it takes. Without limits, for threads
-    that work alone."""
-    radices = plans.radices(way.length)
+    """The kernel of a pass on its grid, and the numbers that it takes. Without limits, it is the
+    one for serial threads."""
+    radices = plans.radices(layout.length)
     assert radices is not None
     what = _what(job, radices, component)._replace(
-        read_across=way.read_across, write_across=way.write_across
+        read_across=layout.read_across, write_across=layout.write_across
     )
-    columns = way.along_a * job.inner
-    count = way.outer * way.along_b * columns
+    columns = layout.along_a * job.inner
+    count = layout.outer * layout.along_b * columns
     launch: Callable[..., None]
     if limits is not None:
         room = limits.max_shared_memory // (2 * component.itemsize)
-        across = way.read_across or way.write_across
+        across = layout.read_across or layout.write_across
         tile = plans.tile(radices, count, room, across, limits.max_threads_per_block)
         blocks = -(-count // tile.lines)
         launch = fourier_blocks.block_transformer(what, tile)[blocks, tile.threads]
-    elif way.read_across or way.write_across:
-        blocks = way.outer * way.along_b * -(-columns // fourier_lines.LANES)
+    elif layout.read_across or layout.write_across:
+        blocks = layout.outer * layout.along_b * -(-columns // fourier_lines.LANES)
         kernel = fourier_lines.column_transformer(what, columns < fourier_lines.LANES)
         launch = kernel[blocks, fourier_lines.LANES]
     else:
         blocks = -(-count // fourier_lines.LANES)
         kernel = fourier_lines.line_transformer(what, count < fourier_lines.LANES)
         launch = kernel[blocks, fourier_lines.LANES]
-    read = (job.given * job.inner, *way.read, job.taken)
-    write = (job.kept * job.inner, *way.write, job.kept)
-    lines = (count, way.along_b, way.along_a, job.inner)
+    read = (job.given * job.inner, *layout.read, job.taken)
+    write = (job.kept * job.inner, *layout.write, job.kept)
+    lines = (count, layout.along_b, layout.along_a, job.inner)
     return launch, (*read, *write, *lines, job.length, *_signs(job, component))
 
 
@@ -369,7 +381,7 @@ def _what(job: _Job, radices: tuple[int, ...], component: DType) -> Pass:
     made = 2 * job.length if job.write == "pairs" else job.length
     return Pass(
         radices, component, job.read, job.write, before=job.before, after=job.after,
-        turned=job.turned, read_cut=job.taken < _needed(job.read, job.length),
+        two_tables=job.two_tables, read_cut=job.taken < _needed(job.read, job.length),
         write_cut=job.kept < made, plain=job.inner == 1,
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""What a Fourier transform of a length is made of: the parts it is split into, and its factors."""
+"""Plans of Fourier transforms: the passes that a length is split into, and tables of factors."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from treadle.kernels.device_code.butterflies import RADICES
 from treadle.kernels.device_code.fourier_blocks import Tile
-from treadle.kernels.device_code.fouriering import NEAR, twiddle_places
+from treadle.kernels.device_code.fourier_passes import NEAR, twiddle_places
 
 Table = np.ndarray[Any, Any]
 
 
-class Room(NamedTuple):
+class Capacity(NamedTuple):
     """What one pass can do: lines of up to `whole` elements, of up to `part` if a transform has
     several passes or its lines lie side by side. With fewer lines than `busy` a transform of
     `worth` elements or more is done in parts, which have more lines. Rows of `worth` to `rows`
@@ -29,35 +29,35 @@ class Room(NamedTuple):
 
 
 @functools.lru_cache(1024)
-def halves(n: int, room: Room) -> tuple[int, int] | None:
+def halves(n: int, capacity: Capacity) -> tuple[int, int] | None:
     """The sides of the matrix as which a row of n elements is transformed; None if it is not.
 
     >>> halves(1024, Room(2048, 1024, 16, 128, 8192)), halves(1009, Room(2048, 1024, 16, 128, 8192))
     ((32, 32), None)
     """
-    if not room.worth <= n <= room.rows or radices(n) is None:
+    if not capacity.worth <= n <= capacity.rows or radices(n) is None:
         return None
     parts = _parts(n, 2, n)
-    return (parts[0], parts[1]) if parts is not None and min(parts) >= room.busy else None
+    return (parts[0], parts[1]) if parts is not None and min(parts) >= capacity.busy else None
 
 
-_TOGETHER = 4  # lines side by side that a block should have: with 8 bytes, what GPUs read at once
+_ADJACENT = 4  # adjacent lines that a block should have: with 8 bytes each, a memory sector
 _ELEMENTS = 16  # of a thread, at most
 _MOST_THREADS = 256
 _FEW = 1024  # elements that a block should have
 
 
-def room_of_blocks(elements: int, threads: int) -> Room:
+def capacity_of_blocks(elements: int, threads: int) -> Capacity:
     """That of blocks with shared memory for so many elements, and so many threads."""
     most = min(elements, _ELEMENTS * min(threads, _MOST_THREADS))
-    return Room(most, most // _TOGETHER)
+    return Capacity(most, most // _ADJACENT)
 
 
-def tile(radices: tuple[int, ...], lines: int, room: int, across: bool, threads: int) -> Tile:
-    """What a block does of a pass over so many lines, with shared memory for `room` elements."""
+def tile(radices: tuple[int, ...], lines: int, capacity: int, across: bool, threads: int) -> Tile:
+    """A block's share of a pass over so many lines; its shared memory has `capacity` elements."""
     n, widest = math.prod(radices), max(radices)
     most = max(min(threads, _MOST_THREADS), 1)
-    wanted = min(_ELEMENTS * most, room)
+    wanted = min(_ELEMENTS * most, capacity)
     held = min(16 if across else -(-_FEW // n), wanted // n, lines)
     if not across:
         held = min(held, max(lines // _BUSY, 1))
@@ -65,14 +65,14 @@ def tile(radices: tuple[int, ...], lines: int, room: int, across: bool, threads:
     used = -(-n * held // widest)
     threads = min(1 << (used - 1).bit_length() if used > 1 else 1, most)
     size = n * held
-    return Tile(held, threads, size + size // 16 <= room)
+    return Tile(held, threads, size + size // 16 <= capacity)
 
 
 _BUSY = 256  # blocks that keep a GPU busy
 
 
 @functools.lru_cache(1024)
-def split(n: int, outer: int, inner: int, room: Room) -> tuple[int, ...] | None:
+def split(n: int, outer: int, inner: int, capacity: Capacity) -> tuple[int, ...] | None:
     """The lengths of one, two or three passes, whose product is n; None where there are none.
 
     >>> split(1 << 20, 1, 1, Room(2048, 1024)), split(1009, 1, 1, Room(2048, 1024))
@@ -80,15 +80,15 @@ def split(n: int, outer: int, inner: int, room: Room) -> tuple[int, ...] | None:
     """
     if radices(n) is None:
         return None
-    beside = inner if inner >= room.busy else outer * inner
-    fits = n <= (room.part if inner > 1 else room.whole)
-    if fits and (beside >= room.busy or n < room.worth):
+    neighbours = inner if inner >= capacity.busy else outer * inner
+    fits = n <= (capacity.part if inner > 1 else capacity.whole)
+    if fits and (neighbours >= capacity.busy or n < capacity.worth):
         return (n,)
     for count in (2, 3):
-        parts = _parts(n, count, room.part)
+        parts = _parts(n, count, capacity.part)
         if parts is not None:
             return parts
-    return (n,) if n <= room.whole else None
+    return (n,) if n <= capacity.whole else None
 
 
 def _parts(n: int, count: int, most: int) -> tuple[int, ...] | None:
@@ -98,20 +98,20 @@ def _parts(n: int, count: int, most: int) -> tuple[int, ...] | None:
     wanted = n ** (1 / count)
     for first in sorted(_divisors(n), key=lambda d: (abs(math.log(d / wanted)), d)):
         if 1 < first <= most:
-            rest = _parts(n // first, count - 1, most)
-            if rest is not None:
-                return (first, *rest)
+            cofactor = _parts(n // first, count - 1, most)
+            if cofactor is not None:
+                return (first, *cofactor)
     return None
 
 
 @functools.lru_cache(256)
 def _divisors(n: int) -> tuple[int, ...]:
     found = [1]
-    rest = n
+    cofactor = n
     for prime in (2, 3, 5, 7, 11, 13):
         powers = [1]
-        while rest % prime == 0:
-            rest //= prime
+        while cofactor % prime == 0:
+            cofactor //= prime
             powers.append(powers[-1] * prime)
         found = [d * power for d in found for power in powers]
     return tuple(found)
@@ -127,14 +127,14 @@ def radices(n: int) -> tuple[int, ...] | None:
     if n == 1:
         return (1,)
     found: list[int] = []
-    rest = n
+    cofactor = n
     for radix in (r for r in reversed(RADICES) if r % 2):
-        while rest % radix == 0:
+        while cofactor % radix == 0:
             found.append(radix)
-            rest //= radix
-    if rest & (rest - 1):
+            cofactor //= radix
+    if cofactor & (cofactor - 1):
         return None
-    bits = rest.bit_length() - 1
+    bits = cofactor.bit_length() - 1
     eights = max((bits - 2) // 3, 0) if bits % 3 == 1 else bits // 3
     left = bits - 3 * eights
     found += [8] * eights + {0: [], 1: [2], 2: [4], 4: [4, 4]}[left]
@@ -170,12 +170,12 @@ def twiddles(n: int) -> Table:
     return table
 
 
-def turns(first: int, rest: int) -> Table:
-    """The factors between two passes: exp(-2 pi i j k / (first * rest)) at k * rest + j."""
-    return _circle(np.outer(np.arange(first), np.arange(rest)).ravel(), first * rest)
+def pass_twiddles(first: int, cofactor: int) -> Table:
+    """The factors between two passes: exp(-2 pi i j k / (first * cofactor)) at k * cofactor + j."""
+    return _circle(np.outer(np.arange(first), np.arange(cofactor)).ravel(), first * cofactor)
 
 
-def turns_by_two(n: int) -> Table:
+def pass_twiddles_by_two(n: int) -> Table:
     """The same by two factors each, for `Pass.turned`."""
     near, far = np.arange(NEAR), np.arange(0, n, NEAR)
     return np.concatenate([_circle(near, n), _circle(far, n)])

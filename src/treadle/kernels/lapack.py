@@ -1,7 +1,7 @@
 """Linear algebra by NumPy's LAPACK, on the host.
 
-On the CPU it works where the arrays lie. For other devices there are `svd` and `eigh` alone, whose
-elements cross to the host and back.
+On the CPU it works in place. For other devices there are only the functions of singular values and
+eigenvalues, whose elements are copied to the host and back.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def cholesky(a: DeviceArray, out: DeviceArray, status: DeviceArray) -> None:
     def work() -> None:
         factors, found = host(out), host(status)
         _each(np.linalg.cholesky, (host(a),), factors, found)
-        found[np.isnan(np.diagonal(factors, 0, 1, 2)).any(-1)] = 1  # NaN is not refused by all
+        found[np.isnan(np.diagonal(factors, 0, 1, 2)).any(-1)] = 1  # not every LAPACK refuses NaN
 
     _on_host(work, a, out, status)
 

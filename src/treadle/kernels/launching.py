@@ -1,4 +1,4 @@
-"""What the launches of the library have in common."""
+"""What all launches of the library use."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ def zeros(like: DeviceArray, dtype: DType, *shape: int) -> DeviceArray:
     return made
 
 
-def alone(device: Device) -> bool:
-    """Whether threads do best that work alone on long pieces."""
+def serial_threads(device: Device) -> bool:
+    """Whether the threads of a block run one after the other (on the CPU). Then a thread does best
+    with much work of its own, and without barriers."""
     return device.traits.serial_threads
 
 
 def start(kernel: Kernel, threads: int, device: Device, *arguments: Any) -> None:
-    """Run so many threads which do not wait for each other. On the CPU each is a block, so that
-    their loops are not run side by side as lanes of vectors."""
-    if alone(device):
+    """Run so many threads which do not wait for each other. On the CPU each is a block: a block's
+    threads become the lanes of vectors, which is slow where their loops differ in length."""
+    if serial_threads(device):
         kernel[threads, 1](*arguments)
     else:
         kernel.launch(threads, *arguments)

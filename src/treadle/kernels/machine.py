@@ -1,4 +1,4 @@
-"""What of a device decides how work is spread over it."""
+"""The properties of a device that decide how work is distributed to its threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from treadle.runtime.devices import Device
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What of a device decides how work is spread over it."""
+    """The properties of a device that decide how work is distributed to its threads."""
 
     most_threads: int  # in a block
     shared_bytes: int

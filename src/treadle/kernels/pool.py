@@ -1,4 +1,4 @@
-"""The greatest elements and means of windows of images, and the way back to greatest ones."""
+"""Maxima and means of windows of images, and the inverse of max pooling."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Products of matrices, or of stacks of them, whatever strides they have.
 
-On the CPU floats are NumPy's BLAS's, on a card whose vendor's library is installed they are that
-library's; all else is multiplied by kernels of our own.
+NumPy's BLAS multiplies floats on the CPU, a vendor's library does on a card where it is installed.
+Everything else is multiplied by treadle's own kernels.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple
 from treadle.core.dtypes import DType
 from treadle.core.errors import UnsupportedOnTarget
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels import host_product, vendor_product
+from treadle.kernels import blas, vendor_product
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.device_code.multiplying import (
+from treadle.kernels.device_code.matrix_product import (
     LINES,
     MOST_BATCHES,
     Form,
@@ -26,24 +26,24 @@ from treadle.kernels.device_code.multiplying import (
     tile_multiplier,
 )
 from treadle.kernels.factors import Factor, Product
-from treadle.kernels.launching import alone, new, zeros
+from treadle.kernels.launching import new, serial_threads, zeros
 from treadle.kernels.machine import Machine, machine_of
 from treadle.kernels.tiles import Problem, chunk_for, tile_for
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
 Route = Literal["host", "vendor", "kernel"]
-# From the two factors' arrays and one for the result, which it fills.
+# Takes the two factors' arrays and the result's, and writes the latter.
 Filling = Callable[[DeviceArray, DeviceArray, DeviceArray], None]
-JOINING = 64  # threads of a block that joins parts
-_LANES = 256  # threads of a block that work alone
+JOINING = 64  # threads of a block of `part_joiner`
+_LANES = 256  # threads of a block of `line_multiplier`
 
 
 def route_of(device: Device, dtype: DType, product: Product) -> Route | None:
-    """Who computes a product: the host's BLAS, a library of the card's vendor, or a kernel of our
-    own, with which others can be fused. None if nobody does."""
+    """What computes a product: the host's BLAS, a library of the card's vendor, or one of treadle's
+    kernels, into which an epilogue can be fused. None if the device has none of these."""
     if device.traits.host_memory:
-        if dtype in host_product.MULTIPLIED:
+        if dtype in blas.MULTIPLIED:
             return "host"
     elif vendor_product.prepared(device, dtype, product) is not None:
         return "vendor"
@@ -51,7 +51,7 @@ def route_of(device: Device, dtype: DType, product: Product) -> Route | None:
 
 
 def multiply(x: DeviceArray, y: DeviceArray, product: Product) -> DeviceArray:
-    """The product of what a `Product` sees in two contiguous arrays, as (stack, rows, columns)."""
+    """The product of two factors in contiguous arrays, as an array of (stack, rows, columns)."""
     dtype = x.dtype
     assert isinstance(dtype, DType)
     shape = (product.matrices, product.rows, product.columns)
@@ -64,9 +64,9 @@ def multiply(x: DeviceArray, y: DeviceArray, product: Product) -> DeviceArray:
 
 
 def filling(device: Device, dtype: DType, product: Product, result: DType | None = None) -> Filling:
-    """What computes a product that is not empty, to be called often; `result` is the dtype of the
-    products, which only a vendor's library has other than that of the factors. UnsupportedOnTarget
-    if nobody does."""
+    """A function that computes a product that is not empty, to be called often. `result` is the
+    dtype of the result; only a vendor's library can have another one than that of the factors.
+    UnsupportedOnTarget if nothing computes it."""
     if result is not None and result is not dtype:
         how = vendor_product.prepared(device, dtype, product, result)
         if how is None:
@@ -76,17 +76,17 @@ def filling(device: Device, dtype: DType, product: Product, result: DType | None
         return partial(vendor_product.multiply, product=product, how=how)
     route = route_of(device, dtype, product)
     if route == "host":
-        return host_product.filling(dtype, product)
+        return blas.filling(dtype, product)
     if route == "vendor":
         how = vendor_product.prepared(device, dtype, product)
         assert how is not None
         return partial(vendor_product.multiply, product=product, how=how)
     if route is None:
         raise UnsupportedOnTarget(f"there is no product of matrices of {dtype} on {device.id}")
-    return partial(_by_lines if alone(device) else by_tiles, product=product)
+    return partial(_by_lines if serial_threads(device) else by_tiles, product=product)
 
 
-# --- kernels of our own --------------------------------------------------------------------------
+# --- treadle's own kernels ------------------------------------------------------------------------
 
 
 class Launch(NamedTuple):
@@ -120,14 +120,14 @@ def loadings_of(product: Product, vectors: bool = True) -> tuple[Loading, Loadin
 
 
 def _loading(factor: Factor, lines: int, inner: int, vectors: bool) -> Loading:
-    """Neighbours are read together where all of them lie as vectors of four."""
+    """Neighbours are loaded as vec4s where all rows are aligned to them."""
     along = factor.inner == 1 or factor.line != 1
     near, length, far = (
         (factor.inner, inner, factor.line) if along else (factor.line, lines, factor.inner)
     )
-    fours = vectors and near == 1 and length % 4 == 0
-    fours = fours and not any(step % 4 for step in (*factor.batch, far, factor.offset))
-    return Loading(along, 4 if fours else 1)
+    vec4s = vectors and near == 1 and length % 4 == 0
+    vec4s = vec4s and not any(step % 4 for step in (*factor.batch, far, factor.offset))
+    return Loading(along, 4 if vec4s else 1)
 
 
 def integers_of(product: Product, loadings: Sequence[Loading]) -> list[int]:
@@ -138,7 +138,7 @@ def integers_of(product: Product, loadings: Sequence[Loading]) -> list[int]:
         found += [*(step // loading.lanes for step in factor.batch), 0, 0, 0][:MOST_BATCHES]
         line, inner = factor.line, factor.inner
         if loading.lanes == 4:
-            # One step leads to the next four, along what lies side by side.
+            # One step is a vec4, along the axis whose elements are adjacent.
             line, inner = (line // 4, 1) if loading.inner else (1, inner // 4)
         found += [line, inner, factor.offset // loading.lanes]
     return found

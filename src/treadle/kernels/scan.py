@@ -1,14 +1,14 @@
-"""Running sums of int32 counts, of which the other kernels of the library are made."""
+"""Exclusive scans of int32 counts, which other kernels of the library use."""
 
 from __future__ import annotations
 
 from treadle.core.dtypes import i32
-from treadle.kernels.device_code import scanning
-from treadle.kernels.launching import alone, new
+from treadle.kernels.device_code import block_scan
+from treadle.kernels.launching import new, serial_threads
 from treadle.runtime.arrays import DeviceArray
 
-_ALONE = (1, 4096)  # threads of a block, elements of a thread: on the CPU
-_TOGETHER = (256, 8)
+_SERIAL = (1, 4096)  # threads of a block, elements of a thread: on the CPU
+_PARALLEL = (256, 8)
 
 
 def exclusive_sum(x: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
@@ -19,16 +19,16 @@ def exclusive_sum(x: DeviceArray) -> tuple[DeviceArray, DeviceArray]:
     >>> sums.to_host().tolist(), total.to_host().tolist()
     ([0, 3, 4], [8])
     """
-    threads, items = _ALONE if alone(x.device) else _TOGETHER
+    threads, items = _SERIAL if serial_threads(x.device) else _PARALLEL
     threads = min(threads, x.device.limits.max_threads_per_block)
     size = threads * items
     blocks = max(-(-x.size // size), 1)
     sums = new(x, i32, x.size)
     totals = new(x, i32, blocks)
-    scanner = scanning.block_scanner(threads, items)
+    scanner = block_scan.block_scanner(threads, items)
     scanner[blocks, threads](x, sums, totals, x.size)
     if blocks == 1:
         return sums, totals
     before, total = exclusive_sum(totals)
-    scanning.add_totals.launch(x.size, sums, before, size)
+    block_scan.add_totals.launch(x.size, sums, before, size)
     return sums, total

@@ -7,13 +7,13 @@ from treadle.core.dtypes import DType, i32, i64
 from treadle.core.limits import MOST_NARROW
 from treadle.kernels.device_code import scattering
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.launching import alone, flat, new, start, zeros
+from treadle.kernels.launching import flat, new, serial_threads, start, zeros
 from treadle.kernels.sort import sort_with_order
 from treadle.lang.kernel import Kernel
 from treadle.runtime.arrays import DeviceArray
 
 _MOST_THREADS = 1 << 30  # of a launch
-_FEW = 4096  # indices that one thread of the CPU goes through by itself
+_FEW = 4096  # indices for which one thread of the CPU is enough
 
 
 def put(
@@ -35,7 +35,7 @@ def put(
     if not index.size:
         return
     target, index, values = flat(target), flat(index), flat(values)
-    if alone(target.device):
+    if serial_threads(target.device):
         _in_ranges(target, index, values, "put")
         return
     if distinct or values.size == 1:
@@ -53,9 +53,9 @@ def add(target: DeviceArray, index: DeviceArray, values: DeviceArray) -> None:
     """Do `target[index[i]] += values[i]`, every one of them; there is one value, or one for each
     index, in the target's dtype.
 
-    Numbers of 32 bits, and of 64 where the device is no WebGPU device, are added by atomics:
-    rounding of floats depends on the order of threads. Narrower ones are summed in 32 bits first.
-    The rest is sorted by index, and each sum is made by one thread.
+    Numbers of 32 bits, and of 64 where the device has such atomics, are added by atomics, so that
+    the rounding of floats depends on the order of threads. Narrower ones are summed in 32 bits
+    first. Others are sorted by index, and one thread computes each sum.
 
     >>> import treadle as td
     >>> x = td.zeros(3, device="cpu")._array
@@ -75,7 +75,7 @@ def add(target: DeviceArray, index: DeviceArray, values: DeviceArray) -> None:
         _in_segments(target, index, values, "sum")
         return
     sums = target if form == real else zeros(target, form, target.size)
-    if alone(target.device):
+    if serial_threads(target.device):
         _in_ranges(sums, index, values, "sum")
     else:
         kernel = scattering.adder(form, parts)
@@ -87,7 +87,7 @@ def add(target: DeviceArray, index: DeviceArray, values: DeviceArray) -> None:
 def fold(target: DeviceArray, index: DeviceArray, values: DeviceArray, how: str) -> None:
     """Multiply elements by all values that go to them, or keep the least or the greatest of both
     ("prod", "min", "max"; NaN stays NaN). There is one value, or one for each index, in the
-    target's dtype, which is no complex one.
+    target's dtype, which is not complex.
 
     Products of floats depend on the order of threads as sums do.
 
@@ -107,7 +107,7 @@ def fold(target: DeviceArray, index: DeviceArray, values: DeviceArray, how: str)
         _in_segments(target, index, values, how)
         return
     folded = target if form == dtype else _as(form, target)
-    if alone(target.device):
+    if serial_threads(target.device):
         _in_ranges(folded, index, values, how)
     else:
         bits = i64 if form.itemsize == 8 else i32
@@ -140,21 +140,21 @@ def scattered(
 
 
 def _lacks_atomics(target: DeviceArray) -> bool:
-    """Whether a device has none of the size of an element's numbers."""
+    """Whether a device has no atomics of the size of an element's numbers."""
     assert isinstance(target.dtype, DType)
     return target.dtype.component.itemsize == 8 and not target.device.traits.atomics_64
 
 
 def _in_segments(target: DeviceArray, index: DeviceArray, values: DeviceArray, how: str) -> None:
-    """Without atomics: what belongs to an element is put side by side, for one thread."""
+    """Without atomics: values are sorted by index, and one thread folds those of an element."""
     ordered, order = sort_with_order(index)
     kernel = scattering.segment_folder(how)
     kernel.launch(index.size, target, ordered, order, values, int(values.size > 1))
 
 
 def _in_ranges(target: DeviceArray, index: DeviceArray, values: DeviceArray, how: str) -> None:
-    """On the CPU: each thread has a range of the target, and so needs no atomics, and the order in
-    which values are put together is that of the indices."""
+    """On the CPU: each thread owns a range of the target, so that no atomics are needed and values
+    are folded in the order of the indices."""
     assert isinstance(target.dtype, DType)
     real = target.dtype.component
     parts = target.dtype.itemsize // real.itemsize

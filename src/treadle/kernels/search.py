@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from treadle.core.dtypes import DType, i32
-from treadle.kernels.device_code.searching import searcher
+from treadle.kernels.device_code.binary_search import searcher
 from treadle.kernels.launching import flat
 from treadle.runtime.arrays import DeviceArray
 

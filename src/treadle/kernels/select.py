@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from treadle.core.dtypes import DType, i32
-from treadle.kernels.device_code import selecting
-from treadle.kernels.launching import alone, flat, new, start
+from treadle.kernels.device_code import compaction
+from treadle.kernels.launching import flat, new, serial_threads, start
 from treadle.kernels.scan import exclusive_sum
 from treadle.runtime.arrays import DeviceArray
 
 _RUN = 16  # elements of a thread
-_RUN_ALONE = 4096
+_RUN_SERIAL = 4096
 
 
 def positions(mask: DeviceArray, dtype: DType = i32) -> DeviceArray:
@@ -23,15 +23,15 @@ def positions(mask: DeviceArray, dtype: DType = i32) -> DeviceArray:
     before, total, run = _counted(mask)
     found = new(mask, dtype, int(total.to_host()[0]))
     if found.size:
-        writer = selecting.position_writer(dtype)
+        writer = compaction.position_writer(dtype)
         start(writer, before.size, mask.device, flat(mask), before, found, run)
     return found
 
 
 def _counted(mask: DeviceArray) -> tuple[DeviceArray, DeviceArray, int]:
     """How many are true before each run of elements, and in all; and the length of a run."""
-    run = _RUN_ALONE if alone(mask.device) else _RUN
+    run = _RUN_SERIAL if serial_threads(mask.device) else _RUN
     counts = new(mask, i32, -(-mask.size // run))
     if mask.size:
-        start(selecting.count_runs, counts.size, mask.device, flat(mask), counts, run)
+        start(compaction.count_runs, counts.size, mask.device, flat(mask), counts, run)
     return *exclusive_sum(counts), run

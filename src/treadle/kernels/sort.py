@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from treadle.core.dtypes import DType, i32
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels.device_code import merging, radix
+from treadle.kernels.device_code import merge_sort, radix_sort
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.device_code.merging import Sorting, Tile
-from treadle.kernels.launching import alone, flat, new, start
+from treadle.kernels.device_code.merge_sort import Sorting, Tile
+from treadle.kernels.launching import flat, new, serial_threads, start
 from treadle.kernels.scan import exclusive_sum
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
@@ -21,8 +21,8 @@ _MOST_THREADS = 256
 _FEWEST_THREADS = 32  # of a block, for rows between a thread's and a tile's
 _RUN = 16  # elements that one thread sorts by insertion
 _LONG_ROW = 2048  # on the CPU, rows from here on are ordered digit by digit
-_DIGIT_PIECE = 32768  # elements that a thread moves, at least
-_DIGIT_PIECES = 16  # of a row, at most: each thread counts the digits in all of them
+_DIGIT_CHUNK = 32768  # the fewest elements that a thread moves
+_DIGIT_CHUNKS = 16  # the most of a row: each thread has counts for all of them
 _SHORT_ROW = 32  # on GPUs, a thread sorts a row of up to so many
 
 
@@ -75,7 +75,7 @@ class _Plan(NamedTuple):
     between: Sorting
 
     def target(self, left: int) -> tuple[_Pair, Sorting]:
-        """Where results go while so many passes are still to come, and as what."""
+        """Where a pass writes, and in which dtypes, if so many passes follow it."""
         return (self.spares[(left - 1) % 2], self.between) if left else (self.final, self.what)
 
 
@@ -91,9 +91,9 @@ def _sorted(
     if x.size:
         final = _Pair(flat(values), 0 if order is None else flat(order))
         what = Sorting(x.dtype, x.dtype, place, descending)
-        if alone(x.device) and n >= _LONG_ROW:
+        if serial_threads(x.device) and n >= _LONG_ROW:
             _by_digits(flat(x), final, what, n)
-        elif alone(x.device) or n <= _SHORT_ROW:
+        elif serial_threads(x.device) or n <= _SHORT_ROW:
             _by_rows(flat(x), final, what, n)
         else:
             _by_tiles(flat(x), final, what, n)
@@ -109,45 +109,45 @@ def _by_tiles(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:
     plan = _plan(x, final, what, min(passes, 2))
     launch = (x.size // n * tiles, tile.threads)
     into, written = plan.target(passes)
-    merging.tile_sorter(written, tile)[launch](x, *into, n, tiles)
+    merge_sort.tile_sorter(written, tile)[launch](x, *into, n, tiles)
     for left in reversed(range(passes)):
         source = into
         into, written = plan.target(left)
-        merging.tile_merger(written, tile)[launch](*source, *into, n, size, tiles)
+        merge_sort.tile_merger(written, tile)[launch](*source, *into, n, size, tiles)
         size *= 2
 
 
 def _by_rows(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:
     """A thread sorts a row."""
-    run = _RUN if alone(x.device) else _SHORT_ROW
+    run = _RUN if serial_threads(x.device) else _SHORT_ROW
     merged = n > run
     scratch = _spare(x, what) if merged else _Pair(x, 0)
-    sorter = merging.row_sorter(what, run, merged)
+    sorter = merge_sort.row_sorter(what, run, merged)
     start(sorter, x.size // n, x.device, x, *final, *scratch, n)
 
 
 def _by_digits(x: DeviceArray, final: _Pair, what: Sorting, n: int) -> None:
-    """Threads that work alone order long rows by one digit of the keys after the other."""
-    log = max((n - 1) // _DIGIT_PIECES, _DIGIT_PIECE - 1).bit_length()
-    pieces = -(-n // (1 << log))
-    threads = x.size // n * pieces
-    passes = radix.passes(what.dtype)
+    """On the CPU: threads order long rows by one digit of the keys after the other."""
+    log = max((n - 1) // _DIGIT_CHUNKS, _DIGIT_CHUNK - 1).bit_length()
+    chunks = -(-n // (1 << log))
+    threads = x.size // n * chunks
+    passes = radix_sort.passes(what.dtype)
     plan = _plan(x, final, what, min(passes - 1, 2))
-    counts = new(x, i32, threads * radix.DIGITS)
-    after = new(x, i32, threads * radix.DIGITS * pieces)
-    counter = radix.digit_counter(what.dtype, what.descending)
-    start(counter, threads, x.device, x, counts, n, 1 << log, pieces, 0)
+    counts = new(x, i32, threads * radix_sort.DIGITS)
+    after = new(x, i32, threads * radix_sort.DIGITS * chunks)
+    counter = radix_sort.digit_counter(what.dtype, what.descending)
+    start(counter, threads, x.device, x, counts, n, 1 << log, chunks, 0)
     into = _Pair(x, 0)
     for done in range(passes):
         source = into
         into, written = plan.target(passes - 1 - done)
         before, _ = exclusive_sum(counts)
         last = done == passes - 1
-        mover = radix.digit_mover(written, done == 0, last)
-        where = n, log, pieces, 8 * done
+        mover = radix_sort.digit_mover(written, done == 0, last)
+        where = n, log, chunks, 8 * done
         start(mover, threads, x.device, *source, *into, before, after, *where)
         if not last:
-            radix.add_counts.launch(counts.size, after, counts, pieces)
+            radix_sort.add_counts.launch(counts.size, after, counts, chunks)
 
 
 def tile_for(device: Device, what: Sorting, n: int) -> Tile:

@@ -1,4 +1,4 @@
-"""Arrays of numbers that kernels need again and again, as roots of unity: a device keeps them."""
+"""A cache of constant arrays on each device, such as roots of unity."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treadle.core.dtypes import DType
 from treadle.runtime.arrays import DeviceArray
 from treadle.runtime.devices import Device
 
-_MOST_BYTES = 1 << 28  # that a device keeps
+_MOST_BYTES = 1 << 28  # of a device's cache
 
 
 def table_of(
@@ -20,16 +20,16 @@ def table_of(
     dtype: DType,
     compute: Callable[[], np.ndarray[Any, Any]],
 ) -> DeviceArray:
-    """The table of a name on a device, of a single axis, computed by the host if the device has it
-    no more. What was used last is forgotten last.
+    """The table of a name on a device, as an array of one axis. If it is not in the cache, the host
+    computes it. The least recently used tables are dropped first.
 
-    While launches are captured nothing is uploaded but by a replay, so a table that comes then is
-    that recording's alone.
+    While launches are captured, an upload happens only at replays. A table that is made then
+    belongs to that recording and is not cached.
     """
     key = (name, dtype)
     table: DeviceArray | None = device.tables.pop(key, None)
     if table is not None:
-        device.tables[key] = table  # last: those that were not used for longest are first
+        device.tables[key] = table  # reinserted last: the order is that of the last use
         return table
     values = compute()
     table = DeviceArray.allocate(device, dtype, (values.size,))
@@ -37,7 +37,7 @@ def table_of(
     if device.default_stream.keeping is not None:
         return table
     device.tables[key] = table
-    kept = list(device.tables.items())  # at once: other threads may add theirs
+    kept = list(device.tables.items())  # a copy: other threads may insert at the same time
     held = sum(each.size * each.dtype.itemsize for _, each in kept)
     for oldest, each in kept[:-1]:
         if held <= _MOST_BYTES:

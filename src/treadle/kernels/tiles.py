@@ -9,16 +9,16 @@ from typing import Literal, NamedTuple
 
 from treadle.core.dtypes import DType
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.device_code.multiplying import Tile
+from treadle.kernels.device_code.matrix_product import Tile
 from treadle.kernels.machine import Machine
 
 Class = Literal["large", "middle", "small", "thin", "narrow"]
 
-_MODEST = Tile(32, 32, 8, 1, 1, beside=8, unrolled=False)
-_SMALL = Tile(32, 32, 16, 1, 1, beside=8)
+_MODEST = Tile(32, 32, 8, 1, 1, warp_columns=8, unrolled=False)
+_SMALL = Tile(32, 32, 16, 1, 1, warp_columns=8)
 _MIDDLE = Tile(64, 64, 16, 1, 1)
-_THIN = Tile(16, 128, 16, 1, 1, beside=32)
-_NARROW = Tile(128, 16, 16, 1, 1, beside=4)
+_THIN = Tile(16, 128, 16, 1, 1, warp_columns=32)
+_NARROW = Tile(128, 16, 16, 1, 1, warp_columns=4)
 
 # By whether double buffers pay, the bytes of a sum and the class of the product; the best first, of
 # which a device takes the first that its limits allow.
@@ -33,11 +33,11 @@ _USUAL: dict[Class, tuple[Tile, ...]] = {
     "large": (_MIDDLE,),
     "middle": (_MIDDLE, Tile(64, 64, 8, 1, 1)),
     "small": (_SMALL,),
-    "thin": (_THIN, Tile(16, 128, 8, 1, 1, beside=32)),
-    "narrow": (_NARROW, Tile(128, 16, 8, 1, 1, beside=4)),
+    "thin": (_THIN, Tile(16, 128, 8, 1, 1, warp_columns=32)),
+    "narrow": (_NARROW, Tile(128, 16, 8, 1, 1, warp_columns=4)),
 }
-_LAST = (Tile(32, 32, 16, 1, 1, beside=8), Tile(32, 32, 8, 1, 1, beside=8), _MODEST)
-_FEW = 24  # rows, or columns, of what is thin, or narrow
+_LAST = (Tile(32, 32, 16, 1, 1, warp_columns=8), Tile(32, 32, 8, 1, 1, warp_columns=8), _MODEST)
+_FEW = 24  # rows of a thin product, columns of a narrow one
 _LEAST_CHUNK = 256
 _FULL_BLOCKS = 256
 _BUSY_BLOCKS = 96  # that keep a card busy: with fewer, smaller tiles are better

@@ -1,7 +1,8 @@
-"""The k first elements of each row in descending or ascending order, without ordering the rest.
+"""The k first elements of each row in descending or ascending order, without sorting the row.
 
-Rows are cut into pieces, each piece keeps its own k best, and what was kept is one shorter row: so
-until ordering it whole is cheap. Of equal elements any may be kept. NaN counts as greatest.
+Rows are divided into chunks, the k best of each chunk are selected, and these are a shorter row.
+That is repeated until sorting the row is cheap. Which of equal elements is selected is not
+specified. NaN counts as the greatest.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from typing import Any
 from treadle.core.dtypes import DType, i32
 from treadle.core.errors import ShapeError
 from treadle.core.limits import MOST_NARROW
-from treadle.kernels.device_code import keeping, merging
-from treadle.kernels.device_code.merging import Sorting
-from treadle.kernels.launching import alone, flat, new, start
+from treadle.kernels.device_code import merge_sort, top_elements
+from treadle.kernels.device_code.merge_sort import Sorting
+from treadle.kernels.launching import flat, new, serial_threads, start
 from treadle.kernels.sort import sort_with_order, tile_for
 from treadle.runtime.arrays import DeviceArray
 
 _SHORT = 4  # times k: rows that are ordered whole
-_PIECE = 16384  # elements of which a thread that works alone keeps k
-_MOST_KEPT = 128  # by such a thread, which looks for the place of each new one
+_CHUNK = 16384  # elements of which a thread of the CPU selects k
+_MOST_SELECTED = 128  # by such a thread, since it inserts each new one in order
 
 
 def topk(
@@ -47,7 +48,7 @@ def topk(
     ordered, order = sort_with_order(values)  # ascending, so that NaN is the greatest
     n, rows = values.shape[-1], x.size // x.shape[-1]
     best, found = new(x, x.dtype, *shape), new(x, dtype, *shape)
-    finish = keeping.ends_writer(x.dtype, dtype, largest, places is not None)
+    finish = top_elements.ends_writer(x.dtype, dtype, largest, places is not None)
     finish.launch(
         rows * k, flat(ordered), flat(order), 0 if places is None else flat(places), flat(best),
         flat(found), n, k,
@@ -58,27 +59,27 @@ def topk(
 def _shorter(
     values: DeviceArray, places: DeviceArray | None, k: int, largest: bool
 ) -> tuple[DeviceArray, DeviceArray] | None:
-    """A row with the best of each piece, and where they were; None if that is hardly shorter."""
+    """The best of each chunk, and their places; None if that is hardly shorter."""
     n = values.shape[-1]
     rows = values.size // n
     assert isinstance(values.dtype, DType)
-    if alone(values.device):
-        return _by_threads(values, places, k, largest, rows) if k <= _MOST_KEPT else None
+    if serial_threads(values.device):
+        return _by_threads(values, places, k, largest, rows) if k <= _MOST_SELECTED else None
     what = Sorting(values.dtype, values.dtype, i32, False)
     tile = tile_for(values.device, what, n)
     size = tile.threads * tile.items
-    pieces = -(-n // size)
-    kept = (pieces - 1) * k + min(k, n - (pieces - 1) * size)
+    chunks = -(-n // size)
+    kept = (chunks - 1) * k + min(k, n - (chunks - 1) * size)
     if size < _SHORT * k or 2 * kept > n:
         return None
     ordered, order = new(values, values.dtype, values.size), new(values, i32, values.size)
-    merging.tile_sorter(what, tile)[rows * pieces, tile.threads](
-        flat(values), ordered, order, n, pieces
+    merge_sort.tile_sorter(what, tile)[rows * chunks, tile.threads](
+        flat(values), ordered, order, n, chunks
     )
     best, found = new(values, values.dtype, *values.shape[:-1], kept), new(values, i32, rows * kept)
-    keep = keeping.tile_ends_keeper(largest, places is not None)
+    select = top_elements.tile_end_selector(largest, places is not None)
     before: Any = 0 if places is None else flat(places)
-    keep.launch(rows * kept, ordered, order, before, flat(best), found, n, size, k, kept)
+    select.launch(rows * kept, ordered, order, before, flat(best), found, n, size, k, kept)
     return best, found
 
 
@@ -87,16 +88,16 @@ def _by_threads(
 ) -> tuple[DeviceArray, DeviceArray] | None:
     n = values.shape[-1]
     assert isinstance(values.dtype, DType)
-    pieces = -(-n // _PIECE)
-    kept = (pieces - 1) * k + min(k, n - (pieces - 1) * _PIECE)
+    chunks = -(-n // _CHUNK)
+    kept = (chunks - 1) * k + min(k, n - (chunks - 1) * _CHUNK)
     if 2 * kept > n:
         return None
     best, found = new(values, values.dtype, *values.shape[:-1], kept), new(values, i32, rows * kept)
-    keep = keeping.piece_keeper(values.dtype, largest, places is not None)
+    select = top_elements.chunk_selector(values.dtype, largest, places is not None)
     before: Any = 0 if places is None else flat(places)
-    threads = rows * pieces
+    threads = rows * chunks
     start(
-        keep, threads, values.device, flat(values), before, flat(best), found, n, _PIECE, pieces, k,
-        kept,
+        select, threads, values.device, flat(values), before, flat(best), found, n, _CHUNK, chunks,
+        k, kept,
     )  # fmt: skip
     return best, found

@@ -1,7 +1,7 @@
-"""Triangles of matrices: solving through them, block by block, and the product of blocks.
+"""Triangular matrices: solving with them, block by block, and the product of blocks.
 
-Arrays have three axes, (matrices, rows, columns); a `Part` is some rows and columns.
-What is large is `multiply`, everything else small blocks on the diagonal.
+Arrays have three axes, (matrices, rows, columns); a `Part` is some rows and columns. Nearly all
+operations are in `multiply`; what remains is small blocks on the diagonal.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 
 from treadle.core.dtypes import DType
 from treadle.kernels import product
-from treadle.kernels.device_code import blocks
-from treadle.kernels.device_code.blocks import Multiplying, Substituting
+from treadle.kernels.device_code import matrix_blocks
+from treadle.kernels.device_code.matrix_blocks import Multiplying, Substituting
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.launching import flat, new
 from treadle.runtime.arrays import DeviceArray
 
-WIDE = 256  # rows or columns that are done by small steps, before what follows is updated at once
-DEEP = 64  # from here on the library's own product pays, which makes an array of its result
+WIDE = 256  # rows or columns done in small steps before one large product updates all that follow
+DEEP = 64  # from here on the library's product pays, although it writes to a temporary array
 # By the bytes of an element: rows and columns of a thread's part of a product, the width of a
-# block on the diagonal and the columns that are solved for beside each other, in 16 KiB.
+# block on the diagonal, and the columns that are solved for at once: in 16 KiB of shared memory.
 _TILES = {4: (4, 4), 8: (4, 2), 16: (1, 2)}
 _WIDTHS = {4: (32, 64), 8: (16, 64), 16: (16, 32)}
 
@@ -67,8 +67,8 @@ class Part(NamedTuple):
         return self.array.dtype
 
     @property
-    def told(self) -> tuple[Any, ...]:
-        """What kernels are told: the array, and where the part is."""
+    def arguments(self) -> tuple[Any, ...]:
+        """The arguments of kernels: the array, and where the part is."""
         return (self.array, *self[2:])
 
     def part(self, top: int, bottom: int, left: int, right: int) -> Part:
@@ -95,23 +95,23 @@ def solve_through(
     a: Part, x: Part, *, lower: bool = True, unit: bool = False, conj: bool = False
 ) -> None:
     """Replace x by the solution of a @ … = x, through a triangle of `a` (or of its conjugate)."""
-    if not lower:  # from the last row up, which is the same
+    if not lower:  # an upper triangle, reversed, is a lower one
         a = a.upside_down().transposed().upside_down().transposed()
         x = x.upside_down()
     width, threads = _WIDTHS[x.dtype.itemsize]
     what = Substituting(x.dtype, width, threads, conj and x.dtype.is_complex)
-    substitute = blocks.substituter(what)[x.matrices * -(-x.columns // threads), threads]
+    substitute = matrix_blocks.substituter(what)[x.matrices * -(-x.columns // threads), threads]
     n = x.rows
     for start, stop in stretches(0, n, WIDE):
         for at, end in stretches(start, stop, width):
             corner, known = a.part(at, end, at, end), x.part(at, end, 0, x.columns)
-            substitute(*corner.told, *known.told, int(unit))
+            substitute(*corner.arguments, *known.arguments, int(unit))
             if end < stop:
-                rest = x.part(end, stop, 0, x.columns)
-                multiply(a.part(end, stop, at, end), known, rest, subtract=True)
+                remaining = x.part(end, stop, 0, x.columns)
+                multiply(a.part(end, stop, at, end), known, remaining, subtract=True)
         if stop < n:
-            known, rest = x.part(start, stop, 0, x.columns), x.part(stop, n, 0, x.columns)
-            multiply(a.part(stop, n, start, stop), known, rest, subtract=True)
+            known, remaining = x.part(start, stop, 0, x.columns), x.part(stop, n, 0, x.columns)
+            multiply(a.part(stop, n, start, stop), known, remaining, subtract=True)
 
 
 def stretches(start: int, stop: int, length: int) -> list[tuple[int, int]]:
@@ -126,20 +126,24 @@ def multiply(a: Part, b: Part, c: Part, *, conj: bool = False, subtract: bool = 
         return
     rows, columns = _TILES[c.dtype.itemsize]
     traits = c.array.device.traits
-    if traits.software or traits.serial_threads:  # is slow to compile what is unrolled
+    if traits.software or traits.serial_threads:  # slow to compile unrolled code
         rows = columns = 1
-    rows = rows if c.rows > blocks.SIDE else 1
-    columns = columns if c.columns > blocks.SIDE else 1
+    rows = rows if c.rows > matrix_blocks.SIDE else 1
+    columns = columns if c.columns > matrix_blocks.SIDE else 1
     what = Multiplying(c.dtype, rows, columns, conj and c.dtype.is_complex)
-    tiles = -(-c.rows // (blocks.SIDE * rows)) * -(-c.columns // (blocks.SIDE * columns))
-    kernel = blocks.multiplier(what)[c.matrices * tiles, blocks.SIDE * blocks.SIDE]
-    turned = int(a.along != 1 and a.down == 1)
-    kernel(*a.told, *b.told, *c.told, turned, int(subtract))
+    tiles = -(-c.rows // (matrix_blocks.SIDE * rows)) * -(
+        -c.columns // (matrix_blocks.SIDE * columns)
+    )
+    kernel = matrix_blocks.multiplier(what)[
+        c.matrices * tiles, matrix_blocks.SIDE * matrix_blocks.SIDE
+    ]
+    transposed = int(a.along != 1 and a.down == 1)
+    kernel(*a.arguments, *b.arguments, *c.arguments, transposed, int(subtract))
 
 
 def _subtract_large(a: Part, b: Part, c: Part) -> None:
     """Subtract a @ b from c by the library's own product, the quickest that the device has."""
-    if a.along < 0 and b.down < 0:  # reversed on both sides is the same
+    if a.along < 0 and b.down < 0:  # the inner axis reversed in both factors: the same product
         a = a.transposed().upside_down().transposed()
         b = b.upside_down()
     if a.down < 0 and c.down < 0:
@@ -149,15 +153,15 @@ def _subtract_large(a: Part, b: Part, c: Part) -> None:
     what = Product((a.matrices,), a.rows, b.columns, a.columns, first, second)
     by = whole(product.multiply(a.array, b.array, what))
     size = c.matrices * c.rows * c.columns
-    blocks.subtract.launch(size, *by.told, *c.told)
+    matrix_blocks.subtract.launch(size, *by.arguments, *c.arguments)
 
 
 def fill(out: Part, kind: int, source: Part | None = None) -> None:
-    """Copy a triangle, and write zeros beside it; or write ones on the diagonal."""
+    """Copy a triangle and write zeros elsewhere; or write the identity."""
     source = source or out
-    kernel = blocks.filler(out.dtype)
+    kernel = matrix_blocks.filler(out.dtype)
     size = out.matrices * out.rows * out.columns
-    kernel.launch(size, *source.told, *out.told, kind)
+    kernel.launch(size, *source.arguments, *out.arguments, kind)
 
 
 def copy_of(a: DeviceArray) -> DeviceArray:

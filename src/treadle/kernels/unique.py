@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from treadle.core.dtypes import DType, i32
-from treadle.kernels.device_code import grouping
+from treadle.kernels.device_code import equal_groups
 from treadle.kernels.launching import flat, new
 from treadle.kernels.scan import exclusive_sum
 from treadle.kernels.sort import sort_with_order
@@ -37,7 +37,7 @@ def unique(x: DeviceArray, dtype: DType = i32) -> Unique:
         return Unique(new(x, x.dtype, 0), new(x, dtype, 0), new(x, dtype, 0), new(x, dtype, 0))
     elements, order = sort_with_order(flat(x))
     heads = new(x, i32, x.size)
-    grouping.head_marker(x.dtype).launch(x.size, elements, heads)
+    equal_groups.head_marker(x.dtype).launch(x.size, elements, heads)
     return grouped(elements, order, heads, dtype)
 
 
@@ -55,9 +55,9 @@ def grouped(elements: DeviceArray, order: DeviceArray, heads: DeviceArray, dtype
         new(elements, dtype, size),
         new(elements, dtype, groups),
     )
-    writer = grouping.group_writer(dtype)
+    writer = equal_groups.group_writer(dtype)
     writer.launch(
         size, elements, order, heads, before, found.values, found.first, found.inverse, starts
     )
-    grouping.group_counter(dtype).launch(groups, starts, found.counts, size)
+    equal_groups.group_counter(dtype).launch(groups, starts, found.counts, size)
     return found

@@ -1,20 +1,20 @@
-"""Steps of optimizers over parameters that lie together, from one place to another."""
+"""Steps of optimizers over parameters in one stretch of memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from treadle.core.dtypes import DType, complex64, complex128, float32, float64
-from treadle.kernels.device_code import updating
+from treadle.kernels.device_code import optimizer_steps
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.device_code.updating import WIDTH, Form
-from treadle.kernels.launching import alone
+from treadle.kernels.device_code.optimizer_steps import WIDTH, Form
+from treadle.kernels.launching import serial_threads
 from treadle.lang.kernel import Function, Kernel
 from treadle.runtime.arrays import DeviceArray
 
 # A kernel for elements of a form: how a step is taken.
 Algorithm = Callable[[Form], Kernel]
-# What follows from the number of steps, computed in a dtype.
+# Numbers that depend on the number of steps, computed in a dtype.
 Derivation = Callable[[DType], Function]
 
 _PARTS = {complex64: float32, complex128: float64}
@@ -39,7 +39,7 @@ def advance(
     """Count a step for so many parameters, unless `found` is not 0, and compute what follows from
     that for the first one."""
     assert isinstance(given.dtype, DType)
-    kernel = updating.advancer(derivation(given.dtype))
+    kernel = optimizer_steps.advancer(derivation(given.dtype))
     kernel.launch(count, steps, given, now, found, scale, first, count)
 
 
@@ -63,7 +63,7 @@ def update(
     part = _PARTS.get(dtype)
     if part is not None:
         start, end = 2 * start, 2 * end
-    lanes = 1 if alone(values.device) else _LANES
+    lanes = 1 if serial_threads(values.device) else _LANES
     form = Form(part or dtype, lanes, maximize, scaled)
     count = -(-(end - start) // lanes)
     taken = [0 if a is None else _stretch(a, form.dtype, start, count, lanes) for a in arrays]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.nn import init as initial
+from treadle.nn.function_module import FunctionModule
 from treadle.nn.module import Module
-from treadle.nn.of_function import OfFunction
 from treadle.nn.parameter import Parameter
 from treadle.tensor.annotations import ArrayLike, DeviceLike, DTypeLike
 from treadle.tensor.creation import empty
@@ -14,7 +14,7 @@ from treadle.tensor.functional import activations, normalization
 from treadle.tensor.tensor import Tensor
 
 
-class _InPlace(OfFunction):
+class _InPlace(FunctionModule):
     """A function without settings, but that it may write its input."""
 
     def __init__(self, inplace: bool = False) -> None:
@@ -107,7 +107,7 @@ class Hardswish(_InPlace):
     _function = staticmethod(activations.hardswish)
 
 
-class Sigmoid(OfFunction):
+class Sigmoid(FunctionModule):
     """1 / (1 + exp(-x)).
 
     >>> import treadle as td
@@ -122,7 +122,7 @@ class Sigmoid(OfFunction):
         super().__init__()
 
 
-class Tanh(OfFunction):
+class Tanh(FunctionModule):
     """The hyperbolic tangent.
 
     >>> import treadle as td
@@ -137,7 +137,7 @@ class Tanh(OfFunction):
         super().__init__()
 
 
-class LogSigmoid(OfFunction):
+class LogSigmoid(FunctionModule):
     """The logarithm of the sigmoid.
 
     >>> import treadle as td
@@ -152,7 +152,7 @@ class LogSigmoid(OfFunction):
         super().__init__()
 
 
-class Softsign(OfFunction):
+class Softsign(FunctionModule):
     """x / (1 + |x|).
 
     >>> import treadle as td
@@ -167,7 +167,7 @@ class Softsign(OfFunction):
         super().__init__()
 
 
-class Tanhshrink(OfFunction):
+class Tanhshrink(FunctionModule):
     """x - tanh(x).
 
     >>> import treadle as td
@@ -185,7 +185,7 @@ class Tanhshrink(OfFunction):
 # --- with numbers --------------------------------------------------------------------------------
 
 
-class Hardtanh(OfFunction):
+class Hardtanh(FunctionModule):
     """X within `min_val` and `max_val`.
 
     >>> import treadle as td
@@ -201,7 +201,7 @@ class Hardtanh(OfFunction):
         super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
 
 
-class Threshold(OfFunction):
+class Threshold(FunctionModule):
     """X where it is above a threshold, else a value.
 
     >>> import treadle as td
@@ -217,7 +217,7 @@ class Threshold(OfFunction):
         super().__init__(threshold=threshold, value=value, inplace=inplace)
 
 
-class LeakyReLU(OfFunction):
+class LeakyReLU(FunctionModule):
     """X where it is positive, else `negative_slope` * x.
 
     >>> import treadle as td
@@ -233,7 +233,7 @@ class LeakyReLU(OfFunction):
         super().__init__(negative_slope=negative_slope, inplace=inplace)
 
 
-class RReLU(OfFunction):
+class RReLU(FunctionModule):
     """`LeakyReLU` with slopes drawn between `lower` and `upper` in training, else their middle."""
 
     _function = staticmethod(activations.rrelu)
@@ -249,7 +249,7 @@ class RReLU(OfFunction):
         return activations.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
-class ELU(OfFunction):
+class ELU(FunctionModule):
     """X where it is positive, else alpha * (exp(x) - 1).
 
     >>> import treadle as td
@@ -265,7 +265,7 @@ class ELU(OfFunction):
         super().__init__(alpha=alpha, inplace=inplace)
 
 
-class CELU(OfFunction):
+class CELU(FunctionModule):
     """X where it is positive, else alpha * (exp(x / alpha) - 1).
 
     >>> import treadle as td
@@ -281,7 +281,7 @@ class CELU(OfFunction):
         super().__init__(alpha=alpha, inplace=inplace)
 
 
-class GELU(OfFunction):
+class GELU(FunctionModule):
     """X times the normal distribution's function of x, or nearly that (`approximate="tanh"`).
 
     >>> import treadle as td
@@ -297,7 +297,7 @@ class GELU(OfFunction):
         super().__init__(approximate=approximate)
 
 
-class Softplus(OfFunction):
+class Softplus(FunctionModule):
     """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold.
 
     >>> import treadle as td
@@ -313,7 +313,7 @@ class Softplus(OfFunction):
         super().__init__(beta=beta, threshold=threshold)
 
 
-class Hardshrink(OfFunction):
+class Hardshrink(FunctionModule):
     """X where it is further than `lambd` from 0, else 0.
 
     >>> import treadle as td
@@ -329,7 +329,7 @@ class Hardshrink(OfFunction):
         super().__init__(lambd=lambd)
 
 
-class Softshrink(OfFunction):
+class Softshrink(FunctionModule):
     """X moved towards 0 by `lambd`.
 
     >>> import treadle as td
@@ -379,7 +379,7 @@ class PReLU(Module):
 # --- along an axis -------------------------------------------------------------------------------
 
 
-class GLU(OfFunction):
+class GLU(FunctionModule):
     """The first half along an axis times the sigmoid of the second."""
 
     _function = staticmethod(activations.glu)
@@ -389,7 +389,7 @@ class GLU(OfFunction):
         super().__init__(dim=dim)
 
 
-class _AlongRows(OfFunction):
+class _AlongRows(FunctionModule):
     """A function along an axis, which is the last one if none is named."""
 
     _text = "dim={dim}"

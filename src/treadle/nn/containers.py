@@ -298,7 +298,7 @@ def _described(parameters: Mapping[str, Any]) -> str:
 
 def _module(module: Any) -> Module:
     if not isinstance(module, Module):
-        raise TypeError(f"a {type(module).__name__} is no module")
+        raise TypeError(f"a {type(module).__name__} is not a module")
     return module
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.nn.of_function import OfFunction
+from treadle.nn.function_module import FunctionModule
 from treadle.tensor.functional import dropouts
 from treadle.tensor.tensor import Tensor
 
 
-class _Dropout(OfFunction):
+class _Dropout(FunctionModule):
     _text = "p={p}, inplace={inplace}"
 
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:

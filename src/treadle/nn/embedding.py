@@ -37,7 +37,7 @@ class _Table(Module):
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
                 raise ValueError(
-                    f"{type(self).__name__}: padding_idx={padding_idx} is no row of a table of "
+                    f"{type(self).__name__}: padding_idx={padding_idx} is not a row of a table of "
                     f"{num_embeddings}"
                 )
             padding_idx %= num_embeddings

@@ -343,7 +343,7 @@ class MultiLabelSoftMarginLoss(_WeightedLoss):
 
 
 class CTCLoss(Loss):
-    """How unlikely it is that labels come in an order, at whatever times: see
+    """How unlikely it is that labels come in an order, at any times: see
     `td.nn.functional.ctc_loss`."""
 
     def __init__(

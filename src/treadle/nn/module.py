@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from treadle.core.dtypes import DType, bfloat16, float16, float32, float64
 from treadle.nn import state
+from treadle.nn.conversion import conversion, converted
 from treadle.nn.hooks import Hook, HookHandle, Hooks, called
-from treadle.nn.moving import conversion, converted
 from treadle.nn.parameter import Parameter
 from treadle.nn.text import representation
 from treadle.tensor.tensor import Tensor
@@ -142,7 +142,7 @@ class Module:
         self._check_name("parameter", name, "_parameters")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
-                f"{name} is a {type(param).__name__} that is no parameter: make it one with "
+                f"{name} is a {type(param).__name__} that is not a parameter: make it one with "
                 "td.nn.Parameter(x)"
             )
         self._parameters[name] = param

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from treadle.core.dtypes import float32
 from treadle.core.errors import ShapeError
 from treadle.nn import init
+from treadle.nn.function_module import FunctionModule
 from treadle.nn.module import Module
-from treadle.nn.of_function import OfFunction
 from treadle.nn.parameter import Parameter
 from treadle.runtime.devices import device as find_device
 from treadle.tensor.annotations import ArrayLike, DeviceLike, DTypeLike
@@ -373,7 +373,7 @@ class GroupNorm(_Affine):
         )
 
 
-class LocalResponseNorm(OfFunction):
+class LocalResponseNorm(FunctionModule):
     """Each element, divided by what follows from the squares of neighbouring channels."""
 
     _text = "{size}, alpha={alpha}, beta={beta}, k={k}"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.nn.of_function import OfFunction
+from treadle.nn.function_module import FunctionModule
 from treadle.tensor.functional.padding import pad
 from treadle.tensor.tensor import Tensor
 
 Padding = int | tuple[int, ...]
 
 
-class _Pad(OfFunction):
+class _Pad(FunctionModule):
     """Elements around the last axes: `_axes` says how many."""
 
     _axes: int

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from treadle.nn.of_function import OfFunction
+from treadle.nn.function_module import FunctionModule
 from treadle.tensor.functional import pooling, unpooling
 from treadle.tensor.tensor import Tensor
 
@@ -16,7 +16,7 @@ Sizes = int | tuple[int, ...]
 # --- the greatest element ------------------------------------------------------------------------
 
 
-class _MaxPool(OfFunction):
+class _MaxPool(FunctionModule):
     _text = (
         "kernel_size={kernel_size}, stride={stride}, padding={padding}, dilation={dilation}, "
         "ceil_mode={ceil_mode}"
@@ -70,7 +70,7 @@ class MaxPool3d(_MaxPool):
     _function = staticmethod(pooling.max_pool3d)
 
 
-class _MaxUnpool(OfFunction):
+class _MaxUnpool(FunctionModule):
     _axes: int
     _text = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
 
@@ -112,7 +112,7 @@ class MaxUnpool3d(_MaxUnpool):
 # --- means ---------------------------------------------------------------------------------------
 
 
-class AvgPool1d(OfFunction):
+class AvgPool1d(FunctionModule):
     """The mean of each window of one axis."""
 
     _text = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
@@ -135,7 +135,7 @@ class AvgPool1d(OfFunction):
         )
 
 
-class _AvgPool(OfFunction):
+class _AvgPool(FunctionModule):
     _text = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
 
     def __init__(
@@ -174,7 +174,7 @@ class AvgPool3d(_AvgPool):
     _function = staticmethod(pooling.avg_pool3d)
 
 
-class _LPPool(OfFunction):
+class _LPPool(FunctionModule):
     _text = (
         "norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}"
     )
@@ -212,7 +212,7 @@ class LPPool3d(_LPPool):
 # --- as many windows as asked for ----------------------------------------------------------------
 
 
-class _AdaptiveMaxPool(OfFunction):
+class _AdaptiveMaxPool(FunctionModule):
     _text = "output_size={output_size}"
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
@@ -237,7 +237,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     _function = staticmethod(pooling.adaptive_max_pool3d)
 
 
-class _AdaptiveAvgPool(OfFunction):
+class _AdaptiveAvgPool(FunctionModule):
     _text = "output_size={output_size}"
 
     def __init__(self, output_size: Any) -> None:

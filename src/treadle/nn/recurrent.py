@@ -98,7 +98,7 @@ class _Recurrent(Module):
             init.uniform_(parameter, -bound, bound)
 
     def flatten_parameters(self) -> None:
-        """Nothing: parameters need not lie together."""
+        """Do nothing: parameters need not be adjacent in memory."""
 
     @property
     def all_weights(self) -> list[list[Parameter]]:

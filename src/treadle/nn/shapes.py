@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from treadle.nn.of_function import OfFunction
+from treadle.nn.function_module import FunctionModule
 from treadle.tensor.axes import one_axis
 from treadle.tensor.functional import distances, folding, interpolation
 from treadle.tensor.manipulation import flatten
@@ -14,7 +14,7 @@ from treadle.tensor.tensor import Tensor
 Sizes = int | tuple[int, ...]
 
 
-class Flatten(OfFunction):
+class Flatten(FunctionModule):
     """Make one axis of those from `start_dim` to `end_dim`.
 
     >>> import treadle as td
@@ -29,7 +29,7 @@ class Flatten(OfFunction):
         super().__init__(start_dim=start_dim, end_dim=end_dim)
 
 
-class Unflatten(OfFunction):
+class Unflatten(FunctionModule):
     """Make several axes of one; one of their extents may be -1.
 
     >>> import treadle as td
@@ -51,7 +51,7 @@ class Unflatten(OfFunction):
 # --- images --------------------------------------------------------------------------------------
 
 
-class Upsample(OfFunction):
+class Upsample(FunctionModule):
     """Images (N, C, …) of another size, or `scale_factor` times as large: see
     `td.nn.functional.interpolate`.
 
@@ -103,7 +103,7 @@ class UpsamplingBilinear2d(Upsample):
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
 
 
-class PixelShuffle(OfFunction):
+class PixelShuffle(FunctionModule):
     """Make r * r channels one that is r times as high and wide.
 
     >>> import treadle as td
@@ -118,7 +118,7 @@ class PixelShuffle(OfFunction):
         super().__init__(upscale_factor=upscale_factor)
 
 
-class PixelUnshuffle(OfFunction):
+class PixelUnshuffle(FunctionModule):
     """What `PixelShuffle` did, undone."""
 
     _text = "downscale_factor={downscale_factor}"
@@ -128,7 +128,7 @@ class PixelUnshuffle(OfFunction):
         super().__init__(downscale_factor=downscale_factor)
 
 
-class ChannelShuffle(OfFunction):
+class ChannelShuffle(FunctionModule):
     """Channels in another order: the first of each group, then the second of each, …"""
 
     _text = "groups={groups}"
@@ -138,7 +138,7 @@ class ChannelShuffle(OfFunction):
         super().__init__(groups=groups)
 
 
-class Unfold(OfFunction):
+class Unfold(FunctionModule):
     """The windows of images, each a column.
 
     >>> import treadle as td
@@ -155,7 +155,7 @@ class Unfold(OfFunction):
         super().__init__(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
 
 
-class Fold(OfFunction):
+class Fold(FunctionModule):
     """Images of windows: what overlaps is added."""
 
     _text = "output_size={output_size}, " + Unfold._text
@@ -181,7 +181,7 @@ class Fold(OfFunction):
 # --- distances -----------------------------------------------------------------------------------
 
 
-class CosineSimilarity(OfFunction):
+class CosineSimilarity(FunctionModule):
     """The cosine of the angle between vectors along an axis."""
 
     _function = staticmethod(distances.cosine_similarity)
@@ -190,7 +190,7 @@ class CosineSimilarity(OfFunction):
         super().__init__(dim=dim, eps=eps)
 
 
-class PairwiseDistance(OfFunction):
+class PairwiseDistance(FunctionModule):
     """The p-norm of the differences of vectors."""
 
     _function = staticmethod(distances.pairwise_distance)

@@ -102,7 +102,7 @@ def _fitting(value: Any, here: Tensor, assign: bool) -> Tensor:
     """A value as a tensor that can take another one's place, or be written into it."""
     if not isinstance(value, Tensor):
         if not hasattr(value, "shape"):
-            raise TypeError(f"a {type(value).__name__} is no tensor and no array")
+            raise TypeError(f"a {type(value).__name__} is not a tensor or an array")
         if hasattr(value, "detach"):  # a tensor of PyTorch
             value = value.detach()
     if tuple(value.shape) != here.shape:

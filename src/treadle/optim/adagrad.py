@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from treadle.kernels.device_code import updating
+from treadle.kernels.device_code import optimizer_steps
 from treadle.lang.kernel import Kernel
 from treadle.optim import checks
 from treadle.optim.fused import Fused
@@ -29,7 +29,7 @@ class Adagrad(Fused):
     [0.5, -1.5]
     """
 
-    _derivation = updating.falling
+    _derivation = optimizer_steps.falling
     _remembers_at_once = True
     _elementwise = ("sum",)
 
@@ -66,5 +66,5 @@ class Adagrad(Fused):
     def _states(self, group: Group) -> dict[str, float]:
         return {"sum": float(group["initial_accumulator_value"])}
 
-    def _algorithm(self, group: Group) -> Callable[[updating.Form], Kernel]:
-        return updating.adagrad
+    def _algorithm(self, group: Group) -> Callable[[optimizer_steps.Form], Kernel]:
+        return optimizer_steps.adagrad

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from treadle.kernels.device_code import updating
+from treadle.kernels.device_code import optimizer_steps
 from treadle.lang.kernel import Kernel
 from treadle.optim import checks
 from treadle.optim.fused import Fused
@@ -34,7 +34,7 @@ class Adam(Fused):
     [0.5, -1.5]
     """
 
-    _derivation = updating.corrections
+    _derivation = optimizer_steps.corrections
     _elementwise = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
     def __init__(
@@ -81,9 +81,9 @@ class Adam(Fused):
     def _arrays(self, group: Group) -> tuple[str | None, ...]:
         return "exp_avg", "exp_avg_sq", "max_exp_avg_sq" if group["amsgrad"] else None
 
-    def _algorithm(self, group: Group) -> Callable[[updating.Form], Kernel]:
+    def _algorithm(self, group: Group) -> Callable[[optimizer_steps.Form], Kernel]:
         options = {"amsgrad": bool(group["amsgrad"]), "decoupled": _is_decoupled(group)}
-        return partial(updating.adam, **options)
+        return partial(optimizer_steps.adam, **options)
 
 
 class AdamW(Adam):

@@ -11,10 +11,10 @@ from treadle.graph.node import Node
 from treadle.graph.realize import realize
 from treadle.graph.views import View
 from treadle.kernels import update
-from treadle.kernels.device_code import updating
+from treadle.kernels.device_code import optimizer_steps
 from treadle.kernels.update import Derivation
 from treadle.lang.kernel import Kernel
-from treadle.optim.flats import Flat, full, parted
+from treadle.optim.flat_parameters import Flat, full, partition
 from treadle.optim.groups import Group
 from treadle.optim.optimizer import Optimizer
 from treadle.runtime.arrays import DeviceArray
@@ -34,7 +34,7 @@ class Fused(Optimizer):
     grad_scale: Tensor | None = None
     found_inf: Tensor | None = None
     _step_supports_amp_scaling = True
-    _derivation: ClassVar[Derivation] = updating.nothing
+    _derivation: ClassVar[Derivation] = optimizer_steps.nothing
     _has_steps = True  # whether the state of a parameter has `step`
     _remembers_at_once = False  # whether it is there before the first step
 
@@ -57,7 +57,7 @@ class Fused(Optimizer):
     # --- what an algorithm says ------------------------------------------------------------------
 
     def _numbers(self, group: Group) -> tuple[float, ...]:
-        """What its kernel is given."""
+        """The numbers that its kernel reads."""
         raise NotImplementedError
 
     def _states(self, group: Group) -> dict[str, float]:
@@ -69,7 +69,7 @@ class Fused(Optimizer):
         it takes and does not use."""
         return tuple(self._states(group))
 
-    def _algorithm(self, group: Group) -> Callable[[updating.Form], Kernel]:
+    def _algorithm(self, group: Group) -> Callable[[optimizer_steps.Form], Kernel]:
         """Its kernels."""
         raise NotImplementedError
 
@@ -89,7 +89,7 @@ class Fused(Optimizer):
         self._settle()
 
     def _changed(self, group: Group) -> None:
-        """An option is another one."""
+        """An option has changed."""
         numbers = self._numbers(group)
         for flat in self._flats.get(id(group), ()):
             flat.give(numbers)
@@ -97,7 +97,7 @@ class Fused(Optimizer):
         before, now = self._switches.get(id(group)), (self._arrays(group), switches)
         self._switches[id(group)] = now
         if before not in (None, now):
-            tracing.training_structure[0] += 1  # what was traced does not fit any more
+            tracing.training_structure[0] += 1  # traces that were recorded do not fit any more
 
     def _place(self, group: Group) -> None:
         """Give memory to parameters that require gradients and have none yet, or have moved to
@@ -116,7 +116,7 @@ class Fused(Optimizer):
                 "model.to() and add_param_group() done before it is called"
             )
         numbers, states = self._numbers(group), self._states(group)
-        for parameters in parted(new):
+        for parameters in partition(new):
             flat = Flat(parameters, len(numbers))
             flat.give(numbers)
             flats.append(flat)
@@ -130,7 +130,7 @@ class Fused(Optimizer):
                 self._remember(flat, states, range(len(parameters)))
 
     def _settle(self) -> None:
-        """Have parameters and their gradients where they belong."""
+        """Move parameters and their gradients home."""
         flats = [flat for each in self._flats.values() for flat in each]
         realize([node for flat in flats for node in flat.pending()])
         for flat in flats:
@@ -141,7 +141,7 @@ class Fused(Optimizer):
                     leaf.home = home
 
     def prepare_trace(self, device: Device) -> None:
-        """A function is about to be traced, which may take steps of this."""
+        """Prepare for the trace of a function that may call `step`."""
         with recorded(False):
             for group in self.param_groups:
                 self._place(group)
@@ -151,16 +151,16 @@ class Fused(Optimizer):
             self._settle()
 
     def gradients(self) -> list[Tensor]:
-        """The gradients that there are, in as few pieces as they lie in: to look at all of them, or
-        to change them in place."""
+        """The gradients, as few tensors as they are contiguous: to read all of them, or to change
+        them in place."""
         found: list[Tensor] = []
         with recorded(False):
             for group in self.param_groups:
                 self._place(group)
                 for flat in self._flats.setdefault(id(group), []):
-                    for run in flat.runs(_gathered(flat)):
-                        piece = View((run.end - run.start,), (1,), run.start)
-                        found.append(from_cell(flat.gradients, piece))
+                    for run in flat.runs(_with_gradients(flat)):
+                        run_view = View((run.end - run.start,), (1,), run.start)
+                        found.append(from_cell(flat.gradients, run_view))
         return found
 
     # --- a step ----------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class Fused(Optimizer):
         for group in self.param_groups:
             self._place(group)
             for flat in self._flats.setdefault(id(group), []):
-                present = _gathered(flat)
+                present = _with_gradients(flat)
                 if present:
                     taking.append((group, flat, present))
                     pending.append(flat.gradients.value)
@@ -208,7 +208,7 @@ class Fused(Optimizer):
         steps = _in_place(flat.steps)
         algorithm = self._algorithm(group)
         for run in flat.runs(present):
-            if run.first in flat.guests:
+            if run.first in flat.copied_params:
                 flat.take(run.first)
             update.advance(
                 type(self)._derivation, steps, flat.given, flat.now, found, scale, run.first,
@@ -230,7 +230,7 @@ class Fused(Optimizer):
         return found, scale
 
     def _remember(self, flat: Flat, names: Iterable[str], present: Iterable[int]) -> None:
-        """Have `state` show what is remembered; what somebody else has put there is taken over."""
+        """Have `state` show the flat states; values that the user has put there are taken over."""
         for k in present:
             own = self.state[flat.params[k]]
             if self._has_steps and own.get("step") is not flat.counts[k]:
@@ -268,7 +268,7 @@ class Fused(Optimizer):
 
 
 def _count(step: Any, is_there: bool) -> int:
-    """How many steps a state is of; one at least that does not say it."""
+    """The step count of a state; 1 for a state without a count."""
     return int(is_there) if step is None else int(float(step))
 
 
@@ -276,8 +276,8 @@ def _on(device: Device, value: Any) -> Any:
     return value.to(device=device) if isinstance(value, Tensor) else value
 
 
-def _gathered(flat: Flat) -> tuple[int, ...]:
-    """The parameters with gradients, which are brought home, as far as they are elsewhere."""
+def _with_gradients(flat: Flat) -> tuple[int, ...]:
+    """The parameters with gradients. Gradients that are not at home are copied there."""
     present = []
     for k, parameter in enumerate(flat.params):
         leaf = parameter._leaf
@@ -290,6 +290,6 @@ def _gathered(flat: Flat) -> tuple[int, ...]:
 
 
 def _in_place(cell: Cell) -> DeviceArray:
-    """All of a cell's elements, which are never anywhere else."""
+    """The array of a cell, computed, which is never moved."""
     realize((cell.value,))
     return cell.value.whole_array

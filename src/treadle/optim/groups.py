@@ -7,8 +7,8 @@ from typing import Any
 
 
 class Group(dict[str, Any]):
-    """The parameters of a group, `params`, and its options by their names. Who changes an option
-    changes what the next step does, also in a compiled function that is replayed."""
+    """The parameters of a group, `params`, and its options by their names. Changing an option
+    changes the next step, also in a compiled function that is replayed."""
 
     __slots__ = ("changed",)
 
@@ -20,18 +20,18 @@ class Group(dict[str, Any]):
 
     def __setitem__(self, key: str, value: Any) -> None:
         super().__setitem__(key, value)
-        self._tell()
+        self._notify()
 
     def update(self, *args: Any, **kwargs: Any) -> None:
         """As a dict's."""
         super().update(*args, **kwargs)
-        self._tell()
+        self._notify()
 
     def __ior__(self, other: Any) -> Group:  # type: ignore[override,misc]
         self.update(other)
         return self
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self.changed is not None:
             self.changed(self)
 

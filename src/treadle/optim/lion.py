@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from treadle.kernels.device_code import updating
+from treadle.kernels.device_code import optimizer_steps
 from treadle.lang.kernel import Kernel
 from treadle.optim import checks
 from treadle.optim.fused import Fused
@@ -58,5 +58,5 @@ class Lion(Fused):
     def _states(self, group: Group) -> dict[str, float]:
         return {"exp_avg": 0.0}
 
-    def _algorithm(self, group: Group) -> Callable[[updating.Form], Kernel]:
-        return updating.lion
+    def _algorithm(self, group: Group) -> Callable[[optimizer_steps.Form], Kernel]:
+        return optimizer_steps.lion

@@ -34,7 +34,7 @@ class Optimizer:
     # refused. None: that is not known, and nothing is checked.
     _elementwise: ClassVar[tuple[str, ...] | None] = None
     # What traces of functions that use an optimizer depend on besides the names in them, and what
-    # not: steps are recorded with the states, and tell of those that are others.
+    # not: steps are recorded with the states, and say which differ.
     _traced_always: ClassVar[tuple[str, ...]] = ("_hooks",)
     _traced_never: ClassVar[tuple[str, ...]] = ("state",)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from treadle.kernels.device_code import updating
+from treadle.kernels.device_code import optimizer_steps
 from treadle.lang.kernel import Kernel
 from treadle.optim import checks
 from treadle.optim.fused import Fused
@@ -74,6 +74,6 @@ class RMSprop(Fused):
             "grad_avg" if group["centered"] else None,
         )
 
-    def _algorithm(self, group: Group) -> Callable[[updating.Form], Kernel]:
+    def _algorithm(self, group: Group) -> Callable[[optimizer_steps.Form], Kernel]:
         options = {"momentum": bool(group["momentum"]), "centered": bool(group["centered"])}
-        return partial(updating.rmsprop, **options)
+        return partial(optimizer_steps.rmsprop, **options)

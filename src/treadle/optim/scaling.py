@@ -266,7 +266,7 @@ class GradScaler:
 
 
 def _gradients(optimizer: Optimizer) -> list[Tensor]:
-    """The gradients of an optimizer's parameters; of a fused one in few pieces."""
+    """The gradients of an optimizer's parameters; of a fused one as few tensors."""
     if isinstance(optimizer, Fused):
         return optimizer.gradients()
     return [

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from treadle.kernels.device_code import updating
+from treadle.kernels.device_code import optimizer_steps
 from treadle.lang.kernel import Kernel
 from treadle.optim import checks
 from treadle.optim.fused import Fused
@@ -70,6 +70,6 @@ class SGD(Fused):
     def _arrays(self, group: Group) -> tuple[str | None, ...]:
         return ("momentum_buffer" if group["momentum"] else None,)
 
-    def _algorithm(self, group: Group) -> Callable[[updating.Form], Kernel]:
+    def _algorithm(self, group: Group) -> Callable[[optimizer_steps.Form], Kernel]:
         options = {"momentum": bool(group["momentum"]), "nesterov": bool(group["nesterov"])}
-        return partial(updating.sgd, **options)
+        return partial(optimizer_steps.sgd, **options)

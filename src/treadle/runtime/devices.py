@@ -18,7 +18,7 @@ from treadle.core import forks
 from treadle.core.errors import DeviceNotFound
 from treadle.core.limits import DeviceInfo, Limits
 from treadle.core.once import once
-from treadle.core.recent import Recent
+from treadle.core.recent_cache import RecentCache
 from treadle.drivers import BACKENDS
 from treadle.runtime.libraries import Guest
 from treadle.runtime.memory import Pool, Shared
@@ -56,8 +56,10 @@ class Device:
         self._driver: base.Device | None = None
         self._pool: Pool | None = None
         self._stream: Stream | None = None
-        self.compiled: Recent[str, Any] = Recent(_RECENT_KERNELS)  # by their keys on disk
-        self.programs: Recent[Any, Any] = Recent(_RECENT_PROGRAMS)  # the array library's kernels
+        self.compiled: RecentCache[str, Any] = RecentCache(_RECENT_KERNELS)  # by their keys on disk
+        self.programs: RecentCache[Any, Any] = RecentCache(
+            _RECENT_PROGRAMS
+        )  # the array library's kernels
         self.tables: dict[Any, Any] = {}  # arrays of numbers that kernels need again and again
         self.several_streams = False
         if limits is not None:

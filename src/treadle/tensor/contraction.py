@@ -18,7 +18,7 @@ from treadle.graph import history as histories
 from treadle.graph.node import PRODUCT, REDUCE, VIEW, Node, base_of, constant, view_of
 from treadle.graph.placeholders import record_composite, within
 from treadle.graph.views import View, merge_axes, whole
-from treadle.kernels.device_code.multiplying import MOST_BATCHES
+from treadle.kernels.device_code.matrix_product import MOST_BATCHES
 from treadle.kernels.factors import Factor, Product
 from treadle.kernels.product import Route, route_of
 from treadle.runtime.arrays import packed_strides

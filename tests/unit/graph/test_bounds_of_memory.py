@@ -6,7 +6,7 @@ import gc
 import weakref
 
 import treadle as td
-from treadle.core.recent import Recent
+from treadle.core.recent_cache import RecentCache
 from treadle.graph import recipes
 from treadle.runtime import launch
 
@@ -14,7 +14,7 @@ from treadle.runtime import launch
 def test_kernels_of_many_expressions_are_let_go_of(monkeypatch):
     device = td.device("cpu")
     for owner, name in ((device, "programs"), (device, "compiled"), (recipes, "_recipes")):
-        monkeypatch.setattr(owner, name, Recent(2))
+        monkeypatch.setattr(owner, name, RecentCache(2))
     x = td.asarray([1.0, 4.0, 9.0], device="cpu")
     seen = []
 

@@ -20,7 +20,7 @@ _conj, _real, _sign = FUNCTIONS["conj"], FUNCTIONS["real"], FUNCTIONS["sign"]
 _square, _where, _sigmoid = FUNCTIONS["square"], FUNCTIONS["where"], FUNCTIONS["sigmoid"]
 
 
-# --- of straight pieces --------------------------------------------------------------------------
+# --- piecewise linear ----------------------------------------------------------------------------
 
 
 def _relu(g: Any, out: Any) -> Any:
@@ -147,7 +147,7 @@ def _logsigmoid(g: Any, input: Any) -> Any:
 def _softsign(g: Any, input: Any) -> Any:
     (g, _), (x, _) = wide(g), wide(input)
     size = _abs(x) + 1
-    if x.dtype.kind == "complex":  # the size changes with what moves x along its direction
+    if x.dtype.kind == "complex":  # only g's part along x changes the magnitude
         return g / size - _sign(x) * (_real(g * _conj(x)) / _square(size))
     return g / _square(size)
 

@@ -32,7 +32,7 @@ _INFINITY = float("inf")
 
 
 class OfAttention:
-    """Its operands are kept, its result, the logarithms of sums, and the words of dropout."""
+    """Stores the operands, the result, the logarithms of sums, and the words of dropout."""
 
     name = "scaled_dot_product_attention"
 

@@ -13,9 +13,9 @@ from treadle.core.errors import AutogradError
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.losses import (
     along_classes,
-    beside,
     class_axis,
     classes_of,
+    on_same_device,
     weights_of,
 )
 from treadle.tensor.functional.normalization import log_softmax, softmax
@@ -54,7 +54,7 @@ def _cross_entropy(
 ) -> Any:  # fmt: skip
     reduction = reduction_of("cross_entropy", reduction, size_average, reduce)
     (g, _), (x, _) = wide(g), wide(input)
-    goal = beside("cross_entropy", target, x)
+    goal = on_same_device("cross_entropy", target, x)
     if goal.shape == x.shape:
         return _of_probabilities(g, x, goal, weight, reduction, label_smoothing)
     rows = _rows("cross_entropy", g, x, goal, weight, ignore_index, reduction)

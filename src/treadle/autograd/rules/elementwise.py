@@ -29,7 +29,7 @@ def conj(x: Tensor) -> Tensor:
 
 
 def _zero(g: Any) -> Any:
-    """Steps are flat."""
+    """The gradient of step functions: 0 everywhere."""
     return zeros_like(g)
 
 
@@ -39,7 +39,7 @@ def _zero(g: Any) -> Any:
 def _pow_base(g: Any, x: Any, y: Any) -> Any:
     number = _number_of(y)
     if number is None:
-        # 0 to the power of -1 is nowhere, not even where it is not chosen.
+        # 0 ** -1 must not be computed, not even in the branch of `where` that is not selected.
         base = _where(y == 0, 1, x)
         return g * conj(_where(y == 0, 0, y * _pow(base, y - 1)))
     if number == 0:
@@ -48,7 +48,7 @@ def _pow_base(g: Any, x: Any, y: Any) -> Any:
 
 
 def _number_of(y: Tensor) -> Any:
-    """The number that all elements are, if that is known."""
+    """The value of all elements, if it is known to be the same."""
     node = y._node
     if node.op != CONSTANT:
         return None
@@ -82,7 +82,7 @@ def _of_abs(g: Any, x: Any) -> Any:
 
 
 def _of_sign(g: Any, x: Any) -> Any:
-    """Of a complex number: what is left of g across its direction."""
+    """For a complex number: the component of g perpendicular to it."""
     if x.dtype.kind != "complex":
         return _zero(g)
     length = _abs(_where(x == 0, 1, x))

@@ -1,4 +1,4 @@
-"""Derivatives of rows of tables: what was taken of a row is given back to it."""
+"""Derivatives of gathered rows of tables: the gradient of each is added to its row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from treadle.autograd.derivative import Rule, tensor_of
 from treadle.autograd.rules.moving import added_at
 from treadle.graph.history import History
-from treadle.kernels.device_code.bagging import IGNORED
+from treadle.kernels.device_code.embedding_bags import IGNORED
 from treadle.tensor.elementwise_functions import where
 from treadle.tensor.functional.looked_up import Giving, rows_added, rows_of
 from treadle.tensor.functional.places import counted
@@ -30,7 +30,7 @@ def _given(g: Tensor, index: Tensor, giving: Giving) -> Tensor:
 
 
 def clip_to(index: Tensor, count: int) -> Tensor:
-    """Indices of which those outside are 0, to take what nobody reads."""
+    """Indices, with 0 for those outside: the element gathered there is not used."""
     return where((index >= 0) & (index < count), index, 0)
 
 
@@ -50,7 +50,7 @@ def _bags_of(
     (g, dtype), count = wide(g), index.shape[0]
     item = counted(g, count).to(starts.dtype)
     bag = searchsorted(starts, item, side="right").to(index.dtype) - 1  # of each item
-    index = where(bag < bags, index, IGNORED)  # behind the last bag
+    index = where(bag < bags, index, IGNORED)  # past the last bag
     if averaged:
         numbers = (index > IGNORED).to(g.dtype).reshape(-1, 1)
         numbers = rows_added(numbers, bag, bags)
@@ -67,7 +67,7 @@ def _bags_of(
 
 
 def _greatest_bags(g: Tensor, made: History) -> tuple[Any]:
-    """`made` has the rows of the greatest elements beside the table."""
+    """`made` has the rows of the greatest elements in addition to the table."""
     edge = made.edges[0]
     assert edge is not None
     rows, columns = tensor_of(made, 1), g.shape[1]

@@ -1,4 +1,4 @@
-"""Derivatives of losses whose parts have worse ones. (Most losses are as good as their parts.)"""
+"""Derivatives of losses that would be less accurate if they were derived from their parts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from treadle.autograd.derivative import Rule, tensor_of
 from treadle.autograd.rules.moving import added_at
 from treadle.graph.calls import call
 from treadle.graph.history import RESULT, History
-from treadle.kernels.align import align_backward
-from treadle.kernels.device_code.aligning import IMPOSSIBLE
+from treadle.kernels.ctc import align_backward
+from treadle.kernels.device_code.ctc import IMPOSSIBLE
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.element_losses import softplus_of_negative
 from treadle.tensor.indexed import index_dtype

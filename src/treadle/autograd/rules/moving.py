@@ -1,4 +1,4 @@
-"""Derivatives of what moves elements without changing them: views, copies of parts, gathering."""
+"""Derivatives of what moves elements without changing them: views, copies of parts, GATHER."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from treadle.autograd.derivative import Rule
-from treadle.autograd.placed import Placed
+from treadle.autograd.partial_gradients import Placed
 from treadle.graph import views
 from treadle.graph.calls import call
 from treadle.graph.history import History
@@ -22,7 +22,7 @@ from treadle.tensor.tensor import Tensor, from_node
 
 
 def of_view(g: Tensor, made: History) -> tuple[Any]:
-    """The gradient of what a view looks at."""
+    """The gradient of a view's base."""
     edge = made.edges[0]
     assert edge is not None
     return (of_seen(g, made.options, edge.shape),)
@@ -84,7 +84,7 @@ def _of_gather(g: Tensor, made: History) -> tuple[Any, None]:
 
 
 def _of_write(g: Tensor, made: History) -> tuple[Any, Any]:
-    """Of an array and of the values that replace a part of it."""
+    """For an array, and for the values that replace a part of it."""
     view: View = made.options
     old = None
     if made.edges[0] is not None:
@@ -96,7 +96,7 @@ def _of_write(g: Tensor, made: History) -> tuple[Any, Any]:
 
 
 def _of_assembled(g: Tensor, made: History) -> list[Any]:
-    """Of parts, each of which is seen in the gradient where it was put."""
+    """For parts: each is a view of the gradient, at the place where it was put."""
     flat = g.reshape(-1)
     return [
         None if edge is None else flat._seen_through(_behind(g, view))
@@ -107,7 +107,7 @@ def _of_assembled(g: Tensor, made: History) -> list[Any]:
 def _behind(g: Tensor, view: View) -> View:
     flat = g.reshape(-1)
     seen = views.compose(view, flat._where)
-    assert seen is not None  # one axis with one stride leads everywhere
+    assert seen is not None  # one axis with one stride reaches all elements
     return seen
 
 

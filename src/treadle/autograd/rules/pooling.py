@@ -1,4 +1,4 @@
-"""Derivatives of pooling: windows give back what they were given."""
+"""Derivatives of pooling: the gradient of a window is distributed to its elements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from treadle.tensor.tensor import Tensor
 
 
 def _max_pool(g: Tensor, made: History) -> tuple[Any]:
-    """`made` has the places of the greatest elements beside the operand."""
+    """`made` has the places of the greatest elements in addition to the operand."""
     edge = made.edges[0]
     assert edge is not None
     return (given_to_places(g, tensor_of(made, 1), made.options, edge.shape),)

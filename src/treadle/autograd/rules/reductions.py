@@ -1,4 +1,4 @@
-"""Derivatives of reductions: the gradient is spread over what was gathered."""
+"""Derivatives of reductions: the gradient is broadcast to the elements that were reduced."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _where, _conj = FUNCTIONS["where"], FUNCTIONS["conj"]
 
 
 def spread(g: Tensor, axes: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
-    """What belongs to a result, seen over the elements that it was made of."""
+    """A value of a result, broadcast to the elements that were reduced to it."""
     view = g._where
     for axis in sorted(axes):
         view = views.unsqueeze(view, axis)
@@ -57,8 +57,8 @@ def _product(g: Tensor, made: History) -> tuple[Any]:
 
     x: Any = tensor_of(made, 0)
     groups = [
-        spread(gather(values, axis=axes), axes, shape)
-        for gather, values in zip((product, total, total), parts_of_factors(x), strict=True)
+        spread(reduce(values, axis=axes), axes, shape)
+        for reduce, values in zip((product, total, total), parts_of_factors(x), strict=True)
     ]
     return (spread(g, axes, shape) * of_others(x, *groups),)
 
@@ -79,9 +79,9 @@ def of_others(x: Any, product: Any, zeros: Any, sum_of_zeros: Any) -> Any:
     """
     is_zero: Any = x == 0
     others = product / _where(is_zero, 1, x)
-    beside_zeros = _where(zeros == 1, 1, _where(zeros == 2, sum_of_zeros - x, 0))
-    beside_others = _where(zeros == 0, 1, _where(zeros == 1, sum_of_zeros, 0))
-    found = others * _where(is_zero, beside_zeros, beside_others)
+    without_zeros = _where(zeros == 1, 1, _where(zeros == 2, sum_of_zeros - x, 0))
+    without_others = _where(zeros == 0, 1, _where(zeros == 1, sum_of_zeros, 0))
+    found = others * _where(is_zero, without_zeros, without_others)
     return _conj(found) if x.dtype.kind == "complex" else found
 
 

@@ -1,5 +1,5 @@
 """Derivatives of what takes elements from computed places: folding, padding, dropout, images at
-another size. What the way back is known for is gathered; the rest is added up where it came from.
+another size. Where the inverse is known, gradients are gathered; otherwise scattered.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _resized(g: Tensor, x: Tensor, mode: str, axes: tuple[Axis, ...], antialias:
         kept = [*names[:number], "pixel", *names[number + 1 :]]
         factors = [(matrix._node, ("pixel", number)), (found._node, names)]
         if number == found.ndim - 1:
-            factors.reverse()  # so that the result lies as it is wanted
+            factors.reverse()  # so that the result has the wanted order of axes
         found = contracted(factors[0], factors[1], kept)
     return found
 

@@ -13,7 +13,7 @@ from typing import Any
 from treadle.autograd.derivative import Rule
 from treadle.graph.calls import call
 from treadle.graph.history import recording
-from treadle.kernels.gather_norms import blocks_of, gather_norms, gathers
+from treadle.kernels.norm_gradients import blocks_of, fits, norm_gradients
 from treadle.tensor.axes import some_axes
 from treadle.tensor.elementwise_functions import FUNCTIONS
 from treadle.tensor.functional.wide import wide
@@ -62,7 +62,7 @@ def _standardized(
 ) -> Gradients:
     given = g
     (g, _), (x, _) = wide(g), wide(input)
-    if middle is None or recording.get():  # what is given knows not how it depends on x
+    if middle is None or recording.get():  # the given values do not record how they depend on x
         middle = mean(x, axis=axes, keepdims=True)
         spread = mean(_square(x - middle), axis=axes, keepdims=True)
     steep = _rsqrt(spread + eps)
@@ -112,11 +112,11 @@ def _of_factors(
     rows = input.size // max(columns, 1)
     if recording.get() or scale is None or scale.ndim != len(axes) or axes[-1] != -1:
         return {}
-    if not gathers(input.device, rows, columns):
+    if not fits(input.device, rows, columns):
         return {}
     pair = [each.reshape((rows, columns))._node for each in (input, g)]
     shape = (blocks_of(input.device, rows), 2, columns)
-    made = from_node(call(gather_norms, pair, shape, wide(input)[0].dtype, (centered, eps)))
+    made = from_node(call(norm_gradients, pair, shape, wide(input)[0].dtype, (centered, eps)))
     sums = total(made, axis=0)
     of_scale = {"scale": sums[0].reshape(scale.shape)}
     return of_scale | {"shift": sums[1].reshape(scale.shape)} if centered else of_scale

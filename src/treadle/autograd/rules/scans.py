@@ -1,4 +1,4 @@
-"""Derivatives of running sums and products: an element counts for all results from its place on."""
+"""Derivatives of prefix sums and products: an element is part of all results from its place on."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def _cumulative_prod(g: Tensor, x: Any, axis: int | None, dtype: Any, include_in
     without = cumulative_prod(_where(first, 1, x), axis=at)
     before = _where(zeros == 0, without, 0)
     sums: Any = _behind(g * FUNCTIONS["conj"](_where(zeros == 0, before, 0)), at)
-    beside = _behind(g * FUNCTIONS["conj"](without), at)
+    at_first_zero = _behind(g * FUNCTIONS["conj"](without), at)
     plain = sums / FUNCTIONS["conj"](_where(is_zero, 1, x))
-    return _where(first, beside, _where(zeros == 0, plain, 0))
+    return _where(first, at_first_zero, _where(zeros == 0, plain, 0))
 
 
 def _of_all_others(g: Any, x: Any, at: int) -> Any:

@@ -1,4 +1,4 @@
-"""Derivatives of writing, adding and folding at places: what went there is gathered from there."""
+"""Derivatives of writing, adding and folding at indices: the gradient is gathered there."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _stays(places: Tensor, x: Tensor) -> Any:
 
 
 def _of_extreme(g: Any, made: History) -> Both:
-    """All that are as great as the greatest have equal parts of its gradient."""
+    """Elements equal to the maximum have equal parts of its gradient."""
     places, x, out = (tensor_of(made, position) for position in (1, 0, RESULT))
     values = broadcast_to(tensor_of(made, 2), places.shape)
     mine: Any = x == out

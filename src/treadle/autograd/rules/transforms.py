@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.autograd.derivative import Rule
-from treadle.autograd.placed import Placed
+from treadle.autograd.partial_gradients import Placed
 from treadle.graph.history import History
 from treadle.graph.views import slice_axis, whole
 from treadle.tensor.elementwise_functions import FUNCTIONS
-from treadle.tensor.fft.along_one import complex_along, real_backward, real_forward
+from treadle.tensor.fft.one_axis import complex_along, real_backward, real_forward
 from treadle.tensor.ranges import arange
 from treadle.tensor.tensor import Tensor, from_node
 
@@ -39,8 +39,8 @@ def _of_real_backward(g: Tensor, made: History) -> tuple[Any]:
 def _shares(x: Tensor, axis: int, n: int, share: float) -> Tensor:
     """A number for each element of half a spectrum along an axis: 1 for what has no conjugate."""
     places = arange(n // 2 + 1, dtype="int32", device=x.device)
-    alone = (places == 0) | (places * 2 == n)
-    found: Tensor = FUNCTIONS["where"](alone, 1.0, share).to(x.dtype.component)
+    self_conjugate = (places == 0) | (places * 2 == n)
+    found: Tensor = FUNCTIONS["where"](self_conjugate, 1.0, share).to(x.dtype.component)
     return found.reshape((-1, *[1] * (x.ndim - axis - 1)))
 
 

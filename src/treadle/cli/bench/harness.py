@@ -1,4 +1,4 @@
-"""How a figure is taken and told: records, medians, clocks of hosts and devices."""
+"""How a figure is taken and written: records, medians, clocks of hosts and devices."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def device_seconds(device: Device, *runs: Run) -> list[float]:
         return start.elapsed(end) / count
 
     try:
-        return _in_turns(batch, runs)
+        return _interleaved(batch, runs)
     finally:
         if filler is not None:
             device.pool.give(filler)
@@ -138,7 +138,7 @@ def torch_seconds(torch: Any, *runs: Run) -> list[float]:
         end.synchronize()
         return float(start.elapsed_time(end)) / count / 1e3
 
-    return _in_turns(batch, runs)
+    return _interleaved(batch, runs)
 
 
 def wall_seconds(wait: Run, *runs: Run) -> list[float]:
@@ -151,12 +151,12 @@ def wall_seconds(wait: Run, *runs: Run) -> list[float]:
         wait()
         return (time.perf_counter() - began) / count
 
-    return _in_turns(batch, runs)
+    return _interleaved(batch, runs)
 
 
-def _in_turns(batch: Callable[[Run, int], float], runs: tuple[Run, ...]) -> list[float]:
-    """Medians over batches of some milliseconds. Clocks and neighbours change with time, and in
-    turns they change for all."""
+def _interleaved(batch: Callable[[Run, int], float], runs: tuple[Run, ...]) -> list[float]:
+    """Medians over batches of some milliseconds. Clocks and other load change with time;
+    interleaved, they change for all."""
     once = [(batch(run, 2), batch(run, 1))[1] for run in runs]
     counts = [min(max(int(BATCH / max(one, 1e-9)), 5 if one < BATCH else 1), 200) for one in once]
     rounds = 9 if max(once) < _LONG else 3

@@ -48,7 +48,7 @@ def first_wave() -> Picture:
 
 
 def run_on_device(image: Picture, device: td.Device, step: Callable[[str], None]) -> Results:
-    """Everything on one device; `step` is told the name of each part before it starts."""
+    """Everything on one device; `step` is called with the name of each part before it starts."""
     photo = td.asarray(image, device=device)
     weights = td.asarray(gaussian_weights(), device=device)
     half, blurred, edges = (td.zeros(image.shape, device=device) for _ in range(3))

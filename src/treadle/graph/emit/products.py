@@ -23,7 +23,13 @@ from treadle.ir.substitute import substitute
 from treadle.ir.traverse import rewrite_block
 from treadle.ir.types import COMPONENTS, Vector
 from treadle.kernels.device_code.keys import wide
-from treadle.kernels.device_code.multiplying import Form, Tile, finish, part_joiner, tile_multiplier
+from treadle.kernels.device_code.matrix_product import (
+    Form,
+    Tile,
+    finish,
+    part_joiner,
+    tile_multiplier,
+)
 from treadle.kernels.machine import Machine
 from treadle.kernels.product import JOINING, launch_for
 from treadle.kernels.tiles import Problem

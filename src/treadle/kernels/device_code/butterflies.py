@@ -72,14 +72,14 @@ def _by_halves(radix: int, component: DType) -> Function:
                     a = own[first]
                     b = own[second]
                     own[first] = a + b
-                    turned = a - b
+                    difference = a - b
                     if k == 0:
-                        own[second] = turned
+                        own[second] = difference
                     elif 4 * k == radix >> level:
-                        own[second] = pair(turned.y, -turned.x)
+                        own[second] = pair(difference.y, -difference.x)
                     else:
                         root = pair(cosines[k << level], -sines[k << level])
-                        own[second] = product(turned, root)
+                        own[second] = product(difference, root)
 
     return transform
 

@@ -1,7 +1,7 @@
-"""Passes of a Fourier transform by threads that work together: a block has some lines.
+"""Passes of a Fourier transform by blocks of threads, each of which has several lines.
 
-Between stages elements are in shared memory. A stage reads all of them before it writes any in
-their place.
+Between stages the elements are in shared memory. A stage reads all of them before it overwrites
+any.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from treadle import lang as td
 from treadle.kernels.device_code.butterflies import butterfly, order, times
-from treadle.kernels.device_code.fouriering import (
+from treadle.kernels.device_code.fourier_passes import (
     Lines,
     Pass,
     Steps,
@@ -27,8 +27,8 @@ _GAP = 16
 
 
 class Tile(NamedTuple):
-    """What a block does: so many lines, with so many threads. With `gaps` the lines have an unused
-    element after 16, so that threads do not meet in memory banks."""
+    """What a block does: so many lines, with so many threads. With `gaps` the lines are padded
+    by an element after 16, against bank conflicts."""
 
     lines: int
     threads: int
@@ -45,11 +45,11 @@ def block_transformer(what: Pass, tile: Tile) -> Kernel:
     several = len(parts) > 1
     room = size + size // _GAP if tile.gaps else size
     own_room = max(-(-size // (stage.radix * threads)) * stage.radix for stage in parts)
-    begin, go_on = _begin_together(what, tile), _rest_together(what, tile, 1)
+    first_stage, later = _first_stage(what, tile), _later_stages(what, tile, 1)
     several = several or what.write == "half"
 
     @td.kernel(checked=False)
-    def transform_together(
+    def transform_block(
         x, before, twiddles, after, out, outer_read, b_read, a_read, place_b_read, place_a_read,
         place_k_read, limit_read, outer_write, b_write, a_write, place_b_write, place_a_write,
         place_k_write, limit_write, count, along_b, along_a, inner, whole, sign, real, imaginary,
@@ -65,15 +65,15 @@ def block_transformer(what: Pass, tile: Tile) -> Kernel:
         )  # fmt: skip
         lines = Lines(count, along_b, along_a, inner)
         scale = pair(real, imaginary)
-        begin(x, before, after, out, read, write, lines, whole, sign, scale, own, shared)
-        go_on(twiddles, after, out, write, lines, scale, own, shared)
+        first_stage(x, before, after, out, read, write, lines, whole, sign, scale, own, shared)
+        later(twiddles, after, out, write, lines, scale, own, shared)
 
-    return transform_together
+    return transform_block
 
 
 @functools.cache
 def _spot(n: int, tile: Tile, across: bool) -> Function:
-    """Where in shared memory an element of a line is."""
+    """The index in shared memory of an element of a line."""
     lines, gaps = tile.lines, tile.gaps
 
     @td.func
@@ -101,7 +101,7 @@ def _line_of(many: int, lines: int, across: bool) -> Function:
 
 @functools.cache
 def _number_of(many: int, lines: int, across: bool) -> Function:
-    """Which one of its line's a butterfly is."""
+    """The number of a butterfly in its line."""
 
     @td.func
     def number_of(butterfly):
@@ -111,21 +111,21 @@ def _number_of(many: int, lines: int, across: bool) -> Function:
 
 
 @functools.cache
-def _begin_together(what: Pass, tile: Tile) -> Function:
+def _first_stage(what: Pass, tile: Tile) -> Function:
     """The first stage, from the array."""
     radix, _, reach, _ = stages(what.radices)[0]
     n, threads, held = what.length, tile.threads, tile.lines
     count = reach * held
-    turns, uneven = -(-count // threads), count % threads != 0
-    alone, places = len(what.radices) == 1 and what.write != "half", order(radix)
-    turn, load = butterfly(radix, what.component), loader(what)
+    iterations, uneven = -(-count // threads), count % threads != 0
+    only_stage, places = len(what.radices) == 1 and what.write != "half", order(radix)
+    apply_butterfly, load = butterfly(radix, what.component), loader(what)
     line_of = _line_of(reach, held, what.read_across)
     number_of = _number_of(reach, held, what.read_across)
     spot, write_line = _spot(n, tile, what.write_across), _line_writer(what)
 
     @td.func
-    def begin(x, before, after, out, read, write, lines, whole, sign, scale, own, shared):
-        for p in td.static_range(turns):
+    def first_stage(x, before, after, out, read, write, lines, whole, sign, scale, own, shared):
+        for p in td.static_range(iterations):
             each = p * threads + td.thread_idx.x
             line = line_of(each)
             j = number_of(each)
@@ -138,14 +138,14 @@ def _begin_together(what: Pass, tile: Tile) -> Function:
                     own[p * radix + r] = load(
                         x, before, origin, origin + place * read.unit, place, read, whole, sign
                     )
-        for p in td.static_range(turns):
-            turn(own, p * radix)
-        for p in td.static_range(turns):
+        for p in td.static_range(iterations):
+            apply_butterfly(own, p * radix)
+        for p in td.static_range(iterations):
             each = p * threads + td.thread_idx.x
             line = line_of(each)
             j = number_of(each)
             if not uneven or each < count:
-                if alone:
+                if only_stage:
                     write_line(
                         out, after, td.block_idx.x * held + line, lines, write, 0, own, p * radix,
                         scale,
@@ -154,7 +154,7 @@ def _begin_together(what: Pass, tile: Tile) -> Function:
                     for r in td.static_range(radix):
                         shared[spot(line, j * radix + r)] = own[p * radix + places[r]]
 
-    return begin
+    return first_stage
 
 
 @functools.cache
@@ -178,32 +178,31 @@ def _line_writer(what: Pass) -> Function:
 
 
 @functools.cache
-def _rest_together(what: Pass, tile: Tile, number: int) -> Function:
-    """The stages from a number on. All elements are read before others are written in their
-    place."""
+def _later_stages(what: Pass, tile: Tile, number: int) -> Function:
+    """The stages from a number on. All elements are read before any is overwritten."""
 
     @td.func
     def nothing(twiddles, after, out, write, lines, scale, own, shared):
         pass
 
     if number >= len(what.radices):
-        return _untangle_together(what, tile) if what.write == "half" else nothing
+        return _untangle_stage(what, tile) if what.write == "half" else nothing
     radix, behind, reach, table = stages(what.radices)[number]
     n, threads, held = what.length, tile.threads, tile.lines
     count = reach * held
-    turns, uneven = -(-count // threads), count % threads != 0
+    iterations, uneven = -(-count // threads), count % threads != 0
     last = number == len(what.radices) - 1 and what.write != "half"
     places = order(radix)
-    turn, product = butterfly(radix, what.component), times(what.component)
+    apply_butterfly, product = butterfly(radix, what.component), times(what.component)
     line_of = _line_of(reach, held, what.write_across)
     number_of = _number_of(reach, held, what.write_across)
     spot, write_line = _spot(n, tile, what.write_across), _line_writer(what)
-    go_on = _rest_together(what, tile, number + 1)
+    later = _later_stages(what, tile, number + 1)
 
     @td.func
     def proceed(twiddles, after, out, write, lines, scale, own, shared):
         td.sync_threads()
-        for p in td.static_range(turns):
+        for p in td.static_range(iterations):
             each = p * threads + td.thread_idx.x
             if not uneven or each < count:
                 line = line_of(each)
@@ -213,11 +212,11 @@ def _rest_together(what: Pass, tile: Tile, number: int) -> Function:
                 for r in td.static_range(1, radix):
                     root = twiddles[table + (r - 1) * behind + q]
                     own[p * radix + r] = product(shared[spot(line, j + r * reach)], root)
-        for p in td.static_range(turns):
-            turn(own, p * radix)
+        for p in td.static_range(iterations):
+            apply_butterfly(own, p * radix)
         if not last:
             td.sync_threads()
-        for p in td.static_range(turns):
+        for p in td.static_range(iterations):
             each = p * threads + td.thread_idx.x
             if not uneven or each < count:
                 line = line_of(each)
@@ -232,17 +231,17 @@ def _rest_together(what: Pass, tile: Tile, number: int) -> Function:
                     for r in td.static_range(radix):
                         to = (j - q) * radix + q + r * behind
                         shared[spot(line, to)] = own[p * radix + places[r]]
-        go_on(twiddles, after, out, write, lines, scale, own, shared)
+        later(twiddles, after, out, write, lines, scale, own, shared)
 
     return proceed
 
 
 @functools.cache
-def _untangle_together(what: Pass, tile: Tile) -> Function:
-    """Makes transforms of real numbers from those of their pairs, which are in shared memory."""
+def _untangle_stage(what: Pass, tile: Tile) -> Function:
+    """Computes transforms of real numbers from those of their pairs, which are in shared memory."""
     n, threads, held = what.length, tile.threads, tile.lines
     parts = n // 2 + 1
-    turns = -(-parts * held // threads)
+    iterations = -(-parts * held // threads)
     line_of = _line_of(parts, held, what.write_across)
     number_of = _number_of(parts, held, what.write_across)
     spot, write_both = _spot(n, tile, what.write_across), untangled(what.component)
@@ -250,16 +249,16 @@ def _untangle_together(what: Pass, tile: Tile) -> Function:
     @td.func
     def untangle(twiddles, roots, out, write, lines, scale, own, shared):
         td.sync_threads()
-        for p in td.static_range(turns):
+        for p in td.static_range(iterations):
             each = p * threads + td.thread_idx.x
             line = line_of(each)
             k = number_of(each)
             number = td.block_idx.x * held + line
             if each < parts * held and number < lines.count:
-                rest = number // lines.inner
-                o = rest // lines.along_a
-                a = rest - o * lines.along_a
-                origin = o * write.outer + a * write.own_a + number - rest * lines.inner
+                quotient = number // lines.inner
+                o = quotient // lines.along_a
+                a = quotient - o * lines.along_a
+                origin = o * write.outer + a * write.own_a + number - quotient * lines.inner
                 write_both(
                     out, origin + k * write.unit, origin + (n - k) * write.unit,
                     shared[spot(line, k)], shared[spot(line, n - k if k > 0 else 0)], roots[k],

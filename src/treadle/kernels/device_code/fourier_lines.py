@@ -1,8 +1,9 @@
-"""Passes of a Fourier transform by threads that work alone: each has a line.
+"""Passes of a Fourier transform for the CPU: each thread transforms a line by itself.
 
-The threads of a block are the lanes of vectors, so a butterfly is made of whole vectors, whatever
-its radix. Between stages elements are in arrays of the thread. There are no more threads than
-lines: the last block of several begins where it has lines for all, and does some once more.
+The threads of a block are the lanes of vectors, so a butterfly works on whole vectors, whatever its
+radix. Between stages the elements are in local arrays of the thread. The last block starts early
+enough that all its threads have a line, and computes some lines a second time: that is cheaper than
+a test for each lane.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import functools
 
 from treadle import lang as td
 from treadle.kernels.device_code.butterflies import butterfly, order, times
-from treadle.kernels.device_code.fouriering import Pass, Steps, finisher, loader, stages
+from treadle.kernels.device_code.fourier_passes import Pass, Steps, finisher, loader, stages
 from treadle.lang.kernel import Function, Kernel
 
 LANES = 16  # threads of a block
@@ -91,12 +92,12 @@ def line_transformer(what: Pass, guarded: bool) -> Kernel:
         x, before, twiddles, after, out, read, write, along_b, along_a, inner, whole, sign, scale,
         line, own, kept, spare,
     ):  # fmt: skip
-        rest = line // inner
-        further = rest // along_a
+        quotient = line // inner
+        further = quotient // along_a
         o = further // along_b
         transform(
             x, before, twiddles, after, out, read, write, whole, sign, scale,
-            o, further - o * along_b, 0, rest - further * along_a, line - rest * inner,
+            o, further - o * along_b, 0, quotient - further * along_a, line - quotient * inner,
             own, kept, spare,
         )  # fmt: skip
 
@@ -140,7 +141,7 @@ def row_transformer(what: Pass, radices: tuple[int, ...]) -> Kernel:
     length of `what`, and its rows that of the other radices. Both are at least `LANES`."""
     component, pair = what.component, td.vec2[what.component]
     first = what._replace(
-        write="complex", after=True, turned=False, read_across=True, write_across=True,
+        write="complex", after=True, two_tables=False, read_across=True, write_across=True,
         write_cut=False, plain=True,
     )  # fmt: skip
     second = Pass(
@@ -154,8 +155,8 @@ def row_transformer(what: Pass, radices: tuple[int, ...]) -> Kernel:
 
     @td.kernel(checked=False)
     def transform_rows(
-        x, before, twiddles, turns, twiddles2, after, out, outer_read, limit_read, outer_write,
-        limit_write, whole, sign, real, imaginary,
+        x, before, twiddles, pass_twiddles, twiddles2, after, out, outer_read, limit_read,
+        outer_write, limit_write, whole, sign, real, imaginary,
     ):  # fmt: skip
         own = td.local(widest, pair)
         kept = td.local(room, pair)
@@ -171,7 +172,7 @@ def row_transformer(what: Pass, radices: tuple[int, ...]) -> Kernel:
         for group in range((n2 + (LANES - 1)) // LANES):
             column = td.minimum(group * LANES, n2 - LANES) + td.thread_idx.x
             along(
-                x, before, twiddles, turns, between, read, inside, whole, sign, one,
+                x, before, twiddles, pass_twiddles, between, read, inside, whole, sign, one,
                 row, 0, column, column, 0, own, kept, spare,
             )  # fmt: skip
         td.sync_threads()
@@ -197,7 +198,7 @@ def _rooms(what: Pass) -> tuple[int, int, int]:
 @functools.cache
 def _line(what: Pass) -> Function:
     """Transforms a line. `column` is a * inner + i."""
-    begin, go_on = _begin(what), _rest(what, 1)
+    first_stage, later = _first_stage(what), _later_stages(what, 1)
     read_across, write_across = what.read_across, what.write_across
 
     @td.func
@@ -205,7 +206,8 @@ def _line(what: Pass) -> Function:
         x, before, twiddles, after, out, read, write, whole, sign, scale, o, b, column, a, i,
         own, kept, spare,
     ):  # fmt: skip
-        # Written out, and each assigned once, so that it is seen which elements are neighbours.
+        # Written without a helper, and each name assigned once, so that the vectorizer sees which
+        # accesses of neighbouring lanes are adjacent.
         origin_read = o * read.outer + b * read.own_b + a * read.own_a + i
         origin = o * write.outer + b * write.own_b + a * write.own_a + i
         row_read = o * read.outer + b * (read.own_b + read.place_b * read.unit)
@@ -216,25 +218,25 @@ def _line(what: Pass) -> Function:
         at = row + (column if write_across else a * step + i)
         place_read = b * read.place_b + (a if read_across else a * read.place_a)
         place = b * write.place_b + (a if write_across else a * write.place_a)
-        begin(
+        first_stage(
             x, before, origin_read, at_read, place_read, read, whole, sign, own, kept,
             after, out, origin, at, place, write, scale,
         )  # fmt: skip
-        go_on(kept, spare, own, twiddles, after, out, origin, at, place, write, scale)
+        later(kept, spare, own, twiddles, after, out, origin, at, place, write, scale)
 
     return transform
 
 
 @functools.cache
-def _begin(what: Pass) -> Function:
+def _first_stage(what: Pass) -> Function:
     """The first stage, from the array; with no other, to the array."""
     stage = stages(what.radices)[0]
     radix, reach = stage.radix, stage.reach
-    alone, places = len(what.radices) == 1, order(radix)
-    turn, load, finish = butterfly(radix, what.component), loader(what), finisher(what)
+    only_stage, places = len(what.radices) == 1, order(radix)
+    apply_butterfly, load, finish = butterfly(radix, what.component), loader(what), finisher(what)
 
     @td.func
-    def begin(
+    def first_stage(
         x, before, origin, at, place, read, whole, sign, own, kept,
         after, out, origin_out, at_out, place_out, write, scale,
     ):  # fmt: skip
@@ -245,9 +247,9 @@ def _begin(what: Pass) -> Function:
                     x, before, origin, at + distance * read.unit, place + distance, read, whole,
                     sign,
                 )  # fmt: skip
-            turn(own, 0)
+            apply_butterfly(own, 0)
             for r in td.static_range(radix):
-                if alone:
+                if only_stage:
                     finish(
                         out, after, origin_out, at_out, place_out, write, r,
                         own[places[r]], scale,
@@ -255,11 +257,11 @@ def _begin(what: Pass) -> Function:
                 else:
                     kept[j * radix + r] = own[places[r]]
 
-    return begin
+    return first_stage
 
 
 @functools.cache
-def _rest(what: Pass, number: int) -> Function:
+def _later_stages(what: Pass, number: int) -> Function:
     """The stages from a number on, from one array of the thread to the other; the last one to the
     array."""
 
@@ -272,8 +274,12 @@ def _rest(what: Pass, number: int) -> Function:
     radix, behind, reach, table = stages(what.radices)[number]
     groups, places = reach // behind, order(radix)
     last = number == len(what.radices) - 1
-    turn, product, finish = butterfly(radix, what.component), times(what.component), finisher(what)
-    go_on = _rest(what, number + 1)
+    apply_butterfly, product, finish = (
+        butterfly(radix, what.component),
+        times(what.component),
+        finisher(what),
+    )
+    later = _later_stages(what, number + 1)
 
     @td.func
     def proceed(kept, spare, own, twiddles, after, out, origin, at, place, write, scale):
@@ -284,7 +290,7 @@ def _rest(what: Pass, number: int) -> Function:
                 for r in td.static_range(1, radix):
                     root = twiddles[table + (r - 1) * behind + q]
                     own[r] = product(kept[j + r * reach], root)
-                turn(own, 0)
+                apply_butterfly(own, 0)
                 for r in td.static_range(radix):
                     if last:
                         finish(
@@ -293,6 +299,6 @@ def _rest(what: Pass, number: int) -> Function:
                         )  # fmt: skip
                     else:
                         spare[group * (behind * radix) + q + r * behind] = own[places[r]]
-        go_on(spare, kept, own, twiddles, after, out, origin, at, place, write, scale)
+        later(spare, kept, own, twiddles, after, out, origin, at, place, write, scale)
 
     return proceed

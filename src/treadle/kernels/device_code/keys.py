@@ -66,7 +66,7 @@ def float64_key_descending(x):
     return td.where(magnitude > td.i64(INFINITY_64), td.i64(LAST_64), key)
 
 
-# What kernels compute with instead: it holds every value, and every target stores it in words.
+# The dtypes that kernels compute with: each holds every value, and every target can store it.
 _WIDER: dict[DType, DType] = {
     dtypes.bool_: dtypes.i32, dtypes.i8: dtypes.i32, dtypes.i16: dtypes.i32,
     dtypes.u8: dtypes.u32, dtypes.u16: dtypes.u32,

@@ -1,6 +1,7 @@
-"""Factoring some columns of a matrix at a time: a block of threads does the panel of one matrix.
+"""Blocked factorizations: a block of threads factors one panel, some columns of a matrix.
 
-Behind an array stands where its rows and columns are, as in `blocks.py`, from where the panel is.
+Each array is followed by the place of its rows and columns, as in `matrix_blocks.py`, counted from
+the panel.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import functools
 
 from treadle import lang as td
 from treadle.core.dtypes import DType
-from treadle.kernels.device_code.fields import field_of
+from treadle.kernels.device_code.element_arithmetic import arithmetic_of
 from treadle.lang.kernel import Kernel
 from treadle.lang.math import complex_arithmetic
 
@@ -18,9 +19,9 @@ from treadle.lang.math import complex_arithmetic
 def cholesky_block(dtype: DType, width: int, threads: int) -> Kernel:
     """A kernel that replaces a block of up to `width` rows and columns by its lower factor, and
     notes the first row (counted from 1 in the whole matrix) where there is none."""
-    field = field_of(dtype)
-    element, real, number, mul = field.element, field.real, field.number, field.mul
-    part, times, conj = field.part, field.times, field.conj
+    ops = arithmetic_of(dtype)
+    element, real, number, mul = ops.element, ops.real, ops.number, ops.mul
+    part, times, conj = ops.part, ops.times, ops.conj
 
     @td.kernel(checked=False)
     def factor_block(
@@ -68,8 +69,8 @@ def lu_panel(dtype: DType, width: int, groups: int) -> Kernel:
     """A kernel that factors a panel of up to `width` columns in place. It writes for each column
     the row with which its own was exchanged, the panel's first being `first`, and notes the first
     pivot (counted from 1) that is 0."""
-    field = field_of(dtype)
-    real, mul, div, size = field.real, field.mul, field.div, field.size
+    ops = arithmetic_of(dtype)
+    real, mul, div, size = ops.real, ops.mul, ops.div, ops.size
     threads = width * groups
 
     @td.kernel(checked=False)
@@ -173,7 +174,7 @@ def write_order(pivots: td.Array[td.i32, 2], order: td.Array[td.i32, 2]):
 
 
 @td.kernel(checked=False)
-def bring_rows(b, order: td.Array[td.i32, 2], x):
+def permute_rows(b, order: td.Array[td.i32, 2], x):
     """Write the rows of matrices in another order. A thread does one element."""
     m, i, j = td.grid(3)
     x[m, i, j] = b[m, order[m, i], j]
@@ -185,12 +186,12 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
     I - tau v v^H with v[0] = 1, with LAPACK's signs. It writes the vectors to `v` and to `w` the
     triangle of which their product is I - v w v^H (R. Schreiber and C. van Loan, "A
     storage-efficient WY representation for products of Householder transformations", 1989)."""
-    field = field_of(dtype)
+    ops = arithmetic_of(dtype)
     element, real, number, mul, div = (
-        field.element, field.real, field.number, field.mul, field.div,
+        ops.element, ops.real, ops.number, ops.mul, ops.div,
     )  # fmt: skip
     conj, part, size, times, square = (
-        field.conj, field.part, field.size, field.times, field.square,
+        ops.conj, ops.part, ops.size, ops.times, ops.square,
     )  # fmt: skip
     threads = width * groups
 
@@ -215,7 +216,7 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
                 triangle[column * width + j] = number(real(0))
         for k in range(a_columns):
             alpha = a[a_first + k * a_down + k * a_along]
-            # The largest number below, then the sum of squares beside it, so that none overflows.
+            # Squares are summed relative to the largest magnitude, so that none overflows.
             most = real(0)
             for i in range(k + 1 + t, a_rows, threads):
                 most = td.maximum(most, size(a[a_first + i * a_down + k * a_along]))
@@ -267,7 +268,7 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
             for i in range(t, k, threads):
                 v[v_first + i * v_down + k * v_along] = number(real(0))
             td.sync_threads()
-            # Columns behind: v^H a. Columns before: their vectors' products with v.
+            # Columns after this one: v^H a. Columns before it: products of their vectors with v.
             own = number(real(0))
             if column < a_columns and column != k:
                 for i in range(k + group, a_rows, groups):
@@ -305,7 +306,7 @@ def qr_panel(dtype: DType, width: int, groups: int) -> Kernel:
     return reflect_panel
 
 
-# Powers of two by which products are kept from overflowing on the way.
+# Powers of two that are factored out, so that intermediate products do not overflow.
 _UP, _DOWN = 2.0**60, 2.0**-60
 _LARGE, _TINY = 2.0**30, 2.0**-30
 
@@ -314,10 +315,10 @@ _LARGE, _TINY = 2.0**30, 2.0**-30
 def determinants(dtype: DType) -> Kernel:
     """A kernel that multiplies the pivots of each matrix. Powers of two are taken out and counted,
     so that only the product itself overflows."""
-    field = field_of(dtype)
-    real, number, mul = field.real, field.number, field.mul
-    size, times = field.size, field.times
-    turns = 3 if real.itemsize == 4 else 18  # as many powers has a number at most
+    ops = arithmetic_of(dtype)
+    real, number, mul = ops.real, ops.number, ops.mul
+    size, times = ops.size, ops.times
+    iterations = 3 if real.itemsize == 4 else 18  # the most powers that a number has
 
     @td.kernel(checked=False)
     def multiply_pivots(
@@ -332,7 +333,7 @@ def determinants(dtype: DType) -> Kernel:
             value = total
             if k % 2 == 0:
                 value = a[first + k // 2 * (a_down + a_along)]
-            for _ in range(turns):
+            for _ in range(iterations):
                 if size(value) > real(_LARGE):
                     value = times(value, real(_DOWN))
                     powers += 1
@@ -346,7 +347,7 @@ def determinants(dtype: DType) -> Kernel:
             else:
                 total = value
         back = real(_UP) if powers > 0 else real(_DOWN)
-        for _ in range(td.minimum(td.abs(powers), 2 * turns)):
+        for _ in range(td.minimum(td.abs(powers), 2 * iterations)):
             total = times(total, back)
         product[m] = total
 
@@ -357,9 +358,9 @@ def determinants(dtype: DType) -> Kernel:
 def log_determinants(dtype: DType) -> Kernel:
     """A kernel that makes of the pivots of each matrix a product of magnitude 1 (0 for a singular
     matrix) and the logarithm of their magnitudes' product."""
-    field = field_of(dtype)
-    real, number, mul, div = field.real, field.number, field.mul, field.div
-    magnitude = td.func(complex_arithmetic.abs) if dtype.is_complex else field.size
+    ops = arithmetic_of(dtype)
+    real, number, mul, div = ops.real, ops.number, ops.mul, ops.div
+    magnitude = td.func(complex_arithmetic.abs) if dtype.is_complex else ops.size
 
     @td.kernel(checked=False)
     def add_logarithms(

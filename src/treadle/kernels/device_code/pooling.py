@@ -4,9 +4,9 @@ A thread makes one element of the result; neighbouring threads have neighbouring
 fewer axes have extents of 1 in front. Windows have a place and a size, or (adaptive) share an image
 evenly: window o of n begins at floor(o * extent / n) and ends at ceil((o + 1) * extent / n).
 
-Loops over windows of one size look at all of their elements, and leave out those in the padding one
-by one: so all threads take as many turns, and a CPU has them as lanes. (What one turn alone needs
-has a name of its own, for a variable that several loops share is kept for every lane.)
+Loops over windows of one size visit all of their elements and skip those in the padding one by one,
+so that all threads have the same trip count and a CPU can run them as lanes. (Values of a single
+iteration have names of their own: a variable that several loops share costs a vector of its own.)
 """
 
 from __future__ import annotations
@@ -190,9 +190,9 @@ def _shared_first(o: td.i32, extent: td.i32, wanted: td.i32, stride: td.i32, pad
 def _shared_count(o: td.i32, extent: td.i32, wanted: td.i32, kernel: td.i32):
     """ceil((o + 1) * extent / wanted), less where the window begins."""
     whole = extent // wanted
-    rest = td.u32(extent - whole * wanted)
-    end = (td.u32(o + 1) * rest + td.u32(wanted - 1)) // td.u32(wanted)
-    return whole + td.i32(end) - td.i32(td.u32(o) * rest // td.u32(wanted))
+    remaining = td.u32(extent - whole * wanted)
+    end = (td.u32(o + 1) * remaining + td.u32(wanted - 1)) // td.u32(wanted)
+    return whole + td.i32(end) - td.i32(td.u32(o) * remaining // td.u32(wanted))
 
 
 def _least(form: DType) -> int:

@@ -1,4 +1,4 @@
-"""Writing and adding where an array of indices says. An index outside the target is dropped."""
+"""Writing, adding and folding at indices. An index outside of the target is dropped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treadle.lang.kernel import Kernel
 
 @td.kernel
 def put(target, index, values, step: td.i32):
-    """Every index is there once, or all values are one (step 0)."""
+    """For distinct indices, or a single value for all of them (step 0)."""
     i = td.grid(1)
     target[index[i]] = values[i * step]
 
@@ -61,9 +61,8 @@ def converter(dtype: DType, form: DType) -> Kernel:
 
 @functools.cache
 def range_writer(form: DType, parts: int, how: str, place: DType) -> Kernel:
-    """A kernel whose threads work alone: each goes through all indices in order, and does what
-    belongs to its own range of the target's elements, of so many parts. Elements are counted as
-    `place`."""
+    """A kernel for the CPU, without atomics: each thread owns a range of the target's elements and
+    goes through all indices in order. Elements have so many parts and are counted as `place`."""
     function = FUNCTIONS.get(how)
     most = parts
 
@@ -100,7 +99,8 @@ def caster(dtype: DType) -> Kernel:
 @functools.cache
 def folder(form: DType, bits: DType, how: str) -> Kernel:
     """A kernel that folds values into elements of `form` with a function of two of them (a key of
-    `FUNCTIONS`), by exchanging their bits, integers of the same size, until nobody was faster."""
+    `FUNCTIONS`), by compare-and-swap of their bits as integers of the same size, which is repeated
+    where another thread has changed the element."""
     function = FUNCTIONS[how]
 
     @td.kernel
@@ -121,7 +121,7 @@ def folder(form: DType, bits: DType, how: str) -> Kernel:
 
 @functools.cache
 def segment_folder(how: str) -> Kernel:
-    """A kernel for sorted indices: the first of equal ones folds all that belongs to them."""
+    """A kernel for sorted indices: the thread of the first of equal ones folds all their values."""
     function = FUNCTIONS[how]
 
     @td.kernel

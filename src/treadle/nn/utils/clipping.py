@@ -30,7 +30,7 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The norm of all tensors' elements together, on the device of the first, in float32 at least.
+    """The norm of all elements of the tensors, on the device of the first, in float32 at least.
     `error_if_nonfinite` has it read, and raises RuntimeError if it is infinite or NaN.
 
     >>> import treadle as td
@@ -56,18 +56,18 @@ def _norm(tensors: Sequence[Tensor], p: float, device: Device) -> Tensor:
     ]
     if math.isinf(p):
         of_all = greatest if p > 0 else least
-        return of_all(_together([of_all(_abs(x)) for x in wide], device))
+        return of_all(_stacked([of_all(_abs(x)) for x in wide], device))
     if p == 0:
-        return total(_together([total((x != 0).to(x.dtype)) for x in wide], device))
+        return total(_stacked([total((x != 0).to(x.dtype)) for x in wide], device))
     if p == 2:
-        found: Tensor = _sqrt(total(_together([total(_square(x)) for x in wide], device)))
+        found: Tensor = _sqrt(total(_stacked([total(_square(x)) for x in wide], device)))
         return found
-    powers = _together([total(_pow(_abs(x), p)) for x in wide], device)
+    powers = _stacked([total(_pow(_abs(x), p)) for x in wide], device)
     root: Tensor = _pow(total(powers), 1 / p)
     return root
 
 
-def _together(parts: list[Any], device: Any) -> Tensor:
+def _stacked(parts: list[Any], device: Any) -> Tensor:
     widest = float64 if any(part.dtype is float64 for part in parts) else float32
     return stack([part.to(dtype=widest, device=device) for part in parts])
 
@@ -89,7 +89,7 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale the parameters' gradients so that the norm of all together is `max_norm` at most; the
+    """Scale the parameters' gradients so that the norm of all of them is `max_norm` at most; the
     norm that they had. A norm that is NaN makes all of them NaN, unless `error_if_nonfinite`.
 
     >>> import treadle as td
@@ -118,14 +118,14 @@ def _listed(tensors: Tensors) -> list[Tensor]:
 
 
 def _gradients(parameters: Tensors) -> list[Tensor]:
-    """The gradients, in as few pieces as they lie in: an optimizer has them lie together."""
+    """The gradients, as few tensors as they are contiguous: optimizers keep them adjacent."""
     found = [each.grad for each in _listed(parameters)]
     return contiguous_runs([each.detach() for each in found if each is not None])
 
 
 def _change(gradients: Sequence[Tensor], change: Callable[[Tensor], Tensor]) -> None:
-    """Replace tensors' elements, without waiting until somebody reads them. One after the other, so
-    that those in one piece of memory are changed in place."""
+    """Replace tensors' elements at once, not lazily. They are replaced one after the other, so that
+    those in one array are changed in place."""
     for gradient in gradients:
         gradient[...] = change(gradient)
     realize([gradient._cell.value for gradient in gradients])

@@ -124,7 +124,7 @@ def _known(function: Any) -> dict[str, Any] | None:
 
 
 def checked(optimizer: Any) -> Optimizer:
-    """TypeError for what is no optimizer."""
+    """TypeError for anything but an optimizer."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
     return optimizer

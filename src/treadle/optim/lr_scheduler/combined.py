@@ -23,7 +23,9 @@ class _Combined(LRScheduler):
         first = optimizer or schedulers[0].optimizer
         for number, each in enumerate(schedulers):
             if not isinstance(each, LRScheduler):
-                raise TypeError(f"{name}: number {number} is no schedule but {type(each).__name__}")
+                raise TypeError(
+                    f"{name}: number {number} is not a schedule but a {type(each).__name__}"
+                )
             if isinstance(each, ReduceLROnPlateau):
                 raise ValueError(
                     f"{name} does not take ReduceLROnPlateau, whose step() needs a metric: step it "

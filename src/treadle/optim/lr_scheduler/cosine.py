@@ -27,7 +27,7 @@ class CosineAnnealingLR(LRScheduler):
             return self._rates()
         if self._step_count == 1 and epoch > 0:
             return self._rates_at()
-        if (epoch - 1 - period) % (2 * period) == 0:  # from the lowest rate on, which is no factor
+        if (epoch - 1 - period) % (2 * period) == 0:  # a factor would divide by 0 here
             rise = (1 - math.cos(math.pi / period)) / 2
             pairs = zip(self._rates(), self.base_lrs, strict=True)
             return [rate + (base - low) * rise for rate, base in pairs]

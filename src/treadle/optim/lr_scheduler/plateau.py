@@ -1,4 +1,4 @@
-"""A schedule by what comes out."""
+"""A schedule that reacts to a metric."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = self._rates()
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Tell how an epoch went, by a number or a tensor of one, which is read."""
+        """Report how an epoch went, by a number or a tensor of one, which is read."""
         current = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(current):

@@ -4,9 +4,9 @@ They are lazy, computed on the device in the dtype of what is transformed: compl
 of integers, complex128 of float64, where the device has that.
 """
 
-from treadle.tensor.fft import along_one, along_several, frequencies
-from treadle.tensor.fft.along_one import *  # noqa: F403  what its __all__ names
-from treadle.tensor.fft.along_several import *  # noqa: F403  what its __all__ names
+from treadle.tensor.fft import frequencies, one_axis, several_axes
 from treadle.tensor.fft.frequencies import *  # noqa: F403  what its __all__ names
+from treadle.tensor.fft.one_axis import *  # noqa: F403  what its __all__ names
+from treadle.tensor.fft.several_axes import *  # noqa: F403  what its __all__ names
 
-__all__ = [*along_one.__all__, *along_several.__all__, *frequencies.__all__]
+__all__ = [*one_axis.__all__, *several_axes.__all__, *frequencies.__all__]

@@ -14,7 +14,7 @@ from treadle.core.dtypes import int32
 from treadle.core.errors import DtypeError, ShapeError
 from treadle.core.limits import MOST_NARROW
 from treadle.graph.history import recorded
-from treadle.kernels.device_code.bagging import IGNORED, OUTSIDE
+from treadle.kernels.device_code.embedding_bags import IGNORED, OUTSIDE
 from treadle.runtime import settings
 from treadle.runtime.devices import default_device
 from treadle.tensor.annotations import ArrayLike
@@ -146,7 +146,7 @@ def _looked_up(
         raise ShapeError(f"{name}: weight is a table of shape (rows, columns), not {table.shape}")
     rows = table.shape[0]
     if padding_idx is not None and not -rows <= padding_idx < rows:
-        raise IndexError(f"{name}: padding_idx={padding_idx} is no row of a table of {rows}")
+        raise IndexError(f"{name}: padding_idx={padding_idx} is not a row of a table of {rows}")
     _check_inside(name, input, index, rows)
     return index, table
 

@@ -14,7 +14,7 @@ from treadle.graph.node import constant
 from treadle.graph.placeholders import record_composite
 from treadle.graph.views import is_whole
 from treadle.kernels.add_rows import add_rows
-from treadle.kernels.bag import add_bags, greatest_of_bags
+from treadle.kernels.embedding_bags import add_bags, greatest_of_bags
 from treadle.kernels.scatter import scattered
 from treadle.tensor.composites import composite
 from treadle.tensor.conversions import number_as
@@ -68,7 +68,7 @@ def bags_of(
     averaged: bool, giving: Giving,
 ) -> Tensor:  # fmt: skip
     """The sums of the rows of each bag, times `samples`, or their means; arguments are those of
-    `kernels.bag.add_bags`."""
+    `kernels.embedding_bags.add_bags`."""
     sources = [each._node for each in (table, index, starts, samples) if each is not None]
     shape = (bags, table.shape[1])
     return from_node(call(add_bags, sources, shape, table.dtype, (bags, averaged)))

@@ -104,7 +104,7 @@ def cross_entropy(
         raise ValueError(f"cross_entropy: label_smoothing is {label_smoothing}, not from 0 to 1")
     x, dtype = wide_float("cross_entropy", input)
     axis = class_axis("cross_entropy", x)
-    goal = beside("cross_entropy", target, x)
+    goal = on_same_device("cross_entropy", target, x)
     if goal.shape == x.shape:
         losses = _of_probabilities(x, axis, goal, weight, ignore_index, label_smoothing)
         rows = mean if reduction == "mean" else total
@@ -183,7 +183,7 @@ def class_axis(name: str, x: Tensor) -> int:
     return 0 if x.ndim == 1 else 1
 
 
-def beside(name: str, target: ArrayLike, x: Tensor) -> Tensor:
+def on_same_device(name: str, target: ArrayLike, x: Tensor) -> Tensor:
     """The target as a tensor on the device of the scores."""
     found = target if type(target) is Tensor else asarray(target, device=x.device)
     if found.device is not x.device:
@@ -198,7 +198,7 @@ def classes_of(
     name: str, x: Tensor, axis: int, target: ArrayLike, weight: ArrayLike | None, ignore_index: int
 ) -> _Classes:
     """What targets say, which are integers."""
-    goal = beside(name, target, x)
+    goal = on_same_device(name, target, x)
     count = x.shape[axis]
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
     if goal.shape != shape:
@@ -223,7 +223,7 @@ def along_classes(weight: ArrayLike | None, x: Tensor, axis: int) -> Tensor | No
     """The classes' weights, seen along the axis of classes."""
     if weight is None:
         return None
-    found = beside("weight", weight, x)
+    found = on_same_device("weight", weight, x)
     if found.shape != (x.shape[axis],):
         raise ShapeError(
             f"weight has shape {found.shape}: it has one for each of {x.shape[axis]} classes "

@@ -8,7 +8,7 @@ from treadle.core.dtypes import DType, int32
 from treadle.graph import history
 from treadle.graph.calls import call, call_of_several
 from treadle.graph.placeholders import record_composite
-from treadle.kernels import pool, pool_back
+from treadle.kernels import pool, pool_gradients
 from treadle.kernels.pool import Windows
 from treadle.tensor.composites import composite
 from treadle.tensor.elementwise_functions import where
@@ -48,7 +48,9 @@ def given_to_places(
     """An array of a shape with what windows are given at their places in its images; the sums
     where several have one."""
     sources = (given._node, places._node)
-    return from_node(call(pool_back.give_to_places, sources, shape, given.dtype, (windows, shape)))
+    return from_node(
+        call(pool_gradients.give_to_places, sources, shape, given.dtype, (windows, shape))
+    )
 
 
 def in_all(places: Tensor, image: tuple[int, ...]) -> Tensor:
@@ -89,4 +91,6 @@ def shared(
 ) -> Tensor:
     """What windows are given, shared equally by the elements that their means are made of."""
     options = (windows, include, divisor, shape)
-    return from_node(call(pool_back.share_equally, (given._node,), shape, given.dtype, options))
+    return from_node(
+        call(pool_gradients.share_equally, (given._node,), shape, given.dtype, options)
+    )

@@ -13,7 +13,7 @@ from treadle.core.limits import MOST_NARROW
 from treadle.graph import history
 from treadle.graph.calls import call_of_several
 from treadle.graph.placeholders import record_composite
-from treadle.kernels.align import align_forward
+from treadle.kernels.ctc import align_forward
 from treadle.runtime import settings
 from treadle.tensor.annotations import ArrayLike
 from treadle.tensor.creation import asarray

@@ -1,0 +1,103 @@
+"""Products of matrices by NumPy's BLAS, in place in the memory of the CPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.kernels.factors import Product
+from treadle.runtime.arrays import DeviceArray, packed_strides
+
+MULTIPLIED = frozenset({dtypes.f32, dtypes.f64, dtypes.complex64, dtypes.complex128})
+"""The dtypes that BLAS has."""
+
+Matrices = np.ndarray[Any, Any]
+
+
+class _Seen(NamedTuple):
+    """A view of a part of a buffer for NumPy: strides and offset are bytes. `copied`: BLAS cannot
+    read the matrices with these strides."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    copied: bool
+
+    def of(self, array: DeviceArray) -> Matrices:
+        """The part of an array's buffer."""
+        memory = array.buffer.host_bytes()
+        offset = array.offset * self.dtype.itemsize + self.offset
+        return np.ndarray(self.shape, self.dtype, memory, offset, self.strides)
+
+
+class _Work:
+    """A product to be computed, now or at each replay, and what profiles show of it."""
+
+    __slots__ = ("bytes", "copied", "left", "operations", "out", "right")
+    name = "product"
+
+    def __init__(
+        self, left: Matrices, right: Matrices, out: Matrices, bytes: int, operations: int
+    ) -> None:
+        self.left = left
+        self.right = right
+        self.out = out
+        self.bytes = bytes
+        self.operations = operations
+        self.copied = False, False
+
+    def __call__(self) -> None:
+        """Multiply."""
+        left = self.left.copy() if self.copied[0] else self.left
+        right = self.right.copy() if self.copied[1] else self.right
+        with np.errstate(all="ignore"):
+            np.matmul(left, right, out=self.out)
+
+
+@lru_cache(1024)
+def filling(
+    dtype: DType, product: Product
+) -> Callable[[DeviceArray, DeviceArray, DeviceArray], None]:
+    """A function that fills an array of (stack, rows, columns) with a product. The host computes
+    it in the stream's order, and again at each replay of a recording."""
+    batch, rows, columns, inner, first, second = product
+    one = (*first.batch, first.line, first.inner)
+    other = (*second.batch, second.inner, second.line)
+    result = (*batch, rows, columns)
+    of_left = _seen(dtype, (*batch, rows, inner), one, first.offset)
+    of_right = _seen(dtype, (*batch, inner, columns), other, second.offset)
+    of_result = _seen(dtype, result, packed_strides(result), 0)
+
+    bytes = dtype.itemsize * math.prod(result[:-2]) * (inner * (rows + columns) + rows * columns)
+
+    def fill(x: DeviceArray, y: DeviceArray, out: DeviceArray) -> None:
+        work = _Work(of_left.of(x), of_right.of(y), of_result.of(out), bytes, product.operations)
+        if of_left.copied or of_right.copied:
+            work.copied = of_left.copied, of_right.copied
+        stream = out.device.default_stream.handle
+        stream.call_host(work, (x.buffer, y.buffer, out.buffer))
+
+    return fill
+
+
+def _seen(dtype: DType, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> _Seen:
+    item = dtype.itemsize
+    steps = tuple([stride * item for stride in strides])
+    return _Seen(dtype.numpy, shape, steps, offset * item, not _is_taken(shape, strides))
+
+
+def _is_taken(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether BLAS can read matrices with these strides: rows or columns are contiguous and do not
+    overlap."""
+    for near, far in ((-1, -2), (-2, -1)):
+        extent, others = shape[near], shape[far]
+        if (strides[near] == 1 or extent == 1) and (strides[far] >= extent or others == 1):
+            return True
+    return False

@@ -1,0 +1,193 @@
+"""Softmax of attention's scores in memory, and its derivative, between products of matrices.
+
+A block has a line of scores, those of one query of one head. The lines are those of a slice: some
+heads, and of each some queries and keys.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+from treadle import lang as td
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.kernels.device_code.attention import LN_2, LOG2_E, kept, power_of
+from treadle.kernels.device_code.block_reductions import maximum_of_block, side_of, sum_of_block
+from treadle.lang.kernel import Function, Kernel
+
+
+@td.struct
+class Place:
+    """Where a block's line of scores is: in norms and sums, in scores, among the queries of its
+    head, and in a mask."""
+
+    line: td.i32
+    at: td.i32
+    row: td.i32
+    mask: td.i32
+
+
+@td.func
+def place_of(lines, keys, mask_at, first):
+    """Where the line of the calling block is; the arguments are those of `softmax`."""
+    head = td.block_idx.x // lines.x
+    line = lines.y + td.block_idx.x - head * lines.x
+    row = line % lines.w
+    mask_row = mask_at.x + head * mask_at.y + line // lines.w * mask_at.z + row * mask_at.w
+    return Place(first + head * lines.z + line, td.block_idx.x * keys.x, row, mask_row)
+
+
+class Scoring(NamedTuple):
+    """What a kernel is made for."""
+
+    dtype: DType  # of the weights that are multiplied
+    partial: DType  # of the scores
+    mask: DType | None
+    dropout: bool
+    threads: int  # of a block
+
+
+@functools.cache
+def softmax(what: Scoring) -> Kernel:
+    """A kernel that turns scores into weights, whose sum is 1 in each line (before dropout), and
+    stores the logarithm of the sum of exponentials.
+
+    In `lines` are queries of a head in this slice, the first one, all queries of a head (of several
+    heads that are taken for one) and the queries after which positions begin anew; in `keys` their
+    number, the first one, and all; in `reach` how far a query sees to the left and to the right; in
+    `mask_at` where a mask starts, and its steps to the next head of the slice, the next of those
+    that are taken for one, and the next query. `first` is the first head's first line in `norms`.
+    """
+    partial, dtype, threads = what.partial, what.dtype, what.threads
+    power, score_of = power_of(partial), _score_of(what)
+    dropout, side = what.dropout, side_of(threads)
+    summed, greatest = sum_of_block(partial, threads), maximum_of_block(threads)
+
+    @td.kernel(checked=False)
+    def softmax_lines(
+        scores, weights, norms, mask, draws, lines: td.vec4[td.i32], keys: td.vec4[td.i32],
+        reach: td.vec4[td.i32], mask_at: td.vec4[td.i32], mask_step: td.i32, first: td.i32,
+        scale: partial, keep: td.f32,
+    ):  # fmt: skip
+        t = td.thread_idx.x
+        where = place_of(lines, keys, mask_at, first)
+        place, at, row, mask_row = where.line, where.at, where.row, where.mask
+        board = td.shared(threads, partial)
+        few = td.shared(side, partial)
+        top = partial(-td.inf)
+        for j in range(0, keys.x, threads):
+            if j + t < keys.x:
+                score = score_of(
+                    scores[at + j + t], mask, mask_row, mask_step, row, keys.y + j + t, reach, scale
+                )
+                top = score if score > top else top
+        top = greatest(top, board, few)
+        td.sync_threads()
+        base = top if top > partial(-td.inf) else partial(0.0)
+        total = partial(0.0)
+        for j in range(0, keys.x, threads):
+            if j + t < keys.x:
+                score = score_of(
+                    scores[at + j + t], mask, mask_row, mask_step, row, keys.y + j + t, reach, scale
+                )
+                total += power(score - base)
+        total = summed(total, board, few)
+        share = partial(0.0) if total == partial(0.0) else partial(1.0) / total
+        if dropout:
+            share = share / partial(keep) if keep > 0.0 else partial(0.0)
+        draw = td.vec4[td.u32](td.u32(0))
+        if dropout:
+            draw = td.vec4[td.u32](draws[0], draws[1], draws[2], draws[3])
+        for j in range(0, keys.x, threads):
+            if j + t < keys.x:
+                score = score_of(
+                    scores[at + j + t], mask, mask_row, mask_step, row, keys.y + j + t, reach, scale
+                )
+                weight = power(score - base) * share
+                if dropout and not kept(td.u32(place), keys.z, keys.y + j + t, draw, keep):
+                    weight = partial(0.0)
+                weights[at + j + t] = dtype(weight)
+        if t == 0:
+            norms[place] = top * partial(LN_2) + td.log(total)
+
+    return softmax_lines
+
+
+@functools.cache
+def softmax_gradient(what: Scoring) -> Kernel:
+    """A kernel that recomputes weights from scores and from what `softmax` stored, and turns
+    gradients of weights into gradients of scores. They are written to `weights` and `slopes`; the
+    other arguments are those of `softmax`. `sums` has for each query the sum of its result times
+    the gradient of that.
+    """
+    partial, dtype, threads = what.partial, what.dtype, what.threads
+    power, score_of = power_of(partial), _score_of(what)
+    dropout = what.dropout
+
+    @td.kernel(checked=False)
+    def softmax_gradient_lines(
+        scores, gradients, weights, slopes, norms, sums, mask, draws,
+        lines: td.vec4[td.i32], keys: td.vec4[td.i32], reach: td.vec4[td.i32],
+        mask_at: td.vec4[td.i32], mask_step: td.i32, first: td.i32, scale: partial, factor: partial,
+        keep: td.f32,
+    ):  # fmt: skip
+        t = td.thread_idx.x
+        where = place_of(lines, keys, mask_at, first)
+        place, at, row, mask_row = where.line, where.at, where.row, where.mask
+        norm = norms[place] * partial(LOG2_E)
+        # A query that sees nothing has no weights: every score is -infinity, too.
+        base = partial(0.0) if norm == partial(-td.inf) else norm
+        own = sums[place]
+        draw = td.vec4[td.u32](td.u32(0))
+        back = partial(1.0)
+        if dropout:
+            draw = td.vec4[td.u32](draws[0], draws[1], draws[2], draws[3])
+            back = partial(1.0) / partial(keep) if keep > 0.0 else partial(0.0)
+        for j in range(0, keys.x, threads):
+            if j + t < keys.x:
+                score = score_of(
+                    scores[at + j + t], mask, mask_row, mask_step, row, keys.y + j + t, reach, scale
+                )
+                weight = power(score - base)
+                through = back
+                if dropout and not kept(td.u32(place), keys.z, keys.y + j + t, draw, keep):
+                    through = partial(0.0)
+                steep = weight * (gradients[at + j + t] * through - own) * factor
+                weights[at + j + t] = dtype(weight * through)
+                slopes[at + j + t] = dtype(steep)
+
+    return softmax_gradient_lines
+
+
+def _score_of(what: Scoring) -> Function:
+    """A function that scales a product and adds a mask; -infinity where a query sees nothing."""
+    partial = what.partial
+    masked, additive = what.mask is not None, what.mask is not dtypes.bool_
+
+    @td.func
+    def score_of(product, mask, mask_row, mask_step, row, column, reach, scale):
+        score = product * scale
+        seen = row - reach.x <= column <= row + reach.y
+        if masked:
+            entry = mask[mask_row + column * mask_step]
+            if additive:
+                score += partial(entry) * partial(LOG2_E)
+            else:
+                seen = seen and entry
+        return score if seen else partial(-td.inf)
+
+    return score_of
+
+
+@functools.cache
+def adder(dtype: DType) -> Kernel:
+    """A kernel that adds the elements of one array to those of another."""
+
+    @td.kernel(checked=False)
+    def add_to(x, y, start: td.i32):
+        g = td.grid(1)
+        if g < y.size:
+            x[start + g] += y[g]
+
+    return add_to

@@ -1,0 +1,48 @@
+"""Exclusive scans of counts within blocks; the blocks' totals are scanned by another launch."""
+
+from __future__ import annotations
+
+import functools
+
+from treadle import lang as td
+from treadle.lang.kernel import Kernel
+
+
+@functools.cache
+def block_scanner(threads: int, items: int) -> Kernel:
+    """A kernel whose blocks write the exclusive scan of their elements, and their totals."""
+
+    @td.kernel(checked=False)
+    def scan_blocks(x, out, totals, n: td.i32):
+        t = td.thread_idx.x
+        begin = (td.block_idx.x * threads + t) * items
+        end = td.minimum(begin + items, n)
+        own = 0
+        for i in range(begin, end):
+            own += x[i]
+        sums = td.shared(threads, td.i32)
+        sums[t] = own
+        step = 1
+        while step < threads:
+            td.sync_threads()
+            earlier = sums[t - step] if t >= step else 0
+            td.sync_threads()
+            sums[t] += earlier
+            step *= 2
+        td.sync_threads()
+        before = sums[t] - own
+        for i in range(begin, end):
+            element = x[i]
+            out[i] = before
+            before += element
+        if t == threads - 1:
+            totals[td.block_idx.x] = sums[t]
+
+    return scan_blocks
+
+
+@td.kernel
+def add_totals(sums: td.Array[td.i32], before: td.Array[td.i32], size: td.i32):
+    """Adds to each element the total of all blocks before its own."""
+    i = td.grid(1)
+    sums[i] += before[i // size]
