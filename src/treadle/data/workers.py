@@ -53,7 +53,7 @@ class Fetcher(Protocol):
         """The batch of a task, computed, or the end of the stream."""
 
     def close(self) -> None:
-        """Let go whoever waits."""
+        """Wake all workers that wait."""
 
 
 _running: weakref.WeakSet[Workers] = weakref.WeakSet()
