@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.device import test_blocks, test_control, test_launch
+from tests.device.kernels import test_blocks, test_control
+from tests.device.launching import test_launch
 from tests.limits.device_suite import device_suite
 
 THREADS = 16

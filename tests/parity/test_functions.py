@@ -53,7 +53,7 @@ def check(pair: Pair, counts: dict[str, int], fused: dict[str, int], device: str
             continue
         comparing.seed(0)
         # Few complex samples are compared forward: all gradients of complex numbers are compared
-        # with differences elsewhere (tests/device/test_gradients_everywhere.py).
+        # with differences elsewhere (tests/device/gradients/test_gradients_everywhere.py).
         few = name == "complex128" and count <= 1
         tracked = operator.supports_autograd and dtype in operator.supported_backward_dtypes("cpu")
         tracked = tracked and not few

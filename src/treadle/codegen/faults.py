@@ -22,7 +22,7 @@ class Fault:
     test: str  # that computes it on every device, or reads the compiler's output
 
 
-_DEVICES = "tests/device/test_compiler_faults.py::test_"
+_DEVICES = "tests/device/kernels/test_compiler_faults.py::test_"
 _NVIDIA = "NVIDIA's Vulkan compiler"
 _DRIVERS = "580.159.04"
 

@@ -111,7 +111,7 @@ VALUES: dict[str, tuple[str, float]] = {
     "erfc": ("td.erfc(x)", math.erfc(0.75)), "gamma": ("td.gamma(y)", math.gamma(2.5)),
     "lgamma": ("td.lgamma(x)", math.lgamma(0.75)),
     "sigmoid": ("td.sigmoid(x)", 1 / (1 + math.exp(-0.75))),
-    # Philox, whose bits tests/device/test_random.py checks
+    # Philox, whose bits tests/device/arrays/test_random.py checks
     "rand_uniform": ("td.rand_uniform(n, m)", 0.6700757741928101),
     "rand_normal": ("td.rand_normal(n, m)", -0.5202521681785583),
 }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import treadle as td
-from tests.device.test_attention import attend, close, drawn, formula, visible
+from tests.device.nn.test_attention import attend, close, drawn, formula, visible
 from tests.support.poison import poisoned
 
 
