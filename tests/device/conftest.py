@@ -106,7 +106,7 @@ _TRAINING = frozenset({
     "test_gradients_attention",
     "test_gradients_rows",
     "test_schedulers",
-    "test_together",
+    "test_contiguous_runs",
 })  # fmt: skip
 # And CUDA C++, whose kernels are made of what the tests of kernels have on every device.
 _CUDA_CPP = frozenset({

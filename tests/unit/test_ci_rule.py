@@ -59,3 +59,10 @@ def test_skips_fail_in_ci(tmp_path):
 def test_skips_are_skips_elsewhere(tmp_path):
     output = run_suite(tmp_path, "")
     assert "1 passed, 3 skipped, 1 xfailed" in output
+
+
+def test_what_the_device_suite_leaves_out_is_there():
+    from tests.device.conftest import _LEFT_OUT
+
+    files = {path.stem for path in (CONFTEST.parent / "device").rglob("test_*.py")}
+    assert sorted(_LEFT_OUT.keys() - files) == []
