@@ -87,3 +87,14 @@ def test_the_plain_text_shows_the_fault(monkeypatch):
     code = " | ".join(disassembled(source, "sm_90"))
     # 19 - m, or what the versions that are known to be wrong make of it: m - 19.
     assert ("0xffffffed" if version() <= (13, 5) else "0x13") in code, code
+
+
+def test_an_absolute_value_may_be_negative():
+    b = Builder("size", block=1)
+    out = b.buffer("out", I32)
+    size = intrinsic("abs", b.parameter("number", I32))
+    b.store(out, constant(0, I32), n.Select(binary("lt", size, constant(0, I32)), K, size, I32))
+    source = printed(b.kernel(), "sm_90").source
+    assert "abs.s32" not in source  # which ptxas 13.0 takes for not negative
+    code = disassembled(source, "sm_90")
+    assert any(line.startswith(("ISETP", "@")) for line in code), code

@@ -99,13 +99,22 @@ FAULTS = (
         _DEVICES + "lowest_bits_and_orders_of_64_bits",
     ),
     Fault(
-        "absolute value of the lowest number",
+        "sign of the lowest number's absolute value",
+        "ptxas",
+        "13.0, driver 580.159.04; 13.5 is right",
+        "`abs.s32(x) < 0` becomes false, though abs(-2147483648) is -2147483648",
+        "`max(x, -x)`",
+        "codegen/ptx/intrinsics.py",
+        _DEVICES + "quotients_of_absolute_values",
+    ),
+    Fault(
+        "quotient of the lowest number's absolute value",
         _NVIDIA,
         _DRIVERS + ", with modules of naga",
-        "`abs(x) / 7`, rounded down: taken for not negative, so that abs(-2147483648), which is "
-        "-2147483648, is divided as if rounding towards 0 were the same",
-        "negated as unsigned numbers",
-        "codegen/prelude.py",
+        "`abs(x) // 7`: abs(-2147483648) is taken for not negative, so that it is rounded "
+        "towards 0; also where the absolute value is a choice between x and its negative",
+        "",
+        "",
         _DEVICES + "quotients_of_absolute_values",
     ),
     Fault(

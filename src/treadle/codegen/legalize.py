@@ -17,7 +17,6 @@
     "wide_mul_high"        the upper half of a 64-bit product (of 8 and 16 bits: always replaced)
     "wide_bits"            popcount, clz, ctz, reverse_bits of 64 bits
     "narrow_bits"          the same of 8 and 16 bits
-    "integer_abs"          absolute values of signed integers of 32 and 64 bits
     "wide_order"           <, <=, > and >= of signed 64-bit integers: by unsigned ones
 
 Where an operand is a constant that makes the plain operation safe, it stays plain. Legalizing
@@ -41,7 +40,7 @@ MISSING = frozenset({
     "floordiv", "mod", "div", "rem", "whole_words", "wide_div",
     "half_div", "f16_fma", "bf16_fma", "float_rem", "float_floordiv", "float_mod",
     "shift", "float_to_int", "float_min_max",
-    "mul_high", "wide_mul_high", "wide_bits", "narrow_bits", "wide_order", "integer_abs",
+    "mul_high", "wide_mul_high", "wide_bits", "narrow_bits", "wide_order",
 })  # fmt: skip
 
 _ORDERS = ("lt", "le", "gt", "ge")
@@ -151,10 +150,6 @@ class _Rewriter:
             return self.call(node.op, node, *node.operands) if (
                 exact and _element(node.type).is_float
             ) else node  # fmt: skip
-        if node.op == "abs" and "integer_abs" in self.missing:
-            element = _element(node.type)
-            plain = element.is_float or element.bits < 32 or not element.is_signed
-            return node if plain else self.call("abs", node, *node.operands)
         if node.op == "fma" and not self.fastmath:
             return self.half_fma(node)
         if node.op == "mul_high":

@@ -419,16 +419,6 @@ def _reverse_bits(type: Scalar) -> n.Block:
     return (n.Return(_binary("or", new_high, new_low)),)
 
 
-def _abs(type: Scalar) -> n.Block:
-    """Of a signed integer, negated as an unsigned one: the lowest number stays itself, which
-    compilers forget of an absolute value and of a signed negation."""
-    unsigned = Scalar(f"u{type.bits}", "uint", type.bits)
-    a = n.Variable("a", type)
-    bits = n.Variable("bits", unsigned)
-    size = _select(_binary("lt", a, 0), _binary("sub", _number(0, unsigned), bits), bits)
-    return (n.Declare(bits, n.Cast(a, unsigned)), n.Return(n.Cast(size, type)))
-
-
 # --- casts ---------------------------------------------------------------------------------------
 
 
@@ -478,7 +468,6 @@ _BODIES: dict[str, tuple[Callable[[Scalar], n.Block], int]] = {
     "min": (_extreme("min"), 2), "max": (_extreme("max"), 2), "mul_high": (_mul_high, 2),
     "popcount": (_popcount, 1), "clz": (_clz, 1), "ctz": (_ctz, 1),
     "reverse_bits": (_reverse_bits, 1), "odd_fma": (_odd_fma, 3),
-    "abs": (_abs, 1),
 }  # fmt: skip
 _COUNTS = frozenset({"popcount", "clz", "ctz"})
 

@@ -146,7 +146,7 @@ class Elementwise(Function):
         self, version: _Version, values: list[Any], where: Device, order: Order | None
     ) -> Tensor:
         """The result of a kernel around the function, launched now."""
-        arrays = [value._array for value in values if is_held(value)]
+        arrays = [value.__treadle_array__() for value in values if is_held(value)]
         result = DeviceArray.allocate(where, version.result, self._broadcast(values))
         if result.size:
             with order or nullcontext():

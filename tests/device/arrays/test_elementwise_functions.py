@@ -28,11 +28,21 @@ NAMES_IN_NUMPY = {
     "atan2": "arctan2", "atanh": "arctanh", "pow": "power", "bitwise_left_shift": "left_shift",
     "bitwise_right_shift": "right_shift", "round": "rint",
 }  # fmt: skip
+
+
+def complex_logaddexp(x, y):
+    """With the phase of the operand of the larger real part, as PyTorch has it; NumPy has none."""
+    x, y = np.broadcast_arrays(x.astype(complex), y)
+    larger, smaller = np.where(x.real >= y.real, (x, y), (y, x))
+    return larger + np.log1p(np.exp(smaller - larger))
+
+
 REFERENCES = {
     "erf": np.vectorize(math.erf, otypes=[float]),
     "erfc": np.vectorize(math.erfc, otypes=[float]),
     "gamma": np.vectorize(math.gamma, otypes=[float]),
     "lgamma": np.vectorize(math.lgamma, otypes=[float]),
+    "logaddexp": lambda x, y: complex_logaddexp(x, y) if np.iscomplexobj(x) else np.logaddexp(x, y),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "reciprocal": lambda x: 1 / x,

@@ -281,7 +281,7 @@ def test_spectra(device, rng):
     assert td.linalg.matrix_rank(td.asarray(a), rtol=rtol).tolist() == right
     assert td.linalg.pinv(td.asarray(a), rtol=0.5).shape == (2, 3, 5)
     s = np.linalg.svd(a.astype(float), compute_uv=False)
-    between = (s[:, 1] + s[:, 2]) / 2  # an absolute limit for each matrix
+    between = ((s[:, 1] + s[:, 2]) / 2).astype(np.float32)  # an absolute limit for each matrix
     assert td.linalg.matrix_rank(td.asarray(a), atol=td.asarray(between)).tolist() == [2, 2]
     count = (s > between[0]).sum(axis=1).tolist()
     assert td.linalg.matrix_rank(td.asarray(a), atol=float(between[0])).tolist() == count

@@ -649,3 +649,14 @@ if torch is not None:
             double[1, 4](torch.zeros(4, dtype=torch.float8_e4m3fn))
         with pytest.raises(td.errors.LaunchError, match="resolve_conj"):
             double[1, 4](torch.zeros(4, dtype=torch.complex64).conj())
+
+
+def test_elementwise_functions_of_foreign_arrays():
+    @td.elementwise
+    def blend(x, y):
+        return x + y * 2.0
+
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with td.use_device("cpu"):
+        assert blend(Foreign(x), Foreign(x[0].copy())).tolist() == [[0, 3, 6], [3, 6, 9]]
+        assert blend(Foreign(x), td.ones(3)).tolist() == [[2, 3, 4], [5, 6, 7]]

@@ -72,8 +72,11 @@ def _abs(e: Emitter, type: Scalar, operands: Sequence[str]) -> str:
         return e.op("b16", "and.b16", a, "0x7FFF")
     if not type.is_signed:
         return a
-    result = e.op(REGISTERS[type.name], f"abs.{kind}", a)
-    return result if type.is_float else wrapped(e, type, result)
+    if type.is_float:
+        return e.op(REGISTERS[type.name], f"abs.{kind}", a)
+    # ptxas takes the result of `abs` for not negative, and that of the lowest number is negative.
+    register = REGISTERS[type.name]
+    return wrapped(e, type, e.op(register, f"max.{kind}", a, e.op(register, f"neg.{kind}", a)))
 
 
 def _extreme(op: str) -> Rule:

@@ -26,7 +26,7 @@ from treadle.ir.traverse import statements_in
 _MISSING = frozenset({
     "floordiv", "mod", "div", "rem", "whole_words", "half_div", "f16_fma", "bf16_fma", "float_rem",
     "shift", "float_to_int", "float_min_max",
-    "wide_mul_high", "wide_bits", "narrow_bits", "integer_abs",
+    "wide_mul_high", "wide_bits", "narrow_bits",
 })  # fmt: skip
 
 
