@@ -32,7 +32,8 @@ class Capacity(NamedTuple):
 def halves(n: int, capacity: Capacity) -> tuple[int, int] | None:
     """The sides of the matrix as which a row of n elements is transformed; None if it is not.
 
-    >>> halves(1024, Room(2048, 1024, 16, 128, 8192)), halves(1009, Room(2048, 1024, 16, 128, 8192))
+    >>> capacity = Capacity(2048, 1024, 16, 128, 8192)
+    >>> halves(1024, capacity), halves(1009, capacity)
     ((32, 32), None)
     """
     if not capacity.worth <= n <= capacity.rows or radices(n) is None:
@@ -75,7 +76,8 @@ _BUSY = 256  # blocks that keep a GPU busy
 def split(n: int, outer: int, inner: int, capacity: Capacity) -> tuple[int, ...] | None:
     """The lengths of one, two or three passes, whose product is n; None where there are none.
 
-    >>> split(1 << 20, 1, 1, Room(2048, 1024)), split(1009, 1, 1, Room(2048, 1024))
+    >>> capacity = Capacity(2048, 1024)
+    >>> split(1 << 20, 1, 1, capacity), split(1009, 1, 1, capacity)
     ((1024, 1024), None)
     """
     if radices(n) is None:

@@ -216,9 +216,9 @@ REAL_ALONE = """
 argmax argmin argsort atan2 cbrt cdist ceil clip copysign erf erfc floor floor_divide gamma
 greater greater_equal histc histogram hypot less less_equal lgamma max maximum
 min minimum nextafter remainder searchsorted signbit sort topk trunc ihfft rfft
-rfft2 rfftn batch_norm celu elu gelu glu hardsigmoid hardswish hardtanh layer_norm
+rfft2 rfftn batch_norm celu elu gelu hardsigmoid hardswish hardtanh layer_norm
 leaky_relu local_response_norm log_softmax logsigmoid mish mse_loss prelu relu relu6 rms_norm
-scaled_dot_product_attention selu silu softmax softmin softplus softshrink threshold
+scaled_dot_product_attention selu softmax softmin softplus softshrink threshold
 """
 LAYERS = """
 batch_norm bilinear celu channel_shuffle conv1d conv_transpose1d cosine_similarity elu fold gelu glu

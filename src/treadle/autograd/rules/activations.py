@@ -121,7 +121,8 @@ def _silu(g: Any, input: Any) -> Any:
     x, _ = wide(input)
     g, _ = wide(g)
     part = _sigmoid(x)
-    return g * (part * (1 + x * (1 - part)))
+    slope = part * (1 + x * (1 - part))
+    return g * (_conj(slope) if x.dtype.kind == "complex" else slope)
 
 
 def _mish(g: Any, input: Any) -> Any:
