@@ -316,3 +316,43 @@ def test_fused_products_of_halves_are_rounded_once(device):
 
     np.testing.assert_array_equal(out.numpy().astype(np.float64), right(a, b, c, 11))
     np.testing.assert_array_equal(brains.numpy().astype(np.float64), right(x, y, z, 8))
+
+
+KNOWN_IN_PART = """
+__global__ void sums(const int *in, const float *reals, int *out)
+{
+    int i = threadIdx.x, d = i;
+    int a = in[i];
+    float b = reals[i];
+    unsigned c = a;
+    float v1 = ((a ? (a - 0xffffff77u) : (c | 0xffffff0du)) % 82);
+    __shared__ unsigned s2;
+    if (i == 0) s2 = 0;
+    __syncthreads();
+    atomicAdd(&s2, (unsigned)(d || v1));
+    __syncthreads();
+    unsigned w3 = s2;
+    __shared__ unsigned s4;
+    if (i == 0) s4 = 5;
+    __syncthreads();
+    atomicXor(&s4, (unsigned)((((int)(v1) << (d & 31)) ^ (int)((b + 56)))));
+    __syncthreads();
+    out[i] = (int)w3;
+    out[8 + i] = (int)s4;
+    out[16 + i] = d;
+}
+"""
+
+
+def test_sums_of_conditions_that_are_known_in_part(device):
+    reals = np.array([1.0, -15.5, 0.75, -11.75, 6.0, 15.5, 4.25, 15.75], np.float32)
+    for first in (19, 0, -137):
+        numbers = np.array([first, 36, 1, 2**31 - 1, -(2**31), 255, -128, 7], np.int32)
+        left = [(int(x) + 137 if x else 0xFFFFFF0D) % 2**32 % 82 for x in numbers]
+        right = 5
+        for lane, (value, real) in enumerate(zip(left, reals, strict=True)):
+            right ^= (value << lane) ^ int(real + 56)
+        got = run(device, td.cuda_module(KNOWN_IN_PART).sums, 3, numbers, reals, lanes=8)
+        assert got[0].tolist() == [7 + (left[0] != 0)] * 8
+        assert got[1].tolist() == [right] * 8
+        assert got[2].tolist() == list(range(8))

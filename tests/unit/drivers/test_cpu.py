@@ -13,6 +13,7 @@ from treadle.core.dim3 import Dim3
 from treadle.core.errors import CompileError, DeviceLost, LaunchError, OutOfMemory
 from treadle.drivers.cpu import backend, workers
 from treadle.drivers.cpu import stream as cpu_stream
+from treadle.drivers.cpu.compiler import takes_bits_of_moved_conditions
 from treadle.drivers.cpu.device import Device
 
 STEP = """kernel step block(64, 1, 1) {
@@ -249,3 +250,19 @@ def test_work_of_the_host_is_captured_and_replayed(device):
     for _ in range(3):
         recording.replay(stream)
     assert turns == ["now", *["replayed"] * 3]
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_moved"),
+    [
+        ("shufflevector <8 x i1> %b, <8 x i1> poison, <8 x i32> zeroinitializer", True),
+        ("select <8 x i1> <i1 false, i1 true>, <8 x i1> %b, <8 x i1> %c", True),
+        ("select <8 x i1> %a, <8 x i1> %b, <8 x i1> %c", True),
+        ("select <8 x i1> %a, <8 x i1> %b, <8 x i1> zeroinitializer", False),  # `and`
+        ("or <8 x i1> %a, %b", False),
+    ],
+)
+def test_conditions_that_are_moved_before_their_bits_are_taken(condition, is_moved):
+    module = f"%x = {condition}\n%y = bitcast <8 x i1> %x to i8\n"
+    assert takes_bits_of_moved_conditions(module) == is_moved
+    assert not takes_bits_of_moved_conditions(f"%x = {condition}\n")
