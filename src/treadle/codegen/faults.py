@@ -122,8 +122,8 @@ FAULTS = (
         "LLVM for x86 with AVX-512VL",
         "22.1 (llvmlite 0.50)",
         "`bitcast <8 x i1> to i8` of shuffled or blended conditions, as in "
-        "`atomicAdd(&sum, lane || x)`: is `vmovmskps`, which names 16 registers, of one of 32. Where the register is one of "
-        "the upper 16, as on Sapphire Rapids, another is read",
+        "`atomicAdd(&sum, lane || x)`: is `vmovmskps`, which names 16 registers, of "
+        "one of 32. Where that is one of the upper 16, as on Sapphire Rapids, another is read",
         "machine code without AVX-512VL for such modules",
         "drivers/cpu/compiler.py",
         _DEVICES + "sums_of_conditions_that_are_known_in_part",

@@ -118,7 +118,8 @@ class Compiler:
 
 _AS_BITS = re.compile(r"bitcast <\d+ x i1>")
 _MOVED = re.compile(
-    r"shufflevector <\d+ x i1>|select <\d+ x i1> [^,]*(?:>|%\S+), <\d+ x i1> %\S+, <\d+ x i1> [%<]"
+    r"shufflevector <\d+ x i1>"
+    r"|select <\d+ x i1> (?:%\S+|<[^>]*>), <\d+ x i1> %\S+, <\d+ x i1> [%<]"
 )
 
 
