@@ -113,8 +113,9 @@ def _is_needed(line: str, rest: str) -> bool:
     names = {a or b for a, b in _ARRAY.findall(rest + line)}
     names |= set(_C_ARRAY.findall(rest + line))
     for name in names & set(re.findall(r"\w+", line)):
-        read_only = re.search(rf"=[^=].*\b{name}\b", line) and "atomic" not in line
-        if not read_only and re.search(rf"\b{name}\b", rest):
+        written = re.search(rf"\b{name}\b(?:\[[^=]*\])?\s*(?:[-+*/%^&|]|<<|>>)?=(?!=)", line)
+        declared = name in {a or b for a, b in _ARRAY.findall(line)} | set(_C_ARRAY.findall(line))
+        if (written or declared or "atomic" in line) and re.search(rf"\b{name}\b", rest):
             return True
     return False
 
@@ -178,6 +179,8 @@ def _is_place(text: str, start: int, end: int, line_start: int) -> bool:
     """Whether a group belongs to a place that is written to, or declares something."""
     before = text[line_start:start].lstrip()
     if before.startswith(("def ", "@", "class ", "__global__", "__device__", "struct ")):
+        return True
+    if before == "if " and text[start : end + 1] == "(i == 0)":  # the thread that writes first
         return True
     if "td.shared" in before or "td.local" in before or "range" in before:
         return True

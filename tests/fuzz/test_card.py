@@ -83,3 +83,21 @@ def test_what_differs_is_reported_and_counted(monkeypatch):
     assert "=== wrong, seed 7\nwebgpu:0: out[1] is 3, not 2" in report
     (counts,) = [counts for kind, counts in found[:-1] if kind == "count"]
     assert counts == {"wrong kernels": 1, "webgpu:0 WRONG": 1}
+
+
+def test_memory_keeps_what_is_first_written_into_it():
+    kernel = """__global__ void drawn(int *out)
+{
+    __shared__ unsigned s2;
+    if (i == 0) s2 = 0;
+    short l2[4];
+    for (int k = 0; k < 4; k++) l2[k] = (59 >> 3);
+    int v1 = s2;
+    v1 += l2[1];
+    out[0] = v1;
+}
+"""
+    wanted = ("out[0] = v1", "int v1 = s2", "v1 += l2[1]")
+    text = reduced_text(kernel, lambda t: all(each in t for each in wanted), 2.0)
+    assert "if (i == 0) s2 = 0;" in text
+    assert "l2[k] =" in text
