@@ -54,7 +54,7 @@ tell() {
 }
 
 case "$extras" in # with everything that it needs, as measured on Linux
-*test*) size="1.4 GB on disk" ;;
+*test*) size="1.8 GB on disk" ;;
 *) size="0.6 GB on disk" ;;
 esac
 say "installing treadle${extras:+[$extras]} into $folder ($size; a minute or two, longer on a slow network)"

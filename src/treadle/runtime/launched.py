@@ -27,7 +27,7 @@ class Variant:
 
 
 class Launched(NamedTuple):
-    """A launch as a profile is told of it: the values are numbers, `DeviceArray`s and packed
+    """A launch as it is reported to a profile: the values are numbers, `DeviceArray`s and packed
     structs, in the order of the parameters."""
 
     definition: KernelDefinition

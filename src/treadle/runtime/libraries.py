@@ -16,10 +16,10 @@ class Library:
 
     name: str
     # The handle of the stream that its work is on now (on CUDA device number `n`), and what keeps
-    # that stream; None where nobody can tell.
+    # that stream; None where that cannot be known.
     current_stream: Callable[[Any, int], tuple[int, object]] | None = None
-    streams_end: bool = False  # when nobody holds them any more; others keep theirs for ever
-    immutable: bool = False  # nobody may write its arrays, whatever the protocol says
+    streams_end: bool = False  # once they are no longer referenced; others keep theirs for ever
+    immutable: bool = False  # its arrays may not be written, whatever the protocol says
 
     def stream(self, number: int) -> tuple[int | None, object]:
         """Its current stream on a CUDA device: the handle, and what keeps it."""

@@ -1,8 +1,8 @@
 """The active profile, as those see it who tell it what they do.
 
 While a profile is active (`profile.session`), each stream's driver is wrapped in one that notes
-what passes through it. Where more is known than a driver is told, the launch path looks at `active`
-and says so: without a profile, that look is all that it costs.
+what passes through it. Where more is known than a driver receives, the launch path looks at
+`active` and says so: without a profile, that look is all that it costs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Profiler(Protocol):
-    """What is told of work. A `stream` is what the driver's stream is wrapped in."""
+    """What receives reports of work. A `stream` is what the driver's stream is wrapped in."""
 
     def launch(
         self,

@@ -116,7 +116,7 @@ def _converts(value: Any) -> bool:
 
 
 def _described(data: np.ndarray[Any, Any], obj: Any) -> str:
-    """What an object is, or what the first element of it is that is no number; and what to write
+    """What an object is, or what the first element of it is that is not a number; and what to write
     instead, where that is known."""
     if isinstance(obj, np.ndarray):
         way = ": write x.astype(np.int64)" if data.dtype.kind in "Mm" else ""

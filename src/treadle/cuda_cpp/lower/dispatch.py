@@ -105,7 +105,7 @@ def evaluate(
     expression: n.Expression,
     functions: Mapping[str, n.Function],
 ) -> n.Constant | None:
-    """The number that an expression is after the statements; None if nobody knows it yet."""
+    """The number that an expression is after the statements; None if it is not known yet."""
     run = _Run(functions)
     numbers: _Numbers = {}
     try:
