@@ -12,6 +12,7 @@ again.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import multiprocessing
 import os
 import queue
@@ -129,6 +130,7 @@ def _arbitrated(case: PythonCase) -> str:
 def work(job: Job, results: Any, at: Any, place: int) -> None:
     """The process: puts ("count", Counter) and ("report", text) into the queue, at last None.
     `at[place]` says which seed it is at, for whoever finds the process dead."""
+    faulthandler.enable()  # what a process that dies was at
     counts: Counter[str] = Counter()
     seed = job.first
     done = 0

@@ -113,9 +113,19 @@ FAULTS = (
         _DRIVERS + ", with modules of naga",
         "`abs(x) // 7`: abs(-2147483648) is taken for not negative, so that it is rounded "
         "towards 0; also where the absolute value is a choice between x and its negative",
-        "",
-        "",
+        "`max(x, -x)`",
+        "codegen/wgsl/expressions.py",
         _DEVICES + "quotients_of_absolute_values",
+    ),
+    Fault(
+        "condition in an index of a local array, in a kernel of 64-bit floats",
+        _NVIDIA,
+        _DRIVERS + ", with modules of naga",
+        "`l[c != 0 ? 3 : 0] = 1` with `int l[4]`, in a kernel that also has `double m[4]` with a "
+        "computed index: the condition is inverted. A store in a branch instead is right",
+        "",
+        "",
+        _DEVICES + "a_condition_in_an_index_beside_doubles",
     ),
     Fault(
         "bits of conditions in high registers",

@@ -293,7 +293,7 @@ def _cast(scope: Scope, node: n.Cast) -> Text:
 
 def _intrinsic(scope: Scope, node: n.Intrinsic) -> Text:
     module = scope.module
-    operand_type = node.operands[0].type
+    element = casts.element_of(node.operands[0].type)
     constant = all(_is_constant(operand) for operand in node.operands)
     arguments = [
         _operand(scope, operand, ARGUMENT) if constant else scope.argument(operand)
@@ -301,6 +301,8 @@ def _intrinsic(scope: Scope, node: n.Intrinsic) -> Text:
     ]
     if node.op in _TESTS:
         return _test(scope, node, arguments[0]), PRIMARY
+    if node.op == "abs" and element.is_integer and element.is_signed:
+        return _settled(scope, _absolute(scope, node.type, arguments[0]), PRIMARY, node.type)
     if node.op == "mul_high":
         wide = "i64" if casts.element_of(node.type).is_signed else "u64"
         module.require("int64", "mul_high", node.span)
@@ -308,7 +310,6 @@ def _intrinsic(scope: Scope, node: n.Intrinsic) -> Text:
         product = f"{wide}({arguments[0]}) * {wide}({arguments[1]})"
         return f"{register}(({product}) >> 32u)", PRIMARY
     name, exact = _PLAIN[node.op]
-    element = casts.element_of(operand_type)
     if element == F64 and node.op.startswith("fast_"):
         return _in_single(name, arguments), PRIMARY
     text = f"{name}({', '.join(arguments)})"
@@ -316,9 +317,22 @@ def _intrinsic(scope: Scope, node: n.Intrinsic) -> Text:
         if element.is_signed:
             return text, PRIMARY
         return f"i32({text})", PRIMARY
-    if node.op == "reverse_bits" or (node.op == "abs" and element.is_integer) or not exact:
+    if node.op == "reverse_bits" or not exact:
         return _settled(scope, text, PRIMARY, node.type)
     return text, PRIMARY
+
+
+def _absolute(scope: Scope, type: Type, argument: str) -> str:
+    """The absolute value of signed integers. NVIDIA's Vulkan driver takes the result of `abs` for
+    not negative, and that of the lowest number is negative: `codegen.faults`."""
+    module = scope.module
+    register = module.register(type)
+    key = ("abs", register)
+    name, new = module.helper(key, f"abs_{mangle(str(type))}")
+    if new:
+        body = "return max(value, -value);"
+        module.add(key, f"fn {name}(value: {register}) -> {register} {{\n    {body}\n}}")
+    return f"{name}({argument})"
 
 
 def _in_single(name: str, arguments: list[str]) -> str:

@@ -3,19 +3,39 @@
     if (t < 32) { s[t] += s[t + 32]; s[t] += s[t + 16]; … }
 
 Only the first warp takes the branch, so such code relied on warps that run in lockstep. Only
-certain races are found: indices that are the thread's own plus a constant, where another thread
-that takes the branch has written the element that is read. A false alarm would be a warning about
-correct code.
+certain races are found: indices that are the thread's own plus a number known here, where another
+thread that takes the branch has written the element that is read. A loop over such numbers
+(`for (int n = 16; n > 0; n >>= 1) s[t] += s[t + n];`) is run with them. A false alarm would be a
+warning about correct code.
 """
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from treadle.ir import nodes as n
-from treadle.ir.traverse import Node, root_of, walk
+from treadle.ir.passes.regions import assigned_in
+from treadle.ir.traverse import Node, root_of, statements_in, walk
 
 _WARP = 32
+_ITERATIONS = 2 * _WARP  # of a loop over offsets in a warp: more are not run
+
+_EVALUATED: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "shl": lambda a, b: a << min(b, 64),
+    "shr": lambda a, b: a >> min(b, 64),
+    "div": lambda a, b: a // b if b and a >= 0 and b > 0 else 0,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "ne": operator.ne,
+    "eq": operator.eq,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +78,12 @@ class _Finder:
                 after, self.written = self.written, before
                 found = found or self.block(otherwise, threads)
                 self.written = [one for one in after if one in self.written or not otherwise]
+                self.forget(then + otherwise)
                 return found
-            case n.For(body=inside):
-                return self.block(inside, threads)
-            case n.While(body=inside, update=update):
-                return self.block((*inside, *update), threads)
+            case n.For():
+                return self.counted(statement, threads)
+            case n.While():
+                return self.loop(statement, threads)
             case n.Declare(variable=variable, value=value):
                 if threads is not None and value is not None and self.reads(value, threads):
                     return statement
@@ -71,16 +92,57 @@ class _Finder:
             case n.Assign(place=place, value=value):
                 if threads is not None and self.reads(value, threads):
                     return statement
+                number = self.number(value) if isinstance(place, n.Variable) else None
                 self.write(place, threads)
+                if isinstance(place, n.Variable) and number is not None:
+                    self.values[place.name] = n.Constant(number, place.type)
             case n.Atomic(place=place):
                 self.write(place, None)
         return None
 
+    def counted(self, loop: n.For, threads: int | None) -> n.Statement | None:
+        """The body with each number, where these are known; else once."""
+        start, stop = self.number(loop.start), self.number(loop.stop)
+        if start is None or stop is None or not loop.step or _leaves(loop.body):
+            return self.once(loop.body, threads)
+        for number in range(start, stop, loop.step)[:_ITERATIONS]:
+            self.values[loop.variable.name] = n.Constant(number, loop.variable.type)
+            found = self.block(loop.body, threads)
+            if found is not None:
+                return found
+        return None
+
+    def loop(self, loop: n.While, threads: int | None) -> n.Statement | None:
+        """The body as often as the condition is known to hold; once where it is not known."""
+        body = (*loop.body, *loop.update)
+        for _ in range(_ITERATIONS):
+            holds = self.number(loop.condition)
+            if holds == 0:
+                return None
+            if holds is None or _leaves(loop.body):
+                break
+            found = self.block(body, threads)
+            if found is not None:
+                return found
+        return self.once(body, threads)
+
+    def once(self, body: n.Block, threads: int | None) -> n.Statement | None:
+        """A body that runs an unknown number of times: what it assigns is not known in it."""
+        self.forget(body)
+        found = self.block(body, threads)
+        self.forget(body)
+        return found
+
+    def forget(self, block: n.Block) -> None:
+        for name in assigned_in(block):
+            self.values.pop(name, None)
+
     def passing(self, condition: n.Expression, threads: int | None) -> int | None:
         match condition:
-            case n.Binary(op="lt", left=left, right=n.Constant(value=bound)):
-                if self.offset(left) == 0 and 0 < int(bound) <= _WARP:
-                    return min(int(bound), threads or _WARP)
+            case n.Binary(op="lt", left=left, right=right):
+                bound = self.number(right)
+                if bound is not None and self.offset(left) == 0 and 0 < bound <= _WARP:
+                    return min(bound, threads or _WARP)
         return threads
 
     def write(self, place: n.Place, threads: int | None) -> None:
@@ -113,13 +175,30 @@ class _Finder:
                 return 0
             case n.Variable(name=name) if name in self.values:
                 return self.offset(self.values[name])
-            case n.Binary(op="add", left=left, right=n.Constant(value=value)):
-                base = self.offset(left)
-                return None if base is None else base + int(value)
-            case n.Binary(op="sub", left=left, right=n.Constant(value=value)):
-                base = self.offset(left)
-                return None if base is None else base - int(value)
+            case n.Binary(op="add" | "sub" as op, left=left, right=right):
+                base, value = self.offset(left), self.number(right)
+                if base is not None and value is not None:
+                    return base + value if op == "add" else base - value
         return None
+
+    def number(self, value: n.Expression) -> int | None:
+        """The value of an expression of integers; None where it is not known."""
+        match value:
+            case n.Constant(value=int() as constant):
+                return int(constant)
+            case n.Cast(operand=operand):
+                return self.number(operand)
+            case n.Variable(name=name) if name in self.values:
+                return self.number(self.values[name])
+            case n.Binary(op=op, left=left, right=right) if op in _EVALUATED:
+                a, b = self.number(left), self.number(right)
+                if a is not None and b is not None:
+                    return int(_EVALUATED[op](a, b))
+        return None
+
+
+def _leaves(body: n.Block) -> bool:
+    return any(isinstance(one, (n.Break, n.Continue, n.Return)) for one in statements_in(body))
 
 
 def _may_overlap(write: _Write, offset: int, threads: int) -> bool:

@@ -12,6 +12,11 @@ FOUND = {
     "declared": "if (t < 16) { s[t] = 1; int other = s[t + 1]; x[t] = other; }",
     "below": "if (t < 32) { s[t] = 1; if (t > 0) x[t] = s[t - 1]; }",
     "narrower": "if (t < 16) s[t] += s[t + 16]; if (t < 8) s[t] += s[t + 8];",
+    "halved": "if (t < 32) for (int n = 32; n > 0; n >>= 1) s[t] += s[t + n];",
+    "halved, guarded": "for (unsigned n = 16; n; n /= 2) if (t < n) s[t] += s[t + n];",
+    "doubled": "if (t < 32) for (int n = 1; n < 32; n *= 2) if (t >= n) s[t] += s[t - n];",
+    "counted": "if (t < 32) for (int n = 0; n < 4; n++) s[t] += s[t + n];",
+    "named": "const int half = 16; if (t < 32) { s[t] += s[t + 32]; s[t] += s[t + half]; }",
     "unsigned": "unsigned u = threadIdx.x; if (u < 32u) { s[u] = 1; x[u] = s[u + 1]; }",
 }
 # Each thread reads its own, or what no thread of the branch writes; or there is a barrier.
@@ -25,6 +30,13 @@ FINE = {
     "more warps": "if (t < 64) { s[t] = 1; x[t] = s[t + 1]; }",
     "other number": "int u = t / 2; if (u < 32) { s[u] = 1; x[u] = s[u + 1]; }",
     "assigned": "int u = t; u = 0; if (u < 32) { s[u] = 1; x[u] = s[u + 1]; }",
+    "one iteration": "if (t < 32) for (int n = 32; n > 16; n >>= 1) s[t] += s[t + n];",
+    "halved, beyond": "if (t < 32) for (int n = 128; n > 16; n >>= 1) s[t] += s[t + n];",
+    "halved, barrier": "if (t < 32) for (int n = 8; n; n /= 2) { s[t] += s[t + n]; __syncwarp(); }",
+    "guarded below": "for (int n = 64; n > 32; n >>= 1) if (t < n) s[t] += s[t + n];",
+    "unknown end": "if (t < 32) for (int n = 32; n > x[0]; n -= 32) s[t] += s[t + n];",
+    "unknown number": "int n = 0; if (x[t]) n = 1; if (t < 32) { s[t] = 1; x[t] = s[t + n]; }",
+    "left early": "if (t < 32) for (int n = 32; n; n /= 2) { s[t] += s[t + n]; break; }",
     "other array": "__shared__ int r[256]; if (t < 32) { r[t] = 1; x[t] = s[t + 1]; }",
 }
 
