@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from treadle.ir import nodes as n
 from treadle.ir.passes.regions import assigned_in
 from treadle.ir.traverse import Node, root_of, statements_in, walk
+from treadle.ir.types import I64
 
 _WARP = 32
 _ITERATIONS = 2 * _WARP  # of a loop over offsets in a warp: more are not run
@@ -95,7 +96,7 @@ class _Finder:
                 number = self.number(value) if isinstance(place, n.Variable) else None
                 self.write(place, threads)
                 if isinstance(place, n.Variable) and number is not None:
-                    self.values[place.name] = n.Constant(number, place.type)
+                    self.values[place.name] = n.Constant(number, I64)
             case n.Atomic(place=place):
                 self.write(place, None)
         return None
@@ -106,7 +107,7 @@ class _Finder:
         if start is None or stop is None or not loop.step or _leaves(loop.body):
             return self.once(loop.body, threads)
         for number in range(start, stop, loop.step)[:_ITERATIONS]:
-            self.values[loop.variable.name] = n.Constant(number, loop.variable.type)
+            self.values[loop.variable.name] = n.Constant(number, I64)
             found = self.block(loop.body, threads)
             if found is not None:
                 return found
